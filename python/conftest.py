@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What tests and the examples in docstrings share."""
+"""Fixtures of tests and of the examples in docstrings."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def _names(doctest_namespace: dict[str, Any]) -> None:
 
 @pytest.fixture
 def work() -> fairlab.Workload:
-    """A small workload: a periodic task beside two that compute without end."""
+    """A small workload: a periodic task and two CPU-bound tasks."""
     return fairlab.Workload.of(fairlab.periodic("ui", period_ms=5, run_ms=1), fairlab.hog(instance=2), name="small")

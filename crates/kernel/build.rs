@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Puts the files under `engine/` and `regressions/` into the program, so that an installed one can build engines and put bugs back.
+//! Embeds the files under `engine/` and `regressions/` in the program, so that an installed fairlab can build
+//! engines and reintroduce bugs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +11,7 @@ fn main() -> io::Result<()> {
     embed("regressions", "regressions.rs")
 }
 
-/// Makes a list of the names and texts of all files under a folder.
+/// Writes a list of the names and texts of all files under a folder.
 fn embed(folder: &str, list: &str) -> io::Result<()> {
     let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join(folder);
     println!("cargo::rerun-if-changed={}", root.display());

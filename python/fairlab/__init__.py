@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A laboratory for Linux's fair scheduler.
+"""Simulator of Linux's fair scheduler.
 
-Whatever the command ``fairlab`` does, with the same words: :func:`run` a workload on a simulated machine, :func:`compare` arms with
-statistics, :func:`sweep` over a plan, :func:`evaluate` settings for an optimiser. Results are tables of Arrow, for polars, pandas,
-pyarrow and DuckDB in one line.
+The package offers the functions of the command ``fairlab`` with the names of its options: :func:`run` a workload on a simulated machine,
+:func:`compare` arms with statistics, :func:`sweep` over a plan, :func:`evaluate` settings for an optimiser. Results are Arrow tables,
+which polars, pandas, pyarrow and DuckDB read in one line.
 
 Examples
 --------
@@ -21,12 +21,15 @@ from fairlab import phase
 from fairlab._command import FairlabWarning, Variant, command
 from fairlab._experiment import Bench, Comparison, bench, compare, evaluate
 from fairlab._machine import Machine, machines
-from fairlab._native import BalanceRequest, CpuLook, Error, IdleRequest, InputError, RunError, WakeRequest, __version__
+from fairlab._native import BalanceRequest, CpuSample, Error, IdleRequest, InputError, RunError, WakeRequest, __version__
 from fairlab._policy import BalancePolicy, IdlePolicy, WakePolicy
 from fairlab._run import Run, run
 from fairlab._sweep import Swept, sweep
 from fairlab._table import Table
 from fairlab._workload import Task, Workload, hog, periodic
+
+#: Former name of :class:`CpuSample`.
+CpuLook = CpuSample
 
 __all__ = [
     "BalancePolicy",
@@ -34,6 +37,7 @@ __all__ = [
     "Bench",
     "Comparison",
     "CpuLook",
+    "CpuSample",
     "Error",
     "FairlabWarning",
     "IdlePolicy",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Arguments as words of the command, and any command of all."""
+"""Conversion of Python arguments to command-line arguments, and a function that runs any command."""
 
 from __future__ import annotations
 
@@ -10,109 +10,109 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from fairlab import _native
-from fairlab._policy import Maker, PolicyLike
+from fairlab._policy import PolicyFactory, PolicyLike
 
 if TYPE_CHECKING:
     from fairlab._machine import Machine
     from fairlab._workload import Workload
 
-#: A length of time: ``"500ms"``, or a number of seconds.
+#: A duration: ``"500ms"``, or a number of seconds.
 Time = Union[str, float]
 #: A machine: its name, the path of its file, or a :class:`fairlab.Machine`.
 MachineLike = Union[str, "os.PathLike[str]", "Machine"]
-#: A workload: the path of its file, a dictionary in rt-app's form, or a :class:`fairlab.Workload`.
+#: A workload: the path of its file, a dictionary in the format of rt-app files, or a :class:`fairlab.Workload`.
 WorkloadLike = Union[str, "os.PathLike[str]", Mapping[str, Any], "Workload"]
-#: Features: ``"A,NO_B"``, a list of such words, or names with what they are to be.
+#: Features: ``"A,NO_B"``, a list of such names, or names with their new values.
 Features = Union[str, Iterable[str], Mapping[str, bool]]
-#: Settings: features, tunables and whatever else an arm changes.
+#: Settings: features, tunables and all other changes of an arm.
 Settings = Mapping[str, Any]
 
 
 class Variant(TypedDict, total=False):
-    """On what something runs: options that :func:`fairlab.run`, :func:`fairlab.bench` and :func:`fairlab.compare` share."""
+    """Machine and scheduler options that :func:`fairlab.run`, :func:`fairlab.bench` and :func:`fairlab.compare` share."""
 
     machine: Optional[MachineLike]
-    """A machine's name or file, or a :class:`fairlab.Machine`; ``hikey960`` without it, or the scenario's own."""
+    """Name or file of a machine, or a :class:`fairlab.Machine`. Default: the scenario's machine, or ``hikey960``."""
     kernel: Optional[str]
-    """A release from ``4.19`` to ``6.1``; the machine's without it."""
+    """Kernel release from ``4.19`` to ``6.1``. Default: the machine's."""
     engine: Optional[str]
-    """``built-in``, or ``kernel:NAME``: the scheduler of a kernel tree, in a process of the command. Who runs in another program is told so."""
+    """``built-in``. ``kernel:NAME``, the scheduler of a kernel tree, needs a process of the command and is rejected in Python."""
     features: Optional[Features]
-    """``"NO_SIS_UTIL"``, a list of such words, or ``{"SIS_UTIL": False}``."""
+    """``"NO_SIS_UTIL"``, a list of such names, or ``{"SIS_UTIL": False}``."""
     set: Optional[Mapping[str, int]]
     """Tunables: ``{"migration_cost_ns": 0}``."""
     governor: Optional[str]
     """``performance``, ``powersave`` or ``schedutil``."""
     cpu_dma_latency: Optional[Time]
-    """The longest exit from an idle state that somebody allows."""
+    """Longest exit latency of an idle state that may be entered, as held in ``/dev/cpu_dma_latency``."""
     prices: Optional[MachineLike]
-    """What kernel code costs: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose prices count."""
+    """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
     plain: Union[bool, str]
-    """Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo; ``"priced"``: with prices and idle states."""
+    """Use only the topology of a machine: no costs, idle states, frequencies or turbo. ``"priced"`` keeps costs and idle states."""
     policy: Optional[PolicyLike]
-    """Who selects CPUs at wake-ups in the place of the kernel's rules: a :class:`fairlab.WakePolicy`."""
+    """Policy that replaces decisions of the kernel, such as a :class:`fairlab.WakePolicy`."""
 
 
 class FairlabWarning(UserWarning):
-    """What the command would have warned of."""
+    """Warning that the command would have printed."""
 
 
-class Texts:
-    """Texts that stand for files in the words of one call, and policies."""
+class MemoryFiles:
+    """MemoryFiles that stand for files in the arguments of one call, and policies."""
 
     def __init__(self) -> None:
-        self.named: list[tuple[str, str]] = []
-        self.policies: list[tuple[str, Maker]] = []
+        self.files: list[tuple[str, str]] = []
+        self.policies: list[tuple[str, PolicyFactory]] = []
 
-    def put(self, name: str, text: str) -> str:
-        """Give the word that stands for a text."""
-        if (name, text) not in self.named:
-            self.named.append((name, text))
-        return f"\0{self.named.index((name, text))}\0"
+    def add(self, name: str, text: str) -> str:
+        """Register a text and return the argument that stands for it."""
+        if (name, text) not in self.files:
+            self.files.append((name, text))
+        return f"\0{self.files.index((name, text))}\0"
 
     def policy(self, policy: PolicyLike) -> str:
-        """Give the word for a policy."""
-        maker = Maker(policy)
-        self.policies.append((maker.name, maker))
+        """Register a policy and return the argument that stands for it."""
+        factory = PolicyFactory(policy)
+        self.policies.append((factory.name, factory))
         return f"\0p{len(self.policies) - 1}\0"
 
     def workload(self, workload: WorkloadLike) -> str:
-        """Give the word for a workload."""
+        """Return the argument for a workload."""
         from fairlab._workload import Workload
 
         if isinstance(workload, Mapping):
             workload = Workload.from_rtapp(workload)
         if isinstance(workload, Workload):
             if workload.path is None:
-                return self.put(workload.name, workload.text)
+                return self.add(workload.name, workload.text)
             workload = workload.path
         return os.fspath(workload)
 
     def machine(self, machine: MachineLike) -> str:
-        """Give the word for a machine."""
+        """Return the argument for a machine."""
         from fairlab._machine import Machine
 
         if isinstance(machine, Machine):
             if machine.text is not None:
-                return self.put(machine.name, machine.text)
+                return self.add(machine.name, machine.text)
             machine = machine.name
         return os.fspath(machine)
 
 
 def warn(messages: Iterable[str]) -> None:
-    """Warn of what the command would have warned of."""
+    """Issue the warnings that the command would have printed."""
     for message in messages:
-        # Notes are broken for a terminal; here they are not.
+        # Messages are wrapped for a terminal; the line breaks are removed here.
         warnings.warn(message.replace("\n  ", " "), FairlabWarning, stacklevel=3)
 
 
 def time_word(time: Time) -> str:
-    """Give a length of time in the words of the command."""
+    """Return a duration as a command-line argument."""
     return time if isinstance(time, str) else f"{round(time * 1e9)}ns"
 
 
 def feature_words(features: Features) -> list[str]:
-    """Give features in the words of the command."""
+    """Return features as command-line arguments."""
     if isinstance(features, str):
         return [features]
     if isinstance(features, Mapping):
@@ -120,8 +120,8 @@ def feature_words(features: Features) -> list[str]:
     return list(features)
 
 
-def setting_word(key: str, value: object, texts: Texts) -> str:
-    """Give the value of a setting as an arm or a plan has it."""
+def setting_word(key: str, value: object, texts: MemoryFiles) -> str:
+    """Return the value of a setting as arms and plans contain it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if key in ("workload",) and not isinstance(value, str):
@@ -133,8 +133,8 @@ def setting_word(key: str, value: object, texts: Texts) -> str:
     return str(value)
 
 
-def arm_word(settings: Settings, texts: Texts) -> str:
-    """Give settings as ``--arm`` has them."""
+def arm_word(settings: Settings, texts: MemoryFiles) -> str:
+    """Return settings in the format of ``--arm``."""
     words = []
     for key, value in settings.items():
         word = setting_word(key, value, texts)
@@ -142,8 +142,8 @@ def arm_word(settings: Settings, texts: Texts) -> str:
     return ",".join(words) or "unchanged"
 
 
-def variant_words(texts: Texts, variant: Variant, of: str) -> list[str]:
-    """Give the options that say on what something runs; ``of`` is the function that has them."""
+def variant_words(texts: MemoryFiles, variant: Variant, of: str) -> list[str]:
+    """Return the options of a variant; ``of`` is the name of the function that takes them."""
     unknown = [name for name in variant if name not in Variant.__annotations__]
     if unknown:
         raise TypeError(f"{of}() got an unexpected keyword argument '{unknown[0]}'")
@@ -165,7 +165,7 @@ def variant_words(texts: Texts, variant: Variant, of: str) -> list[str]:
 
 
 def option(words: list[str], name: str, value: object | None) -> None:
-    """Add an option if it is given; a switch if it is one."""
+    """Add an option if it is given; ``True`` adds it without a value."""
     if value is True:
         words.append(name)
     elif value is not None and value is not False:
@@ -173,24 +173,24 @@ def option(words: list[str], name: str, value: object | None) -> None:
 
 
 def command(*words: str | os.PathLike[str]) -> Any:
-    """Do any command of ``fairlab``, in this process.
+    """Run any command of ``fairlab`` in this process.
 
     Parameters
     ----------
     *words
-        The words behind ``fairlab``.
+        Arguments after ``fairlab``.
 
     Returns
     -------
     str or object
-        What it would have written to standard output. With ``"--json"`` among the words, the value that this is.
+        Standard output of the command; with ``"--json"`` among the arguments, the parsed value.
 
     Raises
     ------
     InputError
-        If something that was given is wrong, with the command's message.
+        If the input is wrong, with the command's message.
     RunError
-        If a run could not go on.
+        If a run could not continue.
 
     Examples
     --------

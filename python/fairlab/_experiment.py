@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Benchmarks, comparisons with statistics, and what an optimiser asks for."""
+"""Benchmarks, comparisons with statistics, and evaluations for an optimiser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlab import _native
 from fairlab._command import (
     MachineLike,
     Settings,
-    Texts,
+    MemoryFiles,
     Time,
     Variant,
     WorkloadLike,
@@ -29,12 +29,12 @@ from fairlab._table import Table, table_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: Forms in which a comparison is written.
-FORMS = ["json", "text", "std", "mmtests", "lkp", "markdown", "html", "junit"]
+#: Output formats of a comparison.
+FORMATS = ["json", "text", "std", "mmtests", "lkp", "markdown", "html", "junit"]
 
 
 class Bench(dict[str, Any]):
-    """What a benchmark told: what ``fairlab bench --json`` writes. Its own figures are ``["result"]``."""
+    """Result of a benchmark, as ``fairlab bench --json`` writes it. The benchmark's metrics are ``["result"]``."""
 
 
 def bench(
@@ -51,64 +51,64 @@ def bench(
     Parameters
     ----------
     line
-        The benchmark with its own options: ``"hackbench -g 4 -l 100"``.
+        Benchmark with its own options: ``"hackbench -g 4 -l 100"``.
     for_, seed, perturb
-        As of :func:`run`.
+        As in :func:`run`.
     warmup
-        Simulate for as long before anything is measured.
+        Simulated time before anything is measured.
     **variant
-        On what it runs: :class:`Variant`.
+        Machine and scheduler options: :class:`Variant`.
 
     Examples
     --------
-    >>> told = fairlab.bench("perf sched pipe -l 1000")
-    >>> told["bench"], told["machine"], told["result"]["time_s"] > 0
+    >>> result = fairlab.bench("perf sched pipe -l 1000")
+    >>> result["bench"], result["machine"], result["result"]["time_s"] > 0
     ('perf bench sched pipe', 'hikey960', True)
     """
-    texts = Texts()
+    texts = MemoryFiles()
     words = ["bench", *shlex.split(line)]
     words += variant_words(texts, variant, "bench")
     option(words, "--for", None if for_ is None else time_word(for_))
     option(words, "--warmup", None if warmup is None else time_word(warmup))
     option(words, "--seed", seed)
     option(words, "--perturb", perturb)
-    results, warned = _native.command([*words, "--json"], texts.named, None, texts.policies)
+    results, warned = _native.command([*words, "--json"], texts.files, None, texts.policies)
     warn(warned)
     return Bench(json.loads("".join(results)))
 
 
 class Comparison:
-    """An experiment that was made: arms, and of each metric what they come to and what their difference is worth."""
+    """Result of an experiment: for each metric the values of all arms, their differences and verdicts."""
 
-    def __init__(self, forms: dict[str, str]) -> None:
-        self._forms = forms
-        self.data: dict[str, Any] = json.loads(forms["json"])
+    def __init__(self, formats: dict[str, str]) -> None:
+        self._formats = formats
+        self.data: dict[str, Any] = json.loads(formats["json"])
 
     @property
     def arms(self) -> list[str]:
-        """Names of the arms, the first of which others are compared with."""
+        """Names of the arms. The first one is the baseline."""
         arms: list[str] = self.data["arms"]
         return arms
 
     def text(self, form: str = "text") -> str:
-        """Write it: ``text``, ``std``, ``mmtests``, ``lkp``, ``markdown``, ``json``, ``html`` or ``junit``."""
-        if form not in self._forms:
-            raise _native.InputError(f"there is no such form; there are {', '.join(FORMS)}")
-        return self._forms[form]
+        """Return the comparison as ``text``, ``std``, ``mmtests``, ``lkp``, ``markdown``, ``json``, ``html`` or ``junit``."""
+        if form not in self._formats:
+            raise _native.InputError(f"unknown format {form}; known formats: {', '.join(FORMATS)}")
+        return self._formats[form]
 
     def verdict(self, metric: str, arm: str | None = None) -> str:
-        """Say of a metric what became of it: ``better``, ``worse``, ``not-found``, ``too-few``, ``identical``, ``untested`` or ``unjudged``."""
+        """Return the verdict on a metric: ``better``, ``worse``, ``not-found``, ``too-few``, ``identical``, ``untested`` or ``unjudged``."""
         place = self.arms.index(arm) if arm is not None else len(self.arms) - 1
         for row in self.data["comparison"]["rows"]:
             if row["name"] == metric:
                 verdict: str = row["changes"][place - 1]["verdict"]
                 return verdict
         known = ", ".join(row["name"] for row in self.data["comparison"]["rows"])
-        raise _native.InputError(f"there is no metric {metric}\nhelp: there are {known}")
+        raise _native.InputError(f"unknown metric {metric}\nhelp: known metrics: {known}")
 
     @property
     def table(self) -> Table:
-        """Its rows, one for each metric and arm."""
+        """Table with one row for each metric and arm."""
         rows = [
             {
                 "metric": row["name"],
@@ -127,7 +127,7 @@ class Comparison:
 
     @property
     def runs(self) -> Table:
-        """Every value of every run: metric, arm, repetition, value."""
+        """Table of the values of all runs: metric, arm, repetition, value."""
         rows = [
             {"metric": row["name"], "arm": name, "repetition": place, "value": value}
             for row in self.data["comparison"]["rows"]
@@ -167,30 +167,29 @@ def compare(
     jobs: int | None = None,
     **variant: Unpack[Variant],
 ) -> Comparison:
-    """Make an experiment: arms, repeated with seeds that all of them share. ``fairlab compare --runs``, whose options these are.
+    """Compare arms in an experiment with shared seeds, as ``fairlab compare --runs`` does.
 
     Parameters
     ----------
     workload, bench
-        What is run: a workload as of :func:`run`, or the line of a benchmark.
+        Workload, as in :func:`run`, or the line of a benchmark.
     arms
-        What is compared: words as of ``--arm`` (``"NO_SIS_UTIL,kernel=5.4"``), or settings (``{"SIS_UTIL": False, "kernel": "5.4"}``); in a
-        dictionary each has a name. A single arm is compared with the workload as it is. A setting ``policy`` is a :class:`WakePolicy`.
+        Arms, as text in the format of ``--arm`` (``"NO_SIS_UTIL,kernel=5.4"``) or as settings (``{"SIS_UTIL": False, "kernel": "5.4"}``). A
+        dictionary gives them names. A single arm is compared with the unchanged workload. The setting ``policy`` is a :class:`WakePolicy`.
     runs
-        How often each arm is run; once without it, and then nothing tells an effect from an accident.
+        Number of runs of each arm. With one run, which is the default, an effect cannot be distinguished from an artefact.
     until_significant, budget
-        Repeat until of each metric a difference is found or could have been, but no longer than this.
+        Repeat until each metric has a significant difference or ``detect`` could have been detected, but no longer than the budget.
     hold_still
-        Let repetitions differ in the scheduler's dice alone.
+        Let repetitions differ only in the scheduler's random numbers.
     statistic, metric, level, detect
-        ``mean`` or ``median``; metrics that are looked at; how many percent of experiments may find a difference where there is none; the
-        difference in percent that is worth finding.
+        ``mean`` or ``median``; metrics to report; significance level in percent; difference to detect in percent.
     jobs
-        At most so many runs at a time; one with policies of one's own, unless it is given.
+        Largest number of runs at a time. Default: one per core, and one with policies in Python.
     for_, warmup, seed, vary
-        As of :func:`run` and :func:`bench`, for all arms.
+        As in :func:`run` and :func:`bench`, for all arms.
     **variant
-        On what all arms run: :class:`Variant`.
+        Machine and scheduler options of all arms: :class:`Variant`.
 
     Examples
     --------
@@ -199,7 +198,7 @@ def compare(
     >>> found.arms
     ['as is', 'slow']
     """
-    texts = Texts()
+    texts = MemoryFiles()
     words = ["compare"]
     if workload is not None:
         words.append(texts.workload(workload))
@@ -221,13 +220,13 @@ def compare(
         option(words, "--metric", asked)
     option(words, "--level", level)
     option(words, "--detect", detect)
-    words += [f"--format={form}" for form in FORMS]
+    words += [f"--format={form}" for form in FORMATS]
     if texts.policies:
-        # The interpreter's lock lets one run on at a time; more of them would only wait for each other.
+        # The interpreter's lock serialises policies, so parallel runs would only wait for each other.
         jobs = jobs or 1
-    results, warned = _native.command(words, texts.named, jobs, texts.policies)
+    results, warned = _native.command(words, texts.files, jobs, texts.policies)
     warn(warned)
-    return Comparison(dict(zip(FORMS, results)))
+    return Comparison(dict(zip(FORMATS, results)))
 
 
 def evaluate(
@@ -243,19 +242,19 @@ def evaluate(
     vary: bool = False,
     metrics: Iterable[str] = (),
 ) -> dict[str, float]:
-    """Run once with some settings and give its metrics: what an optimiser asks for, again and again.
+    """Run once with the given settings and return the metrics, for an optimiser.
 
     Parameters
     ----------
     params
-        Settings, as of arms: features (``{"SIS_UTIL": False}``), tunables (``{"migration_cost_ns": 0}``), ``kernel``, ``governor``,
-        ``machine``, ``prices``, ``price.OPERATION``, ``policy``; and whatever stands in braces in the benchmark's line.
+        Settings, as in arms: features (``{"SIS_UTIL": False}``), tunables (``{"migration_cost_ns": 0}``), ``kernel``, ``governor``,
+        ``machine``, ``prices``, ``price.OPERATION``, ``policy``; and all names in braces in the benchmark's line.
     workload, bench
-        What is run.
+        Workload, or the line of a benchmark.
     metrics
-        Names of metrics, or paths in what ``fairlab run --json`` tells; all that are known without it.
+        Names of metrics, or paths in the output of ``fairlab run --json``. Default: all known metrics.
     machine, kernel, for_, warmup, seed, vary
-        As of :func:`run`.
+        As in :func:`run`.
 
     Returns
     -------
@@ -265,11 +264,11 @@ def evaluate(
     Examples
     --------
     >>> work = fairlab.Workload.of(fairlab.periodic("ui", period_ms=5, run_ms=1))
-    >>> told = fairlab.evaluate({"wakeup_granularity_ns": 0}, workload=work, for_="100ms", metrics=["switches", "energy.busy_uj"])
-    >>> sorted(told)
+    >>> values = fairlab.evaluate({"wakeup_granularity_ns": 0}, workload=work, for_="100ms", metrics=["switches", "energy.busy_uj"])
+    >>> sorted(values)
     ['energy.busy_uj', 'switches']
     """
-    texts = Texts()
+    texts = MemoryFiles()
     base = {key: value for key, value in (("machine", machine), ("kernel", kernel)) if value is not None}
     plan: dict[str, Any] = {"base": {key: setting_word(key, value, texts) for key, value in base.items()}, "vary": vary}
     if workload is not None:
@@ -281,7 +280,7 @@ def evaluate(
             plan[key] = time_word(time)
     settings = {key: setting_word(key, value, texts) for key, value in (params or {}).items()}
     plan["metrics"] = list(metrics)
-    # A key in braces has no value in the plan itself, which looks at its points: so the plan has them too.
+    # The plan checks that each name in braces has a value, so its base contains the settings too.
     plan["base"].update(settings)
-    sweep = _native.Sweep.of_json("evaluate", json.dumps(plan), ".", texts.named, texts.policies)
+    sweep = _native.Sweep.of_json("evaluate", json.dumps(plan), ".", texts.files, texts.policies)
     return dict(sweep.run({}, seed)[1])

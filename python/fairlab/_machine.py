@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Machines: those that come with fairlab, files, and texts."""
+"""Machines: included ones, files, and texts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlab import _native
-from fairlab._command import Texts
+from fairlab._command import MemoryFiles
 from fairlab._table import Table, table_of_rows
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine that is simulated.
+    """Description of a machine to simulate.
 
     Parameters
     ----------
     name
-        The name of one that comes with fairlab (see :func:`machines`), or the path of a machine file.
+        Name of a machine that comes with fairlab (see :func:`machines`), or path of a machine file.
     text
-        The text of a machine file, if it is none of these; the name is then for messages.
+        Text of a machine file; the name is then only used in messages.
 
     Examples
     --------
@@ -39,38 +39,38 @@ class Machine:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Machine:
-        """Read a machine file now, so that what happens to the file later makes no difference."""
+        """Read a machine file now. Later changes to the file have no effect."""
         path = os.fspath(path)
         with open(path, encoding="utf-8") as file:
             return cls(path, file.read())
 
     def _command(self, *words: str) -> str:
-        texts = Texts()
-        results, _ = _native.command(["machine", "show", *words, texts.machine(self)], texts.named)
+        texts = MemoryFiles()
+        results, _ = _native.command(["machine", "show", *words, texts.machine(self)], texts.files)
         return "".join(results)
 
     @property
     def toml(self) -> str:
-        """Its file, to start your own from."""
+        """Text of the machine file, as a template for your own."""
         return self._command("--toml")
 
     @property
     def info(self) -> dict[str, Any]:
-        """Its figures, as ``fairlab machine show --json`` tells them."""
+        """Properties of the machine, as ``fairlab machine show --json`` prints them."""
         info: dict[str, Any] = json.loads(self._command("--json"))
         return info
 
     def edited(self, old: str, new: str) -> Machine:
-        """Give the machine whose file has other words in one place.
+        """Return the machine with one occurrence of a text in its file replaced.
 
         Raises
         ------
         InputError
-            If the file does not have these words.
+            If the file does not contain the text.
         """
         text = self.toml
         if old not in text:
-            raise _native.InputError(f"{self.name}: its file has no `{old}`\nhelp: look at Machine({self.name!r}).toml")
+            raise _native.InputError(f"{self.name}: its file does not contain `{old}`\nhelp: see Machine({self.name!r}).toml")
         return Machine(f"{self.name}, edited", text.replace(old, new, 1))
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class Machine:
 
 
 def machines() -> Table:
-    """Tell of the machines that come with fairlab.
+    """Return a table of the machines that come with fairlab.
 
     Examples
     --------

@@ -15,15 +15,15 @@ __all__ = [
     "WakeRequest",
     "BalanceRequest",
     "IdleRequest",
-    "CpuLook",
+    "CpuSample",
     "command",
     "table_of_columns",
 ]
 
 __version__: str
 
-# Makes, for each run, the functions that are asked, by their names.
-_Maker = Callable[[], dict[str, Callable[[Any], Any]]]
+# Creates the functions of a policy, by name, for one run.
+_PolicyFactory = Callable[[], dict[str, Callable[[Any], Any]]]
 
 class Error(Exception): ...
 class InputError(Error): ...
@@ -33,7 +33,7 @@ def command(
     words: list[str],
     texts: list[tuple[str, str]],
     jobs: int | None = None,
-    policies: Sequence[tuple[str, _Maker]] | None = None,
+    policies: Sequence[tuple[str, _PolicyFactory]] | None = None,
 ) -> tuple[list[str], list[str]]: ...
 def table_of_columns(name: str, columns: list[tuple[str, str]]) -> Table: ...
 @final
@@ -111,7 +111,7 @@ class IdleRequest:
     def kernel(self) -> int: ...
 
 @final
-class CpuLook:
+class CpuSample:
     @property
     def cpu(self) -> int: ...
     @property
@@ -134,7 +134,7 @@ class Run:
         words: list[str],
         texts: list[tuple[str, str]],
         arm: str | None = None,
-        policies: Sequence[tuple[str, _Maker]] | None = None,
+        policies: Sequence[tuple[str, _PolicyFactory]] | None = None,
     ) -> Run: ...
     @property
     def digest(self) -> str: ...
@@ -156,7 +156,7 @@ class Sweep:
         json: str,
         directory: str | PathLike[str],
         texts: list[tuple[str, str]],
-        policies: Sequence[tuple[str, _Maker]] | None = None,
+        policies: Sequence[tuple[str, _PolicyFactory]] | None = None,
     ) -> Sweep: ...
     @property
     def warnings(self) -> list[str]: ...

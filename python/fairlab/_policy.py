@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Policies of one's own, in the place of decisions of the kernel: where a task wakes up, what a pass of balancing pulls, how deep a CPU sleeps."""
+"""Policies that replace decisions of the kernel: CPU selection at wake-ups, tasks to pull in a balance pass, idle states."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from collections.abc import Generator
 from typing import Any, Callable, Literal, Optional, Protocol, Union
 
 from fairlab import _native
-from fairlab._native import BalanceRequest, CpuLook, IdleRequest, WakeRequest
+from fairlab._native import BalanceRequest, CpuSample, IdleRequest, WakeRequest
 
-#: What a policy gives where a task wakes up: a CPU; ``None``, which leaves the choice to the kernel's rules; or a search, which yields the CPUs that it
-#: wants to look at.
-WakeAnswer = Union[int, None, Generator[int, CpuLook, Optional[int]]]
+#: Result of a policy for a wake-up: a CPU; ``None``, which leaves the selection to the kernel's rules; or a scan, which yields the CPUs to
+#: sample.
+WakeAnswer = Union[int, None, Generator[int, CpuSample, Optional[int]]]
 
-#: What a pass is to pull: so many tasks from a CPU, or nothing.
+#: Tasks to pull in a balance pass: a CPU and a number of tasks, or ``False`` for none.
 Pull = Union[tuple[int, int], Literal[False], None]
 
-#: What a policy gives for a pass: that, ``None``, which leaves it to the kernel's rules, or a search.
-BalanceAnswer = Union[Pull, Generator[int, CpuLook, Pull]]
+#: Result of a policy for a balance pass: the tasks to pull; ``None``, which leaves the decision to the kernel's rules; or a scan.
+BalanceAnswer = Union[Pull, Generator[int, CpuSample, Pull]]
 
 
 class WakePolicy(Protocol):
-    """What is asked where a fair task wakes up that may use more than one CPU. New tasks and exec are the kernel's affair.
+    """Policy for CPU selection when a fair task wakes up that may use more than one CPU. The kernel's rules place new tasks and exec.
 
     Examples
     --------
-    A method that returns a CPU answers at once. One that yields CPUs looks at them: each ``yield`` costs and takes what a look costs in the kernel's own
-    search, and gives what is there at that time.
+    A method that returns a CPU decides at once. A method that yields CPUs samples them: each ``yield`` has the cost of one CPU in the kernel's
+    own scan, takes that time, and returns the state of the CPU afterwards.
 
     >>> class FirstIdle:
     ...     def select(self, request):
     ...         for cpu in request.cache:
-    ...             look = yield cpu
-    ...             if look.is_idle:
+    ...             sample = yield cpu
+    ...             if sample.is_idle:
     ...                 return cpu
     >>> work = fairlab.Workload.of(fairlab.periodic("ui", period_ms=5, run_ms=1), fairlab.hog(instance=8))
     >>> run = fairlab.run(work, policy=FirstIdle(), for_="100ms")
@@ -42,23 +42,23 @@ class WakePolicy(Protocol):
     """
 
     def select(self, request: WakeRequest) -> WakeAnswer:
-        """Choose a CPU for a task, or look for one."""
+        """Select a CPU for a task, at once or by a scan."""
 
 
 class BalancePolicy(Protocol):
-    """What is asked when a pass of balancing has its statistics, and it is its CPU's turn.
+    """Policy for a balance pass that has its statistics and whose CPU should balance.
 
     Examples
     --------
-    Nothing is pulled but by CPUs that have nothing to do, and then one task:
+    Only idle CPUs pull, one task at a time:
 
     >>> class OneByOne:
     ...     def balance(self, request):
     ...         if request.idle == "busy":
     ...             return False
     ...         for cpu in request.busiest:
-    ...             look = yield cpu
-    ...             if look.nr_running > 1:
+    ...             sample = yield cpu
+    ...             if sample.nr_running > 1:
     ...                 return cpu, 1
     ...         return False
     >>> work = fairlab.Workload.of(fairlab.periodic("ui", period_ms=5, run_ms=3, instance=12))
@@ -68,15 +68,15 @@ class BalancePolicy(Protocol):
     """
 
     def balance(self, request: BalanceRequest) -> BalanceAnswer:
-        """Say what is pulled: a CPU with a number of tasks, or ``False``; or look at CPUs first."""
+        """Return the tasks to pull, a CPU with a number of tasks or ``False``, at once or after a scan."""
 
 
 class IdlePolicy(Protocol):
-    """What is asked when a CPU begins to idle, or goes on to after an interrupt that has brought no work.
+    """Policy for the idle state when a CPU becomes idle, or stays idle after an interrupt without work.
 
     Examples
     --------
-    The deepest state that pays if nothing but the next timer wakes the CPU:
+    The deepest state whose target residency fits before the next timer:
 
     >>> class UntilTimer:
     ...     def idle_state(self, request):
@@ -88,11 +88,11 @@ class IdlePolicy(Protocol):
     """
 
     def idle_state(self, request: IdleRequest) -> Optional[int]:
-        """Choose one of the CPU's states by its place; ``None`` leaves it to the kernel's governor."""
+        """Return the index of one of the CPU's idle states; ``None`` leaves the selection to the kernel's governor."""
 
 
-#: A policy: an object with one or more of these methods, of which each run gets a copy; a class, of which each run gets an object; or a function,
-#: which is asked about wake-ups.
+#: A policy: an object with one or more of these methods, which is copied for each run; a class, which is instantiated for each run; or a
+#: function, which decides wake-ups.
 PolicyLike = Union[
     WakePolicy,
     BalancePolicy,
@@ -103,15 +103,15 @@ PolicyLike = Union[
     Callable[[WakeRequest], WakeAnswer],
 ]
 
-#: The methods by which a policy decides.
+#: Names of the methods of policies.
 _METHODS = ("select", "balance", "idle_state")
 
 
-class Maker:
-    """Makes the functions that a run asks. Runs share nothing, so what a policy remembers of one does not get into another."""
+class PolicyFactory:
+    """Creates the functions of a policy for each run, so that runs share no state."""
 
     def __init__(self, policy: PolicyLike) -> None:
-        self.made: Any = None
+        self.instance: Any = None
         self.name: str
         self._new: Callable[[], Any]
         decides = any(hasattr(policy, name) for name in _METHODS)
@@ -123,11 +123,11 @@ class Maker:
         elif callable(policy) and not isinstance(policy, type):
             self.name, self._new = getattr(policy, "__name__", "policy"), lambda: policy
         else:
-            help = "give an object that has one, its class, or a function"
-            raise _native.InputError(f"{policy!r} is no policy: it has no method select, balance or idle_state\nhelp: {help}")
+            help = "give an object with one of these methods, its class, or a function"
+            raise _native.InputError(f"{policy!r} is not a policy: it has no method select, balance or idle_state\nhelp: {help}")
 
     def __call__(self) -> dict[str, Callable[[Any], Any]]:
-        """Make them, for one run."""
-        self.made = self._new()
-        functions = {name: getattr(self.made, name) for name in _METHODS if hasattr(self.made, name)}
-        return functions or {"select": self.made}
+        """Create the functions for one run."""
+        self.instance = self._new()
+        functions = {name: getattr(self.instance, name) for name in _METHODS if hasattr(self.instance, name)}
+        return functions or {"select": self.instance}

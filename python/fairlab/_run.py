@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs, and what can be asked of them."""
+"""Runs and their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fairlab import _native
 from fairlab._command import (
     Settings,
-    Texts,
+    MemoryFiles,
     Time,
     Variant,
     WorkloadLike,
@@ -28,45 +28,45 @@ from fairlab._table import Table, table_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: Groups of events of which most tables are made. Averages are most of a trace, and have a table and a group of their own.
+#: Groups of events for most tables. Averages make up most of a trace, so they have their own group and table.
 EVENTS = ["sched", "stat", "idle", "freq", "ipi", "counters", "decisions", "paths", "markers"]
 AVERAGES = "averages"
 
 
 class Run:
-    """A run that is over. Only its summary is kept: who asks for a table of events or the page has it run again, the same in every event."""
+    """Completed run. Only the summary is stored: for tables of events and the HTML report the run is repeated, with identical events."""
 
     def __init__(self, native: _native.Run, policy: Any = None) -> None:
         self._native = native
         self.policy = policy
-        """The copy of the policy that has made this run's decisions, with all that it has noted; ``None`` without one."""
+        """Copy of the policy that made this run's decisions, with its recorded data; ``None`` without a policy."""
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What it amounts to: what ``fairlab run --json`` tells. ``fairlab schema run`` is its schema."""
+        """Summary of the run, as ``fairlab run --json`` writes it. ``fairlab schema run`` prints the schema."""
         summary: dict[str, Any] = json.loads(self._native.summary())
         return summary
 
     @property
     def digest(self) -> str:
-        """The hash over all that the scheduler did: equal runs have equal digests."""
+        """Hash over all actions of the scheduler: equal runs have equal digests."""
         return self._native.digest
 
     @property
     def warnings(self) -> list[str]:
-        """What the run warned of."""
+        """Warnings of the run."""
         return self._native.warnings
 
     def report(self) -> str:
-        """Give the page of ``fairlab run``."""
+        """Return the run summary that ``fairlab run`` prints."""
         return self._native.report()
 
     def page(self, name: str = "run") -> str:
-        """Give the page of ``fairlab report``: timeline, latencies, figures; one file of HTML that needs no network."""
+        """Return the report of ``fairlab report``: timeline, latencies, metrics. It is one HTML file that needs no network."""
         return self._native.page(name)
 
     def save_page(self, path: str | os.PathLike[str], name: str = "run") -> None:
-        """Write that page."""
+        """Write the report of :meth:`page` to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.page(name))
 
@@ -82,23 +82,23 @@ class Run:
 
     @property
     def table_names(self) -> list[str]:
-        """The names of its tables."""
+        """Names of the tables."""
         return ["families", "cpus", *self._events, AVERAGES]
 
     def table(self, name: str) -> Table:
-        """Give a table.
+        """Return a table.
 
         Parameters
         ----------
         name
-            ``families`` and ``cpus`` are rows of the summary. Others are events, the tables that ``fairlab export --format csv`` writes:
-            ``tasks``, ``switches``, ``wakeups``, ``selections`` (which CPU was selected, by which rule, how many were looked at),
+            ``families`` and ``cpus`` are rows of the summary. Others contain events, as ``fairlab export --format csv`` writes them:
+            ``tasks``, ``switches``, ``wakeups``, ``selections`` (selected CPU, rule, number of scanned CPUs),
             ``passes`` of load balancing, ``migrations``, ``averages`` and so on; see :attr:`table_names`.
 
         Raises
         ------
         InputError
-            If there is none of that name.
+            If the table does not exist.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class Run:
         if name == AVERAGES:
             return self._averages
         if name not in self._events:
-            raise _native.InputError(f"there is no table {name}\nhelp: there are {', '.join(self.table_names)}")
+            raise _native.InputError(f"unknown table {name}\nhelp: known tables: {', '.join(self.table_names)}")
         return self._events[name]
 
     def __repr__(self) -> str:
@@ -142,26 +142,26 @@ def run(
     events: str | None = None,
     **variant: Unpack[Variant],
 ) -> Run:
-    """Run a workload on a simulated machine: ``fairlab run``, whose options these are.
+    """Run a workload on a simulated machine, as ``fairlab run`` does.
 
-    The interpreter goes on meanwhile: other threads run. Ctrl-C ends the run.
+    Other threads continue during the run. Ctrl-C ends the run.
 
     Parameters
     ----------
     workload
-        A file, a dictionary in rt-app's form, or a :class:`Workload`.
+        File, dictionary in the format of rt-app files, or a :class:`Workload`.
     price
-        Prices of single operations, in nanoseconds: ``{"ScanCpu": 17.5}``.
+        Costs of single operations, in nanoseconds: ``{"ScanCpu": 17.5}``.
     for_
-        How long to simulate: ``"500ms"``, or a number of seconds.
+        Simulated time: ``"500ms"``, or a number of seconds.
     seed
-        Draws the scheduler's dice, and with ``vary`` what nobody holds still.
+        Seed of the scheduler's random numbers and of exits from idle states; with ``vary`` also of start times and random run lengths.
     vary
-        Let starts and random lengths vary with the seed.
+        Also randomise start times and random run lengths, from the seed.
     perturb
-        Permute what happens at one instant, another way for each number.
+        Permute simultaneous events, differently for each number.
     keep_duplicate_keys
-        Keep all of equal keys in an rt-app file.
+        Keep all members with equal keys in an object of an rt-app file.
     output
         Write a run directory.
     trace_jsonl
@@ -169,17 +169,17 @@ def run(
     export
         Write traces for other tools: ``{"perfetto": "run.pftrace"}``.
     events
-        Which groups of events such traces have.
+        Groups of events in these traces.
     **variant
-        On what it runs: machine, kernel, engine, features, set, governor, cpu_dma_latency, prices, plain, policy; :class:`Variant` has what they
-        mean.
+        Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, prices, plain, policy): see
+        :class:`Variant`.
 
     Raises
     ------
     InputError
-        If something that was given is wrong, with the command's message.
+        If the input is wrong, with the command's message.
     RunError
-        If the run could not go on.
+        If the run could not continue.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def run(
     >>> big.digest == fairlab.run(work, for_=0.2).digest
     True
     """
-    texts = Texts()
+    texts = MemoryFiles()
     prices = variant.get("prices")
     of_machine = prices is not None and prices not in ("machine", "zero")
     words = [texts.workload(workload)]
@@ -206,6 +206,6 @@ def run(
     for name, file in (export or {}).items():
         option(words, "--export", f"{name}={os.fspath(file)}")
     option(words, "--events", events)
-    native = _native.Run(words, texts.named, arm_word(arm, texts) if arm else None, texts.policies)
+    native = _native.Run(words, texts.files, arm_word(arm, texts) if arm else None, texts.policies)
     warn(native.warnings)
-    return Run(native, texts.policies[0][1].made if texts.policies else None)
+    return Run(native, texts.policies[0][1].instance if texts.policies else None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sweeps: everything that a plan spans, on all cores of this machine or on a cluster of Dask, into one store."""
+"""Sweeps: run all points of a plan, on all cores of this machine or on a Dask cluster, into one store."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairlab import _native
-from fairlab._command import Texts, setting_word, warn
+from fairlab._command import MemoryFiles, setting_word, warn
 from fairlab._table import Table, table_of_rows
 
 if TYPE_CHECKING:
     from distributed import Client
 
-#: So many results are written at a time, at most, and no later than so many seconds after they came.
-MOST_WAITING = 64
-PATIENCE_S = 1.0
+#: Largest number of results that wait to be written.
+MAX_PENDING_RESULTS = 64
+#: Longest time between two writes, in seconds.
+FLUSH_INTERVAL_S = 1.0
 
 
-class Spec(NamedTuple):
-    """A plan as it is sent to workers, with the texts that it needs."""
+class PlanSpec(NamedTuple):
+    """Plan in the form that is sent to workers, with its texts."""
 
     name: str
     text: str
@@ -34,28 +35,28 @@ class Spec(NamedTuple):
     texts: tuple[tuple[str, str], ...]
 
     def read(self) -> _native.Sweep:
-        """Read the plan."""
+        """Parse the plan."""
         make = _native.Sweep.of_json if self.is_json else _native.Sweep
         return make(self.name, self.text, self.directory, list(self.texts))
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep has come to."""
+    """Result of a sweep."""
 
     table: Table = field(repr=False)
-    """A row for each point that is done: settings, seed, metrics, digest."""
+    """Table with one row for each completed point: settings, seed, metrics, digest."""
     failures: list[str]
-    """Points that have failed, and why."""
+    """Failed points with their reasons."""
     missing: int
-    """How many points are still to be done."""
+    """Number of points that have not been run."""
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_()
 
 
-def spec_of(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
-    """Read the plan's file, or take a dictionary of its form."""
+def plan_spec(plan: str | os.PathLike[str] | Mapping[str, Any]) -> PlanSpec:
+    """Read a plan file, or convert a dictionary in its format."""
     if not isinstance(plan, Mapping):
         path = os.fspath(plan)
         try:
@@ -64,8 +65,8 @@ def spec_of(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
         except OSError as error:
             help = "give the path of a plan; `fairlab sweep --help` shows one"
             raise _native.InputError(f"{path}: cannot be read: {error.strerror}\nhelp: {help}") from error
-        return Spec(path, text, False, os.path.dirname(os.path.abspath(path)), ())
-    texts = Texts()
+        return PlanSpec(path, text, False, os.path.dirname(os.path.abspath(path)), ())
+    texts = MemoryFiles()
 
     def words(settings: Mapping[str, Any]) -> dict[str, Any]:
         plain = (bool, int, str)
@@ -76,8 +77,8 @@ def spec_of(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
     taken = dict(plan)
     settings = [taken.get("base", {}), taken.get("grid", {}), *taken.get("list", [])]
     if any("policy" in part for part in settings):
-        help = "compare it, or run it with evaluate()"
-        raise _native.InputError(f"a store cannot tell one policy from another of its name\nhelp: {help}")
+        help = "use compare() or evaluate()"
+        raise _native.InputError(f"a store cannot distinguish two policies of the same name\nhelp: {help}")
     if "workload" in taken:
         taken["workload"] = texts.workload(taken["workload"])
     if "base" in taken:
@@ -88,37 +89,37 @@ def spec_of(plan: str | os.PathLike[str] | Mapping[str, Any]) -> Spec:
         }
     if "list" in taken:
         taken["list"] = [words(row) for row in taken["list"]]
-    return Spec("plan", json.dumps(taken), True, os.getcwd(), tuple(texts.named))
+    return PlanSpec("plan", json.dumps(taken), True, os.getcwd(), tuple(texts.files))
 
 
-#: The plan of which this process ran a point last, read.
-_last: dict[Spec, tuple[_native.Sweep, list[tuple[str, dict[str, str], int]]]] = {}
+#: Parsed plan of the point that this process ran last.
+_last_plan: dict[PlanSpec, tuple[_native.Sweep, list[tuple[str, dict[str, str], int]]]] = {}
 
 
-def _read(spec: Spec) -> tuple[_native.Sweep, list[tuple[str, dict[str, str], int]]]:
-    read = _last.get(spec)
+def _read_plan(spec: PlanSpec) -> tuple[_native.Sweep, list[tuple[str, dict[str, str], int]]]:
+    read = _last_plan.get(spec)
     if read is None:
         sweep = spec.read()
         read = sweep, sweep.points()
-        _last.clear()
-        _last[spec] = read
+        _last_plan.clear()
+        _last_plan[spec] = read
     return read
 
 
-def run_point(spec: Spec, place: int) -> tuple[tuple[str, list[tuple[str, float]]] | None, str, int]:
-    """Run a point of a plan, on a worker: what it told or why it failed, and how long it took."""
-    sweep, points = _read(spec)
-    _, settings, seed = points[place]
+def run_point(spec: PlanSpec, index: int) -> tuple[tuple[str, list[tuple[str, float]]] | None, str, int]:
+    """Run a point of a plan on a worker; return its result or the reason of failure, and the wall-clock time in nanoseconds."""
+    sweep, points = _read_plan(spec)
+    _, settings, seed = points[index]
     begun = time.perf_counter_ns()
     try:
-        told, why = sweep.run(settings, seed), ""
+        result, why = sweep.run(settings, seed), ""
     except _native.Error as error:
-        told, why = None, str(error)
-    return told, why, time.perf_counter_ns() - begun
+        result, why = None, str(error)
+    return result, why, time.perf_counter_ns() - begun
 
 
 @contextmanager
-def _store(path: str, sweep: _native.Sweep, retry: bool) -> Iterator[_native.Store]:
+def _open_store(path: str, sweep: _native.Sweep, retry: bool) -> Iterator[_native.Store]:
     store = _native.Store(path, sweep, retry)
     try:
         yield store
@@ -135,33 +136,33 @@ def sweep(
     client: Client | None = None,
     retries: int = 2,
 ) -> Swept:
-    """Run whatever a plan spans: ``fairlab sweep``.
+    """Run all points of a plan, as ``fairlab sweep`` does.
 
-    Results go into a store, one file, as they come. The same call again goes on where the last one ended, however it ended; so does the
-    command, whose store this is.
+    Results are written to a store, one file, as they arrive. Repeat the call to continue after an interruption; the command uses the same
+    stores.
 
     Parameters
     ----------
     plan
-        A plan's file, or a dictionary of its form, in which workloads and machines may be objects.
+        Plan file, or a dictionary in its format, in which workloads and machines may be objects.
     store
-        Where results are kept: ``PLAN.sweep`` beside the plan's file without it, and nowhere for a dictionary.
+        Path of the store. Default: ``PLAN.sweep`` beside the plan file; results of a dictionary are not stored.
     shard
-        Run only the i-th of N parts of the points: ``"2/8"``.
+        Run only the i-th of N shards of the points: ``"2/8"``.
     retry
-        Run points again that have failed.
+        Repeat points that have failed.
     client
-        A client of Dask distributed, whose workers run the points. They need fairlab, but no file that the plan's dictionary has as an
-        object. Workers may come and go.
+        Client of Dask distributed, whose workers run the points. Workers need fairlab, but no files for objects in the plan. They may join
+        and leave during the sweep.
     retries
-        How often a point is tried again there if something other than the point fails.
+        Number of further attempts for a point on the cluster after an error outside the point.
 
     Raises
     ------
     InputError
         If the plan is wrong, or the store is not one.
     RunError
-        If results cannot be written, or the cluster has given points up. What was written is safe.
+        If results cannot be written, or the cluster has dropped points. Results in the store are kept.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def sweep(
     >>> fairlab.sweep(plan).table.column("SIS_UTIL")
     ['true', 'false']
     """
-    spec = spec_of(plan)
+    spec = plan_spec(plan)
     sweep = spec.read()
     sweep.check()
     with tempfile.TemporaryDirectory(prefix="fairlab-") as scratch:
@@ -180,7 +181,7 @@ def sweep(
             path = os.path.join(scratch, "plan.sweep")
         else:
             path = os.path.splitext(spec.name)[0] + ".sweep"
-        with _store(path, sweep, retry) as opened:
+        with _open_store(path, sweep, retry) as opened:
             if client is None:
                 opened.run_pending(sweep, shard)
             else:
@@ -189,30 +190,30 @@ def sweep(
             results = opened.results()
             missing = len(opened.pending("1/1"))
     rows = [
-        {**settings, "seed": seed, **dict(told[1]), "digest": told[0]} for settings, seed, told, _ in results if told
+        {**settings, "seed": seed, **dict(result[1]), "digest": result[0]} for settings, seed, result, _ in results if result
     ]
     failures = [
         f"{' '.join(f'{key}={value}' for key, value in settings.items())} seed {seed}: {why}"
-        for settings, seed, told, why in results
-        if told is None
+        for settings, seed, result, why in results
+        if result is None
     ]
     return Swept(table_of_rows("sweep", rows), failures, missing)
 
 
 def _on_cluster(
-    client: Client, spec: Spec, sweep: _native.Sweep, store: _native.Store, shard: str, retries: int
+    client: Client, spec: PlanSpec, sweep: _native.Sweep, store: _native.Store, shard: str, retries: int
 ) -> None:
     import distributed
 
-    # Dask's own functions say little of their types.
+    # Dask's functions are mostly untyped.
     cluster: Any = client
     as_completed: Any = distributed.as_completed
-    places = {id: place for place, (id, _, _) in enumerate(sweep.points())}
+    indices = {id: index for index, (id, _, _) in enumerate(sweep.points())}
     pending = [id for id, _, _ in store.pending(shard)]
-    # The plan travels once to each worker; a point is then the plan's key and a number.
+    # The plan is sent once to each worker; a point is then the plan's key and an index.
     sent = cluster.scatter(spec, broadcast=True, hash=False)
     todo: dict[Any, str] = {
-        cluster.submit(run_point, sent, places[id], pure=False, retries=retries, key=f"fairlab-{id}"): id for id in pending
+        cluster.submit(run_point, sent, indices[id], pure=False, retries=retries, key=f"fairlab-{id}"): id for id in pending
     }
     waiting: list[tuple[str, tuple[str, list[tuple[str, float]]] | None, str, int]] = []
     lost: list[str] = []
@@ -220,18 +221,19 @@ def _on_cluster(
     try:
         for future in as_completed(todo):
             id = todo.pop(future)
-            # A result that was on a lost worker is computed again elsewhere, and waited for.
+            # Dask computes the result of a lost worker again on a different worker.
             try:
                 waiting.append((id, *future.result()))
             except Exception as error:
                 lost.append(f"{id}: {error!r}")
             future.release()
-            if len(waiting) >= MOST_WAITING or time.monotonic() - written > PATIENCE_S:
+            if len(waiting) >= MAX_PENDING_RESULTS or time.monotonic() - written > FLUSH_INTERVAL_S:
                 store.put(waiting)
                 waiting, written = [], time.monotonic()
     finally:
         store.put(waiting)
         cluster.cancel(list(todo))
     if lost:
-        help = "are the workers alive, and do they have fairlab? The same call goes on"
-        raise _native.RunError(f"the cluster has given up {len(lost)} points, such as {lost[0]}\nhelp: {help}")
+        help = "check that the workers are alive and have fairlab, then repeat the call to continue"
+        noun = "point" if len(lost) == 1 else "points"
+        raise _native.RunError(f"the cluster has dropped {len(lost)} {noun}, such as {lost[0]}\nhelp: {help}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables: columns of Arrow, which others take without a copy."""
+"""Arrow tables, which other libraries read without a copy."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Any
 
 from fairlab import _native
 
-#: So many rows are shown.
-SHOWN = 10
+#: Number of rows in a table's HTML representation.
+NR_SHOWN_ROWS = 10
 
 
 class Table:
     """A table of a run, a comparison or a sweep.
 
-    It has Arrow's interface, so that whoever reads that takes it as it is: ``polars.DataFrame(table)``, ``pyarrow.table(table)``,
-    ``pandas.DataFrame.from_arrow(table)``, ``duckdb.sql("select * from table")``. They are handed over where they lie; what the reader
-    makes of them is his affair (pandas copies).
+    It has the Arrow interface for readers: ``polars.DataFrame(table)``, ``pyarrow.table(table)``, ``pandas.DataFrame.from_arrow(table)``,
+    ``duckdb.sql("select * from table")``. Columns are passed without a copy, though a reader may copy them (pandas does).
 
     Examples
     --------
@@ -33,23 +32,23 @@ class Table:
 
     @property
     def name(self) -> str:
-        """What it is a table of."""
+        """Name of the table."""
         return self._native.name
 
     @property
     def column_names(self) -> list[str]:
-        """The names of its columns."""
+        """Names of the columns."""
         return self._native.column_names
 
     def __len__(self) -> int:
         return len(self._native)
 
     def column(self, name: str) -> list[Any]:
-        """Give a column as a list, with None for what is not known."""
+        """Return a column as a list, with ``None`` for unknown values."""
         return self._native.column(name)
 
     def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
-        """Give rows as dictionaries."""
+        """Return rows as dictionaries."""
         names = self.column_names
         return [dict(zip(names, row)) for row in self._native.rows(start, len(self) if stop is None else stop)]
 
@@ -66,14 +65,14 @@ class Table:
         head = "".join(f"<th>{escape(name)}</th>" for name in self.column_names)
         body = "".join(
             "<tr>" + "".join(f"<td>{'' if cell is None else escape(str(cell))}</td>" for cell in row) + "</tr>"
-            for row in self._native.rows(0, SHOWN)
+            for row in self._native.rows(0, NR_SHOWN_ROWS)
         )
-        more = f"<p>{len(self) - SHOWN} more rows</p>" if len(self) > SHOWN else ""
+        more = f"<p>{len(self) - NR_SHOWN_ROWS} more rows</p>" if len(self) > NR_SHOWN_ROWS else ""
         return f"<table><caption>{escape(self.name)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def table_of_rows(name: str, rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Make a table of rows. An inner dictionary becomes columns of its own, with a dot in their names; an inner list is left as JSON."""
+    """Build a table from rows. An inner dictionary becomes columns with a dot in their names; an inner list stays JSON."""
     flat = [dict(_flat("", row)) for row in rows]
     names = list(dict.fromkeys(column for row in flat for column in row))
     columns = [(column, json.dumps([row.get(column) for row in flat])) for column in names]

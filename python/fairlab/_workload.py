@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Workloads: files, texts, rt-app's dictionaries, recorded traces, and tasks that are composed here."""
+"""Workloads from files, texts, rt-app dictionaries, recorded traces, and tasks composed in Python."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlab import _native, phase
-from fairlab._command import MachineLike, Texts, warn
+from fairlab._command import MachineLike, MemoryFiles, warn
 from fairlab.phase import Phases
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a workload, or several that are alike.
+    """A task of a workload, or several equal tasks.
 
     Parameters
     ----------
     name
-        Its name.
+        Name of the task.
     phases
-        What it does.
+        Behaviour of the task.
     instance
-        How many there are of it.
+        Number of tasks.
     loop
-        How often it does that; -1 is without end.
+        Number of repetitions of the phases; -1 repeats them without end.
     delay_us
-        How much later it starts.
+        Delay of the start, in microseconds.
     policy, priority, cpus
         As in rt-app: ``"SCHED_FIFO"``, a priority or a nice value, and the CPUs that it may use.
     more
-        Any other keys that rt-app has for a task.
+        Further keys of a task in an rt-app file.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Task:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_rtapp(self) -> dict[str, Any]:
-        """Give what rt-app's file has for it."""
+        """Return the task as a dictionary of an rt-app file."""
         keys: dict[str, Any] = {"instance": self.instance} if self.instance != 1 else {}
         keys["loop"] = self.loop
         if self.delay_us:
@@ -64,7 +64,7 @@ class Task:
 
 
 def hog(name: str = "hog", *, instance: int = 1, **more: Any) -> Task:
-    """Give a task that computes without end.
+    """Return a task that computes without end.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def hog(name: str = "hog", *, instance: int = 1, **more: Any) -> Task:
 def periodic(
     name: str, *, period_ms: float, run_ms: float | None = None, percent: float | None = None, **more: Any
 ) -> Task:
-    """Give a task that a timer wakes, and that then computes for some time or for a part of the period.
+    """Return a task that a timer wakes and that then computes for some time or for a share of the period.
 
     Examples
     --------
@@ -85,14 +85,14 @@ def periodic(
     {'loop': -1, 'run': 500, 'timer': {'ref': 'unique', 'period': 5000}}
     """
     if (run_ms is None) == (percent is None):
-        raise _native.InputError("a periodic task computes for run_ms, or for percent of its period\nhelp: give one of them")
+        raise _native.InputError("a periodic task needs either run_ms or percent of its period\nhelp: give one of them")
     run_ms = period_ms * (percent or 0) / 100 if run_ms is None else run_ms
     return Task(name, phase.run(ms=run_ms) + phase.timer(ms=period_ms), **more)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What is run. Make one with :meth:`from_file`, :meth:`from_text`, :meth:`from_rtapp`, :meth:`from_trace` or :meth:`of`.
+    """A workload. Create it with :meth:`from_file`, :meth:`from_text`, :meth:`from_rtapp`, :meth:`from_trace` or :meth:`of`.
 
     Examples
     --------
@@ -108,12 +108,12 @@ class Workload:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Workload:
-        """Take a file: a scenario, an rt-app file, or what ``fairlab import`` has written."""
+        """Use a file: a scenario, an rt-app file, or a workload written by ``fairlab import``."""
         return cls(os.fspath(path), None, os.fspath(path))
 
     @classmethod
     def from_text(cls, text: str, name: str = "workload") -> Workload:
-        """Take the text of such a file; the name is for messages.
+        """Use the text of a workload file; the name is used in messages.
 
         Examples
         --------
@@ -125,41 +125,41 @@ class Workload:
 
     @classmethod
     def from_rtapp(cls, rtapp: Mapping[str, Any], name: str = "workload") -> Workload:
-        """Take a dictionary in the form of rt-app's files."""
+        """Use a dictionary in the format of rt-app files."""
         return cls(name, json.dumps(rtapp, indent=4) + "\n")
 
     @classmethod
     def from_trace(cls, path: str | os.PathLike[str], *, machine: MachineLike | None = None) -> Workload:
-        """Take what tasks did in a recorded trace: trace.dat, perf.data, ftrace text, systrace, Perfetto.
+        """Convert a recorded trace: trace.dat, perf.data, ftrace text, systrace, Perfetto.
 
         Parameters
         ----------
         path
-            The trace.
+            Path of the trace.
         machine
-            The machine on which it was recorded, for capacities, frequencies and idle states.
+            Machine on which it was recorded, for capacities, frequencies and idle states.
         """
-        texts = Texts()
+        texts = MemoryFiles()
         words = ["import", os.fspath(path), "--output", "-"]
         if machine is not None:
             words += ["--machine", texts.machine(machine)]
-        results, notes = _native.command(words, texts.named)
+        results, notes = _native.command(words, texts.files)
         warn(notes)
         return cls(os.fspath(path), "".join(results))
 
     @classmethod
     def of(cls, *tasks: Task, name: str = "workload", duration: float = 5, **settings: Any) -> Workload:
-        """Compose it of tasks. It lasts ``duration`` seconds, unless a run says otherwise; settings are others of rt-app's ``global``."""
+        """Compose a workload of tasks. It lasts ``duration`` seconds unless ``for_`` is given; settings are further keys of rt-app's ``global``."""
         names = [task.name for task in tasks]
         if len(set(names)) < len(names):
-            raise _native.InputError(f"two tasks have one name: {', '.join(names)}\nhelp: give each its own, or use instance=")
+            raise _native.InputError(f"two tasks have the same name: {', '.join(names)}\nhelp: use different names, or instance=")
         rtapp: dict[str, Any] = {"tasks": {task.name: task.to_rtapp() for task in tasks}}
         rtapp["global"] = {"duration": duration, **settings}
         return cls.from_rtapp(rtapp, name)
 
     @property
     def text(self) -> str:
-        """The text of its file."""
+        """Text of the workload file."""
         if self._text is not None:
             return self._text
         assert self.path is not None, "a workload has a text or a file"
@@ -168,42 +168,42 @@ class Workload:
 
     @property
     def kind(self) -> str:
-        """``scenario``, ``rt-app`` or ``recorded``."""
+        """Kind of the workload: ``scenario``, ``rt-app`` or ``recorded``."""
         kind: str = self._check()["kind"]
         return kind
 
     def check(self, machine: MachineLike | None = None) -> dict[str, Any]:
-        """Look whether it is a workload, fits the machine and runs, as ``fairlab check --json`` does."""
+        """Read the workload, place it on the machine and run it with checks, as ``fairlab check --json`` does."""
         return self._check(machine)
 
     def _check(self, machine: MachineLike | None = None) -> dict[str, Any]:
-        texts = Texts()
+        texts = MemoryFiles()
         words = ["check", texts.workload(self), "--json"]
         if machine is not None:
             words += ["--machine", texts.machine(machine)]
-        results, _ = _native.command(words, texts.named)
-        told: dict[str, Any] = json.loads("".join(results))
-        return told
+        results, _ = _native.command(words, texts.files)
+        result: dict[str, Any] = json.loads("".join(results))
+        return result
 
     def to_rtapp(self) -> dict[str, Any]:
-        """Give it in the form of rt-app's files.
+        """Return the workload as a dictionary in the format of rt-app files.
 
         Raises
         ------
         InputError
-            If it is none of rt-app's, or its text has what only rt-app's own reader takes, such as comments.
+            If it is not an rt-app workload, or its text is not plain JSON: rt-app's own parser also accepts comments.
         """
         try:
             rtapp = json.loads(self.text)
         except json.JSONDecodeError as error:
-            help = "comments and trailing commas are for rt-app's reader; scenarios are no JSON at all"
+            help = "remove comments and trailing commas, which only rt-app accepts; scenarios are not JSON"
             raise _native.InputError(f"{self.name}: is not plain JSON: {error}\nhelp: {help}") from error
         if not isinstance(rtapp, dict):
-            raise _native.InputError(f"{self.name}: is no object, as rt-app's files are")
+            raise _native.InputError(f"{self.name}: is not a JSON object, as rt-app files are")
         return rtapp
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write its file, for the command, for rt-app, for others."""
+        """Write the workload file, for the command line, rt-app or other tools."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.text)
 
@@ -213,7 +213,7 @@ class Workload:
         mine, others = self.to_rtapp(), other.to_rtapp()
         twice = sorted(set(mine.get("tasks", {})) & set(others.get("tasks", {})))
         if twice:
-            raise _native.InputError(f"both workloads have a task {twice[0]}\nhelp: give one of them another name")
+            raise _native.InputError(f"both workloads have a task {twice[0]}\nhelp: rename one of them")
         merged = {key: {**others.get(key, {}), **mine.get(key, {})} for key in {**mine, **others}}
         merged["tasks"] = {**mine.get("tasks", {}), **others.get("tasks", {})}
         return Workload.from_rtapp(merged, f"{self.name} and {other.name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a task does, step by step: events of rt-app, composed with ``+`` and repeated with ``*``.
+"""Behaviour of tasks: events of rt-app, concatenated with ``+`` and repeated with ``*``.
 
 Examples
 --------
@@ -22,7 +22,7 @@ _Event = tuple[str, Any]
 
 @dataclass(frozen=True)
 class Phases:
-    """Phases one after the other: how often each is done, and its events."""
+    """Sequence of phases, each with its number of repetitions and its events."""
 
     parts: tuple[tuple[int, tuple[_Event, ...]], ...]
 
@@ -37,14 +37,14 @@ class Phases:
 
     def __mul__(self, times: int) -> Phases:
         if times < 1:
-            raise ValueError(f"phases cannot be done {times} times; 1 is the least")
+            raise ValueError(f"phases cannot be repeated {times} times; the minimum is 1")
         if len(self.parts) == 1:
             loops, events = self.parts[0]
             return Phases(((loops * times, events),))
         return Phases(self.parts * times)
 
     def to_rtapp(self) -> dict[str, Any]:
-        """Give the keys that rt-app has for them in a task."""
+        """Return the keys of these phases in a task of an rt-app file."""
         if len(self.parts) == 1 and self.parts[0][0] == 1:
             return _keys(self.parts[0][1])
         phases = {
@@ -55,7 +55,7 @@ class Phases:
 
 
 def _keys(events: tuple[_Event, ...]) -> dict[str, Any]:
-    """Equal keys of an object are one, so the second of a kind has a number; rt-app looks at the beginning of keys."""
+    """Return events as keys. JSON objects have unique keys, so repeated kinds get a number; rt-app matches the beginning of keys."""
     keys: dict[str, Any] = {}
     for kind, value in events:
         number = sum(1 for key in keys if key.rstrip("0123456789") == kind)
@@ -68,25 +68,25 @@ def _micros(s: float, ms: float, us: float) -> int:
 
 
 def event(kind: str, value: Any) -> Phases:
-    """Give any event of rt-app, in its own words: ``event("barrier", "all")``."""
+    """Return any event of rt-app by its key and value: ``event("barrier", "all")``."""
     return Phases(((1, ((kind, value),)),))
 
 
 def run(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:
-    """Compute for as long on the CPU on which the workload is calibrated; longer on a smaller one."""
+    """Compute for this time on the CPU on which the workload is calibrated; longer on a smaller CPU."""
     return event("run", _micros(s, ms, us))
 
 
 def runtime(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:
-    """Compute for as long, however little that gets done."""
+    """Compute for this time on any CPU, whatever work that completes."""
     return event("runtime", _micros(s, ms, us))
 
 
 def sleep(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:
-    """Sleep for as long."""
+    """Sleep for this time."""
     return event("sleep", _micros(s, ms, us))
 
 
 def timer(*, s: float = 0, ms: float = 0, us: float = 0, ref: str = "unique") -> Phases:
-    """Wait for the next time that a timer of this period expires."""
+    """Wait for the next expiry of a timer with this period."""
     return event("timer", {"ref": ref, "period": _micros(s, ms, us)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Comparisons, sweeps here and on a cluster, and what optimisers ask for."""
+"""Comparisons, sweeps on this machine and on a cluster, and evaluations for optimisers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_experiment_tells_better_from_worse_in_all_forms(work: fairlab.Worklo
     assert len(found.runs) == 16 and found.table.column("arm") == ["now", "slow"]
     assert "Amean" in found.text("mmtests") and "| metric" in found.text("markdown") and "<html" in found.text("html")
     assert str(found).startswith("<small>: on hikey960")
-    with pytest.raises(fairlab.InputError, match="there are json, text"):
+    with pytest.raises(fairlab.InputError, match="known formats: json, text"):
         found.text("pdf")
 
 
@@ -85,14 +85,14 @@ def test_a_cluster_gives_the_same_results_though_a_worker_is_lost(work: fairlab.
     store = tmp_path / "cluster.sweep"
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
         with distributed.Client(cluster) as client:
-            # A worker that is busy with something else is lost in the middle of the sweep, with what it has to do.
+            # A worker with a different task dies during the sweep, and its pending points are lost.
             address = sorted(client.scheduler_info()["workers"])[0]
             death = client.submit(_die, 0.3, workers=[address], allow_other_workers=False, pure=False, retries=0)
             swept = fairlab.sweep(points, store=store, client=client)
             death.cancel()
     assert (len(swept.table), swept.missing, swept.failures) == (80, 0, [])
     assert rows(swept.table) == rows(here.table)
-    assert fairlab.sweep(points, store=store).missing == 0, "it is the store of the command"
+    assert fairlab.sweep(points, store=store).missing == 0, "the command uses the same store"
 
 
 def _die(after: float) -> None:
@@ -105,13 +105,13 @@ def _die(after: float) -> None:
 def test_what_an_optimiser_asks_for_takes_less_than_a_second() -> None:
     work = fairlab.Workload.from_file(Path(__file__).resolve().parents[2] / "scenarios" / "hello.json")
     begun = time.monotonic()
-    told = fairlab.evaluate({"SIS_UTIL": False, "wakeup_granularity_ns": 500_000}, workload=work, machine="hikey960", for_=2)
+    values = fairlab.evaluate({"SIS_UTIL": False, "wakeup_granularity_ns": 500_000}, workload=work, machine="hikey960", for_=2)
     assert time.monotonic() - begun < 1
-    assert told["energy, busy"] > 0 and "display: wake to run p99" in told
+    assert values["energy, busy"] > 0 and "display: wake to run p99" in values
     same = fairlab.evaluate({"SIS_UTIL": False, "wakeup_granularity_ns": 500_000}, workload=work, machine="hikey960", for_=2)
-    assert same == told
+    assert same == values
 
 
 def test_settings_of_an_optimiser_may_be_options_of_a_benchmark() -> None:
-    told = [fairlab.evaluate({"groups": groups}, bench="hackbench -g {groups} -f 2 -l 10", metrics=["time"]) for groups in (1, 4)]
-    assert told[0]["time"] < told[1]["time"]
+    values = [fairlab.evaluate({"groups": groups}, bench="hackbench -g {groups} -f 2 -l 10", metrics=["time"]) for groups in (1, 4)]
+    assert values[0]["time"] < values[1]["time"]

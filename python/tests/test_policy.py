@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Policies of one's own: what they see and decide, what their looks cost, and what becomes of wrong answers."""
+"""Policies in Python: requests and decisions, the cost of samples, and invalid results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Callable, Generator, Optional
 import fairlab
 import pytest
 
-Search = Generator[int, fairlab.CpuLook, Optional[int]]
+Search = Generator[int, fairlab.CpuSample, Optional[int]]
 
 
 class FirstIdle:
-    """The first idle CPU of the cache, from the previous one on."""
+    """Select the first idle CPU of the cache, beginning with the previous CPU."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -21,8 +21,8 @@ class FirstIdle:
     def select(self, request: fairlab.WakeRequest) -> Search:
         self.asked += 1
         for cpu in request.cache:
-            look = yield cpu
-            if look.is_idle:
+            sample = yield cpu
+            if sample.is_idle:
                 return cpu
         return None
 
@@ -33,7 +33,7 @@ def kernel(request: fairlab.WakeRequest) -> None:
 
 @pytest.fixture
 def busy() -> fairlab.Workload:
-    """More than enough for most of eight CPUs."""
+    """A workload that keeps most of eight CPUs busy."""
     return fairlab.Workload.of(fairlab.periodic("ui", period_ms=4, run_ms=1, instance=6), fairlab.hog(instance=3), name="busy")
 
 
@@ -45,18 +45,18 @@ def rules(run: fairlab.Run) -> Counter[str]:
 def test_a_policy_that_leaves_everything_to_the_kernel_changes_nothing(busy: fairlab.Workload) -> None:
     with_policy = fairlab.run(busy, for_="200ms", policy=kernel)
     assert with_policy.digest == fairlab.run(busy, for_="200ms").digest
-    assert any("<kernel>" in said for said in with_policy.summary["assumptions"]), "results say that there was one"
+    assert any("<kernel>" in text for text in with_policy.summary["assumptions"]), "the summary names the policy"
 
 
-def test_a_policy_decides_and_its_looks_are_paid(busy: fairlab.Workload) -> None:
+def test_a_policy_decides_and_its_samples_take_time(busy: fairlab.Workload) -> None:
     run = fairlab.run(busy, for_="200ms", policy=FirstIdle())
     assert rules(run)["Policy"] > 100
-    looks = run.table("selections").column("nr_scanned")
-    assert sum(looks) > rules(run)["Policy"], "it looks at one CPU at least, each time"
-    assert run.summary["selection"]["cpus_scanned"] >= sum(looks)
-    cheap, dear = (fairlab.run(busy, for_="200ms", policy=FirstIdle(), price={"ScanCpu": ns}) for ns in (0, 20_000))
-    waits = [run.summary["families"][0]["wake_to_run"]["mean_ns"] for run in (cheap, dear)]
-    assert waits[0] < waits[1], "looks take time"
+    samples = run.table("selections").column("nr_scanned")
+    assert sum(samples) > rules(run)["Policy"], "each scan samples at least one CPU"
+    assert run.summary["selection"]["cpus_scanned"] >= sum(samples)
+    cheap, expensive = (fairlab.run(busy, for_="200ms", policy=FirstIdle(), price={"ScanCpu": ns}) for ns in (0, 20_000))
+    waits = [run.summary["families"][0]["wake_to_run"]["mean_ns"] for run in (cheap, expensive)]
+    assert waits[0] < waits[1], "samples take time"
 
 
 def test_each_run_has_a_copy_of_its_own(busy: fairlab.Workload) -> None:
@@ -64,18 +64,17 @@ def test_each_run_has_a_copy_of_its_own(busy: fairlab.Workload) -> None:
     runs = [fairlab.run(busy, for_="100ms", policy=policy) for _ in range(2)]
     assert runs[0].digest == runs[1].digest and policy.asked == 0
     assert runs[0].policy.asked == runs[1].policy.asked > 0
-    assert rules(runs[0])["Policy"] > 0, "and so has the repeated one, whose events are asked for"
-    assert fairlab.run(busy, for_="100ms", policy=FirstIdle).digest == runs[0].digest, "a class makes one for each run"
+    assert rules(runs[0])["Policy"] > 0, "the repeated run, which produces the tables, also has a copy"
+    assert fairlab.run(busy, for_="100ms", policy=FirstIdle).digest == runs[0].digest, "a class is instantiated for each run"
 
 
 def test_a_policy_sees_the_wake_up(busy: fairlab.Workload) -> None:
     seen: list[fairlab.WakeRequest] = []
-    looked: list[fairlab.CpuLook] = []
+    samples: list[fairlab.CpuSample] = []
 
     def watch(request: fairlab.WakeRequest) -> Search:
         seen.append(request)
-        look = yield request.prev
-        looked.append(look)
+        samples.append((yield request.prev))
         return request.prev
 
     fairlab.run(busy, machine="hikey960", for_="50ms", policy=watch)
@@ -83,8 +82,8 @@ def test_a_policy_sees_the_wake_up(busy: fairlab.Workload) -> None:
     first = next(request for request in seen if request.task == "ui-0")
     assert any(request.in_interrupt for request in seen) and first.allowed == list(range(8)) and first.may_use(7) and not first.may_use(8)
     assert first.prev in first.cache and 0 < max(request.util for request in seen) <= 1024
-    assert {look.capacity_orig for look in looked} <= {462, 1024} and all(look.cpu < 8 for look in looked)
-    assert "ui-0" in repr(first) and "CPU" in repr(looked[0])
+    assert {sample.capacity_orig for sample in samples} <= {462, 1024} and all(sample.cpu < 8 for sample in samples)
+    assert "ui-0" in repr(first) and "CpuSample" in repr(samples[0]) and fairlab.CpuLook is fairlab.CpuSample
 
 
 def fails_with(policy: Any, work: fairlab.Workload) -> fairlab.RunError:
@@ -102,25 +101,25 @@ def test_a_wrong_answer_ends_the_run_and_is_named(busy: fairlab.Workload) -> Non
         yield 0
         raise KeyError("lost")
 
-    def looks_beyond(request: fairlab.WakeRequest) -> Search:
+    def samples_missing_cpu(request: fairlab.WakeRequest) -> Search:
         yield 99
         return 0
 
-    def looks_forever(request: fairlab.WakeRequest) -> Search:
+    def samples_forever(request: fairlab.WakeRequest) -> Search:
         while True:
             yield 0
 
-    def looks_at_a_word(request: fairlab.WakeRequest) -> Any:
+    def yields_text(request: fairlab.WakeRequest) -> Any:
         yield "all"
 
     cases: list[tuple[Callable[..., Any], str]] = [
         (lambda request: 8, "has answered CPU 8, but there are only CPUs 0 to 7"),
-        (lambda request: -1, "has answered -1, which is no CPU"),
-        (lambda request: "big", "has answered 'big', which is no CPU"),
-        (lambda request: 1.5, "has answered 1.5, which is no CPU"),
-        (looks_at_a_word, "wants to look at 'all', which is no CPU"),
-        (looks_beyond, "has answered CPU 99"),
-        (looks_forever, "has looked 128 times and goes on looking"),
+        (lambda request: -1, "has answered -1, which is not a CPU"),
+        (lambda request: "big", "has answered 'big', which is not a CPU"),
+        (lambda request: 1.5, "has answered 1.5, which is not a CPU"),
+        (yields_text, "has yielded 'all', which is not a CPU"),
+        (samples_missing_cpu, "has answered CPU 99"),
+        (samples_forever, "has looked 128 times and goes on looking"),
     ]
     for policy, expected in cases:
         assert expected in str(fails_with(policy, busy))
@@ -135,29 +134,29 @@ def test_a_cpu_that_a_task_may_not_use_is_a_wrong_answer() -> None:
 
 
 class LeaveAlone:
-    """Nothing is pulled."""
+    """Pull nothing."""
 
     def balance(self, request: fairlab.BalanceRequest) -> bool:
         return False
 
 
 class PullOne:
-    """One task, by CPUs that have none, from the first CPU of the kernel's busiest group that has two."""
+    """Pull one task from the first CPU of the kernel's busiest group that has two."""
 
     def __init__(self) -> None:
         self.seen: list[fairlab.BalanceRequest] = []
 
-    def balance(self, request: fairlab.BalanceRequest) -> Generator[int, fairlab.CpuLook, Any]:
+    def balance(self, request: fairlab.BalanceRequest) -> Generator[int, fairlab.CpuSample, Any]:
         self.seen.append(request)
         for cpu in request.busiest:
-            look = yield cpu
-            if look.nr_running > 1:
+            sample = yield cpu
+            if sample.nr_running > 1:
                 return cpu, 1
         return False
 
 
 class Shallow:
-    """The first idle state, whatever comes."""
+    """Always select the shallowest idle state."""
 
     def __init__(self) -> None:
         self.seen: list[fairlab.IdleRequest] = []
@@ -168,7 +167,7 @@ class Shallow:
 
 
 class Everything(FirstIdle, PullOne, Shallow):
-    """All three."""
+    """Decide wake-ups, balancing and idle states."""
 
     def __init__(self) -> None:
         FirstIdle.__init__(self)
@@ -186,7 +185,7 @@ def test_balancing_by_a_policy(busy: fairlab.Workload) -> None:
     assert moved(alone) == 0 and "Policy" in alone.table("passes").column("balanced")
     one = fairlab.run(busy, machine="hikey960", for_="200ms", policy=PullOne())
     assert set(one.table("passes").column("nr_moved")) <= {0, 1}
-    assert set(rules(one)) == set(rules(kernel_run)), "wake-ups are the kernel's"
+    assert set(rules(one)) == set(rules(kernel_run)), "the kernel's rules decide wake-ups"
     first = one.policy.seen[0]
     assert first.idle in ("idle", "busy", "newly idle") and first.cpu in first.cpus and first.level >= 0
     assert {request.reason for request in one.policy.seen} & {"Task", "Load", "Misfit", "NoCandidate", "EnergyAware"}
@@ -221,7 +220,7 @@ def test_wrong_answers_of_the_others_end_the_run(busy: fairlab.Workload) -> None
         ("balance", lambda request: (request.cpu, 1), "which takes no part in the pass"),
         ("balance", raises, "has raised KeyError: 'lost'"),
         ("idle_state", lambda request: 9, "has answered idle state 9, but there are only states 0 to"),
-        ("idle_state", lambda request: "deep", "has answered 'deep', which is no state"),
+        ("idle_state", lambda request: "deep", "has answered 'deep', which is not a state"),
         ("idle_state", raises, "has raised KeyError: 'lost'"),
     ]
     for name, function, expected in cases:
@@ -234,13 +233,13 @@ def test_wrong_answers_of_the_others_end_the_run(busy: fairlab.Workload) -> None
 def test_what_is_no_policy_is_refused(busy: fairlab.Workload) -> None:
     with pytest.raises(fairlab.InputError, match="no method select, balance or idle_state"):
         fairlab.run(busy, policy=7)  # type: ignore[arg-type]
-    with pytest.raises(fairlab.InputError, match="could not be made"):
+    with pytest.raises(fairlab.InputError, match="could not be created"):
         fairlab.run(busy, policy=type("Wants", (), {"__init__": lambda self, a: None, "select": kernel}))
     with pytest.raises(fairlab.InputError, match="run directory"):
         fairlab.run(busy, policy=kernel, output="nowhere")
     with pytest.raises(fairlab.InputError, match="policies are objects"):
         fairlab.command("compare", "x.json", "--arm", "policy=mine")
-    with pytest.raises(fairlab.InputError, match="a store cannot tell"):
+    with pytest.raises(fairlab.InputError, match="a store cannot distinguish"):
         fairlab.sweep({"workload": busy, "base": {"policy": kernel}})
 
 
@@ -252,13 +251,13 @@ def test_a_policy_is_an_arm_of_a_comparison(busy: fairlab.Workload) -> None:
 
 
 def test_a_policy_is_a_parameter_of_an_optimiser(busy: fairlab.Workload) -> None:
-    told = [
+    values = [
         fairlab.evaluate(params, workload=busy, for_="100ms", metrics=["migrations"])
         for params in ({}, {"policy": kernel}, {"policy": lambda request: request.prev})
     ]
-    assert told[0] == told[1] != told[2]
+    assert values[0] == values[1] != values[2]
 
 
 def test_a_benchmark_has_policies_too() -> None:
-    told = [fairlab.bench("hackbench -g 1 -f 2 -l 20", policy=policy)["digest"] for policy in (None, kernel, FirstIdle())]
-    assert told[0] == told[1] != told[2]
+    digests = [fairlab.bench("hackbench -g 1 -f 2 -l 20", policy=policy)["digest"] for policy in (None, kernel, FirstIdle())]
+    assert digests[0] == digests[1] != digests[2]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs: what goes in, what comes out, and what goes wrong."""
+"""Runs: options, results and errors."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
 
 
 def options_of(command: str) -> set[str]:
-    """What a command says in its help that it takes."""
-    with pytest.raises(fairlab.InputError) as told:
+    """Options in the help text of a command."""
+    with pytest.raises(fairlab.InputError) as error:
         fairlab.command(command, "--help")
-    return {name.replace("-", "_") for name in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", str(told.value), re.MULTILINE)}
+    return {name.replace("-", "_") for name in re.findall(r"^ +(?:-\w, )?--([a-z-]+)", str(error.value), re.MULTILINE)}
 
 
 def test_options_of_the_command_and_keywords_are_the_same() -> None:
-    # For people at a terminal, or written in another way.
+    # Options for a terminal, and options that have a different form in Python.
     beside = {"help", "json", "color", "per_cpu", "measure", "watch"}
     keywords = set(inspect.signature(fairlab.run).parameters) | set(fairlab.Variant.__annotations__)
     assert options_of("run") - beside == {name.rstrip("_") for name in keywords} - {"workload", "variant", "price", "policy"}
@@ -84,7 +84,7 @@ def test_a_machine_may_be_taken_as_its_shape_alone(work: fairlab.Workload) -> No
 
 
 def test_a_kernel_engine_is_a_matter_of_the_command(work: fairlab.Workload) -> None:
-    with pytest.raises(fairlab.InputError, match="a kernel engine cannot be used for this yet"):
+    with pytest.raises(fairlab.InputError, match="does not support compiled-kernel engines"):
         fairlab.run(work, engine="kernel:mine")
     with pytest.raises(fairlab.InputError, match="an engine is built-in or kernel:NAME"):
         fairlab.run(work, engine="mine")
@@ -92,11 +92,11 @@ def test_a_kernel_engine_is_a_matter_of_the_command(work: fairlab.Workload) -> N
 
 def test_a_run_is_the_run_of_the_command(work: fairlab.Workload, tmp_path: Path) -> None:
     work.write(tmp_path / "work.json")
-    told = fairlab.command("run", tmp_path / "work.json", "--for", "100ms", "--json")
-    assert told["digest"] == fairlab.run(work, for_="100ms").digest
-    assert told["digest"] == fairlab.run(work.to_rtapp(), for_="100ms").digest
-    assert told["digest"] == fairlab.run(tmp_path / "work.json", for_="100ms").digest
-    assert told["digest"] != fairlab.run(work, for_="100ms", machine="hikey").digest
+    result = fairlab.command("run", tmp_path / "work.json", "--for", "100ms", "--json")
+    assert result["digest"] == fairlab.run(work, for_="100ms").digest
+    assert result["digest"] == fairlab.run(work.to_rtapp(), for_="100ms").digest
+    assert result["digest"] == fairlab.run(tmp_path / "work.json", for_="100ms").digest
+    assert result["digest"] != fairlab.run(work, for_="100ms", machine="hikey").digest
 
 
 def test_prices_of_other_machines_and_of_single_operations_change_a_run(work: fairlab.Workload) -> None:
@@ -185,8 +185,8 @@ def test_ctrl_c_ends_a_run_soon_and_the_next_one_is_whole() -> None:
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         "print(fairlab.run(work, for_='10ms').summary['duration_ns'])\n"
     )
-    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
-    assert told.stdout.split() == ["ended", "True", "ended", "True", "10000000"], told.stdout + told.stderr
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert process.stdout.split() == ["ended", "True", "ended", "True", "10000000"], process.stdout + process.stderr
 
 
 def test_other_threads_go_on_during_a_run() -> None:
@@ -197,9 +197,9 @@ def test_other_threads_go_on_during_a_run() -> None:
     while worker.is_alive():
         turns += 1
         time.sleep(0.001)
-    # Who has to wait for the interpreter gets a turn before the run and one behind it.
+    # A thread that waited for the interpreter's lock would only run before and after the simulation.
     assert turns > 3
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "signals are the interpreter's affair"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "signal handlers are not changed"
 
 
 def test_scenarios_of_the_repository_run_from_python() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables: the same rows for everybody, and no copies."""
+"""Tables: equal rows for all readers, without copies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_rows_are_what_the_summary_counts(run: fairlab.Run) -> None:
     assert len(run.table("selections")) == run.summary["selection"]["wakeups"] + run.summary["selection"]["forks"]
     assert len(run.table("cpus")) == 8 and run.table("families").column("name")[:2] == ["ui", "hog"]
     assert len(run.table("averages")) > 0
-    with pytest.raises(fairlab.InputError, match="there are families, cpus, tasks, switches"):
+    with pytest.raises(fairlab.InputError, match="known tables: families, cpus, tasks, switches"):
         run.table("swtiches")
 
 
@@ -33,7 +33,7 @@ def test_numbers_are_handed_over_where_they_are(run: fairlab.Run) -> None:
     def addresses() -> list[int]:
         return [buffer.address for column in pa.table(table)["t_ns"].chunks for buffer in column.buffers() if buffer]
 
-    assert addresses() == addresses(), "both readers look at the same memory"
+    assert addresses() == addresses(), "both readers use the same memory"
     pl = pytest.importorskip("polars")
     numbers = pl.DataFrame(table)["t_ns"].to_numpy(allow_copy=False)
     assert [numbers.__array_interface__["data"][0]] == addresses()
@@ -64,7 +64,7 @@ def test_memory_outlives_the_table(run: fairlab.Run) -> None:
     before = arrow.to_pylist()
     del run._events
     assert arrow.to_pylist() == before and before[0]["cpu"] == 0
-    assert len(run.table("switches")) == run.summary["totals"]["switches"], "it is run again"
+    assert len(run.table("switches")) == run.summary["totals"]["switches"], "the run is repeated"
 
 
 def test_a_table_shows_itself(run: fairlab.Run) -> None:

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Speed of whole runs, beside the reference program and beside published speeds of another simulator.
+//! Speed of whole runs, compared with the reference program and with published speeds of a sched_ext
+//! simulator.
 //!
-//! All programs take turns, round by round, so that a machine that has other things to do has them for all. A ratio is the
-//! median of the rounds' ratios.
+//! All programs run in turn, round by round, so that other load on the machine affects all of them. A ratio
+//! is the median of the rounds' ratios.
 
-use crate::programs::{self, Input, Summary};
+use crate::programs::{self, RunInput, SummaryJson};
 use crate::{mixes, oracle, table};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -16,13 +17,13 @@ use std::time::Instant;
 
 #[derive(ClapArgs)]
 pub(crate) struct BenchOracleArgs {
-    /// Rounds, in each of which every program runs once.
+    /// Number of rounds, in each of which every program runs once.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Another fairlab, to be timed beside the plain release build.
+    /// Second fairlab to time beside the plain release build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
-    /// Only scenarios with this in their names.
+    /// Only scenarios with NAME in their names.
     #[arg(long, value_name = "NAME")]
     filter: Option<String>,
     /// Simulated seconds of each scenario, instead of its own.
@@ -33,32 +34,32 @@ pub(crate) struct BenchOracleArgs {
     json: bool,
 }
 
-/// Simulated seconds in a second of a published simulator of sched_ext schedulers in user space, with the light mix on so many
-/// CPUs. It takes 1.6 to 1.9 us for a context switch.
+/// Simulated seconds per second of a published user-space simulator of sched_ext schedulers, with the light
+/// mix, by number of CPUs. It takes 1.6 to 1.9 us for a context switch.
 const PUBLISHED: [(u64, f64); 4] = [(4, 430.0), (16, 92.0), (64, 27.0), (112, 13.0)];
-/// Sizes of the light mix: those that are published, and the reference program's largest machine.
+/// Sizes of the light mix: the published ones, and the reference program's largest machine.
 const LIGHT: [u64; 5] = [4, 16, 64, 112, 256];
 const LIGHT_SECONDS: u64 = 60;
 /// Sizes and seconds of the mix that keeps all CPUs busy.
 const CROWDED: [(u64, u64); 2] = [(64, 10), (256, 2)];
 
-/// A scenario whose whole runs are timed.
-struct Scenario {
+/// Scenario whose whole runs are timed.
+struct TimedScenario {
     name: String,
     seconds: u64,
     text: String,
-    /// The published speed, in simulated seconds in a second.
+    /// Published speed, in simulated seconds per second.
     published: Option<f64>,
 }
 
-/// A program that is timed, and what was measured of it.
-struct TimedRun {
+/// Program that is timed, with its results.
+struct TimedProgram {
     name: &'static str,
     command: Vec<String>,
     seconds: Vec<f64>,
 }
 
-impl TimedRun {
+impl TimedProgram {
     fn new(name: &'static str, binary: &Path, arguments: &[&str]) -> Self {
         let words = arguments.iter().map(|word| (*word).to_owned());
         let command = std::iter::once(binary.display().to_string()).chain(words).collect();
@@ -77,7 +78,7 @@ impl TimedRun {
         Ok(())
     }
 
-    fn least(&self) -> f64 {
+    fn fastest(&self) -> f64 {
         self.seconds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
@@ -85,13 +86,13 @@ impl TimedRun {
         median(self.seconds.clone())
     }
 
-    /// How long it takes in terms of another one, which ran in the same rounds.
+    /// Returns the ratio of times to those of another program that ran in the same rounds.
     fn ratio(&self, other: &Self) -> f64 {
         median(self.seconds.iter().zip(&other.seconds).map(|(own, other)| own / other).collect())
     }
 }
 
-/// The middle of at least one number; of an even number of them, the mean of both in the middle.
+/// Returns the median of at least one number; for an even number of them, the mean of the middle two.
 fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     let middle = numbers.len() / 2;
@@ -99,10 +100,10 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 }
 
 pub(crate) fn bench(root: &Path, args: &BenchOracleArgs) -> Result<()> {
-    let oracle = oracle::find(root)
-        .context("there is no reference program beside the project (FAIRLAB_ORACLE can point to it)")?;
+    let oracle = oracle::find_reference_dir(root)
+        .context("no reference program was found beside the project\nhelp: set FAIRLAB_ORACLE to its directory")?;
     let reference = oracle::build(&oracle, "6.1", false)?;
-    let plain = programs::plain(root)?;
+    let plain = programs::build_program(root)?;
     let folder = programs::target(root).join("bench-oracle");
     fs::create_dir_all(&folder)?;
     let scenarios = scenarios(&oracle, args)?;
@@ -111,17 +112,19 @@ pub(crate) fn bench(root: &Path, args: &BenchOracleArgs) -> Result<()> {
         eprintln!("{} of {}: {}, {} s", index + 1, scenarios.len(), scenario.name, scenario.seconds);
         let path = folder.join(format!("{index}.scn"));
         fs::write(&path, &scenario.text)?;
-        let switches = Summary::of(&plain, root, &Input::Text(scenario.text.clone()))?.whole("/totals/switches")?;
+        let switches =
+            SummaryJson::from_run(&plain, root, &RunInput::Text(scenario.text.clone()))?.whole("/totals/switches")?;
         let mut programs = vec![
-            TimedRun::new("reference", &reference, &[]),
-            TimedRun::new("plain", &plain, &["run", "--trace-jsonl", "-"]),
+            TimedProgram::new("reference", &reference, &[]),
+            TimedProgram::new("plain", &plain, &["run", "--trace-jsonl", "-"]),
         ];
-        programs.extend(args.binary.iter().map(|path| TimedRun::new("other", path, &["run", "--trace-jsonl", "-"])));
+        programs
+            .extend(args.binary.iter().map(|path| TimedProgram::new("other", path, &["run", "--trace-jsonl", "-"])));
         for _ in 0..args.runs {
             programs.iter_mut().try_for_each(|program| program.run(&path))?;
         }
-        // Long runs are not lost when somebody ends the rest.
-        let ratio = |program: &TimedRun| format!("{} {:.3}", program.name, program.ratio(&programs[0]));
+        // Printed at once, so that an interrupted command does not lose it.
+        let ratio = |program: &TimedProgram| format!("{} {:.3}", program.name, program.ratio(&programs[0]));
         eprintln!("  {}", programs.iter().skip(1).map(ratio).collect::<Vec<_>>().join(", "));
         for program in &programs {
             rows.push(row(scenario, program, &programs[0], switches));
@@ -135,19 +138,19 @@ pub(crate) fn bench(root: &Path, args: &BenchOracleArgs) -> Result<()> {
     let header = ["scenario", "program", "least s", "median s", "ratio", "sim s/s", "published", "ns/switch"];
     print!("{}", table::render(2, &header, &rows));
     println!(
-        "{} rounds; whole processes; ratio: time over the reference's, the median of the rounds; sim s/s and ns/switch: of the median;\n\
+        "{} rounds; whole processes; ratio: time divided by the reference's, median of the rounds; sim s/s and ns/switch: from the median time;\n\
          published: sim s/s of a simulator of sched_ext schedulers in user space, which takes 1600 to 1900 ns for a switch",
         args.runs
     );
     Ok(())
 }
 
-fn row(scenario: &Scenario, program: &TimedRun, reference: &TimedRun, switches: u64) -> Vec<String> {
+fn row(scenario: &TimedScenario, program: &TimedProgram, reference: &TimedProgram, switches: u64) -> Vec<String> {
     let median = program.median();
     vec![
         format!("{}, {} s", scenario.name, scenario.seconds),
         program.name.to_owned(),
-        format!("{:.3}", program.least()),
+        format!("{:.3}", program.fastest()),
         format!("{median:.3}"),
         format!("{:.3}", program.ratio(reference)),
         format!("{:.1}", scenario.seconds as f64 / median),
@@ -156,12 +159,12 @@ fn row(scenario: &Scenario, program: &TimedRun, reference: &TimedRun, switches: 
     ]
 }
 
-fn result(scenario: &Scenario, program: &TimedRun, reference: &TimedRun, switches: u64) -> Value {
+fn result(scenario: &TimedScenario, program: &TimedProgram, reference: &TimedProgram, switches: u64) -> Value {
     json!({
         "scenario": scenario.name,
         "simulated_s": scenario.seconds,
         "program": program.name,
-        "least_s": program.least(),
+        "least_s": program.fastest(),
         "median_s": program.median(),
         "ratio": program.ratio(reference),
         "switches": switches,
@@ -170,50 +173,50 @@ fn result(scenario: &Scenario, program: &TimedRun, reference: &TimedRun, switche
     })
 }
 
-/// The scenarios that were asked for.
-fn scenarios(oracle: &Path, args: &BenchOracleArgs) -> Result<Vec<Scenario>> {
+/// Returns the selected scenarios.
+fn scenarios(oracle: &Path, args: &BenchOracleArgs) -> Result<Vec<TimedScenario>> {
     let seconds = |own: u64| args.seconds.unwrap_or(own);
     let mut all = Vec::new();
     let one_cpu = Command::new(oracle.join("gen_scen.py")).args(["3", "--profile", "one-cpu-groups"]).output()?;
-    all.push(of_oracle("one-cpu-groups", &String::from_utf8(one_cpu.stdout)?, seconds(120)));
+    all.push(reference_scenario("one-cpu-groups", &String::from_utf8(one_cpu.stdout)?, seconds(120)));
     for (name, own) in [("pinned16", 30), ("mix16", 20)] {
         let text = fs::read_to_string(oracle.join("scen").join(format!("{name}.txt")))?;
-        all.push(of_oracle(name, &text, seconds(own)));
+        all.push(reference_scenario(name, &text, seconds(own)));
     }
     for (nr_cpus, own) in CROWDED {
         let seconds = seconds(own);
         let text = mixes::crowded(nr_cpus, &format!("{seconds}s"));
-        all.push(Scenario { name: format!("crowded, {nr_cpus} CPUs"), seconds, text, published: None });
+        all.push(TimedScenario { name: format!("crowded, {nr_cpus} CPUs"), seconds, text, published: None });
     }
     for nr_cpus in LIGHT {
         let seconds = seconds(LIGHT_SECONDS);
         let text = mixes::light(nr_cpus, &format!("{seconds}s"));
         let published = PUBLISHED.iter().find(|(size, _)| *size == nr_cpus).map(|(_, speed)| *speed);
-        all.push(Scenario { name: format!("light, {nr_cpus} CPUs"), seconds, text, published });
+        all.push(TimedScenario { name: format!("light, {nr_cpus} CPUs"), seconds, text, published });
     }
     let names: Vec<String> = all.iter().map(|scenario| format!("`{}`", scenario.name)).collect();
     if let Some(part) = &args.filter {
         all.retain(|scenario| scenario.name.contains(part));
     }
     if all.is_empty() {
-        bail!("no scenario has that in its name; there are {}", names.join(", "));
+        bail!("no scenario has this text in its name; scenarios: {}", names.join(", "));
     }
     Ok(all)
 }
 
-/// A scenario of the reference program's, of another length, without snapshots and trace.
-fn of_oracle(name: &str, text: &str, seconds: u64) -> Scenario {
+/// Takes a scenario of the reference program with a different length, without snapshots and trace.
+fn reference_scenario(name: &str, text: &str, seconds: u64) -> TimedScenario {
     let kept = text.lines().filter(|line| !["end ", "stats ", "trace "].iter().any(|word| line.starts_with(word)));
     let text = format!("{}\nend {seconds}s\ntrace 0\n", kept.collect::<Vec<_>>().join("\n"));
-    Scenario { name: name.to_owned(), seconds, text, published: None }
+    TimedScenario { name: name.to_owned(), seconds, text, published: None }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn timed(seconds: &[f64]) -> TimedRun {
-        TimedRun { name: "a", command: Vec::new(), seconds: seconds.to_vec() }
+    fn timed(seconds: &[f64]) -> TimedProgram {
+        TimedProgram { name: "a", command: Vec::new(), seconds: seconds.to_vec() }
     }
 
     #[test]
@@ -221,7 +224,7 @@ mod tests {
         let (own, other) = (timed(&[1.0, 10.0, 1.2]), timed(&[2.0, 20.0, 2.4]));
         assert!((own.ratio(&other) - 0.5).abs() < 1e-12);
         assert!((own.median() - 1.2).abs() < 1e-12);
-        assert!((own.least() - 1.0).abs() < 1e-12);
+        assert!((own.fastest() - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_scenario_gets_another_length_and_no_snapshots() {
-        let text = of_oracle("a", "cpus 1\nend 1s\nstats 1ms\ntask t run 1s", 7).text;
+        let text = reference_scenario("a", "cpus 1\nend 1s\nstats 1ms\ntask t run 1s", 7).text;
         assert_eq!(text, "cpus 1\ntask t run 1s\nend 7s\ntrace 0\n");
     }
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Builds an engine of each kernel tree that is there, boots it and runs all scenarios with it. A tree that is not there is SKIPPED, aloud. What an
-//! engine refuses is counted: its reasons are the command's. A run that fails, and one in which the kernel warns, fail the check.
+//! Builds an engine of each available kernel tree, boots it and runs all scenarios with it.
+//!
+//! A missing tree is reported as SKIPPED. Scenarios that an engine rejects are counted. A failed run, or one
+//! in which the kernel warns, fails the check.
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use fairlab_kernel::tree::TRIED;
+use fairlab_kernel::tree::TESTED_RELEASES;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 #[derive(ClapArgs)]
 pub(crate) struct EnginesArgs {
-    /// Where tarballs called linux-source-VERSION.tar.xz are, as Debian's packages have them.
+    /// Directory of tarballs named linux-source-VERSION.tar.xz, as in Debian's packages.
     #[arg(long, default_value = "/usr/src")]
     sources: PathBuf,
     /// Only these releases.
@@ -25,10 +27,12 @@ pub(crate) fn run(root: &Path, args: &EnginesArgs) -> Result<()> {
     }
     let scenarios = scenarios(root)?;
     let mut failed = Vec::new();
-    for release in TRIED.iter().filter(|one| args.releases.is_empty() || args.releases.iter().any(|o| o == *one)) {
+    for release in
+        TESTED_RELEASES.iter().filter(|one| args.releases.is_empty() || args.releases.iter().any(|o| o == *one))
+    {
         let tarball = args.sources.join(format!("linux-source-{release}.tar.xz"));
         if !tarball.is_file() {
-            println!("{release}: SKIPPED: {} is not there", tarball.display());
+            println!("{release}: SKIPPED: {} does not exist", tarball.display());
             continue;
         }
         failed.extend(check(root, release, &tarball, &scenarios)?);
@@ -48,7 +52,7 @@ fn scenarios(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What failed.
+/// Checks one release and returns its failures.
 fn check(root: &Path, release: &str, tarball: &Path, scenarios: &[PathBuf]) -> Result<Vec<String>> {
     let name = format!("check-{release}");
     let added = fairlab(root, &["kernel", "add", &name, "--source", &tarball.display().to_string()])?;
@@ -65,7 +69,7 @@ fn check(root: &Path, release: &str, tarball: &Path, scenarios: &[PathBuf]) -> R
             _ => failed.push(format!("{release}: {}\n{said}", scenario.display())),
         }
     }
-    println!("{release}: {ran} scenarios ran, {refused} were refused, {} failed", failed.len());
+    println!("{release}: {ran} scenarios ran, {refused} were rejected, {} failed", failed.len());
     Ok(failed)
 }
 

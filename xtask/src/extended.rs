@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The long check: what takes too long for every change, one step after the other. All steps are tried; what failed is told at the end.
+//! Extended tests: checks that take too long for every change. All steps run, and failures are listed at the
+//! end.
 
 use anyhow::{Result, bail};
 use clap::Args as ClapArgs;
@@ -12,19 +13,19 @@ pub(crate) struct ExtendedArgs {
     /// Only print the steps.
     #[arg(long)]
     list: bool,
-    /// Only the steps whose name contains this.
+    /// Only the steps whose name contains this text.
     #[arg(long, default_value = "")]
     only: String,
 }
 
-/// A step: what it is for, the program and its arguments.
+/// Step of the extended tests: its purpose, its program and arguments.
 struct CheckStep {
     name: &'static str,
     program: &'static str,
     arguments: &'static str,
 }
 
-/// The steps, the ones that find most first.
+/// All steps; those that find most errors come first.
 const STEPS: &[CheckStep] = &[
     CheckStep { name: "all tests", program: "cargo", arguments: "test --workspace --release --quiet" },
     CheckStep {
@@ -49,7 +50,7 @@ const STEPS: &[CheckStep] = &[
     },
     CheckStep { name: "engines of kernel trees, all scenarios", program: "cargo", arguments: "xtask engines" },
     CheckStep {
-        name: "the fuzz targets of the readers, five minutes each",
+        name: "the fuzz targets of the parsers, five minutes each",
         program: "cargo",
         arguments: "xtask fuzz-targets --seconds 300",
     },
@@ -60,7 +61,7 @@ const STEPS: &[CheckStep] = &[
 pub(crate) fn run(root: &Path, args: &ExtendedArgs) -> Result<()> {
     let steps: Vec<&CheckStep> = STEPS.iter().filter(|step| step.name.contains(&args.only)).collect();
     if steps.is_empty() {
-        bail!("no step has a name with {:?}; `cargo xtask long --list` shows them", args.only);
+        bail!("no step has {:?} in its name\nhelp: `cargo xtask extended --list` lists the steps", args.only);
     }
     let mut failed: Vec<&str> = Vec::new();
     for step in steps {
@@ -69,7 +70,7 @@ pub(crate) fn run(root: &Path, args: &ExtendedArgs) -> Result<()> {
             continue;
         }
         let start = Instant::now();
-        if let Err(why) = done(root, step) {
+        if let Err(why) = run_step(root, step) {
             println!("   FAILED: {why}");
             failed.push(step.name);
         }
@@ -78,14 +79,14 @@ pub(crate) fn run(root: &Path, args: &ExtendedArgs) -> Result<()> {
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join("; ")) }
 }
 
-fn done(root: &Path, step: &CheckStep) -> Result<()> {
+fn run_step(root: &Path, step: &CheckStep) -> Result<()> {
     let mut command = Command::new(step.program);
     let status = command.args(step.arguments.split(' ')).current_dir(root).status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => bail!("{status}"),
         Err(error) => {
-            bail!("{0} cannot be started: {error}; `cargo install --locked {0}` installs it", step.program)
+            bail!("{0} cannot be started: {error}\nhelp: `cargo install --locked {0}`", step.program)
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The fuzz targets of the readers, each for some time, with the files of the tests as a beginning. Needs a nightly compiler and cargo-fuzz.
+//! Runs the fuzz targets of the parsers for a given time, with the tests' files as seeds. Needs a nightly
+//! compiler and cargo-fuzz.
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -9,16 +10,16 @@ use std::process::Command;
 
 #[derive(ClapArgs)]
 pub(crate) struct FuzzTargetsArgs {
-    /// How long each of them, in seconds.
+    /// Duration of each target, in seconds.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
-    /// Only those whose name contains this.
+    /// Only the targets whose name contains this text.
     #[arg(long, default_value = "")]
     only: String,
 }
 
-/// A target: its crate, its name, and where files for a beginning lie.
-struct Target {
+/// Fuzz target: its crate, its name, and the directories of its seeds.
+struct FuzzTarget {
     krate: &'static str,
     name: &'static str,
     seeds: &'static [&'static str],
@@ -28,18 +29,18 @@ const SCENARIOS: &str = "crates/workload/tests/data/scn";
 const RTAPP: &str = "crates/workload/tests/data/rtapp";
 const BAD: &str = "crates/workload/tests/data/bad";
 
-const TARGETS: &[Target] = &[
-    Target { krate: "workload", name: "scenario", seeds: &[SCENARIOS, "scenarios", BAD] },
-    Target { krate: "workload", name: "rtapp", seeds: &[RTAPP, BAD] },
-    Target { krate: "workload", name: "load", seeds: &[SCENARIOS, RTAPP, BAD] },
-    Target { krate: "machine", name: "machine_file", seeds: &["machines"] },
+const TARGETS: &[FuzzTarget] = &[
+    FuzzTarget { krate: "workload", name: "scenario", seeds: &[SCENARIOS, "scenarios", BAD] },
+    FuzzTarget { krate: "workload", name: "rtapp", seeds: &[RTAPP, BAD] },
+    FuzzTarget { krate: "workload", name: "load", seeds: &[SCENARIOS, RTAPP, BAD] },
+    FuzzTarget { krate: "machine", name: "machine_file", seeds: &["machines"] },
 ];
 
 pub(crate) fn run(root: &Path, args: &FuzzTargetsArgs) -> Result<()> {
     let mut failed = Vec::new();
     for target in TARGETS.iter().filter(|target| target.name.contains(&args.only)) {
         println!("== {} of {}: {} s", target.name, target.krate, args.seconds);
-        // What is found on the way goes into the first directory of the call.
+        // The fuzzer writes new inputs into the first directory of the call.
         let found = root.join("target/fuzz").join(target.name);
         fs::create_dir_all(&found).with_context(|| found.display().to_string())?;
         let status = Command::new("cargo")
@@ -59,8 +60,7 @@ pub(crate) fn run(root: &Path, args: &FuzzTargetsArgs) -> Result<()> {
     if failed.is_empty() {
         return Ok(());
     }
-    let help =
-        "`rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`, if it is these that are missing";
+    let help = "if they are missing, `rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`";
     bail!("failed: {}\nhelp: {help}", failed.join(", "))
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Instructions that standard runs execute, against those that are recorded: a measure of speed that does not depend on what
-//! else a machine does.
+//! Counts the instructions of standard runs and compares them with recorded counts. This measure of speed
+//! does not depend on other load.
 //!
-//! The plain release build runs under valgrind's callgrind, with nothing in its environment, so that neither names of paths
-//! nor variables are part of the count. The C library is told to use the code that every x86-64 CPU has. What is left are a
-//! few instructions for the digits of times.
+//! The plain release build runs under valgrind's callgrind with an empty environment, so that paths and
+//! variables do not affect the count. The C library is restricted to code for every x86-64 CPU. A few
+//! instructions for the digits of times still vary.
 
 use crate::mixes;
-use crate::programs::{self, Input};
+use crate::programs::{self, RunInput};
 use crate::table;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -19,10 +19,10 @@ use std::process::Command;
 
 #[derive(ClapArgs)]
 pub(crate) struct InstructionsArgs {
-    /// Record the counts instead of comparing with those that are recorded.
+    /// Record the counts instead of comparing them with the recorded ones.
     #[arg(long, conflicts_with = "ci")]
     record: bool,
-    /// Say so and succeed where valgrind is missing.
+    /// Report missing valgrind as SKIPPED and succeed.
     #[arg(long)]
     ci: bool,
 }
@@ -31,22 +31,23 @@ const RECORD: &str = "golden/instructions.toml";
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n\
                     # Instructions that standard runs of the plain release build execute, counted by valgrind.\n\
                     # Recorded by: cargo xtask instructions --record\n";
-/// So many parts of a hundred may a count differ from the record.
+/// Largest difference from the record, in percent.
 const BOUND_PERCENT: u64 = 3;
-/// Functions of the C library that depend on the CPU are chosen as if it had none of these.
+/// CPU features that the C library must not use when it selects its functions.
 const PLAIN_CPU: &str = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-MOVBE,-RTM";
 
-/// A run that is counted.
-struct Standard {
+/// Run that is counted.
+struct StandardRun {
     name: &'static str,
     options: &'static [&'static str],
-    input: Input,
+    input: RunInput,
 }
 
-/// Small machines and large ones; periodic work, pairs and hogs; the second last one has prices, idle states and frequencies.
-fn standard_runs() -> [Standard; 5] {
-    let file = |name, options, path: &str| Standard { name, options, input: Input::File(path.to_owned()) };
-    let mix = |name, text| Standard { name, options: &[], input: Input::Text(text) };
+/// Returns the standard runs: small and large machines; periodic tasks, pairs and hogs; the second last has
+/// costs, idle states and frequencies.
+fn standard_runs() -> [StandardRun; 5] {
+    let file = |name, options, path: &str| StandardRun { name, options, input: RunInput::File(path.to_owned()) };
+    let mix = |name, text| StandardRun { name, options: &[], input: RunInput::Text(text) };
     [
         file("eight-cpus", &[], "scenarios/eight-cpus.scn"),
         file("numa", &[], "scenarios/numa.scn"),
@@ -56,21 +57,21 @@ fn standard_runs() -> [Standard; 5] {
     ]
 }
 
-/// What was counted, and of what: counts of different compilers say nothing about the code.
+/// Counts and their compiler: counts of different compilers cannot be compared.
 #[derive(Debug, PartialEq, Eq)]
-struct Record {
+struct RecordedCounts {
     compiler: String,
     counts: Vec<(String, u64)>,
 }
 
-impl Record {
+impl RecordedCounts {
     fn parse(text: &str) -> Result<Self> {
         let table: toml::Table = text.parse()?;
-        let compiler = table.get("compiler").and_then(toml::Value::as_str).context("it names no compiler")?;
-        let runs = table.get("runs").and_then(toml::Value::as_table).context("it has no [runs]")?;
+        let compiler = table.get("compiler").and_then(toml::Value::as_str).context("the compiler is missing")?;
+        let runs = table.get("runs").and_then(toml::Value::as_table).context("[runs] is missing")?;
         let count = |(name, value): (&String, &toml::Value)| {
             let count = value.as_integer().and_then(|count| u64::try_from(count).ok());
-            Ok((name.clone(), count.with_context(|| format!("runs.{name} is no count"))?))
+            Ok((name.clone(), count.with_context(|| format!("runs.{name} is not a count"))?))
         };
         Ok(Self { compiler: compiler.to_owned(), counts: runs.iter().map(count).collect::<Result<_>>()? })
     }
@@ -83,12 +84,12 @@ impl Record {
         text
     }
 
-    fn of(&self, name: &str) -> Option<u64> {
+    fn count_of(&self, name: &str) -> Option<u64> {
         self.counts.iter().find(|(other, _)| other == name).map(|(_, count)| *count)
     }
 }
 
-/// What a count is, beside the recorded one.
+/// Result of comparing a count with the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CountVerdict {
     Same,
@@ -97,7 +98,7 @@ enum CountVerdict {
 }
 
 impl CountVerdict {
-    fn of(recorded: u64, counted: u64) -> Self {
+    fn from_counts(recorded: u64, counted: u64) -> Self {
         if counted * 100 > recorded * (100 + BOUND_PERCENT) {
             Self::More
         } else if counted * 100 < recorded * (100 - BOUND_PERCENT) {
@@ -114,7 +115,7 @@ fn change_percent(recorded: u64, counted: u64) -> f64 {
 
 pub(crate) fn run(root: &Path, args: &InstructionsArgs) -> Result<()> {
     if !has_valgrind()? {
-        let message = "there is no valgrind, which counts instructions (Debian's package valgrind)";
+        let message = "valgrind, which counts instructions, is missing (Debian's package valgrind)";
         if !args.ci {
             bail!("{message}");
         }
@@ -123,43 +124,43 @@ pub(crate) fn run(root: &Path, args: &InstructionsArgs) -> Result<()> {
     }
     let compiler = compiler(root)?;
     if args.record {
-        let counted = Record { compiler, counts: count_all(root)? };
+        let counted = RecordedCounts { compiler, counts: count_all(root)? };
         fs::write(root.join(RECORD), counted.text()).context(RECORD)?;
         print!("{}", counted.text());
         return Ok(());
     }
     let text = fs::read_to_string(root.join(RECORD)).context(RECORD)?;
-    let record = Record::parse(&text).context(RECORD)?;
+    let record = RecordedCounts::parse(&text).context(RECORD)?;
     if record.compiler != compiler {
         bail!(
-            "{RECORD} is of {}, and this is {compiler}\n\
-             help: on a state of the code that is fast enough: cargo xtask instructions --record",
+            "{RECORD} was recorded with {}, and this compiler is {compiler}\n\
+             help: check out code that is fast enough and run cargo xtask instructions --record",
             record.compiler
         );
     }
     compare(&record, &count_all(root)?)
 }
 
-fn compare(record: &Record, counted: &[(String, u64)]) -> Result<()> {
+fn compare(record: &RecordedCounts, counted: &[(String, u64)]) -> Result<()> {
     let mut rows = Vec::new();
     let mut verdicts = Vec::new();
     for (name, count) in counted {
-        let Some(before) = record.of(name) else {
+        let Some(before) = record.count_of(name) else {
             bail!("{RECORD} has no run {name}\nhelp: cargo xtask instructions --record");
         };
         let change = format!("{:+.2} %", change_percent(before, *count));
         rows.push(vec![name.clone(), before.to_string(), count.to_string(), change]);
-        verdicts.push(CountVerdict::of(before, *count));
+        verdicts.push(CountVerdict::from_counts(before, *count));
     }
     print!("{}", table::render(1, &["run", "recorded", "instructions", "change"], &rows));
     if verdicts.contains(&CountVerdict::More) {
         bail!(
             "a standard run executes more than {BOUND_PERCENT} % more instructions than recorded\n\
-             help: if what came is worth it, say so in the commit: cargo xtask instructions --record"
+             help: if the change is worth it, state that in the commit, and run cargo xtask instructions --record"
         );
     }
     if verdicts.contains(&CountVerdict::Fewer) {
-        println!("faster by more than {BOUND_PERCENT} %: keep it with cargo xtask instructions --record");
+        println!("faster by more than {BOUND_PERCENT} %: record it with cargo xtask instructions --record");
     }
     Ok(())
 }
@@ -172,22 +173,22 @@ fn has_valgrind() -> Result<bool> {
     }
 }
 
-/// The compiler and its host, in one line.
+/// Returns the compiler's version and host in one line.
 fn compiler(root: &Path) -> Result<String> {
-    let output = programs::finish(Command::new("rustc").arg("-vV"), root, None)?;
-    let text = String::from_utf8(output.stdout).context("rustc -vV says text")?;
-    let version = text.lines().next().context("rustc -vV says a version")?;
-    let host = text.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV says a host")?;
+    let output = programs::run_to_end(Command::new("rustc").arg("-vV"), root, None)?;
+    let text = String::from_utf8(output.stdout).context("the output of rustc -vV is not text")?;
+    let version = text.lines().next().context("rustc -vV prints no version")?;
+    let host = text.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV prints no host")?;
     Ok(format!("{version} for {host}"))
 }
 
 fn count_all(root: &Path) -> Result<Vec<(String, u64)>> {
-    let binary = programs::plain(root)?;
+    let binary = programs::build_program(root)?;
     standard_runs().iter().map(|run| Ok((run.name.to_owned(), count(root, &binary, run)?))).collect()
 }
 
-/// The instructions of one run. Where callgrind would write its findings does not matter, nobody reads them.
-fn count(root: &Path, binary: &Path, run: &Standard) -> Result<u64> {
+/// Counts the instructions of one run. callgrind's output file is not needed.
+fn count(root: &Path, binary: &Path, run: &StandardRun) -> Result<u64> {
     let mut command = Command::new("valgrind");
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -199,14 +200,14 @@ fn count(root: &Path, binary: &Path, run: &Standard) -> Result<u64> {
     if let Some(path) = std::env::var_os("PATH") {
         command.env("PATH", path);
     }
-    let output = programs::finish(&mut command, root, Some(&run.input))?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    counted(&told).with_context(|| format!("{}: valgrind tells no count:\n{told}", run.name))
+    let output = programs::run_to_end(&mut command, root, Some(&run.input))?;
+    let report = String::from_utf8_lossy(&output.stderr);
+    parse_count(&report).with_context(|| format!("{}: valgrind reports no count:\n{report}", run.name))
 }
 
-/// The count at the end of what callgrind tells.
-fn counted(told: &str) -> Option<u64> {
-    told.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
+/// Returns the count at the end of callgrind's output.
+fn parse_count(report: &str) -> Option<u64> {
+    report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok())
 }
 
 #[cfg(test)]
@@ -216,41 +217,41 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_is_written() {
         let record =
-            Record { compiler: "rustc 1".to_owned(), counts: vec![("a-1".to_owned(), 5), ("b".to_owned(), 7)] };
-        assert_eq!(Record::parse(&record.text()).expect("it is one"), record);
-        assert!(Record::parse("compiler = \"rustc 1\"\n[runs]\na = -1\n").is_err());
+            RecordedCounts { compiler: "rustc 1".to_owned(), counts: vec![("a-1".to_owned(), 5), ("b".to_owned(), 7)] };
+        assert_eq!(RecordedCounts::parse(&record.text()).expect("it is one"), record);
+        assert!(RecordedCounts::parse("compiler = \"rustc 1\"\n[runs]\na = -1\n").is_err());
     }
 
     #[test]
     fn three_percent_more_are_too_many_and_three_percent_fewer_are_news() {
-        assert_eq!(CountVerdict::of(1000, 1030), CountVerdict::Same);
-        assert_eq!(CountVerdict::of(1000, 1031), CountVerdict::More);
-        assert_eq!(CountVerdict::of(1000, 970), CountVerdict::Same);
-        assert_eq!(CountVerdict::of(1000, 969), CountVerdict::Fewer);
+        assert_eq!(CountVerdict::from_counts(1000, 1030), CountVerdict::Same);
+        assert_eq!(CountVerdict::from_counts(1000, 1031), CountVerdict::More);
+        assert_eq!(CountVerdict::from_counts(1000, 970), CountVerdict::Same);
+        assert_eq!(CountVerdict::from_counts(1000, 969), CountVerdict::Fewer);
     }
 
     #[test]
-    fn a_run_that_got_dearer_fails_and_one_that_got_cheaper_does_not() {
-        let record = Record { compiler: String::new(), counts: vec![("a".to_owned(), 1000)] };
-        let error = compare(&record, &[("a".to_owned(), 2000)]).expect_err("it is twice as dear");
+    fn a_run_that_got_slower_fails_and_one_that_got_faster_does_not() {
+        let record = RecordedCounts { compiler: String::new(), counts: vec![("a".to_owned(), 1000)] };
+        let error = compare(&record, &[("a".to_owned(), 2000)]).expect_err("it has twice as many instructions");
         assert!(error.to_string().contains("cargo xtask instructions --record"), "{error}");
-        compare(&record, &[("a".to_owned(), 500)]).expect("it is cheaper");
+        compare(&record, &[("a".to_owned(), 500)]).expect("it has fewer instructions");
         compare(&record, &[("b".to_owned(), 500)]).expect_err("there is no such run");
     }
 
     #[test]
-    fn the_count_is_found_in_what_callgrind_tells() {
-        let told = "==1== Events    : Ir\n==1== Collected : 42973598\n==1==\n==1== I   refs:      42,973,598\n";
-        assert_eq!(counted(told), Some(42_973_598));
-        assert_eq!(counted("valgrind: failed to start\n"), None);
+    fn the_count_is_found_in_the_output_of_callgrind() {
+        let report = "==1== Events    : Ir\n==1== Collected : 42973598\n==1==\n==1== I   refs:      42,973,598\n";
+        assert_eq!(parse_count(report), Some(42_973_598));
+        assert_eq!(parse_count("valgrind: failed to start\n"), None);
     }
 
     #[test]
     fn the_record_has_the_standard_runs() {
         let text = fs::read_to_string(crate::root().join(RECORD)).expect("the record exists");
-        let record = Record::parse(&text).expect("it is one");
+        let record = RecordedCounts::parse(&text).expect("it is one");
         for run in standard_runs() {
-            assert!(record.of(run.name).is_some(), "{}", run.name);
+            assert!(record.count_of(run.name).is_some(), "{}", run.name);
         }
     }
 }

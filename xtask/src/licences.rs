@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Licences of dependencies against the list in deny.toml. `cargo deny check` reads the same file and checks more.
+//! Checks licences of dependencies against the list in deny.toml. `cargo deny check` reads the same file and
+//! checks more.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -33,14 +34,14 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("licences that deny.toml does not allow:\n{}", wrong.join("\n"));
     }
-    println!("{} packages have licences that fit", packages.len());
+    println!("{} packages have allowed licences", packages.len());
     Ok(())
 }
 
-/// Whether an SPDX expression is allowed: one side of each OR, both of each AND.
+/// Whether an SPDX expression is allowed: one side of each OR, both sides of each AND.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     let plain = expression.replace(['(', ')'], " ");
-    // AND binds closer; the expressions of packages have no parentheses in which that matters but `(A OR B) AND C`.
+    // AND binds closer. The only parenthesised form in use where that matters is `(A OR B) AND C`.
     if expression.contains('(') {
         return plain.split(" AND ").all(|part| part.split(" OR ").any(|one| allowed.contains(&one.trim())));
     }

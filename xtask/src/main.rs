@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Chores of the project: `cargo xtask --help`.
+//! Commands for developers of the project: `cargo xtask --help`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
 mod bench_oracle;
@@ -19,6 +19,7 @@ mod programs;
 mod readme;
 mod release;
 mod scale;
+mod study_results;
 mod table;
 mod tables;
 mod tidy;
@@ -27,55 +28,59 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Chores of the project.
+/// Commands for developers of the project.
 #[derive(Parser)]
 #[command(name = "cargo xtask")]
 struct Cli {
     #[command(subcommand)]
-    chore: XtaskCommand,
+    command: XtaskCommand,
 }
 
 #[derive(Subcommand)]
 enum XtaskCommand {
-    /// Check heads and lengths of files, plain language, commit subjects, and the direction of dependencies.
+    /// Check file headers and lengths, plain language, commit subjects, and the direction of dependencies.
     Tidy,
-    /// Print how the files of the scheduler's crate call each other, by storeys.
+    /// Print calls between the files of the scheduler's crate, by layer.
+    #[command(alias = "storeys")]
     Layers,
-    /// Write what is generated: the book's page of switches, and its list of places that differ on purpose.
+    /// Write the generated parts of the book: switches, intended differences from the kernel, keys and
+    /// statements.
     Codegen(codegen::CodegenArgs),
-    /// Print avoided words, numbers about comments and names, and passages for readers.
+    /// Print avoided words, statistics of comments and names, and passages for readers.
     Language(language::LanguageArgs),
-    /// Check that the licences of all dependencies are among those that deny.toml allows.
+    /// Check that deny.toml allows the licences of all dependencies.
     Licences,
     /// Print one of the README's two commands.
     ReadmeCommand {
-        /// Which one.
+        /// Command to print.
         which: readme::ReadmeCommand,
     },
     /// Compare random scenarios with the reference program or an engine, line by line.
     Oracle(oracle::OracleArgs),
     /// Compare random scenarios of the whole grammar with the reference program, byte by byte.
     FuzzOracle(fuzz_oracle::FuzzOracleArgs),
-    /// Run the fuzz targets of the readers, each for some time.
+    /// Run the fuzz targets of the parsers for a given time.
     FuzzTargets(fuzz_targets::FuzzTargetsArgs),
-    /// Compare the speed of whole runs with the reference program, in one run.
+    /// Compare the speed of whole runs with the reference program.
     BenchOracle(bench_oracle::BenchOracleArgs),
     /// Use every control of the page of `fairlab report` in a headless Chromium.
     Browser(browser::BrowserArgs),
-    /// Time and memory of whole runs on machines of 16 to 4096 CPUs, in one run.
+    /// Measure time and memory of whole runs on machines of 16 to 4096 CPUs.
     BenchScale(scale::BenchScaleArgs),
     /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
     Release(release::ReleaseArgs),
     /// Count the instructions of standard runs, and compare with golden/instructions.toml.
     Instructions(instructions::InstructionsArgs),
-    /// The long check: all tests, large swarms, ten thousand scenarios against the reference, the book, the optimised program.
-    Long(extended::ExtendedArgs),
-    /// Builds an engine of each kernel tree that is there, and runs all scenarios with it.
+    /// Run the extended tests: all tests, large swarms, ten thousand scenarios against the reference, the
+    /// book, the optimised program.
+    #[command(alias = "long")]
+    Extended(extended::ExtendedArgs),
+    /// Build an engine of each available kernel tree, and run all scenarios with it.
     Engines(engines::EnginesArgs),
 }
 
 fn main() -> Result<()> {
-    match Cli::parse().chore {
+    match Cli::parse().command {
         XtaskCommand::Tidy => tidy::check(&root()),
         XtaskCommand::Layers => layers::print(&root()),
         XtaskCommand::Codegen(args) => codegen::run(&root(), &args),
@@ -90,12 +95,12 @@ fn main() -> Result<()> {
         XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),
         XtaskCommand::Release(args) => release::build(&root(), &args),
         XtaskCommand::Instructions(args) => instructions::run(&root(), &args),
-        XtaskCommand::Long(args) => extended::run(&root(), &args),
+        XtaskCommand::Extended(args) => extended::run(&root(), &args),
         XtaskCommand::Engines(args) => engines::run(&root(), &args),
     }
 }
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
 }

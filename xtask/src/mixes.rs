@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scenarios of any size, for measuring and training.
+//! Scenarios of any size, for measurements and training.
 
 use std::fmt::Write as _;
 
-/// Tasks of one statement; the grammar has a limit.
-const OF_A_STATEMENT: usize = 10_000;
+/// Largest number of tasks in one statement; a limit of the grammar.
+const MAX_TASKS_PER_STATEMENT: usize = 10_000;
 
-/// From so many CPUs on, a machine has the levels that real ones of its size have.
-const LARGE: u64 = 1024;
-/// CPUs of a node of a large machine.
-const OF_A_NODE: u64 = 128;
+/// Smallest machine with the topology levels of real large machines, in CPUs.
+const MIN_LARGE_CPUS: u64 = 1024;
+/// CPUs per node of a large machine.
+const CPUS_PER_NODE: u64 = 128;
 
-/// What all machines of these mixes look like: two threads in a core, 16 CPUs around a cache, 64 in a package. Large ones also have
-/// clusters of four cores, packages that are nodes of 128 CPUs, and four nodes in a chassis, four chassis in a rack.
+/// Returns the statements about the machine: two threads per core, 16 CPUs per LLC, 64 per package. Large
+/// machines also have clusters of four cores, packages that are nodes of 128 CPUs, four nodes per chassis and
+/// four chassis per rack.
 fn head(nr_cpus: u64, length: &str) -> String {
-    let shape = if nr_cpus < LARGE {
+    let shape = if nr_cpus < MIN_LARGE_CPUS {
         "topo smt=2 llc=16 pkg=64\nlevels SMPA\n".to_owned()
     } else {
         format!(
-            "topo smt=2 cls=8 llc=16 pkg={OF_A_NODE} node={OF_A_NODE}\nlevels SCMP\n{}",
-            distances(nr_cpus.div_ceil(OF_A_NODE))
+            "topo smt=2 cls=8 llc=16 pkg={CPUS_PER_NODE} node={CPUS_PER_NODE}\nlevels SCMP\n{}",
+            distances(nr_cpus.div_ceil(CPUS_PER_NODE))
         )
     };
     format!("cpus {nr_cpus}\n{shape}end {length}\ntrace 0\n")
 }
 
-/// Distances of nodes: 10 to itself, 20 within a chassis, 40 within a rack, 60 beyond.
+/// Returns distances between nodes: 10 to itself, 20 within a chassis, 40 within a rack, 60 beyond.
 fn distances(nr_nodes: u64) -> String {
     let mut text = format!("dist {nr_nodes}");
     for (a, b) in (0..nr_nodes).flat_map(|a| (0..nr_nodes).map(move |b| (a, b))) {
@@ -40,7 +41,8 @@ fn distances(nr_nodes: u64) -> String {
     text + "\n"
 }
 
-/// Two tasks for each CPU: half of them periodic with random times, half pairs that wake each other.
+/// Returns a mix of two tasks per CPU: half of them periodic with random times, half pairs that wake each
+/// other.
 pub(crate) fn crowded(nr_cpus: u64, length: &str) -> String {
     let half = nr_cpus / 2;
     format!(
@@ -50,18 +52,18 @@ pub(crate) fn crowded(nr_cpus: u64, length: &str) -> String {
     )
 }
 
-/// So many tasks that all run now and then, on any CPU.
+/// Returns a mix of `nr_tasks` tasks that all run occasionally, on any CPU.
 pub(crate) fn many_tasks(nr_cpus: u64, nr_tasks: u64, length: &str) -> String {
     let mut text = head(nr_cpus, length);
-    for (index, first) in (0..nr_tasks).step_by(OF_A_STATEMENT).enumerate() {
-        let n = (nr_tasks - first).min(OF_A_STATEMENT as u64);
+    for (index, first) in (0..nr_tasks).step_by(MAX_TASKS_PER_STATEMENT).enumerate() {
+        let n = (nr_tasks - first).min(MAX_TASKS_PER_STATEMENT as u64);
         writeln!(text, "task t{index}_ n={n} runr 50us 400us sleepr 10ms 120ms").expect("text can be written");
     }
     text
 }
 
-/// Ten periodic tasks, and a hog for every four CPUs: the example of a simulator of sched_ext schedulers in user space, whose
-/// speeds are published. Times are in microseconds there.
+/// Returns ten periodic tasks and one hog per four CPUs: the example of a user-space simulator of sched_ext
+/// schedulers with published speeds. Its times are in microseconds.
 pub(crate) fn light(nr_cpus: u64, length: &str) -> String {
     format!(
         "{}task small n=4 run 2000us sleep 8000us\ntask tiny n=4 run 500us sleep 4500us\n\
@@ -71,7 +73,8 @@ pub(crate) fn light(nr_cpus: u64, length: &str) -> String {
     )
 }
 
-/// The same work on sixteen CPUs of a machine of any size, whose other CPUs do nothing: 32 tasks that sleep and wake, and 8 pairs.
+/// Returns a mix for sixteen CPUs of a machine of any size whose other CPUs are idle: 32 tasks that sleep and
+/// wake, and 8 pairs.
 pub(crate) fn corner(nr_cpus: u64, length: &str) -> String {
     format!(
         "{}task per n=32 mask=0-15 runr 200us 2ms sleepr 1ms 12ms\ntask pa n=8 mask=0-15 loop run 50us wakesync pb wait\n\
@@ -80,13 +83,13 @@ pub(crate) fn corner(nr_cpus: u64, length: &str) -> String {
     )
 }
 
-/// One task that hardly runs, in a group beside so many groups that are empty.
+/// Returns one task that rarely runs, on a machine with `nr_groups` empty groups.
 pub(crate) fn groups(nr_cpus: u64, nr_groups: u64) -> String {
     let groups: String = (0..nr_groups).map(|index| format!("group g{index}\n")).collect();
     format!("{}{groups}task t run 10us sleep 10ms\n", head(nr_cpus, "20ms"))
 }
 
-/// So many tasks that hardly run, on sixteen CPUs.
+/// Returns `nr_tasks` tasks that rarely run, on sixteen CPUs.
 pub(crate) fn sleepers(nr_tasks: u64) -> String {
     format!("{}task t n={nr_tasks} run 10us sleep 10ms\n", head(16, "20ms"))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The project's program as chores use it: building it, and asking it for the results of a run.
+//! Builds the project's program and runs it for other commands.
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -7,28 +7,28 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What a run reads.
+/// Input of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// A file of the project, by its path from the root.
+pub(crate) enum RunInput {
+    /// File of the project, by its path from the root.
     File(String),
-    /// The text of a scenario, on standard input: then no path of this machine is part of the run.
+    /// Text of a scenario, passed on standard input so that the run contains no path of this machine.
     Text(String),
 }
 
-/// The `cargo` that has started this chore.
+/// Returns the `cargo` that has started this command.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Where builds lie, as an absolute path.
+/// Returns the absolute path of the build directory.
 pub(crate) fn target(root: &Path) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     std::path::absolute(&target).unwrap_or(target)
 }
 
 /// Builds the program as `cargo build --release` does, and returns its path.
-pub(crate) fn plain(root: &Path) -> Result<PathBuf> {
+pub(crate) fn build_program(root: &Path) -> Result<PathBuf> {
     let status = cargo()
         .args(["build", "--release", "--quiet", "--locked", "--package", "fairlab"])
         .current_dir(root)
@@ -40,14 +40,14 @@ pub(crate) fn plain(root: &Path) -> Result<PathBuf> {
     Ok(target(root).join("release/fairlab"))
 }
 
-/// Starts a command in the root with an input as its last argument, and waits for its end.
-pub(crate) fn finish(command: &mut Command, root: &Path, input: Option<&Input>) -> Result<Output> {
+/// Runs a command in the root, with the input as its last argument, and waits for its end.
+pub(crate) fn run_to_end(command: &mut Command, root: &Path, input: Option<&RunInput>) -> Result<Output> {
     let text = match input {
-        Some(Input::File(path)) => {
+        Some(RunInput::File(path)) => {
             command.arg(path);
             None
         }
-        Some(Input::Text(text)) => {
+        Some(RunInput::Text(text)) => {
             command.arg("-");
             Some(text)
         }
@@ -71,31 +71,31 @@ pub(crate) fn finish(command: &mut Command, root: &Path, input: Option<&Input>) 
     Ok(output)
 }
 
-/// The summary of a run, from `fairlab run --json`.
-pub(crate) struct Summary(Value);
+/// Summary of a run, from `fairlab run --json`.
+pub(crate) struct SummaryJson(Value);
 
-impl Summary {
-    pub(crate) fn of(binary: &Path, root: &Path, input: &Input) -> Result<Self> {
-        let output = finish(Command::new(binary).args(["run", "--json"]), root, Some(input))?;
+impl SummaryJson {
+    pub(crate) fn from_run(binary: &Path, root: &Path, input: &RunInput) -> Result<Self> {
+        let output = run_to_end(Command::new(binary).args(["run", "--json"]), root, Some(input))?;
         Ok(Self(serde_json::from_slice(&output.stdout).context("the summary is JSON")?))
     }
 
     fn value(&self, place: &str) -> Result<&Value> {
-        self.0.pointer(place).with_context(|| format!("the summary has no {place}"))
+        self.0.pointer(place).with_context(|| format!("{place} is missing in the summary"))
     }
 
-    /// A whole number of the summary, by its JSON pointer.
+    /// Returns a whole number of the summary, by its JSON pointer.
     pub(crate) fn whole(&self, place: &str) -> Result<u64> {
-        self.value(place)?.as_u64().with_context(|| format!("{place} is no whole number"))
+        self.value(place)?.as_u64().with_context(|| format!("{place} is not a whole number"))
     }
 
-    /// A number of the summary, by its JSON pointer.
+    /// Returns a number of the summary, by its JSON pointer.
     pub(crate) fn number(&self, place: &str) -> Result<f64> {
-        self.value(place)?.as_f64().with_context(|| format!("{place} is no number"))
+        self.value(place)?.as_f64().with_context(|| format!("{place} is not a number"))
     }
 
-    /// A text of the summary, by its JSON pointer.
+    /// Returns a text of the summary, by its JSON pointer.
     pub(crate) fn text(&self, place: &str) -> Result<&str> {
-        self.value(place)?.as_str().with_context(|| format!("{place} is no text"))
+        self.value(place)?.as_str().with_context(|| format!("{place} is not a text"))
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The README's two commands: one runs the main job, one runs the tests. CI calls them as they stand there.
+//! The README's two commands: one runs the main task, one runs the tests. CI runs them unchanged.
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -8,9 +8,9 @@ use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReadmeCommand {
-    /// The one that runs the main job.
+    /// Command that runs the main task.
     Run,
-    /// The one that runs the tests.
+    /// Command that runs the tests.
     Test,
 }
 
@@ -20,7 +20,7 @@ pub(crate) fn print_command(root: &Path, which: ReadmeCommand) -> Result<()> {
     Ok(())
 }
 
-/// The first `cargo run`, or the first `cargo test`, of the README's code blocks.
+/// Returns the first `cargo run` or `cargo test` in the README's code blocks.
 fn command(text: &str, which: ReadmeCommand) -> Result<&str> {
     let wanted = match which {
         ReadmeCommand::Run => "cargo run",
@@ -32,7 +32,7 @@ fn command(text: &str, which: ReadmeCommand) -> Result<&str> {
             in_block = !in_block;
             continue;
         }
-        // A prompt before the command and a remark behind it are for people.
+        // A prompt before the command and a comment after it are not part of it.
         let line = line.trim_start().trim_start_matches("$ ");
         if in_block && line.starts_with(wanted) {
             return Ok(line.split(" #").next().unwrap_or(line).trim());

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How time and memory of a run grow with the machine. Kernel paths are free, nothing is traced.
+//! Growth of a run's time and memory with the size of the machine, with zero-cost kernel code and without
+//! traces.
 //!
-//! Two kinds of work: every CPU is busy, and the same sixteen CPUs are busy on machines of all sizes. In the second all that
-//! happens is local, so what an event of a task costs there beyond what it costs on sixteen CPUs is spent on the rest of the
-//! machine. Costs are those of one more event: of the time and the events by which a longer run exceeds a shorter one, so that
-//! making and booting the machine is no part of them. The operations that the scheduler counts tell where the rest goes.
+//! There are two workloads: one keeps every CPU busy, the other keeps sixteen CPUs busy on machines of all
+//! sizes. All activity of the second is local, so the cost of a task's event beyond that on sixteen CPUs is
+//! spent on the rest of the machine. Costs are those of one more event: a longer run minus a shorter one, so
+//! that creating and booting the machine is excluded. Operation counts of the scheduler show the causes.
 
-use crate::programs::{self, Input, Summary};
+use crate::programs::{self, RunInput, SummaryJson};
 use crate::{mixes, table};
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
@@ -19,16 +20,16 @@ use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
 pub(crate) struct BenchScaleArgs {
-    /// Runs of each; the fastest counts.
+    /// Number of runs of each size; the fastest counts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Sizes, in CPUs, at least 16.
+    /// Sizes in CPUs, at least 16.
     #[arg(long, value_delimiter = ',', default_value = "16,64,256,1024,4096", value_parser = clap::value_parser!(u64).range(16..=4096))]
     cpus: Vec<u64>,
-    /// Tasks of the largest run.
+    /// Number of tasks of the largest run.
     #[arg(long, default_value_t = 100_000)]
     tasks: u64,
-    /// Another fairlab to time than the plain release build.
+    /// Program to time instead of the plain release build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
     /// Write results as JSON.
@@ -36,36 +37,38 @@ pub(crate) struct BenchScaleArgs {
     json: bool,
 }
 
-/// So many milliseconds of simulated time on a machine of one CPU; less on larger ones, but not less than the least.
+/// Simulated time on a machine of one CPU, in milliseconds. Larger machines get less, but at least `MIN_MS`.
 const CPU_MS: u64 = 64_000;
-const LEAST_MS: u64 = 30;
-/// The longer run is so many times as long as the shorter one.
-const LONGER: u64 = 3;
-/// Simulated time of the run with most tasks, in milliseconds: most of them have slept and run.
+const MIN_MS: u64 = 30;
+/// Ratio of the longer run to the shorter one.
+const LONG_RUN_FACTOR: u64 = 3;
+/// Simulated time of the run with most tasks, in milliseconds; by then most of them have slept and run.
 const MANY_MS: u64 = 120;
-/// Simulated time of the runs in which sixteen CPUs are busy, and of those whose operations are counted, in milliseconds.
+/// Simulated time of the runs with sixteen busy CPUs, and of those whose operations are counted, in
+/// milliseconds.
 const CORNER_MS: u64 = 200;
 const COUNTED_MS: u64 = 50;
-/// Tasks with which the memory of one is found; groups, and CPUs on each of which a group has something.
+/// Numbers of tasks and of groups from which the memory of one is derived, and CPUs on each of which a group
+/// has data.
 const MANY_TASKS: u64 = 20_000;
 const MANY_GROUPS: u64 = 256;
 const CPUS_OF_GROUPS: u64 = 256;
 
-/// What a run has cost.
+/// Cost of a run.
 #[derive(Clone, Copy, Debug)]
-struct Cost {
+struct RunCost {
     wall_s: f64,
     rss: u64,
-    /// Events of the machine; on large machines most are ticks of CPUs that have none.
+    /// Events of the machine; on large machines most are ticks of idle CPUs.
     events: u64,
-    /// What tasks have to do with: ticks that were served, wake-ups, switches and interrupts between CPUs.
+    /// Events that serve tasks: handled ticks, wake-ups, switches and interprocessor interrupts.
     served: u64,
     switches: u64,
 }
 
-impl Cost {
-    fn of(binary: &Path, root: &Path, text: &str) -> Result<Self> {
-        let summary = Summary::of(binary, root, &Input::Text(text.to_owned()))?;
+impl RunCost {
+    fn measure_run(binary: &Path, root: &Path, text: &str) -> Result<Self> {
+        let summary = SummaryJson::from_run(binary, root, &RunInput::Text(text.to_owned()))?;
         let total = |name: &str| summary.whole(&format!("/totals/{name}"));
         Ok(Self {
             wall_s: summary.number("/speed/wall_s")?,
@@ -76,54 +79,54 @@ impl Cost {
         })
     }
 
-    /// The fastest of several runs, and the least memory.
+    /// Returns the shortest time and the smallest memory of several runs.
     fn best(runs: u32, binary: &Path, root: &Path, text: &str) -> Result<Self> {
-        let mut best = Self::of(binary, root, text)?;
+        let mut best = Self::measure_run(binary, root, text)?;
         for _ in 1..runs {
-            let other = Self::of(binary, root, text)?;
+            let other = Self::measure_run(binary, root, text)?;
             best = Self { wall_s: best.wall_s.min(other.wall_s), rss: best.rss.min(other.rss), ..best };
         }
         Ok(best)
     }
 }
 
-/// A workload on a machine of some size: a short run and a longer one.
+/// A short and a longer run of a workload on a machine of a given size.
 #[derive(Clone, Copy, Debug)]
 struct Growth {
     nr_cpus: u64,
-    short: Cost,
-    long: Cost,
+    short: RunCost,
+    long: RunCost,
 }
 
 impl Growth {
-    /// Nanoseconds for one more of what is counted.
-    fn ns_for(&self, count: impl Fn(&Cost) -> u64) -> f64 {
+    /// Returns the nanoseconds per additional counted event.
+    fn ns_for(&self, count: impl Fn(&RunCost) -> u64) -> f64 {
         let more = count(&self.long).saturating_sub(count(&self.short));
         (self.long.wall_s - self.short.wall_s) * 1e9 / more.max(1) as f64
     }
 }
 
-/// What is measured with.
-struct Bench<'a> {
+/// Program and number of runs of the measurement.
+struct ScaleBench<'a> {
     root: &'a Path,
     binary: PathBuf,
     runs: u32,
 }
 
-impl Bench<'_> {
+impl ScaleBench<'_> {
     fn growth(&self, nr_cpus: u64, ms: u64, mix: impl Fn(&str) -> String) -> Result<Growth> {
-        let cost = |ms: u64| Cost::best(self.runs, &self.binary, self.root, &mix(&format!("{ms}ms")));
-        Ok(Growth { nr_cpus, short: cost(ms)?, long: cost(LONGER * ms)? })
+        let cost = |ms: u64| RunCost::best(self.runs, &self.binary, self.root, &mix(&format!("{ms}ms")));
+        Ok(Growth { nr_cpus, short: cost(ms)?, long: cost(LONG_RUN_FACTOR * ms)? })
     }
 
     fn rss(&self, text: &str) -> Result<u64> {
-        Ok(Cost::of(&self.binary, self.root, text)?.rss)
+        Ok(RunCost::measure_run(&self.binary, self.root, text)?.rss)
     }
 }
 
 pub(crate) fn bench(root: &Path, args: &BenchScaleArgs) -> Result<()> {
-    let binary = args.binary.clone().map_or_else(|| programs::plain(root), Ok)?;
-    let bench = Bench { root, binary, runs: args.runs };
+    let binary = args.binary.clone().map_or_else(|| programs::build_program(root), Ok)?;
+    let bench = ScaleBench { root, binary, runs: args.runs };
     let mut sizes = args.cpus.clone();
     sizes.sort_unstable();
     sizes.dedup();
@@ -131,7 +134,7 @@ pub(crate) fn bench(root: &Path, args: &BenchScaleArgs) -> Result<()> {
     let (mut crowded, mut corner) = (Vec::new(), Vec::new());
     for &nr_cpus in &sizes {
         eprintln!("{nr_cpus} CPUs");
-        let ms = (CPU_MS / nr_cpus).max(LEAST_MS);
+        let ms = (CPU_MS / nr_cpus).max(MIN_MS);
         crowded.push(bench.growth(nr_cpus, ms, |length| mixes::crowded(nr_cpus, length))?);
         corner.push(bench.growth(nr_cpus, CORNER_MS, |length| mixes::corner(nr_cpus, length))?);
     }
@@ -151,15 +154,15 @@ pub(crate) fn bench(root: &Path, args: &BenchScaleArgs) -> Result<()> {
         println!("{}", serde_json::to_string_pretty(&json)?);
         return Ok(());
     }
-    println!("every CPU is busy, two tasks for each; last: {} tasks", args.tasks);
+    println!("every CPU is busy, with two tasks per CPU; last row: {} tasks", args.tasks);
     print!("{}", crowded_table(&crowded, &many, args.tasks));
-    println!("\nthe same sixteen CPUs are busy, all others are idle");
+    println!("\nsixteen CPUs are busy on every machine, all others are idle");
     print!("{}", corner_table(&corner));
-    println!("\noperations of the scheduler for each served event, where sixteen CPUs are busy");
+    println!("\noperations of the scheduler per served event, with sixteen busy CPUs");
     print!("{}", ScaleOperations::table(&operations));
     println!(
-        "\nmemory: {} bytes for a CPU, {} for a task, {} for each CPU of a group\n\
-         served: ticks, wake-ups, switches and interrupts between CPUs; ns: of one more, the fastest of {} runs",
+        "\nmemory: {} bytes per CPU, {} per task, {} per group and CPU\n\
+         served: ticks, wake-ups, switches and interprocessor interrupts; ns: per additional event, the fastest of {} runs",
         memory.per_cpu, memory.per_task, memory.per_group, args.runs
     );
     Ok(())
@@ -214,16 +217,16 @@ fn corner_table(rows: &[Growth]) -> String {
     table::render(0, &["CPUs", "events", "served", "ns/event", "ns/served", "ratio"], &cells)
 }
 
-/// What things take, in bytes.
+/// Memory use, in bytes.
 struct Memory {
     per_cpu: u64,
     per_task: u64,
-    /// What a group has, for each CPU of the machine.
+    /// Memory of a group for each CPU of the machine.
     per_group: u64,
 }
 
 impl Memory {
-    fn measure(bench: &Bench<'_>, crowded: &[Growth]) -> Result<Self> {
+    fn measure(bench: &ScaleBench<'_>, crowded: &[Growth]) -> Result<Self> {
         let per = |many: u64, few: u64, number: u64| many.saturating_sub(few) / number.max(1);
         let few = bench.rss(&mixes::sleepers(1))?;
         let per_task = per(bench.rss(&mixes::sleepers(MANY_TASKS))?, few, MANY_TASKS - 1);
@@ -236,18 +239,19 @@ impl Memory {
     }
 }
 
-/// What the scheduler counts on a machine of which sixteen CPUs are busy.
+/// Operation counts of the scheduler on a machine with sixteen busy CPUs.
 struct ScaleOperations {
     nr_cpus: u64,
-    /// Served events, as in [`Cost`].
+    /// Served events, as in [`RunCost`].
     served: u64,
     counts: Vec<u64>,
 }
 
 impl ScaleOperations {
-    /// Counts are the same in every build, so they come from the library. The boot and the start of the tasks are no part.
+    /// Counts operations without the boot and the start of the tasks. Counts are equal in every build, so the
+    /// library is used.
     fn count(nr_cpus: u64) -> Result<Self> {
-        let (short, long) = (Self::of_run(nr_cpus, COUNTED_MS)?, Self::of_run(nr_cpus, LONGER * COUNTED_MS)?);
+        let (short, long) = (Self::of_run(nr_cpus, COUNTED_MS)?, Self::of_run(nr_cpus, LONG_RUN_FACTOR * COUNTED_MS)?);
         let counts = long.counts.iter().zip(&short.counts).map(|(long, short)| long - short).collect();
         Ok(Self { nr_cpus, served: long.served - short.served, counts })
     }
@@ -260,7 +264,7 @@ impl ScaleOperations {
         let of_cpus = counters.per_cpu.iter();
         let interrupts: u64 = of_cpus.map(|cpu| cpu.ticks + cpu.resched_ipis + cpu.call_ipis).sum();
         let served = counters.wakeups + counters.switches + interrupts;
-        Ok(Self { nr_cpus, served, counts: machine.work().counts().to_vec() })
+        Ok(Self { nr_cpus, served, counts: machine.total_ops().counts().to_vec() })
     }
 
     fn per_served(&self, op: KernelOp) -> f64 {
@@ -272,7 +276,7 @@ impl ScaleOperations {
         json!({ "cpus": self.nr_cpus, "served": self.served, "per_served": counts.collect::<serde_json::Map<_, _>>() })
     }
 
-    /// The operations that happen, those that grow most first.
+    /// Returns the table of operations that occur; those with the largest growth come first.
     fn table(sizes: &[Self]) -> String {
         let (small, large) = (&sizes[0], &sizes[sizes.len() - 1]);
         let growth = |op: KernelOp| large.per_served(op) - small.per_served(op);
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_cost_of_one_more_event_has_no_part_of_the_boot() {
-        let cost = |wall_s, events| Cost { wall_s, rss: 0, events, served: events / 2, switches: 0 };
+        let cost = |wall_s, events| RunCost { wall_s, rss: 0, events, served: events / 2, switches: 0 };
         let growth = Growth { nr_cpus: 16, short: cost(10.0, 1000), long: cost(10.2, 3000) };
         assert!((growth.ns_for(|cost| cost.events) - 100_000.0).abs() < 1e-3);
         assert!((growth.ns_for(|cost| cost.served) - 200_000.0).abs() < 1e-3);

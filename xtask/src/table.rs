@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tables of figures, in the look of the command line's: names flush left, figures flush right.
+//! Text tables in the style of the command line: names left-aligned, numbers right-aligned.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentLineStyle, LineStyle, Table, TableStyle};
 
-/// The look of all tables.
+/// Style of all tables.
 const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('─').junction(' '))
     .content_lines(ContentLineStyle::none().junction(' '));
 
-/// The text of a table whose first columns, so many, are names.
+/// Returns the text of a table whose first `nr_names` columns are names.
 pub(crate) fn render(nr_names: usize, header: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table.load_style(STYLE).force_no_tty().set_header(header).add_rows(rows);

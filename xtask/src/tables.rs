@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The book's tables of what scenarios, rt-app's files and machine files may say.
+//! The book's tables of the statements and keys of scenarios, rt-app files and machine files.
 
 use fairlab_machine::description::{KeyInfo, plain_keys};
 use fairlab_workload::rtapp::EVENTS;
-use fairlab_workload::scenario::{About, STATEMENTS, Statement};
+use fairlab_workload::scenario::{STATEMENTS, Statement, StatementTopic};
 
-/// A table of the statements about something.
-pub(crate) fn statements(about: About) -> String {
+/// Returns the table of the statements about a topic.
+pub(crate) fn statements(about: StatementTopic) -> String {
     let (heading, has_default) = match about {
-        About::Machine | About::Run => ("meaning", true),
-        About::Scheduler | About::Other => ("meaning", false),
-        About::Change => ("at T", false),
+        StatementTopic::Machine | StatementTopic::Run => ("meaning", true),
+        StatementTopic::Scheduler | StatementTopic::Other => ("meaning", false),
+        StatementTopic::Change => ("at T", false),
     };
     let mut text = format!("| statement | {heading} |");
     text.push_str(if has_default { " default |\n|---|---|---|\n" } else { "\n|---|---|\n" });
@@ -31,13 +31,13 @@ fn row(statement: &Statement, has_default: bool) -> String {
     format!("| `{keyword} {syntax}`{mark} | {} |{default}\n", statement.meaning())
 }
 
-/// The table of rt-app's events.
+/// Returns the table of rt-app events.
 pub(crate) fn events() -> String {
     let rows = EVENTS.iter().map(|event| format!("| `{}` {} | {} |\n", event.prefix, event.value, event.meaning));
     format!("| event | what it does here |\n|---|---|\n{}", rows.collect::<String>())
 }
 
-/// The table of the plain keys of machine files.
+/// Returns the table of the plain keys of machine files.
 pub(crate) fn machine_keys() -> String {
     let row = |key: KeyInfo| {
         let KeyInfo { name, meaning, range, default } = key;
@@ -47,7 +47,8 @@ pub(crate) fn machine_keys() -> String {
     format!("| key | meaning | range | default |\n|---|---|---|---|\n{rows}")
 }
 
-/// A sentence as a clause: without the full stop, and without the capital unless the word is an abbreviation.
+/// Converts a sentence to a clause: without the full stop, and in lower case unless it begins with an
+/// abbreviation.
 fn clause(sentence: &str) -> String {
     let mut letters = sentence.trim_end_matches('.').chars();
     let (first, rest) = (letters.next(), letters.as_str());

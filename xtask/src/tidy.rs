@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Rules for every file: head, length, plain language; and the direction in which crates and layers depend.
+//! Rules for every file: header, length, plain language; and the direction in which crates and layers depend.
 
 use crate::{language, layers};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The head of every source file.
+/// Header of every source file.
 const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
-/// A file that is longer holds two ideas.
+/// Largest number of lines of a file; a longer one contains two ideas.
 const MAX_LINES: usize = 800;
-/// What each crate may depend on, of the project's own.
-const LAYERS: [(&str, &[&str]); 8] = [
+/// Crates of the project on which each crate may depend.
+const CRATE_DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("sched", &[]),
     ("workload", &["sched"]),
     ("machine", &["sched", "workload"]),
@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("study", &["sched", "workload", "machine", "observe"]),
     ("kernel", &["sched", "workload", "machine"]),
     ("cli", &["sched", "workload", "machine", "observe", "study", "kernel"]),
-    // And the command, whose name has no head.
+    // It also depends on the command's crate, `fairlab`, whose name has no prefix.
     ("python", &["sched", "observe", "study"]),
 ];
 
@@ -38,8 +38,8 @@ pub(crate) fn check(root: &Path) -> Result<()> {
             wrong.push(format!("{name}: {nr_lines} lines; at most {MAX_LINES}"));
         }
     }
-    wrong.extend(wrong_layers(root)?);
-    wrong.extend(layers::wrong(root)?);
+    wrong.extend(wrong_dependencies(root)?);
+    wrong.extend(layers::problems(root)?);
     wrong.extend(language::problems(root)?);
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
@@ -48,9 +48,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn wrong_layers(root: &Path) -> Result<Vec<String>> {
+fn wrong_dependencies(root: &Path) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
-    for (layer, allowed) in LAYERS {
+    for (layer, allowed) in CRATE_DEPENDENCIES {
         let path = root.join("crates").join(layer).join("Cargo.toml");
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let manifest: toml::Table = text.parse().with_context(|| path.display().to_string())?;
@@ -69,7 +69,7 @@ fn wrong_layers(root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-/// All Rust, TOML and Python files that are sources, ordered by path.
+/// Returns all Rust, TOML and Python sources, ordered by path.
 pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders =

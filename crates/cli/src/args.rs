@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command line.
+//! Command line of `fairlab`: its commands, their options and help texts.
 
 use crate::cmd::bench::args::BenchArgs;
 use crate::cmd::bisect::args::BisectArgs;
@@ -13,14 +13,15 @@ use crate::cmd::patch::args::PatchArgs;
 use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::SchemaEntry;
 use crate::cmd::sweep::args::SweepArgs;
-use crate::embed::policies::{Policy, policy_of};
+use crate::embed::policies::{NamedPolicy, policy_from_name};
 use crate::error::CliError;
-use crate::exports::{ExportArgs, format_of, group_of};
-use crate::hints::{self, hinted};
+use crate::exports::{ExportArgs, events_from_name, format_from_name};
+use crate::hints::{self, with_hints};
 use crate::output::measure::Measure;
+use crate::output::report::ReportTables;
 use crate::values::{
-    EngineName, FeatureList, GovernorName, engine_of, feature_name_of, features_of, governor_of, kernel_of, micros_of,
-    moment_of, setting_of, time_of, tunable_of,
+    EngineName, FeatureList, GovernorName, feature_from_name, governor_from_name, kernel_from_name, parse_engine,
+    parse_features, parse_micros, parse_moment, parse_setting, parse_time, tunable_from_name,
 };
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -36,20 +37,20 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  fairlab run scenarios/hello.json              what a workload does on a big.LITTLE board
-  fairlab run app.json --machine xeon-2s-224    another machine
-  fairlab run app.json --features NO_SIS_UTIL   another scheduler
-  fairlab machine show hikey960                 what a machine consists of
-  fairlab completions bash > fairlab.bash       completions of your shell";
+  fairlab run scenarios/hello.json              run a workload on a big.LITTLE board
+  fairlab run app.json --machine xeon-2s-224    run it on a server
+  fairlab run app.json --features NO_SIS_UTIL   switch a scheduler feature off
+  fairlab machine show hikey960                 show CPUs, caches and frequencies
+  fairlab completions bash > fairlab.bash       write completions for a shell";
 
-/// A laboratory for Linux's fair scheduler: runs workloads on simulated machines, and says what happened and why.
+/// Simulate Linux's fair scheduler on machines that you describe, and explain its decisions
 #[derive(Debug, Parser)]
 #[command(name = "fairlab", version, arg_required_else_help = true, after_help = EXAMPLES, max_term_width = 80)]
 pub(crate) struct Args {
-    /// When to use colours
+    /// When to use colours: auto, always, never
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) color: Color,
-    /// Write results as JSON
+    /// Write results as JSON to standard output
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -66,47 +67,49 @@ pub(crate) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a workload and show what its tasks and CPUs did
+    /// Run a workload and summarise its tasks, CPUs and findings
     Run(Box<RunArgs>),
     /// Run a workload or a benchmark under several arms, once or as an experiment with statistics
     Compare(Box<CompareArgs>),
-    /// Run whatever a plan spans, on all cores, into a store that survives everything
+    /// Run all points of a plan on all cores, into a store that survives interruption
     Sweep(SweepArgs),
-    /// Find the switch, or the set of switches, that makes a difference between two kernels or arms
+    /// Find the switch, or the set of switches, that makes the difference between two kernels or arms
     Bisect(Box<BisectArgs>),
-    /// Search for machines and workloads that break a property: idle CPUs while tasks wait, starvation, latency, ...
+    /// Search for machines and workloads that break a property: idle CPUs while tasks wait, starvation,
+    /// latency, ...
     Fuzz(Box<FuzzArgs>),
-    /// Say why: of a task, a CPU or its load balancing, at a moment of an earlier run
+    /// Explain the state of a task, a CPU or its load balancing at a given time of an earlier run
     Explain(ExplainArgs),
     /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
     Export(ExportCommandArgs),
-    /// Make a workload of a recorded trace: trace.dat, perf.data, ftrace text, systrace, Perfetto
+    /// Convert a recorded trace into a workload: trace.dat, perf.data, ftrace text, systrace, Perfetto
     Import(ImportArgs),
-    /// Simulate a recorded trace: as it was recorded, or on another machine, kernel, tunable
+    /// Simulate a recorded trace on its own machine, or with another machine, kernel or tunable
     Replay(Box<ReplayArgs>),
-    /// Find what is wrong in an earlier run: idle CPUs while tasks wait, starvation, late wake-ups, ...
+    /// List the findings of an earlier run: idle CPUs while tasks wait, starvation, late wake-ups, ...
     Findings(FindingsArgs),
-    /// Write a page about earlier runs: timeline, latencies, figures side by side, as one file for a browser
+    /// Write one HTML file about earlier runs: timeline, latencies, metrics side by side
     Report(ReportArgs),
-    /// Run the model of a benchmark, with the benchmark's own options and in its own form
+    /// Run the model of a benchmark, with the benchmark's own options and output format
     Bench(Box<BenchArgs>),
-    /// Check a workload file: read it, run it, and say whether all is well
+    /// Read a workload file, run it, and report errors and warnings
     Check(CheckArgs),
     /// List machines, or show one
     Machine(MachineArgs),
-    /// List scheduler features: name, default, meaning
+    /// List scheduler features with default and meaning
     Features(FeaturesArgs),
-    /// List tunables: name, value, unit, range, meaning
+    /// List tunables with value, unit, range and meaning
     Tunables(TunablesArgs),
-    /// Build engines from kernel trees, with patches, and list, show and remove them
+    /// Build engines from kernel trees, with patches; list, show and remove them
     Kernel(KernelArgs),
-    /// What a patch to a kernel tree changes: a fleet of machines and workloads with and without it, and where the two first differ
+    /// Compare a kernel tree with and without a patch on many machines and workloads, and locate the first
+    /// difference
     Patch(Box<PatchArgs>),
-    /// List named kernels: what came with each, or what one of them models and what not
+    /// List named kernels and their changes, or show one model and its limits
     Kernels(KernelsArgs),
     /// List studies of published scheduler changes, or run one
     Study(StudyArgs),
-    /// List the forms of JSON output, or write one as JSON Schema
+    /// List the JSON formats, or write one as JSON Schema
     Schema(SchemaArgs),
     /// Write a completion script for a shell
     Completions(CompletionsArgs),
@@ -115,15 +118,15 @@ pub(crate) enum Command {
 }
 
 const RUN_EXAMPLES: &str = "\
-FILE is a scenario (one statement per line, begins with `cpus N`) or a JSON file of rt-app.
-Which of them shows in its text, not in its name.
+FILE is a scenario (one statement per line, begins with `cpus N`) or a JSON file of rt-app. Its text decides which, \
+not its name.
 
 Examples:
   fairlab run scenarios/hello.json
   fairlab run app.json --machine xeon-2s-224 --for 2s
-  fairlab run app.json --kernel 5.4 --set migration_cost_ns=0 --features NO_WA_WEIGHT
+  fairlab run app.json --kernel 5.4 --set migration_cost_ns=0
   fairlab run app.json --seed 7 --perturb 7 -o runs/7
-  fairlab run app.json --measure kicks,search   who kicked whom and why; how well idle CPUs are found
+  fairlab run app.json --measure kicks,search   NOHZ kicks, idle-CPU scans
   fairlab run scenario.scn --trace-jsonl - | head
   generate-workload | fairlab run - --json";
 
@@ -136,136 +139,156 @@ pub(crate) struct RunArgs {
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Draw from this seed which newly-idle CPUs balance, and exits from idle states [default: as the kernel after its boot]
+    /// Seed of the scheduler's random numbers and of exits from idle states [default: the state of a kernel
+    /// after boot]
     ///
-    /// That is all it varies: the feature NI_RANDOM is the only one that rolls dice, and idle states the only hardware. With --vary it also
-    /// varies what an experimenter cannot hold still.
+    /// The scheduler draws random numbers only for the feature NI_RANDOM (newly-idle balancing), the hardware
+    /// only for idle states. With --vary the seed also randomises start times and random run lengths.
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Vary with the seed what nobody holds still: when tasks start, against the tick and each other, and random lengths
+    /// Also randomise start times and random run lengths, from the seed
     ///
-    /// All tasks start up to a tick later, and each up to 10 ms besides; random lengths of a scenario are drawn from the seed.
+    /// All tasks start up to one tick later, and each task up to 10 ms more. Random run lengths of a scenario
+    /// are drawn from the seed.
     #[arg(long, requires = "seed")]
     pub(crate) vary: bool,
-    /// Permute what happens at one instant, another way for each N: what changes is an accident
+    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
+    /// simultaneous events
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
-    /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
+    /// Keep all members with equal keys in an object of an rt-app file; rt-app keeps the last one
     #[arg(long)]
     pub(crate) keep_duplicate_keys: bool,
-    /// What an engine's worker simulates before it measures.
-    #[arg(long, hide = true, requires = "engine", value_name = "TIME", value_parser = time_of)]
+    /// Simulated time of an engine's worker before it measures.
+    #[arg(long, hide = true, requires = "engine", value_name = "TIME", value_parser = parse_time)]
     pub(crate) engine_warmup: Option<Nanos>,
-    /// How long to simulate: 5s, 300ms, ... [default: what the file says; 5s if it says nothing]
-    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    /// Simulated time: 5s, 300ms, ... [default: the file's duration, or 5s]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     pub(crate) duration: Option<Nanos>,
-    /// Watch the run on the terminal: CPUs, queues, domains, decisions. Space lets it go on, s and n step, w says why, q quits
+    /// Watch the run on the terminal: CPUs, queues, domains, decisions. Space runs and pauses, s and n step,
+    /// w explains, q quits
     #[arg(long, conflicts_with = "engine")]
     pub(crate) watch: bool,
     /// Show every CPU and every task family, however many
     #[arg(long)]
     pub(crate) per_cpu: bool,
-    /// Show measurements at length: search, kicks, blocked, balance, energy, residency, times, histograms, all. JSON always has all of them
+    /// Compute findings for --json too, which takes 5 to 15 % longer. Text output always includes
+    /// them
+    #[arg(long, conflicts_with = "engine")]
+    pub(crate) findings: bool,
+    /// Print more tables: residency, cpus, frequencies, decisions, all
+    #[arg(long, value_enum, value_name = "TABLE,TABLE", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) tables: Vec<ReportTables>,
+    /// Print measurements in detail: search, kicks, blocked, balance, energy, residency, times, histograms,
+    /// all. JSON always contains all of them
     #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) measure: Vec<Measure>,
-    /// Write a run directory: manifest.json (all that repeats the run), copies of inputs, summary.json
+    /// Write a run directory: manifest.json (repeats the run), copies of inputs, summary.json
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
     /// Write every event as a line of JSON; `-` is standard output, which then carries nothing else
     ///
-    /// A scenario's `trace` statement sets the level; without one it is 3 (switches, wake-ups, migrations, interrupts,
-    /// steps of load balancing). With -o, a relative FILE is put into DIR.
+    /// A scenario's `trace` statement sets the level; without one it is 3 (switches, wake-ups, migrations,
+    /// interrupts, steps of load balancing). With -o, a relative FILE is placed in DIR.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace_jsonl: Option<String>,
-    /// Write what each call of the scheduler has counted to standard output, and nothing else.
+    /// Write the operation counts of each scheduler call to standard output, and nothing else.
     #[arg(long, hide = true)]
     pub(crate) trace_work: bool,
     #[command(flatten)]
     pub(crate) exports: ExportArgs,
 }
 
-/// What a workload runs on.
+/// Machine, kernel and scheduler settings of a run.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct VariantArgs {
     /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
     ///
-    /// A scenario has its own machine, whose place this one takes. The default for all else is the board for which most rt-app files in
-    /// circulation were written: four small and four big CPUs with schedutil.
+    /// A scenario describes a machine itself; this option replaces it. The default is the board for which
+    /// most published rt-app files were written: four little and four big CPUs with schedutil.
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
-    /// Kernel: 6.1 or an older release's set of features and tunables (see `fairlab kernels`) [default: the machine's]
-    #[arg(long, value_name = "RELEASE", value_parser = hinted(kernel_of, hints::releases))]
+    /// Kernel release: 6.1, or an older release's features and tunables (see `fairlab kernels`) [default: the
+    /// machine's]
+    #[arg(long, value_name = "RELEASE", value_parser = with_hints(kernel_from_name, hints::releases))]
     pub(crate) kernel: Option<Kernel>,
-    /// The scheduler of a kernel tree in place of the built-in one, as `fairlab kernel add NAME` has built it
+    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
     ///
-    /// It runs in a process of its own, and tells no reasons of decisions. What it does not have of a machine --plain=priced leaves out.
-    #[arg(long, value_name = "kernel:NAME", value_parser = hinted(engine_of, hints::engines))]
+    /// It runs in a process of its own and records no reasons of decisions. `--plain=priced` leaves out the
+    /// parts of a machine that it does not support.
+    #[arg(long, value_name = "kernel:NAME", value_parser = with_hints(parse_engine, hints::engines))]
     pub(crate) engine: Vec<EngineName>,
-    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override earlier ones
-    #[arg(long, value_name = "A,NO_B", value_parser = hinted(features_of, hints::features))]
+    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override
+    /// earlier ones
+    #[arg(long, value_name = "A,NO_B", value_parser = with_hints(parse_features, hints::features))]
     pub(crate) features: Vec<FeatureList>,
-    /// Set a tunable, several times if need be (see `fairlab tunables`)
-    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = hinted(setting_of, hints::tunables), allow_hyphen_values = true)]
+    /// Set a tunable; may be repeated (see `fairlab tunables`)
+    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = with_hints(parse_setting, hints::tunables), allow_hyphen_values = true)]
     pub(crate) set: Vec<(String, i64)>,
-    /// What drives all frequency domains: performance, powersave, schedutil; others are not modelled [default: the machine's]
-    #[arg(long, value_name = "NAME", value_parser = hinted(governor_of, hints::governors))]
+    /// Frequency governor of all domains: performance, powersave, schedutil; others are not modelled
+    /// [default: the machine's]
+    #[arg(long, value_name = "NAME", value_parser = with_hints(governor_from_name, hints::governors))]
     pub(crate) governor: Option<GovernorName>,
-    /// Hold /dev/cpu_dma_latency at this exit latency: no idle CPU enters a state that takes longer to leave; 20us; 0: the first one only
-    #[arg(long, value_name = "TIME", value_parser = micros_of)]
+    /// Exit latency that /dev/cpu_dma_latency allows, such as 20us: idle CPUs enter no state with a longer
+    /// one. 0: only the shallowest state
+    #[arg(long, value_name = "TIME", value_parser = parse_micros)]
     pub(crate) cpu_dma_latency: Option<Nanos>,
-    /// What kernel code costs: what the machine's file says, or nothing [default: machine; a scenario has no prices]
+    /// Cost model of kernel code: machine (costs of the machine's file), zero [default: machine; zero for a
+    /// scenario]
     #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
     pub(crate) prices: Option<PriceChoice>,
-    /// Take a machine's shape alone (CPUs, caches, nodes, capacities): no prices, idle states, frequencies, turbo. --plain=priced: with prices and idle states
+    /// Use only the topology of a machine: no costs, idle states, frequencies or turbo. `--plain=priced` keeps
+    /// costs and idle states
     #[arg(
         long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
         hide_possible_values = true
     )]
     pub(crate) plain: Option<Plain>,
-    /// Of a run with an engine: write every event as a line of JSON to standard output, and nothing else.
+    /// With an engine: write every event as a line of JSON to standard output, and nothing else.
     #[arg(long, hide = true, requires = "engine", conflicts_with = "engine_state")]
     pub(crate) engine_trace: bool,
-    /// The same, up to this time on the machine's clock: then write the engine's state, and nothing else.
+    /// Run up to this time on the machine's clock, then write only the engine's state.
     #[arg(long, hide = true, requires = "engine", value_name = "NS")]
     pub(crate) engine_state: Option<u64>,
-    /// The same, at this time: write which functions each call of the kernel enters, and nothing else.
+    /// At this time, write only the functions that each call of the kernel enters.
     #[arg(long, hide = true, requires = "engine", value_name = "NS", conflicts_with = "engine_state")]
     pub(crate) engine_calls: Option<u64>,
-    /// Up to that time, of each call the time, and a hash of what it enters that this engine has as well.
-    #[arg(long, hide = true, requires = "engine_calls", value_name = "kernel:NAME", value_parser = engine_of)]
+    /// Write for each call up to that time its time, and a hash of the entered functions that this engine
+    /// also has.
+    #[arg(long, hide = true, requires = "engine_calls", value_name = "kernel:NAME", value_parser = parse_engine)]
     pub(crate) engine_beside: Option<EngineName>,
-    /// A policy of the program that embeds this one, in the place of the kernel's selection at wake-ups.
-    #[arg(long, hide = true, value_name = "NAME", value_parser = policy_of)]
-    pub(crate) policy: Option<Policy>,
-    /// An arm's: the prices of another machine.
+    /// Policy of the embedding program that replaces the kernel's CPU selection at wake-ups.
+    #[arg(long, hide = true, value_name = "NAME", value_parser = policy_from_name)]
+    pub(crate) policy: Option<NamedPolicy>,
+    /// Machine whose costs an arm takes.
     #[arg(skip)]
     pub(crate) prices_of: Option<String>,
-    /// An arm's: prices of single operations, in picoseconds.
+    /// Costs of single operations that an arm sets, in picoseconds.
     #[arg(skip)]
     pub(crate) price: Vec<(String, u64)>,
 }
 
 impl VariantArgs {
-    /// The features that are switched, in their order: later ones override.
+    /// Returns the features that are switched, in their order: later ones override.
     pub(crate) fn switched(&self) -> impl Iterator<Item = (Feature, bool)> {
         self.features.iter().flat_map(|list| list.0.iter().copied())
     }
 
-    /// The kernel engine, if it is to be one.
+    /// Returns the name of the compiled-kernel engine, or `None` for the built-in scheduler.
     pub(crate) fn kernel_engine(&self) -> Option<&str> {
         self.engine.last().and_then(EngineName::kernel)
     }
 
-    /// Refuses several engines for a command that has one.
+    /// Rejects several engines for a command that takes one.
     pub(crate) fn has_one_engine(&self) -> Result<(), CliError> {
         if self.engine.len() < 2 {
             return Ok(());
         }
-        let help = "give one; `fairlab compare` takes several and sets them side by side";
+        let help = "give one engine; `fairlab compare` takes several";
         Err(CliError::Input(format!("--engine is given {} times\nhelp: {help}", self.engine.len())))
     }
 
-    /// The words of a command line that say the same about switches, governor and latency.
+    /// Returns the command-line arguments that repeat the switches, the governor and the latency.
     pub(crate) fn switch_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
@@ -289,13 +312,13 @@ impl VariantArgs {
         words
     }
 
-    /// Whether kernel code costs what the machine's file says.
+    /// Returns the cost model that was chosen; `machine` by default.
     pub(crate) fn price_choice(&self) -> PriceChoice {
         self.prices.unwrap_or(PriceChoice::Machine)
     }
 }
 
-/// What is left of a machine.
+/// Parts of a machine that `--plain` keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Plain {
     Shape,
@@ -311,7 +334,7 @@ impl Plain {
     }
 }
 
-/// What kernel code costs.
+/// Cost model of kernel code: that of the machine's file, or zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PriceChoice {
     Machine,
@@ -327,16 +350,16 @@ impl PriceChoice {
     }
 }
 
-/// How many runs there are at a time.
+/// Limit on the number of runs at a time.
 #[derive(Clone, Copy, Debug, ClapArgs)]
 pub(crate) struct JobsArgs {
-    /// Make at most so many runs at a time; results do not depend on it [default: one for each core]
+    /// Run at most N simulations at a time; results do not depend on it [default: one per core]
     #[arg(short, long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 }
 
 impl JobsArgs {
-    /// Before the first run.
+    /// Sets the limit of the thread pool. Must be called before the first run.
     pub(crate) fn apply(self) {
         if let Some(jobs) = self.jobs {
             pool::limit(jobs);
@@ -345,13 +368,13 @@ impl JobsArgs {
 }
 
 const EXPLAIN_EXAMPLES: &str = "\
-DIR is what `fairlab run FILE -o DIR` has written. The run is repeated up to TIME, from the start of the run.
+`fairlab run FILE -o DIR` writes DIR. The run is repeated from its start up to TIME.
 
 Examples:
   fairlab run app.json -o runs/1
-  fairlab explain runs/1 --task ui --at 12.345ms     why is it on this CPU, why did it wait
-  fairlab explain runs/1 --cpu 7 --at 12.345ms       why does it idle, or what does it run
-  fairlab explain runs/1 --balance 7 --at 12.345ms   why did its balance passes pull, or not";
+  fairlab explain runs/1 --task ui --at 12.345ms     CPU and waiting time
+  fairlab explain runs/1 --cpu 7 --at 12.345ms       idle or running
+  fairlab explain runs/1 --balance 7 --at 12.345ms   results of balance passes";
 
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
@@ -361,23 +384,24 @@ pub(crate) struct ExplainArgs {
     /// Directory of the run
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// Why is this task where it is, and why did it wait: a task's name or pid, or what the page calls it
+    /// Explain the CPU and the waiting time of a task, given by its name, its pid, or its name in the run
+    /// summary
     #[arg(long, value_name = "NAME|PID")]
     pub(crate) task: Option<String>,
-    /// Why does this CPU idle while others wait, or what does it run
+    /// Explain why this CPU is idle while tasks wait, or which task it runs
     #[arg(long, value_name = "N")]
     pub(crate) cpu: Option<u32>,
-    /// What did the last balance passes of this CPU find and do
+    /// Explain the last balance passes of this CPU
     #[arg(long, value_name = "CPU")]
     pub(crate) balance: Option<u32>,
-    /// The moment, after its events: 5s, 12.345ms, 1001us, ...
-    #[arg(long, value_name = "TIME", value_parser = moment_of)]
+    /// Time in the run, after all events at that time: 5s, 12.345ms, 1001us, ...
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub(crate) at: Nanos,
 }
 
 const FINDINGS_EXAMPLES: &str = "\
-DIR is what `fairlab run FILE -o DIR` has written. The run is repeated. Of each finding: how bad it is, the rule, how often and how long,
-why at its worst moment, and the command that explains that moment.
+`fairlab run FILE -o DIR` writes DIR. The run is repeated. Each finding has a severity, a rule, the number and \
+duration of its occurrences, the reason at its worst moment, and the command that explains that moment.
 
 Examples:
   fairlab run app.json -o runs/1; fairlab findings runs/1
@@ -389,37 +413,39 @@ pub(crate) struct FindingsArgs {
     /// Directory of the run
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// For how long a CPU may idle while a task waits that may run there [default: two ticks, at least 4ms]
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    /// Longest time that a CPU may idle while a task waits that may run there [default: two ticks, at least
+    /// 4ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) idle: Option<Nanos>,
-    /// How late a task may run after its wake-up [default: 10ms]
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    /// Longest wake-up latency [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) latency: Option<Nanos>,
-    /// How long a task may wait at a time [default: 500ms]
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    /// Longest time that a task may wait at once [default: 500ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) starvation: Option<Nanos>,
-    /// Explain so many of the worst findings
+    /// Explain the N worst findings
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) explain: usize,
 }
 
 const REPORT_EXAMPLES: &str = "\
-DIR is what `fairlab run FILE -o DIR` has written. The runs are repeated. The page needs no network.
+`fairlab run FILE -o DIR` writes DIR. The runs are repeated. The HTML file needs no network.
 
 Examples:
-  fairlab run app.json -o runs/with; fairlab run app.json --features NO_SIS_UTIL -o runs/without
+  fairlab run app.json -o runs/with
+  fairlab run app.json --features NO_SIS_UTIL -o runs/without
   fairlab report runs/with runs/without -o app.html";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = REPORT_EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// Directories of runs; others are compared with the first
+    /// Directories of runs; later ones are compared with the first
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) dirs: Vec<PathBuf>,
     /// File to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Write what the page has of the first run to standard output: a worker of a run with an engine.
+    /// Write the report data of the first run to standard output, as the worker of a run with an engine.
     #[arg(long, hide = true)]
     pub(crate) engine_page: bool,
 }
@@ -427,19 +453,19 @@ pub(crate) struct ReportArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = export::help())]
 pub(crate) struct ExportCommandArgs {
-    /// Directory of the run, as `fairlab run FILE -o DIR` has written it
+    /// Directory of the run, as written by `fairlab run FILE -o DIR`
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     /// Format, from the list below
-    #[arg(short, long, value_name = "FORMAT", value_parser = hinted(format_of, hints::formats))]
+    #[arg(short, long, value_name = "FORMAT", value_parser = with_hints(format_from_name, hints::formats))]
     pub(crate) format: &'static ExportFormat,
-    /// File to write; `-` is standard output [default: DIR/trace.* with the format's ending]
+    /// File to write; `-` is standard output [default: DIR/trace.* with the format's extension]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<String>,
-    /// Which events the trace has, from the list below; or all [default: what suits the format]
-    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = hinted(group_of, hints::groups))]
+    /// Groups of events in the trace, from the list below, or all [default: the groups that suit the format]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = with_hints(events_from_name, hints::groups))]
     pub(crate) events: Vec<EventGroups>,
-    /// Tell only of this task or family, by name or pid: for formats with a file of each task
+    /// Export only this task or family, by name or pid; for formats with one file per task
     #[arg(long, value_name = "TASK")]
     pub(crate) task: Option<String>,
 }
@@ -453,7 +479,7 @@ pub(crate) struct CheckArgs {
     pub(crate) file: String,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Keep all of equal keys in an object of an rt-app file; rt-app itself keeps the last one
+    /// Keep all members with equal keys in an object of an rt-app file; rt-app keeps the last one
     #[arg(long)]
     pub(crate) keep_duplicate_keys: bool,
 }
@@ -472,23 +498,23 @@ pub(crate) struct MachineArgs {
 pub(crate) enum MachineCommand {
     /// List the machines that come with fairlab
     List,
-    /// Show a machine: CPUs, caches, frequencies, idle states, prices
+    /// Show a machine: CPUs, caches, frequencies, idle states, costs
     Show {
         /// Name of a machine, or path of a machine file
         #[arg(value_parser = hints::text(hints::machines))]
         machine: String,
-        /// Write its file, to start your own from
+        /// Write the machine file, as a template for your own
         #[arg(long)]
         toml: bool,
     },
     /// Describe this machine, or one whose sysfs, hwloc XML or lscpu output was saved, as a machine file
     Capture(CaptureArgs),
-    /// Show the sched domains that a kernel builds on a machine, as its debugfs has them, and their groups
+    /// Show the sched domains of a machine, as in the kernel's debugfs, with their groups
     Domains {
         /// Name of a machine, or path of a machine file
         #[arg(value_parser = hints::text(hints::machines))]
         machine: String,
-        /// Those of this CPU only
+        /// Only the domains of this CPU
         #[arg(long, value_name = "N")]
         cpu: Option<u32>,
     },
@@ -497,16 +523,16 @@ pub(crate) enum MachineCommand {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  fairlab kernels\n  fairlab kernels 5.10\n  fairlab run app.json --kernel 5.10")]
 pub(crate) struct KernelsArgs {
-    /// One of them
-    #[arg(value_name = "RELEASE", value_parser = hinted(kernel_of, hints::releases))]
+    /// Show only this release
+    #[arg(value_name = "RELEASE", value_parser = with_hints(kernel_from_name, hints::releases))]
     pub(crate) kernel: Option<Kernel>,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL")]
 pub(crate) struct FeaturesArgs {
-    /// One of them
-    #[arg(value_name = "NAME", value_parser = hinted(feature_name_of, hints::feature_names))]
+    /// Show only this feature
+    #[arg(value_name = "NAME", value_parser = with_hints(feature_from_name, hints::feature_names))]
     pub(crate) feature: Option<Feature>,
 }
 
@@ -515,10 +541,10 @@ pub(crate) struct FeaturesArgs {
     after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json"
 )]
 pub(crate) struct TunablesArgs {
-    /// One of them
-    #[arg(value_name = "NAME", value_parser = hinted(tunable_of, hints::tunable_names))]
+    /// Show only this tunable
+    #[arg(value_name = "NAME", value_parser = with_hints(tunable_from_name, hints::tunable_names))]
     pub(crate) tunable: Option<&'static TunableInfo>,
-    /// Show the defaults of a machine with so many CPUs [default: 8]
+    /// Show the defaults of a machine with N CPUs [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
     pub(crate) cpus: Option<u16>,
     /// Show the defaults of this machine
@@ -529,10 +555,10 @@ pub(crate) struct TunablesArgs {
 const STUDY_EXAMPLES: &str = "\
 Examples:
   fairlab study list
-  fairlab study run pelt-time-scaling --quick   a study that comes with fairlab
-  fairlab study new mine                        mine.toml, to start your own from
-  fairlab study check mine.toml                 is all well, and does each run begin
-  fairlab study run mine.toml -o out            out/mine.html, out/mine.json, and pictures";
+  fairlab study run pelt-time-scaling --quick   run an included study
+  fairlab study new mine                        write mine.toml, a template
+  fairlab study check mine.toml                 check it, and begin each run
+  fairlab study run mine.toml -o out            write report and charts to out";
 
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
@@ -546,70 +572,73 @@ pub(crate) struct StudyArgs {
 pub(crate) enum StudyCommand {
     /// List the studies
     List,
-    /// Write NAME.toml: a study that runs as it is, with all keys and their meaning
+    /// Write NAME.toml: a study that runs unchanged, with all keys and their meaning
     New {
         /// Name of the study, or path of its file
         name: String,
     },
-    /// Check a study's file: read it, look for all that it names, and begin each run
+    /// Check a study's file: read it, resolve all names in it, and begin each run
     Check {
-        /// Name of a study, or its file
+        /// Name of a study, or path of its file
         #[arg(value_parser = hints::text(hints::studies))]
         study: String,
         #[command(flatten)]
         jobs: JobsArgs,
     },
-    /// Run a study: its published tables with the simulated figures beside them
+    /// Run a study and print its published tables beside the simulated values
     Run(Box<StudyRunArgs>),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StudyRunArgs {
-    /// Name of a study, or its file
+    /// Name of a study, or path of its file
     #[arg(value_parser = hints::text(hints::studies))]
     pub(crate) study: String,
-    /// Shorter runs: a first impression
+    /// Shorten all runs, for a first impression
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Only this table, by the name that it has in the study's file; may be given several times
+    /// Run only this table, by its name in the study's file; may be repeated
     #[arg(long = "table", value_name = "NAME")]
     pub(crate) tables: Vec<String>,
-    /// Only rows whose names begin so; may be given several times
+    /// Run only rows whose names begin with TEXT; may be repeated
     #[arg(long = "row", value_name = "TEXT")]
     pub(crate) rows: Vec<String>,
-    /// How many seeds each run has
+    /// Number of seeds of each run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) seeds: Option<u64>,
-    /// Length of each run that has one: 5s, 300ms, ...
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    /// Simulated time of each run that has a duration: 5s, 300ms, ...
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) span: Option<Nanos>,
-    /// Permute what happens at one instant, another way for each N: what changes is an accident
+    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
+    /// simultaneous events
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
-    /// Machine of all runs, unless an arm has its own
+    /// Machine of all runs, except those of arms that name one
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
-    /// The scheduler of a kernel tree in place of the built-in one, as `fairlab kernel add NAME` has built it
+    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
     ///
-    /// For studies of data; an arm that wants what the tree has not is refused. No row is then evidence for the model.
-    #[arg(long, value_name = "kernel:NAME", value_parser = hinted(engine_of, hints::engines))]
+    /// For studies of data. Arms that need a feature that the tree lacks are rejected. No row is then
+    /// evidence for the model.
+    #[arg(long, value_name = "kernel:NAME", value_parser = with_hints(parse_engine, hints::engines))]
     pub(crate) engine: Option<EngineName>,
-    /// With --engine: machines as `fairlab run --plain` takes them; --plain=priced with prices and idle states
+    /// With --engine: simplify machines as `fairlab run --plain` does; `--plain=priced` keeps costs and idle
+    /// states
     #[arg(
         long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
         hide_possible_values = true, requires = "engine"
     )]
     pub(crate) plain: Option<Plain>,
-    /// The one run that a worker makes: its case, ...
+    /// Case of the one run that a worker makes.
     #[arg(long, hide = true, requires_all = ["engine", "engine_arm", "engine_seed"])]
     pub(crate) engine_case: Option<String>,
-    /// ... its arm, ...
+    /// Arm of the one run that a worker makes.
     #[arg(long, hide = true)]
     pub(crate) engine_arm: Option<String>,
-    /// ... and its seed.
+    /// Seed of the one run that a worker makes.
     #[arg(long, hide = true)]
     pub(crate) engine_seed: Option<u64>,
-    /// Write the report as DIR/NAME.html, a page by itself, and DIR/NAME.json, and pictures as DIR/*.svg
+    /// Write the report as DIR/NAME.html (self-contained) and DIR/NAME.json, and charts as DIR/*.svg
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
@@ -618,18 +647,18 @@ pub(crate) struct StudyRunArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Outputs say their form in `schema`: its name and version. A new field leaves the version alone.\n\nExamples:\n  fairlab schema\n  fairlab schema run > run.schema.json"
+    after_help = "The field `schema` of every output holds the name and version of its format. A new field does not change the version.\n\nExamples:\n  fairlab schema\n  fairlab schema run > run.schema.json"
 )]
 pub(crate) struct SchemaArgs {
-    /// The form: run, compare, trace, ...
-    #[arg(value_name = "NAME", value_parser = hinted(SchemaEntry::named, hints::forms))]
+    /// Name of the format: run, compare, trace, ...
+    #[arg(value_name = "NAME", value_parser = with_hints(SchemaEntry::from_name, hints::schemas))]
     pub(crate) form: Option<&'static SchemaEntry>,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  fairlab man | man -l -\n  fairlab man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Directory for a page of each command [default: the first page, to standard output]
+    /// Directory for one page per command [default: the first page, to standard output]
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -640,7 +669,7 @@ pub(crate) struct ManArgs {
     after_help = "Examples:\n  fairlab completions bash > ~/.local/share/bash-completion/completions/fairlab\n  fairlab completions zsh > ~/.zfunc/_fairlab"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     pub(crate) shell: Shell,
 }
 

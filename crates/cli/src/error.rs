@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What ends a command early, and how that is told.
+//! Errors that end a command early, their exit status, and the report of a panic.
 
 use crate::embed;
 use fairlab_observe::run_directory::DirectoryError;
@@ -7,44 +7,40 @@ use std::fmt;
 use std::io;
 use std::panic::PanicHookInfo;
 
-/// As much is shown of a panic's message: some name whole structures.
+/// Number of characters of a panic's message that are shown: some messages contain whole structures.
 const MAX_PANIC: usize = 1000;
 
-/// What ends a command early.
+/// Reason why a command ends early.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// Something that the user gave is wrong. The message says what, where and the way out.
+    /// Wrong input of the user. The message says what is wrong, where, and gives a remedy.
     Input(String),
-    /// A run could not go on, or its results could not be written.
+    /// A run could not continue, or its results could not be written.
     Run(String),
-    /// What was asked to hold does not. The results have been written.
+    /// A required condition does not hold. The results have been written.
     Gate(String),
-    /// A process that did the work has said what is wrong.
-    AlreadyReported {
-        /// The exit status.
-        status: u8,
-    },
-    /// Whoever read the output has had enough.
+    /// A worker process has reported the error.
+    AlreadyReported { status: u8 },
+    /// The reader of standard output has closed it.
     ClosedPipe,
-    /// A signal has stopped the run.
     Stopped {
-        /// Its number.
+        /// Number of the signal.
         signal: u8,
     },
 }
 
 impl CliError {
-    /// Wrong input, from any error that says so on its own.
+    /// Wraps an error about wrong input whose message is complete.
     pub(crate) fn input(error: impl fmt::Display) -> Self {
         Self::Input(error.to_string())
     }
 
-    /// A failed run.
+    /// Wraps the error of a failed run.
     pub(crate) fn run(error: impl fmt::Display) -> Self {
         Self::Run(error.to_string())
     }
 
-    /// Something could not be written.
+    /// Wraps an error of writing to `what`, a file or stream.
     pub(crate) fn write(what: &str, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
@@ -52,7 +48,6 @@ impl CliError {
         Self::Run(format!("{what}: cannot be written: {error}"))
     }
 
-    /// The exit status.
     pub(crate) const fn status(&self) -> u8 {
         match self {
             Self::Input(_) => 2,
@@ -79,14 +74,16 @@ impl fmt::Display for CliError {
 impl From<DirectoryError> for CliError {
     fn from(error: DirectoryError) -> Self {
         if error.is_unsuitable {
-            return Self::Input(format!("{error}\nhelp: -o takes a new or empty directory, or that of an earlier run"));
+            return Self::Input(format!(
+                "{error}\nhelp: -o takes a new or empty directory, or the directory of an earlier run"
+            ));
         }
-        Self::Run(format!("{error}\nhelp: is there room on the device? Nothing has been written"))
+        Self::Run(format!("{error}\nhelp: check for free space on the device; nothing has been written"))
     }
 }
 
-/// The command as it was given, or as another program would have given it. What is not UTF-8 in it is replaced, since it is only shown and
-/// kept.
+/// Returns the command line, or that of the embedding program. Bytes that are not UTF-8 are replaced: the
+/// text is only shown and stored.
 pub(crate) fn command_line() -> Vec<String> {
     if let Some(words) = embed::words() {
         return words;
@@ -94,21 +91,21 @@ pub(crate) fn command_line() -> Vec<String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// A command as a shell takes it: what has blanks or signs in it is quoted.
-pub(crate) fn for_shell(words: &[String]) -> String {
+/// Quotes a command for a shell.
+pub(crate) fn quote_for_shell(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// Says what to do about a bug.
+/// Prints a panic with a request to report it as a bug.
 pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     use std::io::Write;
     let command = command_line();
     let panic: String = panic.to_string().chars().take(MAX_PANIC).collect();
     let mut stderr = io::stderr().lock();
-    // Nothing can be done if this cannot be written.
+    // A failure to write has no remedy here.
     let _ = writeln!(
         stderr,
         "fairlab has a bug: {panic}\nhelp: please report it, with this command and its input files: {}",
-        for_shell(&command)
+        quote_for_shell(&command)
     );
 }

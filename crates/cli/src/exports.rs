@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traces that a command is to write: `--export FORMAT=FILE`, and which events they have.
+//! Traces that a command writes: `--export FORMAT=FILE`, and the events in them.
 
 use crate::error::CliError;
-use crate::hints::{self, hinted};
-use crate::whole_file::{WholeFile, refuse_to_replace};
+use crate::hints::{self, with_hints};
+use crate::whole_file::{AtomicFile, refuse_to_replace};
 use clap::Args as ClapArgs;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
@@ -14,53 +14,53 @@ use fairlab_workload::suggest;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A trace that is wanted: format and file.
+/// Trace to write: format and file.
 #[derive(Clone, Debug)]
 pub(crate) struct Export {
     pub(crate) format: &'static ExportFormat,
-    /// `-` is standard output.
+    /// Path of the file; `-` is standard output.
     pub(crate) file: String,
 }
 
-/// The options of commands that run something.
+/// Trace options of commands that run a simulation.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// Write a trace for another tool, several times if need be: see `fairlab export --help` for formats
+    /// Write a trace for another tool; may be repeated (see `fairlab export --help` for formats)
     ///
-    /// `-` is standard output. With a run directory (-o), a relative FILE is put into it.
-    #[arg(long, value_name = "FORMAT=FILE", value_parser = hinted(export_of, hints::exports))]
+    /// `-` is standard output. With a run directory (-o), a relative FILE is placed in it.
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = with_hints(parse_export, hints::exports))]
     pub(crate) export: Vec<Export>,
-    /// Which events such traces have [default: what suits the format]
+    /// Groups of events in these traces [default: the groups that suit the format]
     ///
     /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
-    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = hinted(group_of, hints::groups))]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = with_hints(events_from_name, hints::groups))]
     pub(crate) events: Vec<EventGroups>,
-    /// The only task of which formats that can do so tell.
+    /// Only task in the trace, for formats with one file per task.
     #[arg(skip)]
     pub(crate) task: Option<String>,
 }
 
 /// Traces that are being written.
-pub(crate) struct Traces {
+pub(crate) struct ExportWriters {
     pub(crate) exporter: Exporter,
-    /// Their files, for messages.
+    /// Names of the files, for messages.
     names: Vec<String>,
-    /// Those that get their names at the end.
-    files: Vec<WholeFile>,
+    /// Files that get their final names at the end.
+    files: Vec<AtomicFile>,
 }
 
-/// The process to which the tasks of a kind of workload belong, if they are its threads.
-pub(crate) fn process_of(kind: &str) -> Option<&str> {
+/// Returns the name of the process whose threads the tasks of a workload are, if there is one.
+pub(crate) fn process_name(kind: &str) -> Option<&str> {
     (kind == "rt-app").then_some("rt-app")
 }
 
-/// The groups that were asked for, if any were.
+/// Returns the union of the requested groups, or `None` if none was requested.
 pub(crate) fn groups(events: &[EventGroups]) -> Option<EventGroups> {
     events.iter().copied().reduce(EventGroups::or)
 }
 
-impl Traces {
-    /// Begins what is wanted of a run that has not begun; nothing if nothing is.
+impl ExportWriters {
+    /// Opens the requested traces of a run that has not begun; `None` if no trace was requested.
     pub(crate) fn open(
         args: &ExportArgs,
         machine: &Machine<impl Engine>,
@@ -70,8 +70,10 @@ impl Traces {
             return if args.events.is_empty() {
                 Ok(None)
             } else {
-                let help = "add --export FORMAT=FILE, or leave --events out";
-                Err(CliError::Input(format!("--events says what a trace has, but none is to be written\nhelp: {help}")))
+                let help = "add --export FORMAT=FILE, or omit --events";
+                Err(CliError::Input(format!(
+                    "--events selects events of a trace, but no trace is written\nhelp: {help}"
+                )))
             };
         }
         let mut exporter = Exporter::new(machine, process);
@@ -80,12 +82,12 @@ impl Traces {
         }
         let mut files = Vec::new();
         for export in &args.export {
-            if export.format.is_of_state && machine.built_in().is_none() {
+            if export.format.is_of_state && machine.as_built_in().is_none() {
                 let what = format!(
-                    "{} tells of the built-in scheduler's state, which kernel engines have not",
+                    "{} contains state of the built-in scheduler, which compiled-kernel engines do not have",
                     export.format.name
                 );
-                return Err(CliError::Input(format!("{what}\nhelp: leave it out, or --engine")));
+                return Err(CliError::Input(format!("{what}\nhelp: omit it, or omit --engine")));
             }
             files.extend(export.open(groups(&args.events), machine.hardware(), &mut exporter)?);
         }
@@ -94,27 +96,27 @@ impl Traces {
         Ok(Some(Self { exporter, names, files }))
     }
 
-    /// Those of an exporter that writes no files.
-    pub(crate) const fn unnamed(exporter: Exporter) -> Self {
+    /// Wraps an exporter that writes no files.
+    pub(crate) const fn without_files(exporter: Exporter) -> Self {
         Self { exporter, names: Vec::new(), files: Vec::new() }
     }
 
-    /// Ends all of them, after the run.
+    /// Completes all traces after the run.
     pub(crate) fn finish(mut self, machine: &Machine<impl Engine>) -> Result<(), CliError> {
         let finished = self.exporter.finish(machine);
         finished.map_err(|(place, error)| CliError::write(&self.names[place], &error))?;
-        self.files.into_iter().try_for_each(WholeFile::finish)
+        self.files.into_iter().try_for_each(AtomicFile::finish)
     }
 }
 
 impl ExportArgs {
-    /// Whether a trace goes to standard output, which then carries nothing else.
+    /// Whether a trace is written to standard output, which then carries nothing else.
     pub(crate) fn is_on_stdout(&self) -> bool {
         self.export.iter().any(|export| export.file == "-")
     }
 
-    /// The words of a command line that say the same.
-    pub(crate) fn words(&self) -> Vec<String> {
+    /// Returns the command-line arguments that repeat these options.
+    pub(crate) fn command_words(&self) -> Vec<String> {
         let of_export = |export: &Export| ["--export".to_owned(), format!("{}={}", export.format.name, export.file)];
         let mut words: Vec<String> = self.export.iter().flat_map(of_export).collect();
         if let Some(groups) = groups(&self.events) {
@@ -124,18 +126,18 @@ impl ExportArgs {
         words
     }
 
-    /// Refuses standard output for a command that writes its results there.
+    /// Rejects standard output for a command that writes its results there.
     pub(crate) fn refuse_stdout(&self, command: &str) -> Result<(), CliError> {
         if !self.is_on_stdout() {
             return Ok(());
         }
         let help = "give --export the name of a file";
         Err(CliError::Input(format!(
-            "{command} writes its results to standard output, so no trace can go there\nhelp: {help}"
+            "{command} writes its results to standard output, so a trace cannot be written there\nhelp: {help}"
         )))
     }
 
-    /// Refuses to write a trace over what is run.
+    /// Rejects a trace file that is also an input.
     pub(crate) fn refuse_to_replace(&self, inputs: &[&Path]) -> Result<(), CliError> {
         let files = self.export.iter().filter(|export| export.file != "-");
         files
@@ -143,8 +145,8 @@ impl ExportArgs {
             .try_for_each(|file| refuse_to_replace(file, "--export", inputs.iter().copied()))
     }
 
-    /// The same, with relative files in a run directory.
-    pub(crate) fn inside(&self, directory: Option<&Path>) -> Self {
+    /// Returns the options with relative files placed in a run directory.
+    pub(crate) fn in_directory(&self, directory: Option<&Path>) -> Self {
         let mut args = self.clone();
         if let Some(directory) = directory {
             for export in args.export.iter_mut().filter(|export| export.file != "-") {
@@ -154,7 +156,7 @@ impl ExportArgs {
         args
     }
 
-    /// The same for one of several runs.
+    /// Returns the options for one of several runs, with the run's name in each file name.
     pub(crate) fn of_run(&self, run: &str) -> Self {
         Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), ..self.clone() }
     }
@@ -170,16 +172,16 @@ impl Export {
         groups: Option<EventGroups>,
         hardware: &Hardware,
         exporter: &mut Exporter,
-    ) -> Result<Option<WholeFile>, CliError> {
+    ) -> Result<Option<AtomicFile>, CliError> {
         let wrong = |error: std::io::Error| {
-            let help = "--export takes FORMAT=FILE with a file that can be written, or - for standard output";
+            let help = "--export takes FORMAT=FILE with a writable file, or - for standard output";
             CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", self.name()))
         };
         if self.format.is_directory() {
             if self.file == "-" {
                 let help = "give the name of a directory";
                 let message =
-                    format!("{} is a directory of files, not one for standard output\nhelp: {help}", self.format.name);
+                    format!("{} writes a directory of files, not standard output\nhelp: {help}", self.format.name);
                 return Err(CliError::Input(message));
             }
             std::fs::create_dir_all(&self.file).map_err(wrong)?;
@@ -192,7 +194,7 @@ impl Export {
         } else {
             let path = Path::new(&self.file);
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let (whole, file) = WholeFile::create(path).map_err(wrong)?;
+            let (whole, file) = AtomicFile::create(path).map_err(wrong)?;
             (Box::new(file), parent.unwrap_or_else(|| Path::new(".")).to_owned(), Some(whole))
         };
         let target = ExportTarget::File { out, directory: &directory };
@@ -200,7 +202,7 @@ impl Export {
         Ok(whole)
     }
 
-    /// The same for one of several runs: its name comes before the end of the file's name.
+    /// Returns the trace for one of several runs: the run's name is inserted before the file's extension.
     fn of_run(&self, run: &str) -> Self {
         let run: String = run.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
         let path = Path::new(&self.file);
@@ -211,36 +213,36 @@ impl Export {
     }
 }
 
-pub(crate) fn format_of(name: &str) -> Result<&'static ExportFormat, String> {
+pub(crate) fn format_from_name(name: &str) -> Result<&'static ExportFormat, String> {
     ExportFormat::from_name(name).ok_or_else(|| {
         if name == "parquet" {
             let build = "cargo build --release --features parquet";
-            return format!("this fairlab was built without Parquet; `{build}` makes one with it, and csv needs none");
+            return format!("this fairlab was built without Parquet; build it with `{build}`, or use csv");
         }
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         match suggest::nearest(name, &names) {
-            Some(near) => format!("there is no such format; did you mean {near}?"),
-            None => format!("there is no such format; there are {}", names.join(", ")),
+            Some(near) => format!("unknown format; did you mean {near}?"),
+            None => format!("unknown format; known formats: {}", names.join(", ")),
         }
     })
 }
 
-fn export_of(text: &str) -> Result<Export, String> {
+fn parse_export(text: &str) -> Result<Export, String> {
     let (format, file) = text.split_once('=').ok_or("write FORMAT=FILE, such as perfetto=run.pftrace")?;
     if file.is_empty() {
         return Err("the file has no name; write FORMAT=FILE".to_owned());
     }
-    Ok(Export { format: format_of(format)?, file: file.to_owned() })
+    Ok(Export { format: format_from_name(format)?, file: file.to_owned() })
 }
 
-pub(crate) fn group_of(name: &str) -> Result<EventGroups, String> {
+pub(crate) fn events_from_name(name: &str) -> Result<EventGroups, String> {
     if name == "all" {
         return Ok(EventGroups::from_slice(Group::ALL));
     }
     let group = Group::ALL.iter().find(|group| group.name() == name);
     group.map(|group| EventGroups::from_slice(&[*group])).ok_or_else(|| {
         let names: Vec<&str> = Group::ALL.iter().map(|group| group.name()).collect();
-        format!("there is no such group of events; there are {}, all", names.join(", "))
+        format!("unknown group of events; known groups: {}, all", names.join(", "))
     })
 }
 
@@ -250,17 +252,17 @@ mod tests {
 
     #[test]
     fn formats_and_groups_are_known_or_suggested() {
-        let export = export_of("trace-dat=a=b.dat").expect("the name of a file may have any character");
+        let export = parse_export("trace-dat=a=b.dat").expect("the name of a file may have any character");
         assert_eq!((export.format.name, export.file.as_str()), ("trace-dat", "a=b.dat"));
-        assert!(export_of("trace-dta=x").expect_err("misspelt").contains("trace-dat"));
-        assert!(export_of("ftrace").is_err() && export_of("ftrace=").is_err());
-        assert!(group_of("irq").expect_err("there is none").contains("ipi"));
-        assert!(Group::ALL.iter().all(|group| group_of("all").expect("all of them").contains(*group)));
+        assert!(parse_export("trace-dta=x").expect_err("misspelt").contains("trace-dat"));
+        assert!(parse_export("ftrace").is_err() && parse_export("ftrace=").is_err());
+        assert!(events_from_name("irq").expect_err("there is none").contains("ipi"));
+        assert!(Group::ALL.iter().all(|group| events_from_name("all").expect("all of them").contains(*group)));
     }
 
     #[test]
     fn each_of_several_runs_has_a_file_of_its_own() {
-        let export = export_of("ftrace=dir/run.txt").expect("a format and a file");
+        let export = parse_export("ftrace=dir/run.txt").expect("a format and a file");
         assert_eq!(export.of_run("NO_SIS_UTIL,kernel=5.4").file, "dir/run-NO_SIS_UTIL-kernel-5-4.txt");
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Ctrl-C and SIGTERM end a run with what it has reached. Once the run has noticed, another one ends the program at once.
+//! Handling of Ctrl-C and SIGTERM: a run ends early and reports its partial results.
 //!
-//! A program that embeds fairlab has signals of its own, and asks for the end itself.
-//!
-//! Not the second signal does that, but one that comes after the run has noticed the first: `timeout` sends each signal twice.
+//! A further signal after the run has noticed the first ends the program at once. A second signal before that
+//! does not: `timeout` sends each signal twice. An embedding program handles signals itself and requests the
+//! end.
 
 use crate::embed;
 use crate::error::CliError;
@@ -13,33 +13,32 @@ use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What has come.
+/// Signals received so far.
 #[derive(Default)]
 struct Signals {
-    /// The signal, or 0.
+    /// Number of the signal, or 0.
     came: Arc<AtomicUsize>,
-    /// Whether the run has noticed.
     is_noticed: Arc<AtomicBool>,
 }
 
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 
-/// From now on the signals only ask.
-pub(crate) fn listen() {
+/// Installs handlers that only record the signal.
+pub(crate) fn install_handlers() {
     if embed::is_embedded() {
         return;
     }
     let signals = SIGNALS.get_or_init(Signals::default);
     for signal in [SIGINT, SIGTERM] {
-        // Should the system refuse, the signal ends the program as ever.
+        // If the system rejects a handler, the signal ends the program as by default.
         let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signals.is_noticed));
         let _ = flag::register_usize(signal, Arc::clone(&signals.came), signal as usize);
     }
 }
 
-/// The signal that asks for the end, if one has come.
+/// Returns the signal that requests the end, if one has arrived.
 pub(crate) fn requested() -> Option<u8> {
-    if embed::is_asked_to_stop() {
+    if embed::is_stop_requested() {
         return Some(SIGINT as u8);
     }
     let signals = SIGNALS.get()?;
@@ -48,7 +47,7 @@ pub(crate) fn requested() -> Option<u8> {
     Some(signal)
 }
 
-/// How a command ends: with the signal's number if one has cut its run short of what it was to be.
+/// Returns the error of a command whose run a signal has shortened.
 pub(crate) fn end(cut_short_of: Option<Nanos>) -> Result<(), CliError> {
     match requested().filter(|_| cut_short_of.is_some()) {
         Some(signal) => Err(CliError::Stopped { signal }),

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The `fairlab` command: glue and presentation only.
+//! The `fairlab` command: argument handling and presentation of results.
 //!
-//! Standard output carries results, standard error everything else. Exit status: 0 for success (a reader that closes the
-//! pipe is one), 1 for a run that failed, 2 for input that is wrong, with the file, the place and the way out, 3 for a comparison that
-//! was to fail on what it found, and 128 and the signal's number for a run that a signal has stopped.
+//! Standard output carries results, standard error everything else. Exit status:
+//! - 0: success, also if a reader closes the pipe.
+//! - 1: a run failed.
+//! - 2: the input is wrong; the message names the file, the place and a remedy.
+//! - 3: a comparison failed a condition that an option set.
+//! - 128 plus the signal's number: a signal stopped the run.
 //!
-//! [`main`] is the program. [`embed`] is for programs of another kind that take the same words and hold the results, as the Python package
-//! does.
+//! [`main`] is the program. [`embed`] is for programs that pass command-line arguments and keep results as
+//! values, such as the Python package.
 
 mod args;
 mod arms;
 mod cmd;
+#[cfg(test)]
+mod documentation;
 pub mod embed;
 mod engine;
 mod error;
@@ -34,7 +39,7 @@ use output::Output;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// A command without what it needs shows the help of `--help`, and has not done anything.
+/// Prints the help of a command that lacks its required arguments, and returns status 2.
 fn show_help() -> ExitCode {
     let words = std::env::args_os().chain([OsString::from("--help")]);
     if let Err(help) = Args::try_parse_from(words) {
@@ -43,7 +48,7 @@ fn show_help() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The program.
+/// Runs the program and returns its exit status.
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(error::report_panic));
     let args = match Args::try_parse() {
@@ -57,29 +62,27 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
         Err(CliError::AlreadyReported { status }) => ExitCode::from(status),
-        // That has been said with what was reached.
+        // The signal has been reported with the partial results.
         Err(CliError::Stopped { signal }) => ExitCode::from(128 + signal),
         Err(error) => {
-            output.complain(&error);
+            output.report_error(&error);
             ExitCode::from(error.status())
         }
     }
 }
 
-/// What a command's workload runs on, if the command takes one engine.
+/// Returns the variant of a command that takes one engine.
 fn variant_of(command: &Command) -> Option<&VariantArgs> {
     match command {
         Command::Run(run) => Some(&run.variant),
         Command::Bisect(bisect) => Some(&bisect.work.variant),
         Command::Fuzz(fuzz) => Some(&fuzz.variant),
         Command::Replay(replay) => Some(&replay.variant),
-        Command::Bench(bench) => Some(&bench.bench.on().variant),
+        Command::Bench(bench) => Some(&bench.bench.run_options().variant),
         Command::Check(check) => Some(&check.variant),
         _ => None,
     }
 }
-
-/// Does what a command says.
 fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
     variant_of(command).map_or(Ok(()), VariantArgs::has_one_engine)?;
     match command {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The `fairlab` program; `fairlab_cli` is what it does.
+//! The `fairlab` program; the crate `fairlab_cli` implements it.
 
 use std::process::ExitCode;
 

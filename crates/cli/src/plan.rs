@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From files and options to a machine that is ready to run.
+//! Plans of runs: from files and options to a machine that is ready to run.
 //!
-//! Features and tunables are applied in this order, later ones override: the kernel's, the scenario's, those of the command
-//! line.
+//! Features and tunables are applied in this order, and later ones override: the kernel's, the scenario's,
+//! the command line's.
 
 use crate::args::{Plain, PriceChoice, VariantArgs};
 use crate::error::CliError;
@@ -26,63 +26,63 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The machine of rt-app files and benchmarks unless another is named.
+/// Default machine of rt-app files and benchmarks.
 pub(crate) const DEFAULT_MACHINE: &str = "hikey960";
-/// How long to simulate a workload that does not say.
+/// Simulated time of a workload without a duration.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
-/// Trace level of a scenario that does not say: everything but averages.
+/// Trace level of a scenario without a `trace` statement: all events except averages.
 const DEFAULT_TRACE: u8 = 3;
 
-/// What is told of a run, beside what it is made of.
+/// Information about a run for its reports.
 pub(crate) struct About {
     pub(crate) subject: RunSubject,
     pub(crate) input: Arc<WorkloadText>,
-    /// The machine's file, unless a scenario describes the machine.
+    /// File of the machine; `None` if a scenario describes the machine.
     pub(crate) machine_text: Option<MachineText>,
     pub(crate) trace_level: u8,
     pub(crate) trace_pelt: bool,
-    /// Whether nobody said how long to simulate.
+    /// Whether neither the file nor the command line sets the duration.
     pub(crate) is_default_duration: bool,
-    /// Whether a check simulates less than what was asked for.
+    /// Whether a check simulates less than was requested.
     pub(crate) is_shortened: bool,
 }
 
 impl About {
-    /// The files that were read.
+    /// Returns the files that were read.
     pub(crate) fn inputs(&self) -> Vec<&Path> {
         let machine = self.machine_text.as_ref().map(|machine| Path::new(&machine.given));
         std::iter::once(Path::new(&self.input.given)).chain(machine).collect()
     }
 }
 
-/// A run that has not begun.
+/// Run that has not begun.
 pub(crate) struct Plan<E = Sched> {
     pub(crate) machine: Machine<E>,
     pub(crate) about: About,
 }
 
-/// What the command line says beyond the variant.
+/// Run options of the command line other than the variant.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Choices {
     pub(crate) duration: Option<Nanos>,
-    /// Invariants will be checked after every event, which takes its time: not so long a run.
+    /// Invariants are checked after every event, so the run is shortened.
     pub(crate) is_check: bool,
     pub(crate) seed: Option<u64>,
-    /// What an experimenter cannot hold still is drawn from the seed too.
+    /// Also randomise start times and random run lengths, from the seed.
     pub(crate) vary: bool,
     pub(crate) perturb: Option<u64>,
-    /// All of equal keys in an rt-app file are kept.
+    /// Keep all members with equal keys in an rt-app file.
     pub(crate) keep_duplicate_keys: bool,
 }
 
 impl Choices {
-    /// The seed of what an experimenter cannot hold still, if that is to vary.
+    /// Returns the seed of start times and random run lengths, if these vary.
     pub(crate) fn varying_seed(self) -> Option<u64> {
         self.seed.filter(|_| self.vary)
     }
 }
 
-/// Which scheduler: a kernel with what differs from it.
+/// Scheduler settings: a kernel, and the switches that differ from it.
 pub(crate) struct Variant {
     pub(crate) kernel: Kernel,
     pub(crate) features: Vec<(Feature, bool)>,
@@ -90,7 +90,8 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// From the command line, the name of the kernel in a file, and what the file switches and sets.
+    /// Combines the command line, the kernel that a file names, and the features and tunables that the file
+    /// sets.
     pub(crate) fn new(
         variant: &VariantArgs,
         named: Option<&str>,
@@ -110,31 +111,32 @@ impl Variant {
     }
 }
 
-/// All that a machine is made of, before it is made: the engine may be another than the built-in one.
+/// Parts of a run before its machine exists, for any engine.
 pub(crate) struct Prepared {
     pub(crate) setup: Setup,
     pub(crate) about: About,
 }
 
-/// What a file says, of whichever kind.
+/// Content of a workload file of any kind.
 struct FileSays {
     kind: &'static str,
-    /// Its features and tunables are only those that the file switches and sets.
+    /// Features and tunables in it are only those that the file sets.
     setup: Setup,
     kernel: Option<String>,
-    /// Whether the file says how long to simulate.
+    /// Whether the file sets the duration.
     says_duration: bool,
     trace_level: u8,
     trace_pelt: bool,
 }
 
 impl Plan {
-    /// Reads the files and makes the machine.
+    /// Reads the files and creates the machine.
     pub(crate) fn new(file: &str, variant: &VariantArgs, choices: Choices) -> Result<Self, CliError> {
         Self::of(Arc::new(input::workload(file)?), None, variant, choices)
     }
 
-    /// Makes the machine for a workload that may serve several runs. The machine's file may have been read already.
+    /// Creates the machine for a workload that may serve several runs. `machine` is the machine's file if it
+    /// has been read already.
     pub(crate) fn of(
         input: Arc<WorkloadText>,
         machine: Option<MachineText>,
@@ -142,8 +144,10 @@ impl Plan {
         choices: Choices,
     ) -> Result<Self, CliError> {
         if variant.kernel_engine().is_some() {
-            let help = "kernel engines have run, check, bench, compare, sweep, export and report; the rest asks the built-in scheduler for its reasons";
-            return Err(CliError::Input(format!("a kernel engine cannot be used for this yet\nhelp: {help}")));
+            let help = "compiled-kernel engines support run, check, bench, compare, sweep, export and report; other commands need the reasons that only the built-in scheduler records";
+            return Err(CliError::Input(format!(
+                "this command does not support compiled-kernel engines\nhelp: {help}"
+            )));
         }
         let Prepared { setup, about } = Prepared::of(input, machine, variant, choices)?;
         let mut machine =
@@ -156,7 +160,7 @@ impl Plan {
 }
 
 impl Prepared {
-    /// Reads the files, and what the command line makes of them.
+    /// Reads the files and applies the command line's options.
     pub(crate) fn of(
         input: Arc<WorkloadText>,
         machine: Option<MachineText>,
@@ -174,9 +178,12 @@ impl Prepared {
             WorkloadKind::Recorded => (FileSays::of_recorded(&input, given.as_ref(), variant.governor)?, given),
         };
         let mut setup = says.setup;
-        if variant.prices == Some(PriceChoice::Machine) && setup.hardware.prices.is_free() {
+        if variant.prices == Some(PriceChoice::Machine) && setup.hardware.costs.is_zero_cost() {
             let name = if machine_text.is_none() { "a scenario" } else { &setup.hardware.name };
-            setup.workload.warnings.push(format!("--prices machine: {name} has no prices, so kernel code is free"));
+            setup
+                .workload
+                .warnings
+                .push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
         }
         let settings = Variant::new(variant, says.kernel.as_deref(), setup.features, setup.named_tunables);
         (setup.features, setup.named_tunables) = (settings.features, settings.tunables);
@@ -205,41 +212,42 @@ impl Prepared {
     }
 }
 
-/// Holds what the command line asks of idle states; the shortest latency counts.
+/// Applies the requested limit of exit latencies; the lowest request counts.
 pub(crate) fn hold_latency(workload: &mut Workload, variant: &VariantArgs) {
     let requests = [workload.cpu_dma_latency, variant.cpu_dma_latency];
     workload.cpu_dma_latency = requests.into_iter().flatten().min();
 }
 
-/// Lets a policy select CPUs at wake-ups, if there is one.
+/// Installs the policy of an embedding program, if there is one.
 pub(crate) fn employ(setup: &mut Setup, variant: &VariantArgs) -> Result<(), CliError> {
     let Some(policy) = &variant.policy else { return Ok(()) };
-    let assumption = format!("the policy {} selects CPUs at wake-ups, in the place of the kernel's rules", policy.name);
+    let assumption = format!("the policy {} selects CPUs at wake-ups instead of the kernel's rules", policy.name);
     setup.workload.assumptions.push(assumption);
     setup.policy = Some(policy.make().map_err(CliError::Input)?);
     Ok(())
 }
 
-/// Takes from a machine what is not wanted, and gives kernel code its prices: the machine's or another's, or none; then those of single operations.
+/// Applies `--plain` and the cost model: the machine's, another machine's, or zero; then costs of single
+/// operations.
 pub(crate) fn price(hardware: &mut Hardware, variant: &VariantArgs) -> Result<(), CliError> {
     match variant.plain {
         None => {}
-        Some(Plain::Shape) => *hardware = hardware.shape(),
-        Some(Plain::Priced) => *hardware = hardware.shape_with_costs(),
+        Some(Plain::Shape) => *hardware = hardware.topology_only(),
+        Some(Plain::Priced) => *hardware = hardware.topology_with_costs(),
     }
     if let Some(machine) = &variant.prices_of {
-        hardware.prices = CostModel::from_list(input::machine(machine)?.description.prices());
+        hardware.costs = CostModel::from_list(input::machine(machine)?.description.costs());
     }
     if variant.price_choice() == PriceChoice::Zero {
-        hardware.prices = CostModel::free();
+        hardware.costs = CostModel::zero_cost();
     }
     for (operation, ps) in &variant.price {
-        hardware.prices.set_named(operation, *ps);
+        hardware.costs.set_by_name(operation, *ps);
     }
     Ok(())
 }
 
-/// Has a governor drive all frequency domains.
+/// Sets the governor of all frequency domains.
 pub(crate) fn drive(hardware: &mut Hardware, governor: Option<GovernorName>) -> Result<(), CliError> {
     let Some(governor) = governor else { return Ok(()) };
     if hardware.frequency_domains.is_empty() {
@@ -249,11 +257,12 @@ pub(crate) fn drive(hardware: &mut Hardware, governor: Option<GovernorName>) -> 
     }
     for domain in &mut hardware.frequency_domains {
         match governor {
-            GovernorName::Performance => domain.stay_at_highest(),
-            GovernorName::Powersave => domain.stay_at(0),
-            // What the machine's file says of schedutil stays; without that it is as for a driver that sets no delay.
+            GovernorName::Performance => domain.fix_at_highest(),
+            GovernorName::Powersave => domain.fix_at_index(0),
+            // Keeps the schedutil settings of the machine's file; the default has the rate limit of a driver
+            // without one.
             GovernorName::Schedutil if matches!(domain.governor(), Governor::Schedutil(_)) => {}
-            GovernorName::Schedutil => domain.drive(Governor::Schedutil(SchedutilConfig {
+            GovernorName::Schedutil => domain.set_governor(Governor::Schedutil(SchedutilConfig {
                 rate_limit: Nanos::from_millis(1),
                 holds_when_busy: true,
             })),
@@ -262,7 +271,8 @@ pub(crate) fn drive(hardware: &mut Hardware, governor: Option<GovernorName>) -> 
     Ok(())
 }
 
-/// The longest run of a check: a second, and less on a large machine, which has more events and takes longer for each check.
+/// Returns the longest simulated time of a check: a second, and less on a large machine, where events are
+/// more frequent and checks slower.
 fn longest_check(nr_cpus: usize) -> Nanos {
     const SMALL: usize = 32;
     let factor = nr_cpus.max(SMALL) as u64;
@@ -270,7 +280,8 @@ fn longest_check(nr_cpus: usize) -> Nanos {
 }
 
 impl FileSays {
-    /// On the machine that was given, on the one that the file names, or on the file's own; in the first two cases, which.
+    /// Reads a scenario, for the given machine, the machine that the file names, or the file's own. Returns
+    /// the machine in the first two cases.
     fn of_scenario(
         input: &WorkloadText,
         given: Option<MachineText>,
@@ -285,16 +296,16 @@ impl FileSays {
             Ok(nr_cpus)
         };
         let on = ParseContext { given: given.as_ref().map(size), named: &load, vary };
-        let mut scenario = scenario::parse_on(&input.name, &input.text, on).map_err(CliError::input)?;
+        let mut scenario = scenario::parse_with_context(&input.name, &input.text, on).map_err(CliError::input)?;
         let (trace, trace_pelt) = (scenario.trace, scenario.trace_pelt);
         if let Some(machine) = given.as_ref().filter(|_| scenario.is_replaced) {
             let own = scenario.named_machine.as_ref().map_or("the machine that the file describes", |name| name);
-            let assumption = format!("--machine {} takes the place of {own}", machine.description.name());
+            let assumption = format!("--machine {} replaces {own}", machine.description.name());
             scenario.workload.assumptions.push(assumption);
         }
         let machine = given.or_else(|| named.take());
         let setup = match &machine {
-            Some(machine) => Setup::on(Hardware::from_description(&machine.description), scenario),
+            Some(machine) => Setup::with_hardware(Hardware::from_description(&machine.description), scenario),
             None => Setup::from_scenario(scenario),
         };
         let says = Self {
@@ -308,7 +319,7 @@ impl FileSays {
         Ok((says, machine))
     }
 
-    /// On the machine that was given, or on what the trace has told of its own.
+    /// Reads a recorded workload, for the given machine or the machine as far as the trace describes it.
     fn of_recorded(
         input: &WorkloadText,
         machine: Option<&MachineText>,
@@ -322,7 +333,7 @@ impl FileSays {
         let mut driven = hardware.clone();
         drive(&mut driven, governor)?;
         if driven.frequency_domains.iter().any(FrequencyDomain::has_governor_thread) {
-            recorded.leave_out_governor_threads();
+            recorded.remove_governor_threads();
         }
         let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
         let duration = recorded.end;
@@ -353,8 +364,11 @@ impl FileSays {
         let duplicate_keys =
             if choices.keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
         let is_duration_given = choices.duration.is_some();
-        let options =
-            rtapp::Options { duplicate_keys, is_duration_given, ..rtapp::Options::for_capacities(&capacities) };
+        let options = rtapp::RtAppOptions {
+            duplicate_keys,
+            is_duration_given,
+            ..rtapp::RtAppOptions::for_capacities(&capacities)
+        };
         let workload = rtapp::parse(&input.name, &input.text, options).map_err(CliError::input)?;
         let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
         let setup = Setup {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Trials: what is run again and again, by comparisons, sweeps and bisections. A trial with a seed is a run of `fairlab run` or
-//! `fairlab bench`, and tells the same.
+//! Trials: runs that comparisons, sweeps and bisections repeat. A trial with a seed has the result of
+//! `fairlab run` or `fairlab bench` with that seed.
 
 use crate::args::VariantArgs;
 use crate::arms::{Arm, ArmWork};
 use crate::cmd::bench::args::Bench;
-use crate::cmd::bench::{self as bench_command, ReadyBench, line, prepare, ready};
-use crate::cmd::run::{RunObservers, advance_asking, simulate_telling};
+use crate::cmd::bench::{self as bench_command, ReadyBench, line, new_machine, prepare};
+use crate::cmd::run::{RunObservers, advance_interruptible, simulate_with_progress};
 use crate::engine;
 use crate::engine::trial::{Wanted, What};
 use crate::error::CliError;
@@ -28,17 +28,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What is run.
+/// Workload of a trial.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    /// A workload file, read once for all its runs.
+    /// Workload file, read once for all its runs.
     File(Arc<WorkloadText>),
-    /// The line of a benchmark.
+    /// Line of a benchmark.
     Bench(String),
 }
 
 impl Work {
-    /// What it is called.
+    /// Returns the name of the file, or the benchmark's line.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::File(text) => &text.name,
@@ -47,41 +47,41 @@ impl Work {
     }
 }
 
-/// What is run, under what, and for how long.
+/// Workload, settings and duration of a trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
     pub(crate) work: Work,
     pub(crate) variant: VariantArgs,
     pub(crate) duration: Option<Nanos>,
-    /// So long is simulated before anything is measured.
+    /// Simulated time before anything is measured.
     pub(crate) warmup: Nanos,
-    /// Starts and random lengths vary with the seed.
+    /// Also randomise start times and random run lengths, from the seed.
     pub(crate) vary: bool,
 }
 
-/// Switches of a scheduler.
+/// Features and tunables of a scheduler.
 pub(crate) struct Settings {
     pub(crate) features: Vec<(Feature, bool)>,
     pub(crate) tunables: Vec<(&'static str, i64)>,
 }
 
-/// What a run told.
+/// Result of a trial.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
     pub(crate) summary: RunSummary,
-    /// What the benchmark measured.
+    /// Metrics of the benchmark.
     pub(crate) bench: Option<Value>,
 }
 
-/// Hears how long a run is and how much more of it is done.
+/// Callback with the length of a run and the simulated time since the last call.
 pub(crate) type Hears<'a> = &'a mut dyn FnMut(Nanos, Nanos);
 
-/// Workload files that have been read: each is read once, since what comes through a pipe can be read once only.
+/// Workload files by path. Each is read once, since a pipe can only be read once.
 #[derive(Default)]
 pub(crate) struct Files(BTreeMap<String, Arc<WorkloadText>>);
 
 impl Files {
-    /// A workload file.
+    /// Reads a workload file.
     pub(crate) fn read(&mut self, given: &str) -> Result<Work, CliError> {
         if !self.0.contains_key(given) {
             self.0.insert(given.to_owned(), Arc::new(input::workload(given)?));
@@ -89,7 +89,7 @@ impl Files {
         Ok(Work::File(Arc::clone(&self.0[given])))
     }
 
-    /// What an arm runs, or what all do.
+    /// Returns the workload of an arm, or the common one.
     pub(crate) fn of_arm(&mut self, arm: &Arm, base: Option<&Work>) -> Result<Work, CliError> {
         match (&arm.work, base) {
             (Some(ArmWork::File(file)), _) => self.read(file),
@@ -97,7 +97,7 @@ impl Files {
             (None, Some(base)) => Ok(base.clone()),
             (None, None) => {
                 let help = "give a workload file, --bench 'LINE', or workload= or bench= in each arm";
-                Err(CliError::Input(format!("nothing is run by `{}`\nhelp: {help}", arm.name)))
+                Err(CliError::Input(format!("arm `{}` has no workload\nhelp: {help}", arm.name)))
             }
         }
     }
@@ -108,44 +108,41 @@ impl Trial {
         Choices { duration: self.duration, seed, vary: self.vary, ..Choices::default() }
     }
 
-    /// The run of a file with a seed, before it begins; its warm-up comes before what it is to last.
+    /// Prepares a file's run with a seed. The warm-up precedes its duration.
     pub(crate) fn plan(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Plan, CliError> {
         let mut choices = self.choices(seed);
         if self.warmup > Nanos::ZERO {
-            let help = "say how long is measured: --for 500ms";
+            let help = "set the measured time, such as --for 500ms";
             let duration = self.duration.ok_or_else(|| {
-                CliError::Input(format!(
-                    "a warm-up of {} needs to know how long comes behind it\nhelp: {help}",
-                    text.name
-                ))
+                CliError::Input(format!("{}: a warm-up needs a measured time after it\nhelp: {help}", text.name))
             })?;
             choices.duration = Some(Nanos(duration.0.saturating_add(self.warmup.0)));
         }
         Plan::of(Arc::clone(text), None, &self.variant, choices)
     }
 
-    /// What a file's run is made of, whichever its engine.
+    /// Prepares a file's run for any engine.
     fn prepared(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Prepared, CliError> {
         Prepared::of(Arc::clone(text), None, &self.variant, self.choices(seed))
     }
 
-    /// How long the run of a file is without its warm-up.
+    /// Returns the length of a file's run without its warm-up.
     pub(crate) fn length(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Nanos, CliError> {
         Ok(self.prepared(text, seed)?.setup.duration)
     }
 
-    /// Looks whether it can be run, without running it; tells what it is run on.
+    /// Checks that the trial can be run, and returns its subject.
     pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<RunSubject, CliError> {
         match &self.work {
             Work::File(text) => Ok(self.prepared(text, seed)?.about.subject),
             Work::Bench(line) => {
-                let bench_command::PreparedRun { about, setup, .. } = self.prepared_bench(line, seed, behind)?;
+                let bench_command::PreparedBench { about, setup, .. } = self.prepared_bench(line, seed, behind)?;
                 Ok(subject(&about, line, &setup.hardware.name))
             }
         }
     }
 
-    /// Features and tunables as they are when it begins.
+    /// Returns features and tunables at the start of the run.
     pub(crate) fn settings(&self, seed: Option<u64>, behind: &str) -> Result<Settings, CliError> {
         let machine = match &self.work {
             Work::File(text) => self.plan(text, seed)?.machine,
@@ -163,23 +160,21 @@ impl Trial {
         line: &str,
         seed: Option<u64>,
         behind: &str,
-    ) -> Result<bench_command::PreparedRun, CliError> {
+    ) -> Result<bench_command::PreparedBench, CliError> {
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
         prepare(&bench, &self.variant, self.warmup, self.choices(seed))
     }
 
     fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<ReadyBench, CliError> {
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
-        ready(&bench, &self.variant, self.warmup, self.choices(seed))
+        new_machine(&bench, &self.variant, self.warmup, self.choices(seed))
     }
-
-    /// Runs it.
     pub(crate) fn run(&self, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
         let told = match &self.work {
             Work::File(text) => self.run_file(text, seed, hears),
             Work::Bench(line) => self.run_bench(line, seed, hears),
         };
-        // What was cut short is not a trial.
+        // A run that was stopped is not a trial.
         interrupt::requested().map_or(told, |signal| Err(CliError::Stopped { signal }))
     }
 
@@ -188,28 +183,29 @@ impl Trial {
             return self.run_with(engine, seed, hears);
         }
         let mut plan = self.plan(text, seed)?;
-        let mut listeners = RunObservers::recording(&plan.machine);
+        let mut listeners = RunObservers::for_summary(&plan.machine);
         let failed = |error| CliError::run(format!("{}: {error}", text.name));
         let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
         let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
         if self.warmup > Nanos::ZERO {
             plan.machine.start(&mut listeners).map_err(failed)?;
-            let has_more = advance_asking(&mut plan.machine, &mut listeners, START + self.warmup).map_err(failed)?;
+            let has_more =
+                advance_interruptible(&mut plan.machine, &mut listeners, START + self.warmup).map_err(failed)?;
             let recorder = listeners.recorder.as_mut().expect("trials are recorded");
             recorder.reset(&plan.machine, START + self.warmup);
             if has_more {
-                advance_asking(&mut plan.machine, &mut listeners, Nanos(u64::MAX)).map_err(failed)?;
+                advance_interruptible(&mut plan.machine, &mut listeners, Nanos(u64::MAX)).map_err(failed)?;
             }
             plan.machine.finish(&mut listeners);
             told(length);
         } else {
-            simulate_telling(&mut plan.machine, &mut listeners, &mut told).map_err(failed)?;
+            simulate_with_progress(&mut plan.machine, &mut listeners, &mut told).map_err(failed)?;
         }
         let recorder = listeners.recorder.expect("trials are recorded");
         Ok(Told { summary: RunSummary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
     }
 
-    /// The run with a kernel engine, as its worker is asked for it.
+    /// Returns the request for a worker with a compiled-kernel engine.
     pub(crate) fn wanted(&self, seed: Option<u64>) -> Wanted<'_> {
         let what = match &self.work {
             Work::File(text) => What::File(text),
@@ -218,7 +214,7 @@ impl Trial {
         Wanted { what, variant: &self.variant, choices: self.choices(seed), warmup: self.warmup, exports: None }
     }
 
-    /// Runs it with a kernel engine, which writes traces of it.
+    /// Runs the trial with a compiled-kernel engine whose worker writes traces.
     pub(crate) fn run_with_traces(
         &self,
         seed: Option<u64>,
@@ -232,7 +228,7 @@ impl Trial {
         interrupt::requested().map_or(Ok(told), |signal| Err(CliError::Stopped { signal }))
     }
 
-    /// Runs it with a kernel engine.
+    /// Runs the trial with a compiled-kernel engine.
     fn run_with(&self, engine: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
         let told = engine::trial::trial(engine, &self.wanted(seed))?;
         let length = Nanos(told.summary.duration_ns);
@@ -258,7 +254,7 @@ fn subject(about: &bench_command::BenchContext, line: &str, machine: &str) -> Ru
     }
 }
 
-/// Runs a benchmark as one of several, on a machine of any engine.
+/// Runs a benchmark as one of several runs, on a machine of any engine.
 pub(crate) fn measure<E: Engine>(
     about: &bench_command::BenchContext,
     machine: &mut Machine<E>,
@@ -286,7 +282,7 @@ pub(crate) fn measure<E: Engine>(
     };
     bench::run_to_end(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), heard)
         .map_err(failed)?;
-    // Who is done early is done.
+    // A benchmark may finish early; the progress counts its whole length.
     told(length);
     let mut data = meter.outcome(RunProgress::from_machine(machine), machine.duration().saturating_since(warmup)).data;
     take_off(&mut data, about.later);
@@ -294,7 +290,7 @@ pub(crate) fn measure<E: Engine>(
     Ok(Told { summary: RunSummary::new(subject, machine, &recorder), bench: Some(data) })
 }
 
-/// A benchmark that tells how long it took counts from its own begin, not from that of the run.
+/// Subtracts a randomised start time: a benchmark that measures its duration counts from its own start.
 fn take_off(data: &mut Value, later: Nanos) {
     let Some(time) = data["time_s"].as_f64().filter(|time| later > Nanos::ZERO && *time > 0.0) else { return };
     let own = time - later.0 as f64 / 1e9;
@@ -307,11 +303,11 @@ fn take_off(data: &mut Value, later: Nanos) {
 }
 
 impl Told {
-    /// All of it as JSON: what `fairlab run --json` tells, with what a benchmark measured as `bench`.
+    /// Returns the result as JSON: that of `fairlab run --json`, with the benchmark's metrics as `bench`.
     pub(crate) fn json(&self) -> Value {
         let mut told = serde_json::to_value(&self.summary).expect("a summary is JSON");
         told["bench"] = self.bench.clone().unwrap_or(Value::Null);
-        // What an engine does not tell is not zero.
+        // A compiled-kernel engine does not report these; absent is not zero.
         if let (Some(_), Some(keys)) = (&self.summary.engine, told.as_object_mut()) {
             for key in ["placement", "selection", "balance", "measure"] {
                 keys.remove(key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Values of the command line: times, features, tunables, kernels.
+//! Parsers of command-line values: times, features, tunables, kernels, governors, engines.
 
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
@@ -7,7 +7,8 @@ use fairlab_sched::units::Nanos;
 use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::suggest;
 
-/// Units of times, longest name first where one ends like another. A number alone is seconds.
+/// Units of times. A name that is the end of another one comes after it. A number without a unit is in
+/// seconds.
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -18,21 +19,21 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
     ("", 1_000_000_000),
 ];
-/// The longest run: 10^18 ns, as in scenarios.
+/// Longest run, in nanoseconds, as in scenarios.
 const MAX_TIME: u64 = 1_000_000_000_000_000_000;
 
-/// A length such as `5s`, `1.5ms` or `5m`, exact to the nanosecond; not nothing.
-pub(crate) fn time_of(text: &str) -> Result<Nanos, String> {
-    match moment_of(text)? {
-        Nanos::ZERO => Err("a run must be longer than nothing".to_owned()),
+/// Parses a duration such as `5s`, `1.5ms` or `5m`, exact to the nanosecond. Zero is rejected.
+pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
+    match parse_moment(text)? {
+        Nanos::ZERO => Err("a duration must be greater than 0".to_owned()),
         time => Ok(time),
     }
 }
 
-/// A time from the start of a run.
-pub(crate) fn moment_of(text: &str) -> Result<Nanos, String> {
+/// Parses a time from the start of a run.
+pub(crate) fn parse_moment(text: &str) -> Result<Nanos, String> {
     let wrong = || {
-        "a time is a number with a unit: 5s, 300ms, 1.5ms, 20us, 100ns, 2m, 1h; without one it is seconds".to_owned()
+        "a time is a number with a unit: 5s, 300ms, 1.5ms, 20us, 100ns, 2m, 1h; the default unit is seconds".to_owned()
     };
     let (number, unit) = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -50,31 +51,31 @@ pub(crate) fn moment_of(text: &str) -> Result<Nanos, String> {
     if time > MAX_TIME { Err(too_long()) } else { Ok(Nanos(time)) }
 }
 
-/// A time in whole microseconds, such as 20us or 0, as the kernel takes it. Other times are seconds without a unit; what goes into this one
-/// is a number of microseconds on a real machine, so that none would be a guess.
-pub(crate) fn micros_of(text: &str) -> Result<Nanos, String> {
+/// Parses a time in whole microseconds, such as 20us or 0, as the kernel takes it. A number without a unit is
+/// rejected: other times are then in seconds, but on a real machine this value is in microseconds.
+pub(crate) fn parse_micros(text: &str) -> Result<Nanos, String> {
     let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if is_bare && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-        return Err(format!("it needs a unit; the kernel's is the microsecond: write {text}us"));
+        return Err(format!("a unit is missing; the kernel's is the microsecond: write {text}us"));
     }
-    let time = moment_of(text)?;
+    let time = parse_moment(text)?;
     let is_whole = time.0.is_multiple_of(1000);
-    if is_whole { Ok(time) } else { Err("the kernel takes whole microseconds, such as 20us or 0".to_owned()) }
+    if is_whole { Ok(time) } else { Err("the time must be in whole microseconds, such as 20us or 0".to_owned()) }
 }
 
-pub(crate) fn kernel_of(name: &str) -> Result<Kernel, String> {
+pub(crate) fn kernel_from_name(name: &str) -> Result<Kernel, String> {
     Kernel::from_name(name).ok_or_else(|| {
         let mut parts = name.trim_start_matches(['v', 'V']).split(['.', '-']);
         let release = parts.next().zip(parts.next()).map(|(major, minor)| format!("{major}.{minor}"));
         if let Some(kernel) = release.and_then(|release| Kernel::from_name(&release)) {
-            return format!("there is no such kernel; did you mean {}?", kernel.name);
+            return format!("unknown kernel; did you mean {}?", kernel.name);
         }
         let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
-        format!("there is no such kernel; known are {}", names.join(", "))
+        format!("unknown kernel; known kernels: {}", names.join(", "))
     })
 }
 
-pub(crate) fn feature_of(word: &str) -> Result<(Feature, bool), String> {
+pub(crate) fn parse_feature(word: &str) -> Result<(Feature, bool), String> {
     let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
     let feature = Feature::from_name(name);
     feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
@@ -84,21 +85,21 @@ fn unknown_feature(name: &str, on: bool) -> String {
     let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
     let prefix = if on { "" } else { "NO_" };
     let lower = name.to_lowercase();
-    // What people call the switch that the kernel has as a file.
+    // People know the switch under this name; the kernel has it as a file.
     let tunable = if lower == "eas" { "energy_aware" } else { lower.as_str() };
     match suggest::nearest(name, &names) {
-        Some(near) => format!("there is no such feature; did you mean {prefix}{near}?"),
+        Some(near) => format!("unknown feature; did you mean {prefix}{near}?"),
         None if TUNABLES.iter().any(|info| info.name == tunable) => {
             let value = u8::from(on);
-            format!("there is no such feature, but a tunable; did you mean {tunable}={value}? (as an option: --set)")
+            format!("this is a tunable, not a feature; did you mean {tunable}={value}? (as an option: --set)")
         }
-        None => "there is none of that name; see `fairlab features`".to_owned(),
+        None => "unknown feature; see `fairlab features`".to_owned(),
     }
 }
 
-pub(crate) fn setting_of(word: &str) -> Result<(String, i64), String> {
+pub(crate) fn parse_setting(word: &str) -> Result<(String, i64), String> {
     let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
-    let info = tunable_of(name)?;
+    let info = tunable_from_name(name)?;
     let range =
         format!("{} is a number from {} to {} ({})", info.name, info.range.start(), info.range.end(), info.unit);
     let value: i64 = value.parse().map_err(|_| range.clone())?;
@@ -108,30 +109,30 @@ pub(crate) fn setting_of(word: &str) -> Result<(String, i64), String> {
     Ok((name.to_owned(), value))
 }
 
-/// The tunable of a name.
-pub(crate) fn tunable_of(name: &str) -> Result<&'static TunableInfo, String> {
+/// Returns the tunable with a given name.
+pub(crate) fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
     TUNABLES.iter().find(|info| info.name == name).ok_or_else(|| {
         if let Some(feature) = Feature::from_name(name.strip_prefix("NO_").unwrap_or(name)) {
             let name = feature.name();
             return format!("{name} is a feature: write {name} or NO_{name}; in a plan, true or false");
         }
         if name.eq_ignore_ascii_case("eas") {
-            return "there is no such tunable; placement by energy is energy_aware".to_owned();
+            return "unknown tunable; energy-aware scheduling is energy_aware".to_owned();
         }
         let names: Vec<&str> = TUNABLES.iter().map(|info| info.name).collect();
         match suggest::nearest(name, &names) {
-            Some(near) => format!("there is no such tunable; did you mean {near}?"),
-            None => "there is no such tunable; see `fairlab tunables`".to_owned(),
+            Some(near) => format!("unknown tunable; did you mean {near}?"),
+            None => "unknown tunable; see `fairlab tunables`".to_owned(),
         }
     })
 }
 
-/// The feature of a name, without a switch.
-pub(crate) fn feature_name_of(name: &str) -> Result<Feature, String> {
-    feature_of(name).map(|(feature, _)| feature)
+/// Returns the feature with a given name. `NO_` is accepted and ignored.
+pub(crate) fn feature_from_name(name: &str) -> Result<Feature, String> {
+    parse_feature(name).map(|(feature, _)| feature)
 }
 
-/// What drives frequencies.
+/// Governor that sets frequencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GovernorName {
     Performance,
@@ -151,22 +152,22 @@ impl GovernorName {
     }
 }
 
-/// Who decides on a machine.
+/// Engine of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EngineName {
-    /// The scheduler of this project.
+    /// Built-in scheduler.
     BuiltIn,
-    /// That of a kernel tree, by the name under which it was built.
+    /// Scheduler of a kernel tree, by the name under which it was built.
     Kernel(String),
 }
 
 impl EngineName {
-    /// The engine of a kernel.
-    pub(crate) fn of_kernel(name: &str) -> Self {
+    /// Returns the compiled-kernel engine with a given name.
+    pub(crate) fn from_kernel(name: &str) -> Self {
         Self::Kernel(name.to_owned())
     }
 
-    /// The name of a kernel's engine.
+    /// Returns the name of a compiled-kernel engine.
     pub(crate) fn kernel(&self) -> Option<&str> {
         match self {
             Self::BuiltIn => None,
@@ -175,36 +176,36 @@ impl EngineName {
     }
 }
 
-/// Reads `built-in` or `kernel:NAME`.
-pub(crate) fn engine_of(text: &str) -> Result<EngineName, String> {
+/// Parses `built-in` or `kernel:NAME`.
+pub(crate) fn parse_engine(text: &str) -> Result<EngineName, String> {
     match text.strip_prefix("kernel:") {
         Some(name) if !name.is_empty() => Ok(EngineName::Kernel(name.to_owned())),
         _ if text == "built-in" => Ok(EngineName::BuiltIn),
-        _ => Err("an engine is built-in or kernel:NAME; `fairlab kernel list` has the names".to_owned()),
+        _ => Err("an engine is built-in or kernel:NAME; see `fairlab kernel list` for names".to_owned()),
     }
 }
 
-pub(crate) fn governor_of(name: &str) -> Result<GovernorName, String> {
+pub(crate) fn governor_from_name(name: &str) -> Result<GovernorName, String> {
     GovernorName::ALL.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {
         "ondemand" | "conservative" | "userspace" => {
-            format!("{name} is not modelled; there are performance, powersave and schedutil")
+            format!("{name} is not modelled; use performance, powersave or schedutil")
         }
-        _ => "governors are performance, powersave and schedutil".to_owned(),
+        _ => "unknown governor; use performance, powersave or schedutil".to_owned(),
     })
 }
 
-/// What one option says of features.
+/// Features of one option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FeatureList(pub(crate) Vec<(Feature, bool)>);
 
-/// Features that are switched by one option.
-pub(crate) fn features_of(text: &str) -> Result<FeatureList, String> {
-    let features: Vec<(Feature, bool)> = text.split(',').map(feature_of).collect::<Result<_, _>>()?;
+/// Parses the features of one option.
+pub(crate) fn parse_features(text: &str) -> Result<FeatureList, String> {
+    let features: Vec<(Feature, bool)> = text.split(',').map(parse_feature).collect::<Result<_, _>>()?;
     check_changes(&features, &[])?;
     Ok(FeatureList(features))
 }
 
-/// Refuses what one list gives twice with different values: to take one of them would be a guess.
+/// Rejects a feature or tunable that one list sets to two different values.
 pub(crate) fn check_changes(features: &[(Feature, bool)], set: &[(String, i64)]) -> Result<(), String> {
     for (place, (feature, on)) in features.iter().enumerate() {
         if features[..place].iter().any(|(other, other_on)| other == feature && other_on != on) {
@@ -235,9 +236,9 @@ mod tests {
                     ("10", 10_000_000_000),
                 ])
         {
-            assert_eq!(time_of(text), Ok(Nanos(ns)), "{text}");
+            assert_eq!(parse_time(text), Ok(Nanos(ns)), "{text}");
         }
-        assert_eq!(moment_of("0"), Ok(Nanos::ZERO));
+        assert_eq!(parse_moment("0"), Ok(Nanos::ZERO));
         for text in [
             "",
             "s",
@@ -253,39 +254,39 @@ mod tests {
             "18446744073709551616ns",
             "18446744073.9s",
         ] {
-            assert!(time_of(text).is_err(), "{text}");
+            assert!(parse_time(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn an_exit_latency_is_in_whole_microseconds_and_may_be_nothing() {
-        assert_eq!((micros_of("0us"), micros_of("1.5ms")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(1500))));
-        assert_eq!((micros_of("0"), micros_of("20us")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(20))));
+        assert_eq!((parse_micros("0us"), parse_micros("1.5ms")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(1500))));
+        assert_eq!((parse_micros("0"), parse_micros("20us")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(20))));
         for bare in ["20", "1.5"] {
-            let error = micros_of(bare).expect_err("20 seconds are meant by nobody");
+            let error = parse_micros(bare).expect_err("a number without a unit is rejected");
             assert!(error.contains(&format!("write {bare}us")), "{error}");
         }
-        assert!(micros_of("20ns").expect_err("too fine").contains("whole microseconds"));
-        let arm = crate::arms::arm_of("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
+        assert!(parse_micros("20ns").expect_err("too fine").contains("whole microseconds"));
+        let arm = crate::arms::parse_arm("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
         assert_eq!((arm.cpu_dma_latency, arm.features.len()), (Some(Nanos::from_micros(20)), 1));
     }
 
     #[test]
     fn features_and_tunables_are_known_or_suggested() {
-        assert_eq!(feature_of("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));
-        assert!(feature_of("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
-        assert_eq!(setting_of("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
-        assert!(setting_of("migration_cost=1").is_err());
+        assert_eq!(parse_feature("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));
+        assert!(parse_feature("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
+        assert_eq!(parse_setting("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
+        assert!(parse_setting("migration_cost=1").is_err());
         for (word, expected) in
             [("SIS_UTIL=1", "write SIS_UTIL or NO_SIS_UTIL"), ("NO_SIS_UTIL=0", "SIS_UTIL is a feature")]
         {
-            assert!(setting_of(word).expect_err(word).contains(expected), "{word}");
+            assert!(parse_setting(word).expect_err(word).contains(expected), "{word}");
         }
-        assert!(feature_of("NO_EAS").expect_err("a tunable").contains("did you mean energy_aware=0?"));
-        assert!(feature_of("ENERGY_AWARE").expect_err("a tunable").contains("did you mean energy_aware=1?"));
+        assert!(parse_feature("NO_EAS").expect_err("a tunable").contains("did you mean energy_aware=0?"));
+        assert!(parse_feature("ENERGY_AWARE").expect_err("a tunable").contains("did you mean energy_aware=1?"));
         for name in ["v5.4", "5.4.0", "v5.4.0-rc1"] {
-            assert!(kernel_of(name).expect_err(name).contains("did you mean 5.4?"), "{name}");
+            assert!(kernel_from_name(name).expect_err(name).contains("did you mean 5.4?"), "{name}");
         }
-        assert!(setting_of("latency_ns=x").expect_err("no number").contains("from 0"));
+        assert!(parse_setting("latency_ns=x").expect_err("no number").contains("from 0"));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Files that are there whole or not at all: written beside their place under another name, and renamed at the end. What was there before
-//! stays until then, and stays if the end never comes.
+//! Files that are written completely or not at all: written under a temporary name beside their final path,
+//! and renamed at the end. An earlier file stays until then.
 
 use crate::error::CliError;
 use std::ffi::{OsStr, OsString};
@@ -9,17 +9,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
-/// A file that is being written.
+/// File that is being written.
 #[derive(Debug)]
-pub(crate) struct WholeFile {
-    /// What it is called in messages.
+pub(crate) struct AtomicFile {
     name: String,
-    /// Where it is written, and where it is to be; none if it is written in its place.
+    /// Temporary path and final path; `None` if the file is written in place.
     beside: Option<(TempPath, PathBuf)>,
 }
 
-impl WholeFile {
-    /// Begins a file. A device or pipe is written directly, and so is a file in a folder that takes no new one.
+impl AtomicFile {
+    /// Creates a file. A device or pipe is written directly, and so is a file in a folder where no file can
+    /// be created.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -29,7 +29,7 @@ impl WholeFile {
         if there.as_ref().is_some_and(|there| !there.is_file()) {
             return Ok((Self { name, beside: None }, File::create(path)?));
         }
-        // A link stays one: what it names is replaced.
+        // A symbolic link stays one: its target is replaced.
         let place = if there.is_some() { path.canonicalize()? } else { path.to_owned() };
         let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
         match create_beside(folder, place.file_name().unwrap_or_default()) {
@@ -46,7 +46,7 @@ impl WholeFile {
         }
     }
 
-    /// Begins and ends a file.
+    /// Writes a complete file.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -57,17 +57,17 @@ impl WholeFile {
         whole.finish()
     }
 
-    /// All is written: the file gets its name.
+    /// Renames the complete file to its final path.
     ///
     /// # Errors
-    /// If that fails.
+    /// If it cannot be renamed.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let Some((beside, place)) = self.beside else { return Ok(()) };
         beside.persist(place).map_err(|error| CliError::write(&self.name, &error.error))
     }
 }
 
-/// Makes a new file `.NAME.part-PID`, or with a number behind that if there is one.
+/// Creates a file `.NAME.part-PID`, with a number appended if that exists.
 fn create_beside(folder: &Path, name: &OsStr) -> io::Result<(TempPath, File)> {
     let mut hidden = OsString::from(".");
     hidden.push(name);
@@ -87,16 +87,16 @@ fn create_beside(folder: &Path, name: &OsStr) -> io::Result<(TempPath, File)> {
     }
 }
 
-/// Whether both are one file that exists.
+/// Whether both paths name one existing file.
 fn is_same_file(path: &Path, given: &Path) -> bool {
     let canonical = |path: &Path| path.canonicalize().ok().filter(|path| path.is_file());
     canonical(path).is_some_and(|path| canonical(given) == Some(path))
 }
 
-/// Refuses to write over what is read.
+/// Rejects an output file that is also an input.
 ///
 /// # Errors
-/// If the file is one of those that are given.
+/// If the file is one of the inputs.
 pub(crate) fn refuse_to_replace<'a>(
     file: &Path,
     option: &str,
@@ -105,8 +105,8 @@ pub(crate) fn refuse_to_replace<'a>(
     match inputs.into_iter().find(|input| is_same_file(file, input)) {
         None => Ok(()),
         Some(input) => {
-            let help = format!("{option} would write over it; give another file");
-            Err(CliError::Input(format!("{}: is read by this command\nhelp: {help}", input.display())))
+            let help = format!("{option} would overwrite it; give a different file");
+            Err(CliError::Input(format!("{}: is an input of this command\nhelp: {help}", input.display())))
         }
     }
 }
@@ -120,18 +120,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("trace.txt");
         fs::write(&path, "before").expect("it is written");
-        let (whole, mut file) = WholeFile::create(&path).expect("it can be begun");
+        let (whole, mut file) = AtomicFile::create(&path).expect("it can be begun");
         file.write_all(b"cut").expect("it is written");
         drop(whole);
         assert_eq!(fs::read(&path).expect("it is there"), b"before");
-        WholeFile::write(&path, b"after").expect("it is written");
+        AtomicFile::write(&path, b"after").expect("it is written");
         assert_eq!(fs::read(&path).expect("it is there"), b"after");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing else is left");
     }
 
     #[test]
     fn an_error_does_not_speak_of_the_hidden_name() {
-        let error = WholeFile::create(Path::new("/no/such/folder/page.html")).expect_err("there is no such folder");
+        let error = AtomicFile::create(Path::new("/no/such/folder/page.html")).expect_err("there is no such folder");
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert!(!error.to_string().contains("part-"), "{error}");
     }
@@ -144,7 +144,7 @@ mod tests {
         fs::write(&first, "first").expect("it is written");
         std::os::unix::fs::symlink(&first, &link).expect("a link");
         fs::hard_link(&first, &hard).expect("another name");
-        WholeFile::write(&link, b"second").expect("it is written");
+        AtomicFile::write(&link, b"second").expect("it is written");
         assert!(link.is_symlink());
         assert_eq!(fs::read(&first).expect("it is there"), b"second");
         assert_eq!(fs::read(&hard).expect("it is there"), b"first");
@@ -157,7 +157,7 @@ mod tests {
         fs::write(&path, "{}").expect("it is written");
         let round_about = folder.path().join(".").join("in.json");
         let told = refuse_to_replace(&round_about, "--export", [path.as_path()]).expect_err("it is the same");
-        assert!(told.to_string().contains("--export would write over it"), "{told}");
+        assert!(told.to_string().contains("--export would overwrite it"), "{told}");
         assert!(refuse_to_replace(&folder.path().join("out"), "--export", [path.as_path()]).is_ok());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab bench`: benchmarks with their own options, and what it says to options that they do not have.
+//! Tests of `fairlab bench`: the benchmarks' own options, and messages for options that they do not have.
 
 mod common;
 
@@ -79,15 +79,15 @@ fn wrong_options_get_a_way_out() {
         ("perf sched", "messaging"),
         ("make --jobs 4 --object", "--objects"),
         ("hackbench --machine nowhere", "nowhere"),
-        ("hackbench --warmup 5ms", "leave --warmup out"),
+        ("hackbench --warmup 5ms", "omit --warmup"),
         ("hackbench --prices zero", "no time would pass"),
-        ("perf sched messaging --machine laptop-8", "nothing but kernel work"),
-        ("perf sched pipe --machine uniprocessor", "nothing but kernel work"),
+        ("perf sched messaging --machine laptop-8", "only kernel work"),
+        ("perf sched pipe --machine uniprocessor", "only kernel work"),
         ("dbench", "subcommand"),
     ] {
         let args: Vec<&str> = ["bench"].into_iter().chain(line.split(' ')).collect();
         let output = fairlab(&args);
-        // The help that stands for a missing subcommand is none of an error's forms.
+        // A missing subcommand prints the help instead of an error.
         if line == "perf sched" {
             assert_eq!(output.status.code(), Some(2));
             assert!(String::from_utf8_lossy(&output.stdout).contains(words));

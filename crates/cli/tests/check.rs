@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `fairlab check` counts.
+//! Tests of the counts in `fairlab check`.
 
 mod common;
 

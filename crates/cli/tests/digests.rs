@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The digests of the scenarios: equal twice in a row, and equal to those recorded in `golden/digests.txt`.
 //!
-//! The same test runs in debug and in release, so both give the recorded ones. When behaviour changes on purpose,
+//! The test runs in debug and in release builds, so both have the recorded digests. When behaviour changes on purpose,
 //! `FAIRLAB_BLESS=1 cargo test -p fairlab --test digests` records the new ones; the change belongs into the changelog.
 
 mod common;
@@ -46,10 +46,12 @@ fn scenarios_give_the_recorded_digests_twice_in_a_row() {
 fn digest_in_library(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
     let named = |name: &str| Ok(preset(name).ok_or("no preset")?.nr_cpus() as u32);
-    let scenario = scenario::parse_on(file, &text, ParseContext { given: None, named: &named, vary: None });
+    let scenario = scenario::parse_with_context(file, &text, ParseContext { given: None, named: &named, vary: None });
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let setup = match &scenario.named_machine {
-        Some(name) => Setup::on(Hardware::from_description(&preset(name).expect("it is a preset")), scenario),
+        Some(name) => {
+            Setup::with_hardware(Hardware::from_description(&preset(name).expect("it is a preset")), scenario)
+        }
         None => Setup::from_scenario(scenario),
     };
     let mut machine = Machine::new(setup).expect("a possible machine");

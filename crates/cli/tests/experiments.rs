@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab compare` with repetitions, and `fairlab bisect`.
+//! Tests of `fairlab compare` with repetitions, and of `fairlab bisect`.
 
 mod common;
 
@@ -77,7 +77,7 @@ fn an_experiment_finds_what_an_arm_does_in_every_form_and_fails_where_it_is_to()
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let page = std::fs::read_to_string(file("page.html")).expect("it was written");
-    assert!(page.contains("without beside with") && page.contains("<svg"));
+    assert!(page.contains("without compared with with") && page.contains("<svg"));
     let xml = std::fs::read_to_string(file("junit.xml")).expect("it was written");
     assert!(xml.contains(r#"failures="1""#), "{xml}");
     let allowed = fairlab(&[&args[..], &["--at-least", "100"]].concat());
@@ -102,7 +102,8 @@ fn a_comparison_that_can_find_nothing_says_so_and_is_no_gate() {
     let few = [&args[..], &["--runs", "5", "--fail-on", "worse"]].concat();
     let told = complaint("five runs", &fairlab(&few)).replace("\n  ", " ");
     assert!(told.contains("--runs 5 cannot find any difference in 1 test") && told.contains("add --runs 6"), "{told}");
-    // On hikey960 exits from idle states are drawn from the seed; here nothing is, so that all repetitions are one.
+    // Exits from idle states depend on the seed on hikey960. Here nothing does, so all repetitions are
+    // identical.
     let still = ["compare", "scenarios/numa.scn", "--features", "NO_NI_RANDOM", "--runs", "6", "--hold-still"];
     let still = [&still[..], &["--arm", "latency_ns=3000000", "--arm", "latency_ns=12000000"]].concat();
     let still = fairlab(&[&still[..], &["--metric", "waiting", "--fail-on", "worse"]].concat());
@@ -181,7 +182,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
         ),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--warmup", "10ms"], "--for"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--format", "xml"], "junit"),
-        (&["compare", "--bench", "hackbench --machine hikey", "--arm", "NO_SIS_UTIL"], "--machine is no part"),
+        (&["compare", "--bench", "hackbench --machine hikey", "--arm", "NO_SIS_UTIL"], "--machine is not an option"),
         (&["bisect", HELLO, "--from", "kernel=6.1", "--to", "unchanged"], "no switch differs"),
     ];
     for (args, expected) in cases {
@@ -214,7 +215,8 @@ fn bisect_finds_the_switch_that_makes_a_difference_between_two_kernels() {
 
 #[test]
 fn bisect_finds_two_switches_that_only_matter_together() {
-    // Looking at a CPU costs something, and many are looked at: either alone takes no time worth a word.
+    // The difference needs both switches: a scan has a cost, and scans are long. Either switch alone has a
+    // negligible effect.
     let args = [
         "bisect",
         "scenarios/scan-limit.scn",
@@ -228,11 +230,11 @@ fn bisect_finds_two_switches_that_only_matter_together() {
     let found = json_of(&[&args[..], &["--json"]].concat());
     assert_eq!(found["found"], Value::from(vec!["NO_SIS_UTIL", "prices"]), "{found:#}");
     let text = stdout_of(&args);
-    assert!(text.contains("the smallest set, of which none may be missing: NO_SIS_UTIL, prices"), "{text}");
+    assert!(text.contains("the smallest set, all of which are necessary: NO_SIS_UTIL, prices"), "{text}");
     assert!(text.contains("prices alone") && text.contains("all others"), "{text}");
 }
 
-/// Begins a comparison, and ends it by a signal after that time.
+/// Starts a comparison, and stops it by a signal after the given time.
 #[cfg(unix)]
 fn stopped(args: &[&str], signal: &str, after: Duration) -> Output {
     let mut command = program();
@@ -248,8 +250,18 @@ fn stopped(args: &[&str], signal: &str, after: Duration) -> Output {
 #[test]
 fn a_signal_ends_an_experiment_with_the_repetitions_that_are_done_and_marks_it() {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let short =
-        ["scenarios/hello.json", "--for", "500ms", "--runs", "10000", "--arm", "NO_SIS_UTIL", "--fail-on", "worse"];
+    let short = [
+        "scenarios/hello.json",
+        "--for",
+        "500ms",
+        "--runs",
+        "10000",
+        "--all",
+        "--arm",
+        "NO_SIS_UTIL",
+        "--fail-on",
+        "worse",
+    ];
     let shown = stopped(&short, "INT", Duration::from_secs(5));
     let (stdout, stderr) = (text(&shown.stdout), text(&shown.stderr));
     assert_eq!(shown.status.code(), Some(130), "{stderr}");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab explain` on small scenarios: what it says must be in the trace of the run.
+//! Tests of `fairlab explain` on small scenarios: its statements must agree with the trace of the run.
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// When a run starts, on the clock of traces.
+/// Start of a run on the clock of traces, in nanoseconds.
 const START: u64 = 1_000_000_000;
 
 fn fairlab(arguments: &[&str]) -> Output {
@@ -29,7 +29,7 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("temporary files have plain names")
 }
 
-/// The answer as JSON, and its sentences in one text.
+/// Returns the explanation as JSON, and its sentences joined.
 fn explain(place: &TempDir, question: &[&str]) -> (Value, String) {
     let dir = place.path().join("run");
     let mut arguments = vec!["explain", text(&dir), "--json"];
@@ -44,8 +44,8 @@ fn explain(place: &TempDir, question: &[&str]) -> (Value, String) {
     (answer, all)
 }
 
-/// The last event up to a time (from the start of the run) that is so.
-fn last(events: &[Value], until: u64, is_so: impl Fn(&Value) -> bool) -> &Value {
+/// Returns the last event up to a time (from the start of the run) that satisfies a condition.
+fn last_event(events: &[Value], until: u64, is_so: impl Fn(&Value) -> bool) -> &Value {
     let is_in_time = |event: &&Value| event["t"].as_u64().is_some_and(|at| at <= START + until);
     events.iter().filter(is_in_time).rfind(|event| is_so(event)).expect("the trace has such an event")
 }
@@ -56,13 +56,13 @@ fn at_ns(event: &Value) -> u64 {
 
 #[test]
 fn a_wakeup_is_placed_on_an_idle_cpu_near_the_busy_previous_one() {
-    // It sleeps until a balance pass has said how many CPUs may be looked at: before, it is none.
+    // The task sleeps until a balance pass has set the scan limit, which is unknown before.
     let (place, events) = run("cpus 4\ntopo llc=4\nend 100ms\n\
          task sleeper cpu=1 run 1ms sleep 49500us run 5ms\n\
          task hog n=2 cpu=1 start=2ms mask=1-1 run 1s\n");
     let (answer, said) = explain(&place, &["--task", "sleeper", "--at", "51ms"]);
     let facts = &answer["facts"];
-    let woken = last(&events, 51_000_000, |event| event["e"] == "wakeup" && event["pid"] == 1000);
+    let woken = last_event(&events, 51_000_000, |event| event["e"] == "wakeup" && event["pid"] == 1000);
     assert_eq!(facts["state"], "runs");
     assert_eq!(facts["cpu"], woken["cpu"]);
     assert_eq!(facts["selection"]["cpu"], woken["cpu"]);
@@ -72,7 +72,7 @@ fn a_wakeup_is_placed_on_an_idle_cpu_near_the_busy_previous_one() {
     let rule = facts["selection"]["rule"].as_str().expect("a rule has decided");
     assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
     assert!(said.contains(&format!("previous CPU was {}", facts["selection"]["prev"])), "{said}");
-    assert!(facts["selection"]["scanned"].as_u64() > Some(0) && said.contains("The search looked at"), "{said}");
+    assert!(facts["selection"]["scanned"].as_u64() > Some(0) && said.contains("The scan checked"), "{said}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_cpu_idles_while_tasks_wait_that_may_not_run_there() {
     let (answer, said) = explain(&place, &["--cpu", "0", "--at", "10ms"]);
     let facts = &answer["facts"];
     assert_eq!((&facts["idle"], facts["waiting"].as_array().map(Vec::len)), (&Value::Bool(true), Some(2)), "{said}");
-    let running = last(&events, 10_000_000, |event| event["e"] == "switch" && event["cpu"] == 1);
+    let running = last_event(&events, 10_000_000, |event| event["e"] == "switch" && event["cpu"] == 1);
     for waiting in facts["waiting"].as_array().expect("there are two") {
         assert_eq!((&waiting["cpu"], &waiting["may_use_cpu"]), (&Value::from(1), &Value::Bool(false)));
         assert_ne!(waiting["pid"], running["next"], "who runs does not wait");
@@ -113,7 +113,7 @@ fn a_cpu_idles_while_tasks_wait_that_may_not_run_there() {
     let (answer, said) = explain(&place, &["--balance", "0", "--at", "10ms"]);
     let pass = &answer["facts"]["passes"][0];
     let counted =
-        last(&events, 10_000_000, |event| event["e"] == "lb" && event["cpu"] == 0 && event["c"] == "lb_count");
+        last_event(&events, 10_000_000, |event| event["e"] == "lb" && event["cpu"] == 0 && event["c"] == "lb_count");
     assert_eq!(pass["at_ns"], at_ns(counted));
     assert_eq!((&pass["busiest_queue"], &pass["moved"]), (&Value::from(1), &Value::from(0)), "{said}");
 }
@@ -142,7 +142,7 @@ fn questions_without_an_answer_fail_with_a_way_out() {
     assert!(message.contains("SHA-256"), "{message}");
 }
 
-/// The story of `scenarios/eight-cpus.scn`, which the book tells as well: here with the lines of the trace.
+/// Checks the explanation of `scenarios/eight-cpus.scn` from the book, line by line against the trace.
 #[test]
 fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_newly_idle_balancing_helps() {
     let scenario = include_str!("../../../scenarios/eight-cpus.scn");
@@ -151,7 +151,7 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
     let selection = &answer["facts"]["selection"];
     assert_eq!((&answer["facts"]["state"], &answer["facts"]["cpu"]), (&"waits".into(), &0.into()), "{said}");
     assert_eq!((&selection["rule"], &selection["scan_limit"]), (&"ScanBusy".into(), &0.into()), "{said}");
-    assert!(said.contains("CPUs 7 are idle and allowed for it"), "{said}");
+    assert!(said.contains("CPU 7 is idle and allowed for it"), "{said}");
 
     let wakee = answer["facts"]["pid"].as_u64().expect("the task has a pid");
     let at = |time: u64, kind: &str| {
@@ -159,7 +159,7 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
     };
     let line = |text: &str| -> Value { serde_json::from_str(text).expect("the line is JSON") };
     assert_eq!(at(1_512_100_000, "wakeup"), line(r#"{"t":2512100000,"e":"wakeup","pid":1008,"cpu":0,"new":0,"on":0}"#));
-    // CPU 7's daemon sleeps again, and before the CPU idles it takes the task that waits.
+    // The task on CPU 7 sleeps again, and before the CPU becomes idle it pulls the waiting task.
     assert_eq!(
         at(1_513_010_000, "migrate"),
         line(r#"{"t":2513010000,"e":"migrate","pid":1008,"from":0,"to":7,"on":7}"#)
@@ -173,7 +173,7 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
     let (_, said) = explain(&place, &["--balance", "7", "--at", "1513.5ms"]);
     assert!(said.contains("At 1.51301s, newly-idle pass at level MC (CPUs 0-7): Moved: Tasks were moved"), "{said}");
 
-    // Without a limit the search finds it.
+    // Without a limit the scan finds the idle CPU.
     let (place, _) = run(&format!("{scenario}feature SIS_UTIL 0\n"));
     let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
     assert_eq!(

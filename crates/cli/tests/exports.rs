@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traces for other tools, from the command line.
+//! Tests of traces for other tools.
 
 mod common;
 

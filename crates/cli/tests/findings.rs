@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab findings` from the command line: what is planted is found and explained.
+//! Tests of `fairlab findings`: planted problems are found and explained.
 
 mod common;
 
@@ -33,10 +33,11 @@ fn a_finding_has_a_moment_a_command_and_the_sentences_that_the_command_tells() {
 #[test]
 fn nothing_is_found_where_all_is_well() {
     let (_place, dir) = run("cpus 2\nend 200ms\ntask a cpu=0 loop run 1ms sleep 3ms\n");
-    assert_eq!(stdout_of(&["findings", &dir]), "nothing found\n");
+    assert_eq!(stdout_of(&["findings", &dir]), "no findings\n");
 }
 
-/// A small CPU that has too little room for 20 of each 100 ms; `audio` lets its neighbour look at all CPUs in between.
+/// Returns a scenario in which a little CPU lacks capacity for part of each 100 ms; `audio` makes its
+/// neighbour scan all CPUs in between.
 fn flapping(busy: &str) -> String {
     format!(
         "machine hikey960\nend 2s\ntask burst cpu=1 mask=1 run {busy} every 100ms\ntask audio mask=0 run 500us every 5300us\n\

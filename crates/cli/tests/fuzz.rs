@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab fuzz`: what it finds, keeps, and runs again.
+//! Tests of `fairlab fuzz`: findings, their files, and their repetition.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn findings_are_the_same_on_any_number_of_cores_and_can_be_run_again() {
     assert_eq!(json.status.code(), Some(3), "they still break their property");
     let rows: serde_json::Value = serde_json::from_slice(&json.stdout).expect("it is JSON");
     assert!(items(&rows).iter().all(|row| row["then"] == row["now"]), "by as much: {rows:#}");
-    // A search that goes on in the same directory leaves what is there.
+    // A later search in the same directory does not change existing findings.
     let file = kept.join(&names(&found)[0]).join("finding.json");
     let before = std::fs::read(&file).expect("it is there");
     stdout_of(&[&SEARCH[..], &["--findings", "1", "-o", &dir]].concat());

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command is the library: scenarios with clamps of groups run the same in both, in which the command once dropped the clamps.
+//! Tests that the command and the library run scenarios with group uclamp equally. The command once ignored
+//! the clamps.
 
 use fairlab_cli::embed::MemoryTexts;
-use fairlab_cli::embed::run::Run;
+use fairlab_cli::embed::run::EmbeddedRun;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_workload::scenario;
 use std::fmt::Write;
 
-/// So many scenarios, of which 70 once had another digest.
+/// Number of scenarios. 70 of them once had a different digest.
 const SCENARIOS: u64 = 251;
 
-/// A little generator: the scenario of a number is the same for ever.
-struct Dice(u64);
+/// Random number generator: a scenario number always gives the same scenario.
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
@@ -22,7 +23,7 @@ impl Dice {
 }
 
 fn scenario(number: u64) -> String {
-    let mut dice = Dice(number);
+    let mut dice = TestRng(number);
     let nr_cpus = 1 + dice.below(6);
     let mut text = format!("cpus {nr_cpus}\nend {}ms\nscale 1\n", 40 + dice.below(80));
     for cpu in 0..nr_cpus {
@@ -45,15 +46,15 @@ fn scenario(number: u64) -> String {
     text
 }
 
-fn of_library(text: &str) -> String {
+fn library_digest(text: &str) -> String {
     let mut machine = Machine::new(Setup::from_scenario(scenario::parse("a.scn", text).expect(text))).expect(text);
     machine.run(&mut NoObserver).expect(text);
     machine.digest().to_string()
 }
 
-fn of_command(text: &str) -> String {
+fn command_digest(text: &str) -> String {
     let texts = MemoryTexts::new(vec![("a.scn".to_owned(), text.to_owned())]);
-    let (run, _) = Run::new(&["\u{0}0\u{0}".to_owned()], None, texts).expect(text);
+    let (run, _) = EmbeddedRun::new(&["\u{0}0\u{0}".to_owned()], None, texts).expect(text);
     run.summary().digest.clone()
 }
 
@@ -62,14 +63,14 @@ fn group_clamps_are_the_same_in_the_command_and_in_the_library() {
     let mut without = 0;
     for number in 0..SCENARIOS {
         let text = scenario(number);
-        let digest = of_library(&text);
-        assert_eq!(of_command(&text), digest, "{text}");
+        let digest = library_digest(&text);
+        assert_eq!(command_digest(&text), digest, "{text}");
         let plain: String =
             text.lines().filter(|line| !line.starts_with("groupclamp")).fold(String::new(), |all, line| {
                 let words = line.split(' ').filter(|word| !word.starts_with("umin=") && !word.starts_with("umax="));
                 all + &words.collect::<Vec<_>>().join(" ") + "\n"
             });
-        without += u32::from(of_library(&plain) != digest);
+        without += u32::from(library_digest(&plain) != digest);
     }
     assert!(without > 50, "clamps make a difference in {without} of {SCENARIOS}");
 }

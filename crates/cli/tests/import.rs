@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab import`, `replay` and `machine capture` from the command line.
+//! Tests of `fairlab import`, `replay` and `machine capture`.
 
 mod common;
 
 use common::{complaint, fairlab, items, json_of, number, stdout_of};
 use tempfile::TempDir;
 
-/// A machine without idle states: when a timer expires while its CPU leaves one, a trace does not tell.
+/// A machine without idle states: a trace does not show whether a timer expires while its CPU leaves one.
 const MACHINE: &str = "name = \"four\"\n\n[cpus]\ncount = 4\n";
 const SCENARIO: &str = "machine FOUR\nend 200ms\ntask hog n=3 cpu=0 run 10s\ntask nap n=4 cpu=1 loop runx 400us sleepx 2ms\n\
     task ping loop run 50us wake pong wait\ntask pong cpu=1 loop wait run 70us wake ping\n";
 
-struct TestPlace(TempDir);
+struct TestDir(TempDir);
 
-impl TestPlace {
+impl TestDir {
     fn new() -> Self {
         Self(TempDir::new().expect("there is a place for temporary files"))
     }
@@ -22,7 +22,7 @@ impl TestPlace {
         self.0.path().join(name).to_str().expect("temporary files have plain names").to_owned()
     }
 
-    /// The machine's file, and the scenario's, which names it.
+    /// Returns the machine file, and the scenario file that names it.
     fn scenario(&self) -> (String, String) {
         let machine = self.with("four.toml", MACHINE);
         let scenario = self.with("app.scn", &SCENARIO.replace("FOUR", &machine));
@@ -38,7 +38,7 @@ impl TestPlace {
 
 #[test]
 fn a_run_that_is_exported_and_replayed_as_recorded_is_the_same_run() {
-    let place = TestPlace::new();
+    let place = TestDir::new();
     let ((machine, scenario), trace) = (place.scenario(), place.file("trace.dat"));
     stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("trace-dat={trace}")]);
     let replayed = json_of(&["replay", &trace, "--as-recorded", "--machine", &machine, "--json"]);
@@ -46,7 +46,7 @@ fn a_run_that_is_exported_and_replayed_as_recorded_is_the_same_run() {
     assert!(of("run_off_percent") < 0.1, "{}", replayed["largest"]);
     assert_eq!(replayed["all"]["tasks"], 9);
     let text = stdout_of(&["replay", &trace, "--as-recorded", "--machine", &machine]);
-    assert!(text.contains("credibility: ") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("fidelity: ") && text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let elsewhere = json_of(&["replay", &trace, "--recorded-on", &machine, "--machine", "hikey960", "--json"]);
     assert_eq!(elsewhere["machine"], "hikey960");
     assert!(number(&elsewhere["all"]["run_ns"]["simulated"]) > 0);
@@ -54,7 +54,7 @@ fn a_run_that_is_exported_and_replayed_as_recorded_is_the_same_run() {
 
 #[test]
 fn an_import_is_a_workload_for_other_commands_and_says_what_is_missing() {
-    let place = TestPlace::new();
+    let place = TestDir::new();
     let ((_, scenario), trace) = (place.scenario(), place.file("trace.txt"));
     stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("ftrace={trace}")]);
     let workload = place.file("app.rec");
@@ -65,12 +65,12 @@ fn an_import_is_a_workload_for_other_commands_and_says_what_is_missing() {
     assert_eq!(summary["run"]["kind"], "recorded");
     stdout_of(&["run", &workload, "--machine", "hikey960"]);
     let findings = json_of(&["findings", &trace, "--latency", "1us", "--json"]);
-    assert_eq!(findings[0]["explain"], serde_json::Value::Null, "nothing can be asked of a trace");
+    assert_eq!(findings[0]["explain"], serde_json::Value::Null, "a trace cannot be explained");
 }
 
 #[test]
 fn what_is_no_trace_is_refused_with_the_way_out() {
-    let place = TestPlace::new();
+    let place = TestDir::new();
     for (name, text) in [("empty", ""), ("json", "{}"), ("text", "hello\n"), ("dat", "\u{17}\u{8}Dtracing6\0")] {
         let path = place.with(name, text);
         let told = complaint(name, &fairlab(&["import", &path]));
@@ -82,7 +82,7 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
 
 #[test]
 fn a_captured_machine_runs() {
-    let place = TestPlace::new();
+    let place = TestDir::new();
     let cpu = |cpu: u32| format!("{{\"cpu\": {cpu}, \"socket\": 0, \"core\": {cpu}, \"online\": true}}");
     let saved = place.with("lscpu.json", &format!("{{\"cpus\": [{}, {}]}}", cpu(0), cpu(1)));
     let machine = place.file("mine.toml");
@@ -93,7 +93,7 @@ fn a_captured_machine_runs() {
 
 #[test]
 fn a_machine_s_own_governor_threads_stand_for_recorded_ones() {
-    let place = TestPlace::new();
+    let place = TestDir::new();
     let trace = place.file("trace.txt");
     let board = ["--machine", "hikey960", "--for", "300ms", "--prices", "zero"];
     let export = format!("ftrace={trace}");

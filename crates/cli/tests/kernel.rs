@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `--engine kernel:NAME`: the scheduler of Debian's 6.1 in place of the built-in one. Where that tree or a compiler is not there the tests say
-//! SKIPPED.
+//! Tests of `--engine kernel:NAME` with the scheduler of Debian's 6.1. Without that tree or a compiler the
+//! tests print SKIPPED.
 
 mod common;
 
 use common::{assert_valid, complaint, fairlab, json_of, program, validator};
-use fairlab_kernel::regressions::edit::{Action, Edit, EditPlace, Script};
+use fairlab_kernel::regressions::edit::{Edit, EditAction, EditPlace, EditScript};
 use fairlab_kernel::store::{BuildRequest, Store};
 use serde_json::Value;
 use std::io::Write;
 use std::process::Output;
 
-/// Engines are kept beside other products, and shared with the test of the crate that builds them.
+/// Runs the program with a store of engines that is shared with the tests of `fairlab-kernel`.
 fn with_engines(args: &[&str]) -> Output {
     let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels");
     program().args(args).env("FAIRLAB_KERNELS", kept).output().expect("the program starts")
 }
 
-/// Whether there is an engine; a test that did nothing must not look like one that did.
+/// Whether an engine could be built. If not, the test is reported as SKIPPED.
 fn has_engine() -> bool {
     let built = with_engines(&["kernel", "add", "under-test", "--source", "debian:6.1"]);
     let said = String::from_utf8_lossy(&built.stderr).into_owned();
@@ -30,24 +30,24 @@ fn has_engine() -> bool {
     built.status.success()
 }
 
-fn told(args: &[&str]) -> Value {
+fn json_output(args: &[&str]) -> Value {
     let output = with_engines(args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("output is JSON")
 }
 
 #[test]
-fn a_kernels_own_engine_decides_as_the_built_in_one_and_tells_the_same() {
+fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
     if !has_engine() {
         return;
     }
     let engine = ["--engine", "kernel:under-test"];
     for run in [
         &["--json", "run", "scenarios/group-shares.scn"][..],
-        // Turbo, threads that share cores, idle CPUs that poll.
+        // Turbo, threads that share cores, polling idle CPUs.
         &["--json", "run", "scenarios/core-sharing.scn"],
         &["--json", "run", "scenarios/hello.json", "--machine", "laptop-8", "--for", "300ms"],
-        // Governors' threads, energy, frequencies that are never used; and threads that wait for each other.
+        // Governor threads, energy, unused frequencies, and tasks that wait for each other.
         &["--json", "run", "scenarios/hello.json", "--prices", "zero", "--for", "500ms"],
         &["--json", "run", "scenarios/energy-aware.json", "--prices", "zero", "--for", "500ms"],
         &["--json", "run", "scenarios/inversion.json", "--prices", "zero"],
@@ -65,8 +65,8 @@ fn a_kernels_own_engine_decides_as_the_built_in_one_and_tells_the_same() {
             "--vary",
         ],
     ] {
-        let (mut ours, theirs) = (json_of(run), told(&[run, &engine[..]].concat()));
-        // How CPUs suit tasks the built-in scheduler alone tells.
+        let (mut ours, theirs) = (json_of(run), json_output(&[run, &engine[..]].concat()));
+        // Only the built-in scheduler reports which CPUs fit a task.
         for family in ours["families"].as_array_mut().expect("there are families") {
             if let Some(residency) = family.get_mut("residency").and_then(Value::as_object_mut) {
                 residency.extend(["too_small_ns", "too_large_ns"].map(|name| (name.to_owned(), Value::Null)));
@@ -96,7 +96,7 @@ fn an_engines_trace_is_that_of_the_built_in_one() {
     let (ours, theirs) = (trace("ours", &[]), trace("theirs", &["--engine", "kernel:under-test"]));
     assert!(ours.matches("sched_switch").count() > 100 && ours == theirs, "the same trace");
     let state = ["run", "scenarios/group-shares.scn", "--export", "sched-debug=here", "--engine", "kernel:under-test"];
-    assert!(complaint(&state.join(" "), &with_engines(&state)).contains("sched-debug tells of the built-in"));
+    assert!(complaint(&state.join(" "), &with_engines(&state)).contains("sched-debug contains state of the built-in"));
 }
 
 #[test]
@@ -109,13 +109,16 @@ fn arms_may_have_engines() {
     let page = String::from_utf8_lossy(&once.stdout).into_owned();
     assert!(page.contains("`theirs` made no difference"), "{page}{}", String::from_utf8_lossy(&once.stderr));
     let scanned = page.lines().find(|line| line.starts_with("CPUs scanned")).expect("the row is there");
-    assert!(scanned.split_whitespace().nth(3) == Some("-"), "what is not told is not zero: {scanned}");
+    assert!(
+        scanned.split_whitespace().nth(3) == Some("-"),
+        "a value that the engine does not report is not zero: {scanned}"
+    );
     let arms = [&["--json"], &compare[..], &["theirs: engine=kernel:under-test", "--runs", "2"]].concat();
-    let several = told(&arms);
+    let several = json_output(&arms);
     assert!(several.to_string().contains("theirs"), "{several:#}");
 }
 
-/// Snapshots, counters, steps of balancing, frequencies: whatever a trace has.
+/// Compares all kinds of trace lines: snapshots, counters, steps of load balancing, frequencies.
 #[test]
 fn every_line_of_a_trace_is_that_of_the_built_in_scheduler() {
     if !has_engine() {
@@ -156,7 +159,7 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     assert!(on(&["check", "scenarios/hello.json", "--machine", "sc7180"]).contains("CONFIG_HZ_1000"));
     let bench = ["bench", "hackbench", "-g", "1", "-l", "5", "--machine"];
     let state = ["hikey960", "--plain=priced", "--export", "schedstat=here"];
-    assert!(on(&[&bench[..], &state].concat()).contains("schedstat tells of the built-in"));
+    assert!(on(&[&bench[..], &state].concat()).contains("schedstat contains state of the built-in"));
     let twice = ["run", "scenarios/fair-share.scn", "--engine", "kernel:under-test"];
     assert!(on(&twice).contains("fairlab compare"));
 }
@@ -190,7 +193,7 @@ fn a_run_directory_of_an_engine_is_repeated_with_it() {
     let page = std::fs::read_to_string(path("page.html")).expect("the page was written");
     assert!(page.contains("kernel:under-test"), "the page names the engine");
     let why = with_engines(&["findings", &dir]);
-    assert!(complaint("findings", &why).contains("cannot be used for this"));
+    assert!(complaint("findings", &why).contains("does not support compiled-kernel engines"));
 }
 
 #[test]
@@ -205,16 +208,16 @@ fn a_study_runs_with_an_engine_and_names_it() {
     let run = ["study", "run", study, "--quick", "--table", "gain", "--engine", "kernel:under-test", "--plain=priced"];
     let refused = complaint("an arm", &with_engines(&run)).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(refused.contains("arm `before`") && refused.contains("wakelist_far"), "{refused}");
-    // What the tree has as well.
+    // The changed arm uses a tunable that the tree has.
     let text = std::fs::read_to_string(&file).expect("it was written");
     let changed = text.replace("wakelist_far = 1", "min_granularity_ns = 750000");
     assert!(changed.contains("min_granularity_ns"), "{changed}");
     std::fs::write(&file, changed).expect("there is room");
     let page = with_engines(&run);
-    let told = String::from_utf8_lossy(&page.stdout).into_owned();
+    let text = String::from_utf8_lossy(&page.stdout).into_owned();
     assert!(page.status.success(), "{}", String::from_utf8_lossy(&page.stderr));
-    for said in ["kernel:under-test (Linux 6.1", "--plain=priced", "no evidence for the model"] {
-        assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{said}: {told}");
+    for part in ["kernel:under-test (Linux 6.1", "--plain=priced", "no evidence for the model"] {
+        assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {text}");
     }
 }
 
@@ -236,17 +239,18 @@ fn engines_are_compared_side_by_side_and_checked() {
     }
     let traces = std::fs::read_dir(place.path()).expect("the folder is there").count();
     assert_eq!(traces, 1, "both arms have one name here");
-    let one = told(&[&["--json", "compare", "scenarios/fair-share.scn"][..], &engine].concat());
+    let one = json_output(&[&["--json", "compare", "scenarios/fair-share.scn"][..], &engine].concat());
     assert_eq!((&one[0]["arm"], &one[1]["arm"]), (&"built-in".into(), &"kernel:under-test".into()));
     assert_eq!(one[0]["summary"]["digest"], one[1]["summary"]["digest"]);
-    let checked = told(&[&["--json", "check", "scenarios/fair-share.scn"][..], &engine].concat());
+    let checked = json_output(&[&["--json", "check", "scenarios/fair-share.scn"][..], &engine].concat());
     assert_eq!(checked["invariants_checked"], false);
     assert_eq!(checked["digest"], json_of(&["--json", "check", "scenarios/fair-share.scn"])["digest"]);
 }
 
-/// Counted by both alike. Not among them are two that the built-in scheduler counts less often: scaling of clocks on which no time has passed, and
-/// CPUs on a walk that only asks when they balance next.
-const COUNTED_ALIKE: [&str; 26] = [
+/// Operations with equal counts in both. The built-in scheduler counts two operations less often, which are
+/// not in the list: scaling of clocks on which no time has passed, and CPUs of a resumable path that only ask
+/// for the next balancing time.
+const EQUAL_COUNTS: [&str; 26] = [
     "AttachTask",
     "BalancePass",
     "BlockedCfsRq",
@@ -275,9 +279,9 @@ const COUNTED_ALIKE: [&str; 26] = [
     "Wakeup",
 ];
 
-/// What each call of the scheduler has counted, as lines.
+/// Compares the operation counts of each scheduler call, as lines.
 #[test]
-fn what_calls_count_is_told_call_by_call() {
+fn operation_counts_are_written_call_by_call() {
     if !has_engine() {
         return;
     }
@@ -304,8 +308,8 @@ fn an_engines_operations_are_counted_as_the_built_in_ones() {
         return;
     }
     let run = ["--json", "run", "scenarios/hello.json", "--machine", "epyc-16llc", "--plain", "--for", "300ms"];
-    let (ours, theirs) = (json_of(&run), told(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
-    for op in COUNTED_ALIKE {
+    let (ours, theirs) = (json_of(&run), json_output(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
+    for op in EQUAL_COUNTS {
         assert!(ours["work"][op].as_u64() > Some(0), "{op} is in this run");
         assert_eq!(ours["work"][op], theirs["work"][op], "{op}");
     }
@@ -318,22 +322,22 @@ fn benchmarks_run_on_an_engine_whose_code_takes_time() {
     }
     let bench = ["bench", "hackbench", "-g", "1", "-l", "20", "--machine", "hikey960", "--plain=priced"];
     let engine = ["--engine", "kernel:under-test", "--json"];
-    let once = told(&[&bench[..], &engine].concat());
+    let once = json_output(&[&bench[..], &engine].concat());
     assert!(once["result"]["is_done"] == true && once["result"]["time_s"].as_f64() > Some(0.0001), "{once}");
-    assert_eq!(once["digest"], told(&[&bench[..], &engine].concat())["digest"]);
-    // A fork while another CPU holds the lock of its runqueue.
+    assert_eq!(once["digest"], json_output(&[&bench[..], &engine].concat())["digest"]);
+    // A fork while a different CPU holds the lock of its runqueue.
     let forks = ["bench", "hackbench", "-g", "1", "-l", "100", "--machine", "hikey960", "--vary", "--seed", "3"];
-    assert!(told(&[&forks[..], &engine].concat())["result"]["is_done"] == true);
+    assert!(json_output(&[&forks[..], &engine].concat())["result"]["is_done"] == true);
     let line = bench[1..6].join(" ");
     let compare =
         ["--json", "compare", "--bench", &line, "--machine", "hikey960", "--plain=priced", "--runs", "2", "--arm"];
-    let arms = told(&[&compare[..], &["ours:", "--arm", "theirs: engine=kernel:under-test"]].concat());
+    let arms = json_output(&[&compare[..], &["ours:", "--arm", "theirs: engine=kernel:under-test"]].concat());
     let row = arms["rows"].as_array().or_else(|| arms["comparison"]["rows"].as_array()).expect("there are rows");
     assert!(row.iter().any(|row| row["name"] == "time"), "{arms:#}");
 }
 
 #[test]
-fn where_phases_take_no_time_paths_that_pause_decide_as_those_that_do_not() {
+fn where_phases_take_no_time_resumable_paths_decide_as_uninterrupted_ones() {
     if !has_engine() {
         return;
     }
@@ -345,9 +349,9 @@ fn where_phases_take_no_time_paths_that_pause_decide_as_those_that_do_not() {
     std::fs::write(&file, machine).expect("there is room");
     let file = file.to_str().expect("it has a plain name");
     let run = ["--json", "run", "scenarios/hello.json", "--for", "500ms", "--machine", file];
-    let free = told(&[&run[..], &["--prices", "zero"]].concat());
+    let free = json_output(&[&run[..], &["--prices", "zero"]].concat());
     for more in [&["--engine", "kernel:under-test", "--prices", "zero"][..], &["--engine", "kernel:under-test"], &[]] {
-        assert_eq!(told(&[&run[..], more].concat())["digest"], free["digest"], "{more:?}");
+        assert_eq!(json_output(&[&run[..], more].concat())["digest"], free["digest"], "{more:?}");
     }
 }
 
@@ -361,26 +365,30 @@ fn a_patch_that_changes_nothing_is_identical_in_every_case() {
     let page = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(0), "{page}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(page.matches("identical in every event").count(), 3, "two cases and their sum: {page}");
-    assert_valid(&validator("patch"), &told(&[&args[..], &["--json"]].concat()), "two kernels that are the same");
+    assert_valid(
+        &validator("patch"),
+        &json_output(&[&args[..], &["--json"]].concat()),
+        "two kernels that are the same",
+    );
 }
 
 #[test]
-fn what_patch_cannot_run_is_said_with_status_2() {
-    let told = |args: &[&str]| {
+fn what_patch_cannot_run_is_reported_with_status_2() {
+    let error_of = |args: &[&str]| {
         let output = with_engines(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(told(&["patch", "kernel:no-such", "kernel:neither"]).contains("no-such"));
-    assert!(told(&["patch", "kernel:no-such", "kernel:no-such", "--only", "mainframe"]).contains("--list"));
-    assert!(told(&["patch", ".", "HEAD"]).contains("BASE..HEAD"));
-    assert!(told(&["patch", ".", "no-such-commit..HEAD"]).contains("no-such-commit"));
-    let configured = told(&["patch", "kernel:one", "kernel:other", "--config", "CONFIG_HZ_1000=y"]);
+    assert!(error_of(&["patch", "kernel:no-such", "kernel:neither"]).contains("no-such"));
+    assert!(error_of(&["patch", "kernel:no-such", "kernel:no-such", "--only", "mainframe"]).contains("--list"));
+    assert!(error_of(&["patch", ".", "HEAD"]).contains("BASE..HEAD"));
+    assert!(error_of(&["patch", ".", "no-such-commit..HEAD"]).contains("no-such-commit"));
+    let configured = error_of(&["patch", "kernel:one", "kernel:other", "--config", "CONFIG_HZ_1000=y"]);
     assert!(configured.contains("CONFIG_HZ_1000=y") && configured.contains("kernel add"), "{configured}");
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().display().to_string();
-    assert!(told(&["patch", &folder, "HEAD~1..HEAD"]).contains("no git repository"));
-    assert!(told(&["kernel", "add", "patch.mine", "--source", "debian:6.1"]).contains("choose another one"));
+    assert!(error_of(&["patch", &folder, "HEAD~1..HEAD"]).contains("not a git repository"));
+    assert!(error_of(&["kernel", "add", "patch.mine", "--source", "debian:6.1"]).contains("choose a different name"));
 }
 
 #[test]
@@ -406,20 +414,20 @@ fn a_regression_is_put_back_and_distinguished_from_the_unchanged_tree() {
     if !has_engine() {
         return;
     }
-    let tour = told(&["--json", "kernel", "regressions", "into-a-throttled-group"]);
+    let tour = json_output(&["--json", "kernel", "regressions", "into-a-throttled-group"]);
     assert_valid(&validator("regressions"), &tour, "a run of the regression corpus");
     let bug = &tour["bugs"][0];
     assert_eq!(bug["is_told_apart"], true, "{tour}");
     assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
 }
 
-/// The tree with another text in the place of some, as an engine.
+/// Builds the tree with one edit as an engine.
 fn build(name: &str, edit: Edit) {
     let kept = concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels");
-    let script = Script { bug: format!("{name}-on-purpose"), edits: vec![edit] };
+    let script = EditScript { bug: format!("{name}-on-purpose"), edits: vec![edit] };
     let wish = BuildRequest {
         name,
-        workshop: name,
+        build_dir: name,
         source: "debian:6.1",
         title: None,
         patches: &[],
@@ -427,15 +435,13 @@ fn build(name: &str, edit: Edit) {
         config: &[],
         is_covered: false,
     };
-    Store::at(kept.into()).make(&wish, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    Store::with_root(kept.into()).build(&wish, &mut |_| {}).unwrap_or_else(|error| panic!("{error}"));
 }
-
-/// Lines are broken anywhere.
 fn flat(text: &[u8]) -> String {
     String::from_utf8_lossy(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A call that holds more at its end than at its beginning ends the run, with the place; so it is with an RCU reader that never ends.
+/// A call that holds a lock or RCU section at its end ends the run with a report of the place.
 #[test]
 fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_repeats_it() {
     if !has_engine() {
@@ -444,7 +450,7 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     let edit = Edit {
         file: "core.c".to_owned(),
         place: EditPlace::Function("scheduler_tick".to_owned()),
-        action: Action::Insert("rcu_read_lock();".to_owned()),
+        action: EditAction::Insert("rcu_read_lock();".to_owned()),
         nth: None,
     };
     build("unbalanced", edit);
@@ -456,24 +462,28 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
         "rcu_read_lock() or",
         "scheduler_tick at kernel/sched/core.c:",
         "(patched)",
-        "as patched by unbalanced-on-purpose",
-        "the same command",
+        "patched by unbalanced-on-purpose",
+        "repeat the command",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert!(!said.contains(" at fl-"), "places of the laboratory are nobody's: {said}");
+    assert!(!said.contains(" at fl-"), "reports do not name fairlab's own functions: {said}");
     let patch = ["patch", "kernel:under-test", "kernel:unbalanced", "--only", "uniprocessor", "--runs", "1"];
     let output = with_engines(&patch);
     let page = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{page}");
-    let command = page.lines().find_map(|line| line.split_once("this repeats it: fairlab ")).expect("it is told").1;
+    let command = page
+        .lines()
+        .find_map(|line| line.split_once("this command reproduces it: fairlab "))
+        .expect("the report has a command")
+        .1;
     let again = with_engines(&command.split(' ').collect::<Vec<_>>());
     assert!(flat(&again.stderr).contains("rcu_read_lock() or"), "{command}");
     let told: Value = serde_json::from_slice(&with_engines(&[&patch[..], &["--json"]].concat()).stdout).expect("JSON");
-    assert_valid(&validator("patch"), &told, "a kernel that does not come back");
+    assert_valid(&validator("patch"), &told, "a kernel that does not return");
 }
 
-/// A tickless CPU's averages that are not brought up to date are no event. What follows from it is one, later.
+/// Outdated averages of a tickless CPU cause no event themselves, but a later event that follows from them.
 #[test]
 fn a_decision_before_the_first_event_that_differs_is_found() {
     if !has_engine() {
@@ -482,7 +492,7 @@ fn a_decision_before_the_first_event_that_differs_is_found() {
     let edit = Edit {
         file: "fair.c".to_owned(),
         place: EditPlace::Function("update_nohz_stats".to_owned()),
-        action: Action::Insert("return true;".to_owned()),
+        action: EditAction::Insert("return true;".to_owned()),
         nth: None,
     };
     build("no-stats", edit);
@@ -500,11 +510,12 @@ fn a_decision_before_the_first_event_that_differs_is_found() {
     }
 }
 
-/// Real-time tasks that are pushed and pulled all the time, with more of them than CPUs.
+/// Real-time tasks that are pushed and pulled continuously; there are more of them than CPUs.
 const PUSHED_AND_PULLED: &str = "cpus 8\nend 100ms\ntask a n=9 fifo=50 run 310us sleep 210us\n\
                                  task b n=9 fifo=40 run 170us sleep 330us\ntask c n=6 fifo=30 run 500us sleep 110us\n";
 
-/// Two locks are taken in the order of their CPUs. Who takes the second one in any order meets somebody who came the other way.
+/// Two runqueue locks are taken in the order of their CPUs. Taking the second one out of order leads to a
+/// deadlock.
 #[test]
 fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait() {
     if !has_engine() {
@@ -518,7 +529,7 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
     let edit = Edit {
         file: "sched.h".to_owned(),
         place: EditPlace::Function("rq_order_less".to_owned()),
-        action: Action::Insert("return true;".to_owned()),
+        action: EditAction::Insert("return true;".to_owned()),
         nth: None,
     };
     build("unordered", edit);
@@ -526,8 +537,8 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
     let said = flat(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     for part in [
-        "CPUs wait for each other for ever",
-        "has the lock of its own runqueue, taken here: __schedule at kernel/sched/core.c:",
+        "CPUs are in a deadlock",
+        "holds the lock of its own runqueue, taken here: __schedule at kernel/sched/core.c:",
         "runqueue here: _double_lock_balance at kernel/sched/sched.h:",
         "pull_rt_task at kernel/sched/rt.c:",
         "push_rt_task at kernel/sched/rt.c:",
@@ -536,6 +547,6 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
     }
     assert!(
         !said.contains(" at fl-") && !said.contains("arch/fairlab"),
-        "places of the laboratory are nobody's: {said}"
+        "reports do not name fairlab's own functions: {said}"
     );
 }

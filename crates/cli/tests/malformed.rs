@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whatever is wrong with an input: exit status 2, the file and the place, one screen, never a panic.
+//! Tests of wrong input: exit status 2, a message with file and place of at most one screen, and no panic.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 const BAD: &str = "crates/workload/tests/data/bad";
 
-/// Whether a complaint names a place of a file: `file:LINE:COLUMN:`.
+/// Whether a message names a place of a file: `file:LINE:COLUMN:`.
 fn names_place(text: &str, file: &str) -> bool {
     let Some((_, after)) = text.split_once(&format!("{file}:")) else { return false };
     let mut parts = after.splitn(3, ':');
@@ -21,7 +21,7 @@ fn every_malformed_workload_is_refused_with_its_place() {
     let bad = files(BAD, &[".scn", ".json"]);
     assert!(bad.len() >= 70, "the malformed files are where they were");
     for file in &bad {
-        // rt-app files name CPUs of any machine; on this one there is a single CPU.
+        // rt-app files name CPUs of any machine; this machine has a single CPU.
         let machine: &[&str] = if file.ends_with(".json") { &["--machine", "uniprocessor"] } else { &[] };
         for command in ["run", "check"] {
             let text = complaint(file, &fairlab(&[&[command, file], machine].concat()));
@@ -76,9 +76,9 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["run", hello, "--features", "SIS_UTIL,NO_SIS_UTIL"], "keep SIS_UTIL or NO_SIS_UTIL"),
         (&["compare", hello, "--arm", "latency_ns=1,latency_ns=2"], "keep latency_ns=1 or"),
         (&["run", hello, "--trace-jsonl", "-", "--json"], "standard output"),
-        (&["run", hello, "--trace-jsonl", hello], "is read by this command"),
+        (&["run", hello, "--trace-jsonl", hello], "is an input of this command"),
         (&["run", hello, "-o", "target/no-such-run", "--trace-jsonl", "manifest.json"], "name of its own"),
-        (&["run", hello, "--for", "0s"], "longer than nothing"),
+        (&["run", hello, "--for", "0s"], "greater than 0"),
         (&["run", hello, "--seed", "x"], "--seed"),
         (&["run", hello, "--prices", "free"], "zero"),
         (&["run", hello, "--color", "blue"], "always"),
@@ -104,7 +104,7 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["replay", "scenarios"], "which is a file"),
     ];
     for (args, expected) in cases {
-        let text = complaint(&args.join(" "), &fairlab(args));
+        let text = complaint(&args.join(" "), &fairlab(args)).replace("\n  ", " ");
         assert!(text.contains(expected), "{args:?} does not mention {expected}:\n{text}");
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the program writes, and where.
+//! Tests of the outputs: standard output, files, run directories, help and completions.
 
 mod common;
 
@@ -7,9 +7,9 @@ use common::{SCREEN, fairlab, fairlab_with_input, items, json_of, number, progra
 use serde_json::Value;
 use std::path::Path;
 
-/// What stands before the table of a comparison in the book.
+/// Text before the table of a comparison in the book.
 const COMPARED: &str = "--arm energy_aware=1 --arm energy_aware=0\n```\n\n```text\n";
-/// Lines of the comparison in the book.
+/// Number of lines of the comparison in the book.
 const COMPARED_LINES: usize = 13;
 const SCENARIO: &str = "scenarios/misfit.scn";
 
@@ -58,7 +58,7 @@ fn a_run_directory_repeats_the_run() {
     assert_eq!(copy, std::fs::read(root().join("scenarios/hello.json")).expect("the file exists"));
     assert_eq!(number(&manifest["workload"]["bytes"]), copy.len() as u64);
     let summary = read_json(&run.join("summary.json"));
-    assert!(summary["speed"].is_null(), "what differs from run to run is no result");
+    assert!(summary["speed"].is_null(), "values that differ between runs are not results");
     assert_eq!(summary["digest"], manifest["digest"]);
     assert!(run.join("trace.jsonl").metadata().expect("the trace was written").len() > 1000);
 
@@ -151,7 +151,7 @@ fn a_report_fits_a_hundred_columns() {
 }
 
 #[test]
-fn many_cpus_are_told_by_cache_unless_all_are_asked_for() {
+fn many_cpus_are_grouped_by_cache_unless_all_are_requested() {
     let lines = |extra: &[&str]| {
         let args = ["run", "scenarios/hello.json", "--machine", "xeon-2s-224", "--for", "50ms"];
         let args: Vec<&str> = args.iter().chain(extra).copied().collect();
@@ -244,7 +244,7 @@ fn completions_know_names_and_helps_stay_short() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout_of(&["completions", shell]);
         for name in names {
-            // What fish is told of is options: it completes no arguments without a name.
+            // fish completes only options: it has no completions for arguments without a name.
             if (shell, name) == ("fish", "sis-util") {
                 continue;
             }
@@ -253,7 +253,7 @@ fn completions_know_names_and_helps_stay_short() {
         }
     }
     assert!(!stdout_of(&["run", "--help"]).contains("NO_SIS_UTIL, "), "names are in lists of their own");
-    // Names are separated by blanks: where bash is told to split at ends of lines only, they are one long word.
+    // Names must be separated by blanks: where bash splits only at line ends, they would be one long word.
     let script = stdout_of(&["completions", "bash"]);
     let lines: Vec<&str> = script.lines().collect();
     let of_names = (0..lines.len()).filter(|line| lines[*line].contains("compgen -W \"hikey "));
@@ -286,9 +286,9 @@ fn a_quota_shows_its_periods_and_throttling() {
     let head = page.lines().position(|line| line.starts_with("cgroup")).unwrap_or_else(|| panic!("no table: {page}"));
     let row: Vec<&str> = page.lines().nth(head + 2).expect("a row").split_whitespace().collect();
     assert_eq!(row[..3], ["g", "40.0ms", "100ms"], "{page}");
-    let told = fairlab_with_input(&["run", "-", "--json"], text);
-    let told: Value = serde_json::from_slice(&told.stdout).expect("it is JSON");
-    let group = &told["cgroups"][0];
+    let output = fairlab_with_input(&["run", "-", "--json"], text);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let group = &summary["cgroups"][0];
     assert!((9..=10).contains(&number(&group["nr_periods"])), "{group}");
     assert!((9..=10).contains(&number(&group["nr_throttled"])), "{group}");
     // Throttled for 60 of each 100 ms, to within a slice each.
@@ -299,8 +299,12 @@ fn a_quota_shows_its_periods_and_throttling() {
 
 #[test]
 fn the_simplest_command_is_worth_a_look() {
-    let page = stdout_of(&["run", "scenarios/hello.json"]);
+    let page = stdout_of(&["run", "scenarios/hello.json", "--tables", "all"]);
     for word in [
+        "findings: ",
+        "waiting for a CPU: ",
+        "missed timers: ",
+        "CPUs 4,7 were busy",
         "display",
         "hog",
         "%too small",
@@ -338,9 +342,9 @@ fn arms_are_compared_side_by_side() {
     let [with, without] = items(&outcomes) else { panic!("there are two arms: {outcomes}") };
     assert_eq!(with["arm"], "energy_aware=1");
     let busy = |outcome: &Value| number(&outcome["summary"]["energy"]["busy_uj"]);
-    assert!(busy(with) * 10 < busy(without) * 8, "placement by energy is to save a fifth: {outcomes:#}");
+    assert!(busy(with) * 10 < busy(without) * 8, "energy-aware scheduling saves at least a fifth: {outcomes:#}");
     assert!(with["summary"]["energy"]["idle_uj"].is_null(), "idle power is not known");
-    // An arm is what `run` makes of its changes.
+    // An arm is equivalent to `run` with its changes.
     let run = json_of(&["run", file, "--set", "energy_aware=0", "--json"]);
     assert_eq!(run["digest"], without["summary"]["digest"]);
     // The book shows the first lines of this table.
@@ -385,11 +389,11 @@ fn a_scenario_runs_on_a_machine_of_a_file_and_its_directory_repeats_it() {
     assert_eq!(repeated["digest"], summary["digest"]);
     // Any scenario runs on any machine that is large enough.
     let page = stdout_of(&["run", SCENARIO, "--machine", "sc7180"]);
-    assert!(page.contains("on sc7180") && page.contains("takes the place of"), "{page}");
+    assert!(page.contains("on sc7180") && page.contains("replaces"), "{page}");
 }
 
 #[test]
-fn what_nobody_holds_still_varies_with_the_seed_when_asked() {
+fn start_times_and_random_lengths_vary_with_the_seed_on_request() {
     let digest = |more: &[&str]| {
         let args = [&["run", "scenarios/hello.json", "--for", "200ms", "--prices", "zero", "--json"], more].concat();
         json_of(&args)["digest"].clone()
@@ -422,7 +426,9 @@ fn governors_are_options_and_arms_and_decide_on_placement_by_energy() {
     assert_ne!(slow["summary"]["digest"], fast["digest"]);
     let refused = fairlab(&["run", file, "--governor", "ondemand"]);
     assert!(String::from_utf8_lossy(&refused.stderr).replace("\n  ", " ").contains("not modelled"));
-    assert!(stdout_of(&["run", file, "--for", "10ms"]).contains("placement by energy: on"));
+    assert!(
+        stdout_of(&["run", file, "--for", "10ms", "--tables", "decisions"]).contains("energy-aware scheduling: on")
+    );
 }
 
 #[test]
@@ -456,11 +462,11 @@ fn nothing_is_written_over_what_is_read() {
         (&["report", &run, "-o", &manifest], "-o"),
     ] {
         let output = fairlab(arguments);
-        // Each arm of a comparison has a file of its own name.
+        // Each arm of a comparison has its own file name.
         if !option.is_empty() {
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(2), "{told}");
-            assert!(told.contains(&format!("{option} would write over it")), "{told}");
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{error}");
+            assert!(error.contains(&format!("{option} would overwrite it")), "{error}");
         }
         let after = [&file, &manifest].map(|path| std::fs::read(path).expect("it is there"));
         assert!(after == before, "{arguments:?}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab report`: the page is one file whose data are those of the runs.
+//! Tests of `fairlab report`: the report is one file whose data are those of the runs.
 
 mod common;
 
@@ -12,14 +12,12 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("temporary files have plain names")
 }
 
-/// The data of a page.
+/// Returns the data of a report.
 fn data_of(page: &str) -> Value {
     let (_, rest) = page.split_once("type=\"application/json\">").expect("the page has data");
     let (data, _) = rest.split_once("</script>").expect("they end");
     serde_json::from_str(data).expect("they are JSON")
 }
-
-/// Bytes of base64.
 fn bytes_of(text: &str) -> Vec<u8> {
     let value = |letter: u8| match letter {
         b'A'..=b'Z' => letter - b'A',
@@ -71,7 +69,7 @@ fn a_page_has_each_time_that_a_task_ran_and_needs_no_network() {
             let [after, length, thread, several, _, rule] = [(); 6].map(|()| number_at(&bytes, &mut at));
             end += after + length;
             assert!(several == 1 && rule <= data["rules"].as_array().expect("a list").len() as u64);
-            // Stoppers are no tasks of the workload.
+            // Stopper threads are not tasks of the workload.
             let is_task = run["family_of"][thread as usize].as_i64().is_some_and(|family| family >= 0);
             busy += length;
             of_tasks += if is_task { length } else { 0 };
@@ -83,9 +81,50 @@ fn a_page_has_each_time_that_a_task_ran_and_needs_no_network() {
     assert_eq!(of_tasks, sum(&summary["families"], "run_ns"));
     let woken = run["latencies"].as_object().expect("families").values();
     let woken: u64 = woken.flat_map(|sizes| sizes.as_object().expect("sizes").values().map(number)).sum();
-    assert!(number(&summary["totals"]["wakeups"]) - woken < 20, "all but who still waits");
+    assert!(number(&summary["totals"]["wakeups"]) - woken < 20, "all but the tasks that still wait");
     let migrations = run["migrations"].as_array().expect("a list").iter().map(|cell| number(&cell[2])).sum::<u64>();
     assert_eq!(migrations, number(&summary["totals"]["migrations"]));
+}
+
+#[test]
+fn a_page_explains_findings_and_long_waits_as_explain_does() {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let (dir, file) = (place.path().join("run"), place.path().join("page.html"));
+    let summary = json_of(&["run", "scenarios/hello.json", "--for", "200ms", "--json", "-o", text(&dir)]);
+    stdout_of(&["report", text(&dir), "-o", text(&file)]);
+    let data = data_of(&std::fs::read_to_string(&file).expect("there is a page"));
+    let run = &data["runs"][0];
+    let sentences = |question: &str, at_ns: u64| {
+        let (option, value) = question.split_once(' ').expect("an option and its value");
+        json_of(&["explain", text(&dir), option, value, "--at", &format!("{at_ns}ns"), "--json"])["sentences"].clone()
+    };
+
+    let found = json_of(&["findings", text(&dir), "--json"]);
+    let findings = run["findings"].as_array().expect("the built-in scheduler has findings");
+    assert!(!findings.is_empty() && findings.len() == found.as_array().expect("a list").len());
+    for (finding, found) in findings.iter().zip(found.as_array().expect("a list")) {
+        assert_eq!((&finding["rule"], &finding["sentence"]), (&found["rule"], &found["sentence"]));
+        match finding["at_ns"].as_u64() {
+            Some(at_ns) => {
+                let question = finding["question"].as_str().expect("a text");
+                assert_eq!(finding["explanation"], sentences(question, at_ns), "{question}");
+            }
+            None => assert_eq!(finding["explanation"], serde_json::json!([])),
+        }
+    }
+
+    let waits = run["waits"].as_array().expect("a list");
+    assert_eq!(waits.len(), 20);
+    let lengths: Vec<u64> = waits.iter().map(|wait| number(&wait["length_ns"])).collect();
+    assert!(lengths.is_sorted_by(|longer, shorter| longer >= shorter));
+    let families = summary["families"].as_array().expect("a list").iter();
+    let longest = families.filter_map(|family| family["wakeup_latency"]["max_ns"].as_u64()).max();
+    assert_eq!(Some(lengths[0]), longest);
+    for wait in [&waits[0], &waits[19]] {
+        let last_moment_ns = number(&wait["woken_ns"]) + number(&wait["length_ns"]) - 1;
+        let question = wait["question"].as_str().expect("a text");
+        assert_eq!(wait["explanation"], sentences(question, last_moment_ns), "{question}");
+    }
 }
 
 #[test]

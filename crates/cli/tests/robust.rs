@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What strangers do to a program: odd names, pipes in place of files, signals, full devices, tasks that never get on.
+//! Tests with unusual conditions: odd names, pipes instead of files, signals, full devices, tasks without
+//! progress.
 
 mod common;
 
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const HELLO: &str = "scenarios/hello.json";
 
-/// What was written, with lines that were broken put together again.
+/// Returns the output with wrapped lines joined.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace("\n  ", " ")
 }
@@ -97,7 +98,7 @@ fn a_signal_ends_a_run_with_what_it_has_reached_and_marks_it() {
     assert_eq!(number(&manifest["cut_short_of_ns"]), 1_000_000_000_000_000);
     assert!(number(&manifest["duration_ns"]) < 1_000_000_000_000_000);
     assert_eq!(names(place.path()), ["run"]);
-    // What was reached can be repeated and asked about.
+    // A stopped run can be repeated and explained up to its end.
     let asked = program().arg("explain").arg(&run).args(["--cpu", "0", "--at", "5ms"]).output().expect("it starts");
     assert!(asked.status.success() && asked.stderr.is_empty(), "{}", text(&asked.stderr));
 }
@@ -138,10 +139,10 @@ fn tasks_that_wait_for_each_other_for_ever_are_named() {
 #[test]
 fn a_run_says_when_all_tasks_wait_and_which_never_ran() {
     let run = fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a run 1ms wait\ntask b start=30ms run 1ms\n");
-    assert!(!text(&run.stderr).contains("standstill"), "b may still come: {}", text(&run.stderr));
+    assert!(!text(&run.stderr).contains("stall:"), "b may still come: {}", text(&run.stderr));
     assert!(text(&run.stderr).contains("start after the end of the run: b"), "{}", text(&run.stderr));
     let run = fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a run 1ms wait\n");
-    assert!(text(&run.stderr).contains("a since 1ms for somebody to wake it"), "{}", text(&run.stderr));
+    assert!(text(&run.stderr).contains("a since 1ms for a task to wake it"), "{}", text(&run.stderr));
     let run = fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a fifo=9 run 1s\ntask b run 1ms\n");
     assert!(text(&run.stderr).contains("never had a CPU: b"), "{}", text(&run.stderr));
 }
@@ -155,7 +156,7 @@ fn changes_that_the_kernel_refuses_are_told() {
         assert!(done.status.success() && said.contains("so nothing changed: CPU 7 offline at 10ms (EBUSY)"), "{said}");
         let without = String::from_utf8_lossy(file).replace("0-7", "0-6");
         let done = fairlab_with_input(&[command, "-", "--machine", "hikey960"], without.as_bytes());
-        assert!(!text(&done.stderr).contains("refuses"), "{}", text(&done.stderr));
+        assert!(!text(&done.stderr).contains("rejects"), "{}", text(&done.stderr));
     }
 }
 
@@ -199,7 +200,7 @@ fn warnings_are_on_standard_error_always() {
 #[test]
 fn what_is_asked_for_and_cannot_be_had_is_said() {
     let run = fairlab(&["run", "scenarios/misfit.scn", "--prices", "machine"]);
-    assert!(text(&run.stderr).contains("has no prices"), "{}", text(&run.stderr));
+    assert!(text(&run.stderr).contains("has no costs"), "{}", text(&run.stderr));
     let compared = stdout_of(&["compare", "scenarios/misfit.scn", "--arm", "NO_HRTICK"]);
     assert!(compared.contains("`NO_HRTICK` made no difference"), "{compared}");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The example files of rt-app run for a second on the default machine, or are refused as rt-app refuses them.
+//! Tests of rt-app's example files: each runs for a second on the default machine, or is rejected as rt-app
+//! rejects it.
 
 mod common;
 
@@ -14,14 +15,14 @@ fn every_example_of_rt_app_runs_or_is_refused() {
     for file in &examples {
         if file.contains("/video-") {
             let text = complaint(file, &fairlab(&["run", file]));
-            assert!(text.contains("itself refuses such a file"), "{text}");
+            assert!(text.contains("itself rejects such a file"), "{text}");
             continue;
         }
         let summary = json_of(&["run", file, "--for", "1s", "--json"]);
         assert_eq!(summary["run"]["kind"], "rt-app", "{file}");
         assert_eq!(summary["run"]["machine"], "hikey960", "{file}");
         assert_eq!(number(&summary["duration_ns"]), 1_000_000_000, "{file}");
-        // This one sleeps for 1.2 s first; what is left is kernel code of its fork.
+        // This file sleeps for 1.2 s first; the rest is kernel code of its fork.
         let sleeps = file.ends_with("cpufreq-dvfs.json");
         assert_eq!(number(&summary["totals"]["busy_ns"]) < 1_000_000, sleeps, "{file}");
     }
@@ -48,7 +49,7 @@ fn equal_keys_are_kept_on_request() {
         (items(&summary["warnings"]).len(), number(&summary["families"][0]["run_ns"]))
     };
     let (dropped, kept) = (run(&[]), run(&["--keep-duplicate-keys"]));
-    assert!(dropped.0 > kept.0, "that a key was dropped is told");
+    assert!(dropped.0 > kept.0, "a dropped key causes a warning");
     assert_ne!(dropped.1, kept.1);
 }
 
@@ -59,7 +60,7 @@ fn timers_are_told_in_rt_app_s_words() {
     assert_eq!(display["name"], "display");
     let timers = &display["timers"];
     let (arrivals, missed) = (number(&timers["arrivals"]), number(&timers["missed"]));
-    // One in each frame of 16.667 ms in 2 s; a missed one moves those after it.
+    // One arrival in each frame of 16.667 ms in 2 s; a missed arrival delays the following ones.
     assert!(arrivals <= 120 && arrivals + 2 * missed + 1 >= 120, "{timers}");
     assert!(number(&timers["slack"]["p50_ns"]) < 16_667_000 - 5_000_000);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The forms of JSON output: what is written is what the schemas say, no less and no more, and the schemas are those of `docs/schemas`.
+//! Tests of the JSON formats: outputs have exactly the fields of their schemas, and the schemas equal those
+//! in `docs/schemas`.
 //!
-//! `FAIRLAB_BLESS=1 cargo test -p fairlab --test schemas` writes them anew. If a field has gone or means something else, the version of the
-//! form has to change as well.
+//! `FAIRLAB_BLESS=1 cargo test -p fairlab --test schemas` writes the schemas. If a field is removed or
+//! changes its meaning, the version of the format must change too.
 
 mod common;
 
@@ -12,7 +13,7 @@ use std::path::Path;
 
 const DIRECTORY: &str = "docs/schemas";
 
-/// All forms: name and version.
+/// Returns all formats, each with name and version.
 fn forms() -> Vec<String> {
     let forms = json_of(&["schema", "--json"]);
     items(&forms).iter().map(|form| form.as_str().expect("a name").to_owned()).collect()
@@ -161,6 +162,6 @@ fn manual_pages_are_written_for_every_command() {
     stdout_of(&["man", dir.to_str().expect("the path is text")]);
     let run = std::fs::read_to_string(dir.join("fairlab-run.1")).expect("a page of `fairlab run`");
     assert!(run.starts_with(".ie") || run.starts_with(".TH") || run.contains(".TH fairlab-run"), "{}", &run[..80]);
-    assert!(run.contains("trace\\-jsonl"), "options are told");
+    assert!(run.contains("trace\\-jsonl"), "options are listed");
     assert!(stdout_of(&["man"]).contains(".TH fairlab"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Studies of the user's own: from a new file to a finished page, and what is told when something is wrong.
+//! Tests of a user's own study: from a new file to a report, and messages for errors.
 
 mod common;
 
@@ -18,7 +18,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The new study's text with something else in place of something that it has.
+/// Writes the new study with one text replaced.
 fn changed(directory: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(directory.join("mine.toml")).expect("it was written");
     assert!(text.contains(from), "{from}");
@@ -35,8 +35,8 @@ fn a_new_study_is_checked_and_run_to_a_page_that_needs_nothing_else() {
     assert!(stderr(&again).contains("mine.toml: cannot be written"), "{}", stderr(&again));
 
     let check = in_directory(at, &["study", "check", "mine.toml"]);
-    let told = String::from_utf8_lossy(&check.stdout).into_owned();
-    assert!(check.status.success() && told.starts_with("mine.toml: all is well: 2 arms"), "{told}{}", stderr(&check));
+    let result = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(check.status.success() && result.starts_with("mine.toml: OK: 2 arms"), "{result}{}", stderr(&check));
 
     let run = in_directory(at, &["study", "run", "mine.toml", "--quick", "-o", "out"]);
     assert!(run.status.success(), "{}", stderr(&run));
@@ -85,7 +85,7 @@ fn seeds_span_perturbation_and_machine_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn what_is_wrong_with_a_study_is_told_with_file_place_and_way_out() {
+fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
     let directory = tempfile::tempdir().expect("there is room");
     let at = directory.path();
     assert!(in_directory(at, &["study", "new", "mine"]).status.success());
@@ -105,7 +105,7 @@ fn what_is_wrong_with_a_study_is_told_with_file_place_and_way_out() {
         (
             "bench = \"hackbench",
             "bench = \"hackbench --seed 3",
-            "--seed is said by the study help: leave it out, and say `first_seed`",
+            "--seed is set by the study help: omit it, and set `first_seed`",
         ),
         ("machine = \"hikey960\"", "machine = \"hikey96\"", "run 1 groups: there is no machine `hikey96`"),
         ("table = \"time\"", "table = \"tme\"", "picture time: there is no table tme help: did you mean `time`?"),
@@ -114,15 +114,15 @@ fn what_is_wrong_with_a_study_is_told_with_file_place_and_way_out() {
             "figure = \"scaned\"",
             "table scanned: there is no figure scaned help: did you mean `scanned`?",
         ),
-        ("label = \"4 groups\"", "label = \"5 groups\"", "table gain, row 5 groups: which run is it of?"),
+        ("label = \"4 groups\"", "label = \"5 groups\"", "table gain, row 5 groups: its run is not determined"),
         ("from = \"before\"", "from = \"befor\"", "there is no arm befor help: did you mean `before`?"),
         ("bench = \"hackbench", "file = \"none.json\"\n# \"", "none.json: cannot be read"),
     ] {
         changed(at, from, to);
         let output = in_directory(at, &["study", "check", "changed.toml"]);
-        let told = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(output.status.code(), Some(2), "{from}: {told}");
-        assert!(told.contains(expected), "{from} -> {to}\n{told}");
+        let error = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(2), "{from}: {error}");
+        assert!(error.contains(expected), "{from} -> {to}\n{error}");
     }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The numbers of a summary add up, and are those of the trace.
+//! Tests that the numbers of a summary are consistent with each other and with the trace.
 
 mod common;
 
 use common::{files, items, json_of, number, stdout_of, sum};
 use serde_json::Value;
 
-/// Checks all that must hold of a summary.
+/// Checks all properties of a summary.
 fn check(what: &str, summary: &Value) {
     let duration = number(&summary["duration_ns"]);
     let (cpus, families, totals) = (&summary["cpus"], &summary["families"], &summary["totals"]);
@@ -51,7 +51,7 @@ fn check(what: &str, summary: &Value) {
     check_measures(what, summary);
 }
 
-/// Measurements are other views of what is counted elsewhere too.
+/// Checks that measurements agree with counters of the summary.
 fn check_measures(what: &str, summary: &Value) {
     let (measure, balance) = (&summary["measure"], &summary["balance"]);
     let passes = &measure["passes"];
@@ -120,7 +120,7 @@ fn a_summary_counts_what_the_trace_shows() {
 
 #[test]
 fn waiting_is_what_the_scheduler_calls_run_delay() {
-    // In these all tasks end, so none still waits when the run does.
+    // All tasks of these scenarios exit, so none waits at the end of the run.
     for file in ["scenarios/newidle.scn", "scenarios/fork-spread.scn"] {
         let trace = stdout_of(&["run", file, "--trace-jsonl", "-"]);
         let lines = trace.lines().filter(|line| line.starts_with("{\"e\":\"schedstat\""));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab sweep`: a store that survives being killed, shards, and what is told when something is wrong.
+//! Tests of `fairlab sweep`: interruption, shards, and messages for errors.
 
 mod common;
 
@@ -21,8 +21,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a successful command wrote.
-fn told(directory: &Path, args: &[&str]) -> String {
+/// Returns the standard output of a successful command.
+fn stdout_in(directory: &Path, args: &[&str]) -> String {
     let output = in_directory(directory, args);
     assert!(output.status.success(), "{args:?}: {}", stderr(&output));
     String::from_utf8(output.stdout).expect("output is text")
@@ -38,12 +38,12 @@ fn planned() -> tempfile::TempDir {
 #[test]
 fn a_sweep_that_is_killed_again_and_again_ends_with_the_table_of_one_that_was_not() {
     let (whole, killed) = (planned(), planned());
-    let summary = told(whole.path(), &["sweep", "plan.toml"]);
+    let summary = stdout_in(whole.path(), &["sweep", "plan.toml"]);
     assert!(summary.contains("30 of 30 points are done, 30 of them now"), "{summary}");
-    let table = told(whole.path(), &["sweep", "export", "plan.sweep"]);
+    let table = stdout_in(whole.path(), &["sweep", "export", "plan.sweep"]);
     assert_eq!(table.lines().count(), 31);
     assert!(table.starts_with("WA_WEIGHT,latency_ns,seed,totals.switches,totals.wait_ns,digest\n"), "{table}");
-    // Moments that differ from each other, and come before, during and after writing.
+    // Different delays, so that the process is killed before, during and after writing.
     let mut kills = 0;
     for moment in 0..40_u64 {
         let mut command = program();
@@ -59,19 +59,19 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_table_of_one_that_was_no
         }
     }
     assert!(kills > 0, "it was too fast to be killed");
-    let rest = told(killed.path(), &["sweep", "plan.toml"]);
+    let rest = stdout_in(killed.path(), &["sweep", "plan.toml"]);
     assert!(rest.contains("30 of 30 points are done"), "{rest}");
-    assert_eq!(told(killed.path(), &["sweep", "export", "plan.sweep"]), table);
+    assert_eq!(stdout_in(killed.path(), &["sweep", "export", "plan.sweep"]), table);
 }
 
 #[test]
 fn a_dry_run_tells_what_there_is_to_do_and_makes_no_store() {
     let directory = planned();
-    let text = told(directory.path(), &["sweep", "plan.toml", "--dry-run"]);
+    let text = stdout_in(directory.path(), &["sweep", "plan.toml", "--dry-run"]);
     assert!(text.starts_with("30 points over WA_WEIGHT, latency_ns; 0 are done, 30 to do\nabout "), "{text}");
     assert!(!directory.path().join("plan.sweep").exists());
-    told(directory.path(), &["sweep", "plan.toml", "--shard", "1/2"]);
-    let text = told(directory.path(), &["sweep", "plan.toml", "--dry-run"]);
+    stdout_in(directory.path(), &["sweep", "plan.toml", "--shard", "1/2"]);
+    let text = stdout_in(directory.path(), &["sweep", "plan.toml", "--dry-run"]);
     assert!(text.contains("the mean of the "), "{text}");
 }
 
@@ -79,14 +79,14 @@ fn a_dry_run_tells_what_there_is_to_do_and_makes_no_store() {
 fn shards_in_stores_of_their_own_merge_to_the_whole() {
     let directory = planned();
     let at = directory.path();
-    told(at, &["sweep", "plan.toml"]);
+    stdout_in(at, &["sweep", "plan.toml"]);
     for shard in ["1/2", "2/2"] {
-        told(at, &["sweep", "plan.toml", "--shard", shard, "--store", &format!("{}.sweep", &shard[..1])]);
+        stdout_in(at, &["sweep", "plan.toml", "--shard", shard, "--store", &format!("{}.sweep", &shard[..1])]);
     }
-    told(at, &["sweep", "merge", "-o", "all.sweep", "1.sweep", "2.sweep"]);
-    let table = |store: &str| told(at, &["sweep", "export", store]);
+    stdout_in(at, &["sweep", "merge", "-o", "all.sweep", "1.sweep", "2.sweep"]);
+    let table = |store: &str| stdout_in(at, &["sweep", "export", store]);
     assert_eq!(table("all.sweep"), table("plan.sweep"));
-    told(at, &["sweep", "export", "all.sweep", "-o", "all.jsonl"]);
+    stdout_in(at, &["sweep", "export", "all.sweep", "-o", "all.jsonl"]);
     let lines = fs::read_to_string(at.join("all.jsonl")).expect("it was written");
     assert!(lines.lines().count() == 30 && lines.starts_with('{'), "{lines}");
 }
@@ -95,15 +95,15 @@ fn shards_in_stores_of_their_own_merge_to_the_whole() {
 fn a_changed_plan_or_workload_runs_what_is_new() {
     let directory = planned();
     let at = directory.path();
-    told(at, &["sweep", "plan.toml"]);
-    let again = told(at, &["sweep", "plan.toml"]);
+    stdout_in(at, &["sweep", "plan.toml"]);
+    let again = stdout_in(at, &["sweep", "plan.toml"]);
     assert!(again.contains("30 of 30 points are done, 0 of them now"), "{again}");
     fs::write(at.join("plan.toml"), PLAN.replace("seeds = 5", "seeds = 6")).expect("there is room");
-    let more = told(at, &["sweep", "plan.toml"]);
+    let more = stdout_in(at, &["sweep", "plan.toml"]);
     assert!(more.contains("36 of 36 points are done, 6 of them now"), "{more}");
     fs::write(at.join("w.scn"), WORKLOAD.replace("n=6", "n=7")).expect("there is room");
-    let other = told(at, &["sweep", "plan.toml"]);
-    assert!(other.contains("36 of 36 points are done, 36 of them now; 36 others are kept"), "{other}");
+    let other = stdout_in(at, &["sweep", "plan.toml"]);
+    assert!(other.contains("36 of 36 points are done, 36 of them now; 36 more are stored"), "{other}");
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn a_metric_that_no_run_tells_is_refused_before_anything_is_run() {
         assert!(text.contains("has no `p999_ns`") && text.contains("p99_ns"), "{args:?}: {text}");
         assert!(!at.join("plan.sweep").exists(), "nothing was run");
     }
-    // What only the whole run tells is found there.
+    // A metric that only a full run has is accepted.
     fs::write(at.join("w.scn"), "cpus 1\nend 200ms\ntask hog n=2 sleep 50ms run 10ms\n").expect("there is room");
     with("families[name=hog].wake_to_run.p99_ns");
-    let summary = told(at, &["sweep", "plan.toml"]);
+    let summary = stdout_in(at, &["sweep", "plan.toml"]);
     assert!(summary.contains("30 of 30 points are done, 30 of them now\n"), "{summary}");
     let refused = in_directory(at, &["sweep", "export", "plan.sweep", "-o", "table.xlsx"]);
     assert!(refused.status.code() == Some(2) && stderr(&refused).contains(".csv, .jsonl"), "{}", stderr(&refused));
@@ -138,7 +138,7 @@ fn a_metric_that_no_run_tells_is_refused_before_anything_is_run() {
 fn what_goes_wrong_is_told_and_nothing_is_lost() {
     let directory = planned();
     let at = directory.path();
-    told(at, &["sweep", "plan.toml"]);
+    stdout_in(at, &["sweep", "plan.toml"]);
     let wrong = |args: &[&str], expected: &str| {
         let output = in_directory(at, args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
@@ -154,8 +154,8 @@ fn what_goes_wrong_is_told_and_nothing_is_lost() {
     fs::write(at.join("bad.toml"), "bench = 'hackbench -g {groups}'\n").expect("there is room");
     wrong(&["sweep", "bad.toml"], "{groups}");
     let mut bytes = fs::read(at.join("plan.sweep")).expect("it is there");
-    let table = told(at, &["sweep", "export", "plan.sweep"]);
-    // What stands in a page need not be in use: the first place that is.
+    let table = stdout_in(at, &["sweep", "export", "plan.sweep"]);
+    // Text in a page of the file may be unused; the first used occurrence is damaged.
     let places: Vec<usize> = (0..bytes.len() - 6).filter(|place| &bytes[*place..place + 6] == b"digest").collect();
     let is_used = |place: &usize| {
         bytes[place + 12] ^= 1;
@@ -165,8 +165,8 @@ fn what_goes_wrong_is_told_and_nothing_is_lost() {
     };
     assert!(places.iter().any(is_used), "a result has a digest");
     wrong(&["sweep", "plan.toml", "--store", "damaged.sweep"], "--salvage");
-    told(at, &["sweep", "merge", "--salvage", "-o", "new.sweep", "damaged.sweep"]);
-    let rest = told(at, &["sweep", "plan.toml", "--store", "new.sweep"]);
+    stdout_in(at, &["sweep", "merge", "--salvage", "-o", "new.sweep", "damaged.sweep"]);
+    let rest = stdout_in(at, &["sweep", "plan.toml", "--store", "new.sweep"]);
     assert!(rest.contains("30 of 30 points are done, 1 of them now"), "{rest}");
-    assert_eq!(told(at, &["sweep", "export", "new.sweep"]), table);
+    assert_eq!(stdout_in(at, &["sweep", "export", "new.sweep"]), table);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every switch of the scheduler makes a difference somewhere: its canonical scenario has another digest in each position.
+//! Tests that every switch of the scheduler has an effect: its canonical scenario has a different digest in
+//! each position.
 
 mod common;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab run --watch` on a terminal, which here is a pseudo terminal, and where there is none.
+//! Tests of `fairlab run --watch` on a pseudo terminal, and without a terminal.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,16 +18,16 @@ const SCENARIO: &str = "scenarios/eight-cpus.scn";
 #[test]
 fn without_a_terminal_it_is_refused_with_a_way_out() {
     let text = complaint("no terminal", &fairlab(&["run", SCENARIO, "--watch"]));
-    assert!(text.contains("standard output is none") && text.contains("leave --watch out"), "{text}");
+    assert!(text.contains("needs a terminal") && text.contains("omit --watch"), "{text}");
 }
 
-/// A program on a pseudo terminal of 80 columns and 24 lines.
+/// Program on a pseudo terminal of 80 columns and 24 lines.
 struct TerminalSession {
     child: Child,
     keys: File,
-    /// The other end, so that the terminal is there as long as the test.
+    /// Second descriptor of the terminal, so that it exists until the end of the test.
     terminal: File,
-    /// Its modes before the program began.
+    /// Modes of the terminal before the program started.
     modes: LocalModes,
     shown: Arc<Mutex<Vec<u8>>>,
 }
@@ -40,7 +40,7 @@ impl TerminalSession {
         let terminal = OpenOptions::new().read(true).write(true).open(name).expect("it can be opened");
         let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&terminal, size).expect("it has a size");
-        // As long as the program has not begun it cannot have changed anything.
+        // The program has not started, so it has not changed the modes.
         let modes = tcgetattr(&terminal).expect("it is a terminal").local_modes;
         let end = || Stdio::from(terminal.try_clone().expect("there is room for a file"));
         let mut command = program();
@@ -53,17 +53,17 @@ impl TerminalSession {
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Some(nr) = from.read(&mut bytes).ok().filter(|nr| *nr > 0) {
-                into.lock().expect("nobody panics").extend_from_slice(&bytes[..nr]);
+                into.lock().expect("no thread panics").extend_from_slice(&bytes[..nr]);
             }
         });
         Self { child, keys, terminal, modes, shown }
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().expect("nobody panics")).into_owned()
+        String::from_utf8_lossy(&self.shown.lock().expect("no thread panics")).into_owned()
     }
 
-    /// Waits until the words have been written, behind what was there before.
+    /// Waits until `words` have been written after position `behind` of the output.
     fn wait_for(&self, words: &str, behind: usize) -> usize {
         let begun = Instant::now();
         loop {

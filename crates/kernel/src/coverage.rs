@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which lines of a patch runs have reached: a test that has not been there has tested nothing.
+//! Line coverage of a patch: which of its lines the runs have reached. A test that reaches none of them has
+//! tested nothing.
 //!
-//! 1. The patched kernel is compiled once more with gcc's counters; the engine is the same otherwise.
-//! 2. Each worker adds what it has counted to files beside the objects when it ends.
-//! 3. gcov tells how often each line that became code ran. Asked is about the lines that the patched tree has and the other has not.
+//! 1. The patched kernel is compiled once more with gcc's counters; the engine is otherwise unchanged.
+//! 2. When a worker ends, it adds its counts to files beside the objects.
+//! 3. gcov reports the number of runs of each line that became code. Only lines that the patched tree has and
+//!    the base tree has not are evaluated.
 
-use crate::error::{KernelError, at};
+use crate::error::{KernelError, io_error_at};
 use crate::{overlay, tree};
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
@@ -14,103 +16,104 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the compiler is told beyond the tree's own flags.
+/// Compiler flags of a covered build, in addition to the tree's own.
 pub(crate) const FLAGS: &str = "-fprofile-arcs -ftest-coverage";
 
-/// A line of a patch.
+/// Line of a patch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct CoverageLine {
-    /// The file, as the tree names it.
+    /// File, with its path in the tree.
     pub file: String,
-    /// Its number there.
+    /// Line number in the patched file, from 1.
     pub line: u32,
-    /// The function that it is in, or became a part of.
+    /// Function that contains the line, or into which it was inlined.
     pub function: String,
-    /// What it says.
+    /// Source text of the line.
     pub text: String,
 }
 
-/// What runs have reached of a patch.
+/// Lines of a patch that runs have reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Coverage {
-    /// Lines of the patch that became code.
+    /// Number of lines of the patch that became code.
     pub lines: usize,
-    /// Those that no run has reached.
+    /// Lines of the patch that no run has reached.
     pub missed: Vec<CoverageLine>,
 }
 
-/// New lines by file: those that the second tree has and the first has not.
+/// New lines by file: those that the patched tree has and the base tree has not.
 type NewLines = BTreeMap<String, BTreeMap<u32, String>>;
 
-/// Products of a covered build, and the two trees that are compared.
+/// Products of a covered build, and the new lines of the patch.
 #[derive(Debug)]
-pub struct CoveredLines {
+pub struct CoverageRun {
     build: PathBuf,
     new: NewLines,
-    /// Held as long as lines are counted: counters are files of the build.
-    _alone: fs::File,
+    /// Held while lines are counted: the counters are files of the build.
+    _lock: fs::File,
 }
 
-impl CoveredLines {
-    /// Of a build whose objects count, with what is new in its overlay against a tree. What was counted before is forgotten.
+impl CoverageRun {
+    /// Starts counting for a covered build, and discards earlier counts. The new lines are those of the
+    /// overlay against `base`.
     ///
     /// # Errors
     /// If files cannot be read.
     pub fn begin(build: &Path, base: &Path, patched: &Path, alone: fs::File) -> Result<Self, KernelError> {
         for file in counted_files(build)? {
-            fs::remove_file(&file).map_err(at(&file))?;
+            fs::remove_file(&file).map_err(io_error_at(&file))?;
         }
-        Ok(Self { build: build.to_owned(), new: new_lines(base, patched)?, _alone: alone })
+        Ok(Self { build: build.to_owned(), new: new_lines(base, patched)?, _lock: alone })
     }
 
-    /// What the runs since then have reached.
+    /// Returns the coverage by the runs since [`Self::begin`].
     ///
     /// # Errors
-    /// If gcov cannot be asked.
+    /// If gcov cannot be run or its output cannot be read.
     pub fn end(&self) -> Result<Coverage, KernelError> {
         let files = counted_files(&self.build)?;
-        let mut told = BTreeMap::new();
+        let mut counts = BTreeMap::new();
         if !files.is_empty() {
-            let failed = at(Path::new("gcov"));
+            let failed = io_error_at(Path::new("gcov"));
             let mut gcov = Command::new("gcov");
             let run = gcov.args(["--stdout", "--json-format"]).args(&files).current_dir(&self.build).output();
             let run = run.map_err(failed)?;
-            read(&String::from_utf8_lossy(&run.stdout), &mut told)?;
+            read(&String::from_utf8_lossy(&run.stdout), &mut counts)?;
         }
-        Ok(coverage(&self.new, &told))
+        Ok(coverage(&self.new, &counts))
     }
 }
 
-/// How often lines ran, and in which functions they are, by file and number.
-type CoverageReport = BTreeMap<String, BTreeMap<u32, (u64, String)>>;
+/// Number of runs and function of each line, by file and line number.
+type LineCounts = BTreeMap<String, BTreeMap<u32, (u64, String)>>;
 
-/// What gcov writes: an object for each of its files.
+/// Output of gcov: one object for each input file.
 #[derive(Deserialize)]
-struct CoveragePage {
-    files: Vec<CoverageFile>,
+struct GcovOutput {
+    files: Vec<GcovFile>,
 }
 
 #[derive(Deserialize)]
-struct CoverageFile {
+struct GcovFile {
     file: String,
-    lines: Vec<LineCount>,
+    lines: Vec<GcovLine>,
 }
 
 #[derive(Deserialize)]
-struct LineCount {
+struct GcovLine {
     line_number: u32,
     count: u64,
     #[serde(default)]
     function_name: String,
 }
 
-/// A line of a header is in several objects: it was reached if it was in one of them.
-fn read(text: &str, told: &mut CoverageReport) -> Result<(), KernelError> {
-    for page in serde_json::Deserializer::from_str(text).into_iter::<CoveragePage>() {
+/// Adds the counts in gcov's output. A line of a header occurs in several objects, so counts are summed.
+fn read(text: &str, counts: &mut LineCounts) -> Result<(), KernelError> {
+    for page in serde_json::Deserializer::from_str(text).into_iter::<GcovOutput>() {
         let page = page.map_err(|error| KernelError::Build { step: "gcov".to_owned(), message: error.to_string() })?;
         for file in page.files {
-            let lines = told.entry(as_in_tree(&file.file)).or_default();
-            for LineCount { line_number, count, function_name } in file.lines {
+            let lines = counts.entry(tree_path(&file.file)).or_default();
+            for GcovLine { line_number, count, function_name } in file.lines {
                 let line = lines.entry(line_number).or_insert_with(|| (0, function_name));
                 line.0 += count;
             }
@@ -119,15 +122,15 @@ fn read(text: &str, told: &mut CoverageReport) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Compilers name files from the folder of the build.
-fn as_in_tree(path: &str) -> String {
+/// Returns the path in the tree. Compilers name files from the folder of the build.
+fn tree_path(path: &str) -> String {
     path.rsplit_once("overlay/").map_or(path, |(_, name)| name).to_owned()
 }
 
-fn coverage(new: &NewLines, told: &CoverageReport) -> Coverage {
+fn coverage(new: &NewLines, counts: &LineCounts) -> Coverage {
     let mut found = Coverage::default();
     for (file, lines) in new {
-        let Some(of_file) = told.get(file) else { continue };
+        let Some(of_file) = counts.get(file) else { continue };
         for (&line, text) in lines {
             let Some((count, function)) = of_file.get(&line) else { continue };
             found.lines += 1;
@@ -140,14 +143,14 @@ fn coverage(new: &NewLines, told: &CoverageReport) -> Coverage {
     found
 }
 
-/// Files with counters, as the compiler names them.
+/// Returns the counter files of a build (`.gcda`).
 fn counted_files(build: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let (mut found, mut folders) = (Vec::new(), vec![build.to_owned()]);
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(at(&folder))? {
-            let entry = entry.map_err(at(&folder))?;
+        for entry in fs::read_dir(&folder).map_err(io_error_at(&folder))? {
+            let entry = entry.map_err(io_error_at(&folder))?;
             let path = entry.path();
-            if entry.file_type().map_err(at(&path))?.is_dir() {
+            if entry.file_type().map_err(io_error_at(&path))?.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "gcda") {
                 found.push(path);
@@ -158,7 +161,8 @@ fn counted_files(build: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(found)
 }
 
-/// What an overlay has and a tree has not, in the scheduler and what is compiled with it. One header has another name in the overlay.
+/// Returns the lines that an overlay has and a tree has not, in all parts of an engine. One header has
+/// another name in the overlay.
 fn new_lines(base: &Path, patched: &Path) -> Result<NewLines, KernelError> {
     let names: BTreeSet<String> = tree::files(patched)?.into_iter().collect();
     let mut new = NewLines::new();
@@ -193,18 +197,18 @@ mod tests {
     const OLD: &str = "int f(int a)\n{\n\treturn a;\n}\n";
     const NOW: &str = "int f(int a)\n{\n\tif (a)\n\t\treturn 7;\n\treturn a;\n}\n";
 
-    fn report(count: u64) -> CoverageReport {
+    fn report(count: u64) -> LineCounts {
         let page = format!(
             "{{\"files\": [{{\"file\": \"../overlay/kernel/sched/x.c\", \"lines\": [\
              {{\"line_number\": 3, \"count\": 9, \"function_name\": \"f\"}}, {{\"line_number\": 4, \"count\": {count}, \"function_name\": \"f\"}}]}}]}}\n"
         );
-        let mut told = CoverageReport::new();
-        read(&page, &mut told).expect("it is what gcov writes");
-        read(&page, &mut told).expect("another object has it too");
-        told
+        let mut counts = LineCounts::new();
+        read(&page, &mut counts).expect("it is what gcov writes");
+        read(&page, &mut counts).expect("another object has it too");
+        counts
     }
 
-    fn of(count: u64) -> Coverage {
+    fn coverage_of(count: u64) -> Coverage {
         let new = NewLines::from([("kernel/sched/x.c".to_owned(), inserted(OLD, NOW))]);
         coverage(&new, &report(count))
     }
@@ -217,12 +221,12 @@ mod tests {
             function: "f".to_owned(),
             text: "return 7;".to_owned(),
         };
-        assert_eq!(of(0), Coverage { lines: 2, missed: vec![missed] });
-        assert_eq!(of(1), Coverage { lines: 2, missed: Vec::new() });
+        assert_eq!(coverage_of(0), Coverage { lines: 2, missed: vec![missed] });
+        assert_eq!(coverage_of(1), Coverage { lines: 2, missed: Vec::new() });
     }
 
     #[test]
     fn what_gcov_does_not_write_is_an_error() {
-        assert!(read("{\"files\": 7}", &mut CoverageReport::new()).is_err());
+        assert!(read("{\"files\": 7}", &mut LineCounts::new()).is_err());
     }
 }

@@ -1,39 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why an engine cannot be built, found or loaded.
+//! Errors of building, finding and loading engines.
 
 use std::path::{Path, PathBuf};
 
-/// The reason, with the way out.
+/// Error of an operation on engines, with a remedy after `help:` where there is one.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants and fields are named after what they hold")]
 pub enum KernelError {
     /// A file or folder could not be read or written.
     #[error("{}: {error}", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// What was asked for is wrong.
+    Io { path: PathBuf, error: std::io::Error },
+    /// Invalid input, such as a name, an option or a patch.
     #[error("{0}")]
     Input(String),
     /// A program that building needs is not installed.
     #[error("building an engine needs {what}\nhelp: apt-get install {packages}")]
     Missing {
-        /// Programs and files.
+        /// Names of programs, separated by commas.
         what: String,
-        /// Debian packages that have them.
+        /// Debian packages with the programs, separated by spaces.
         packages: String,
     },
-    /// A step of the build failed; the message is the compiler's own.
+    /// Failed step of a build.
     #[error("{step} failed:\n{message}")]
     Build {
-        /// Which step.
+        /// Short description of the step, such as `make prepare`.
         step: String,
-        /// What it said.
+        /// Output of the program that failed.
         message: String,
     },
-    /// The object needs symbols that no table knows.
+    /// The objects need symbols that `symbols.txt` does not list.
     #[error("{0}")]
     Drift(String),
     /// The object cannot be loaded.
@@ -42,14 +38,15 @@ pub enum KernelError {
 }
 
 impl KernelError {
-    /// Whether the input was wrong, rather than something that went wrong with it.
+    /// Whether the user's input is the cause, including tools that are not installed and trees that do not
+    /// compile.
     pub fn is_input(&self) -> bool {
         matches!(self, Self::Input(_) | Self::Missing { .. } | Self::Build { .. } | Self::Drift(_))
     }
 }
 
-/// For `map_err`: says of which file it is.
-pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> KernelError + use<> {
+/// Returns a function for `map_err` that adds the path to an I/O error.
+pub(crate) fn io_error_at(path: &Path) -> impl FnOnce(std::io::Error) -> KernelError + use<> {
     let path = path.to_owned();
     move |error| KernelError::Io { path, error }
 }

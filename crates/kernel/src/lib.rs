@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The scheduler of any kernel tree as the engine of a machine.
 //!
-//! [`store`] keeps engines; [`tree`] finds a tree, [`overlay`] makes a copy of links of it in which this crate's own files stand for the
-//! rest of a kernel, [`compile`] has the tree's own Makefiles compile `kernel/sched` there, and [`symbols`] gives the object what else it
-//! needs, or refuses. [`regressions`] holds the regression corpus: bugs that are fixed, which it puts back. [`operations`] says which functions are counted as what, and
-//! [`coverage`] which lines of a patch were reached. [`object`] loads the result, [`engine`] is the seam of the machine on top of it, and [`worker`] keeps all that in a process
-//! of its own and reads the report if that ends.
+//! - [`store`] keeps built engines.
+//! - [`tree`] finds a tree. [`overlay`] makes a copy of links of it, in which this crate's own files stand
+//!   for the rest of a kernel.
+//! - [`compile`] has the tree's own Makefiles compile `kernel/sched` there. [`symbols`] provides stubs for
+//!   the remaining symbols, or rejects the tree.
+//! - [`regressions`] holds the regression corpus: fixed bugs, which it can reintroduce.
+//! - [`operations`] maps functions to the operations that are counted, and [`coverage`] reports the lines of
+//!   a patch that were reached.
+//! - [`object`] loads the result, and [`engine`] implements the machine's engine interface on top of it.
+//! - [`worker`] runs all that in a separate process, and reads the report if that process ends early.
 //!
 //! # Rules for unsafe code
 //!
 //! This is the only crate of the project with `unsafe`, and it is all in [`object`]:
 //!
-//! 1. Kernel code runs in a worker process, one run each. Whatever it does to memory, it does to that process alone.
+//! 1. Kernel code runs in a worker process, one run each. A wrong memory access can only damage that process.
 //! 2. A process loads one object, boots it once, never unloads it, and calls it from one thread.
-//! 3. An object is loaded only if its sizes of all structures that pass the seam are those of this crate.
-//! 4. Pointers that are passed in live as long as the call; pointers that come out are read before the next call, and only those of
-//!    constant text are kept. A call that leaves kernel code in the middle gets numbers only.
-//! 5. Each `unsafe` block says why it is sound.
+//! 3. An object is loaded only if its sizes of all structures that pass the interface are those of this
+//!    crate.
+//! 4. Pointers that are passed in live as long as the call. Pointers that are returned are read before the
+//!    next call, and only those to constant text are kept. A call that yields in the middle of kernel code
+//!    gets numbers only.
+//! 5. Each `unsafe` block has a comment with the reason why it is sound.
 
 pub mod compile;
 pub mod coverage;
@@ -31,19 +38,19 @@ pub mod symbols;
 pub mod tree;
 pub mod worker;
 
-/// The files of an engine that do not come from a tree: name and text.
-pub const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+/// Files of an engine that do not come from a tree: name and text.
+pub const EMBEDDED_FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
-/// The text of one of them.
+/// Returns the text of an embedded file.
 ///
 /// # Panics
 /// If there is no such file.
-pub fn embedded(name: &str) -> &'static str {
-    EMBEDDED.iter().find(|(file, _)| *file == name).map(|(_, text)| *text).expect("the file is in engine/")
+pub fn embedded_text(name: &str) -> &'static str {
+    EMBEDDED_FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text).expect("the file is in engine/")
 }
 
-/// Lines that are no comments and not empty.
-pub(crate) fn entries(text: &'static str) -> impl Iterator<Item = &'static str> {
+/// Returns the lines of a table that are neither comments nor empty.
+pub(crate) fn table_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where functions are in an object, and which of them are counted as which operation: the table `engine/operations.txt`.
+//! Addresses of the functions in an object, and the functions that are counted as kernel operations: the
+//! table `engine/operations.txt`.
 
-use crate::error::{KernelError, at};
+use crate::error::{KernelError, io_error_at};
 use crate::object::CountedOps;
 use fairlab_sched::work::KernelOp;
 use std::collections::BTreeMap;
@@ -9,22 +10,23 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An entry of the table.
+/// Entry of the table `operations.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpEntry {
-    /// The operation.
+    /// Operation that the function is counted as.
     pub op: KernelOp,
-    /// How often it counts for each call.
+    /// Counts per call; negative if the entry corrects another one.
     pub times: i32,
-    /// The function.
+    /// Name of the function in the kernel.
     pub function: &'static str,
-    /// The function that has to run meanwhile.
+    /// Function that must be running for a call to count; `None` if every call counts.
     pub within: Option<&'static str>,
-    /// Whether that one has to be the innermost of all that are in the table: it calls the function itself.
+    /// Whether `within` has to be the innermost running function of the table, which means that it calls the
+    /// function itself.
     pub is_direct: bool,
 }
 
-/// The table.
+/// Returns the table of counted functions.
 ///
 /// # Panics
 /// If the table is malformed; a test reads it.
@@ -35,7 +37,7 @@ pub fn table() -> Vec<OpEntry> {
             [op, times, function] => (op, times, function, None, false),
             [op, times, function, "in", within] => (op, times, function, Some(within), false),
             [op, times, function, "by", within] => (op, times, function, Some(within), true),
-            _ => panic!("operations.txt: `{line}` is no entry"),
+            _ => panic!("operations.txt: `{line}` is not an entry"),
         };
         let op = KernelOp::ALL.iter().copied().find(|known| known.name() == op);
         OpEntry {
@@ -46,16 +48,16 @@ pub fn table() -> Vec<OpEntry> {
             is_direct,
         }
     };
-    crate::entries(crate::embedded("operations.txt")).map(entry).collect()
+    crate::table_lines(crate::embedded_text("operations.txt")).map(entry).collect()
 }
 
-/// The file beside an object that says where its functions are.
-pub fn beside(object: &Path) -> PathBuf {
+/// Returns the path of the file beside an object that lists the addresses of its functions.
+pub fn symbol_file(object: &Path) -> PathBuf {
     object.with_extension("functions")
 }
 
-/// What stands in that file: name and place of each function, from what `nm -P` says of the object.
-pub fn functions(nm: &str) -> String {
+/// Returns the contents of that file, the name and address of each function, from the output of `nm -P`.
+pub fn function_list(nm: &str) -> String {
     let mut text = String::new();
     for line in nm.lines() {
         let mut words = line.split_whitespace();
@@ -67,44 +69,45 @@ pub fn functions(nm: &str) -> String {
     text
 }
 
-/// What is counted in an object: all of the table that it has.
+/// Returns the counted functions of an object: all entries of the table whose functions it has.
 ///
 /// # Errors
-/// If the file beside it cannot be read.
-pub fn counted(object: &Path) -> Result<Vec<CountedOps>, KernelError> {
-    let path = beside(object);
-    let text = fs::read_to_string(&path).map_err(at(&path))?;
+/// If the file beside the object cannot be read.
+pub fn counted_ops(object: &Path) -> Result<Vec<CountedOps>, KernelError> {
+    let path = symbol_file(object);
+    let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
     Ok(resolve(&text))
 }
 
-/// Places of an object's functions by their names.
+/// Returns the addresses of an object's functions by their names.
 ///
 /// # Errors
-/// If the file beside it cannot be read.
-pub fn places(object: &Path) -> Result<BTreeMap<String, u64>, KernelError> {
-    let path = beside(object);
-    let text = fs::read_to_string(&path).map_err(at(&path))?;
-    Ok(text.lines().filter_map(name_and_place).collect())
+/// If the file beside the object cannot be read.
+pub fn addresses_by_name(object: &Path) -> Result<BTreeMap<String, u64>, KernelError> {
+    let path = symbol_file(object);
+    let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
+    Ok(text.lines().filter_map(name_and_address).collect())
 }
 
-/// Names of an object's functions by their places; parts that the compiler has made of a function have its name.
+/// Returns the names of an object's functions by their addresses. Parts that the compiler split off have the
+/// name of their function.
 ///
 /// # Errors
-/// If the file beside it cannot be read.
-pub fn names(object: &Path) -> Result<BTreeMap<u64, String>, KernelError> {
-    let path = beside(object);
-    let text = fs::read_to_string(&path).map_err(at(&path))?;
+/// If the file beside the object cannot be read.
+pub fn names_by_address(object: &Path) -> Result<BTreeMap<u64, String>, KernelError> {
+    let path = symbol_file(object);
+    let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
     let whole = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
-    Ok(text.lines().filter_map(name_and_place).map(|(name, place)| (place, whole(&name))).collect())
+    Ok(text.lines().filter_map(name_and_address).map(|(name, place)| (place, whole(&name))).collect())
 }
 
-fn name_and_place(line: &str) -> Option<(String, u64)> {
+fn name_and_address(line: &str) -> Option<(String, u64)> {
     let (name, place) = line.split_once(' ')?;
     Some((name.to_owned(), u64::from_str_radix(place, 16).ok()?))
 }
 
 fn resolve(functions: &str) -> Vec<CountedOps> {
-    let places: BTreeMap<String, u64> = functions.lines().filter_map(name_and_place).collect();
+    let places: BTreeMap<String, u64> = functions.lines().filter_map(name_and_address).collect();
     let counted = |entry: OpEntry| {
         let within = match entry.within {
             None => None,
@@ -125,7 +128,7 @@ mod tests {
     fn what_an_object_lacks_counts_nothing_and_the_rest_has_its_place() {
         let nm = "cpu_runnable_without t 1a0 20\nupdate_cfs_group t 2b0 20\nenqueue_task_fair t 3c0 8\nother T 500 8\ndata D 600\n\
                   idle_cpu T 700 8\n_nohz_idle_balance t 800 8\n";
-        let text = functions(nm);
+        let text = function_list(nm);
         let known = "cpu_runnable_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\nother 500\nidle_cpu 700\n_nohz_idle_balance 800\n";
         assert_eq!(text, known);
         let counted = resolve(&text);

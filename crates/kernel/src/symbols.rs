@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an object needs of the rest of a kernel, and what it gets: derived from its undefined symbols and the table `engine/symbols.txt`.
+//! Stubs for the rest of a kernel, derived from an object's undefined symbols and the table
+//! `engine/symbols.txt`.
 //!
-//! A symbol that nobody defines and the table does not know is an error that names it and the objects that use it: what a function is to
-//! answer is a decision, not a guess.
+//! A symbol that no object defines and the table does not list is an error, which names it and the objects
+//! that use it. The return value of a stub is a decision and must not be guessed.
 
 use crate::error::KernelError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What stands for a symbol.
+/// Replacement for an undefined symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stub {
-    /// The C library's own.
+    /// Function of the C library.
     Library,
-    /// Made by the linker.
+    /// Symbol that the linker defines.
     Linker,
-    /// So many bytes of zeros.
+    /// Variable of this many bytes, all zero.
     Zeros(usize),
-    /// A function that does nothing and answers this.
+    /// Function that does nothing and returns this value.
     Answers(i64),
-    /// A function that names itself and ends the run.
+    /// Function that reports its name and ends the run.
     Forbidden,
 }
 
-/// The table, by symbol.
+/// Returns the table of stubs, by symbol.
 ///
 /// # Panics
 /// If the table is malformed; a test reads it.
 pub fn table() -> BTreeMap<&'static str, Stub> {
     let mut table = BTreeMap::new();
-    for entry in crate::entries(crate::embedded("symbols.txt")) {
+    for entry in crate::table_lines(crate::embedded_text("symbols.txt")) {
         let words: Vec<&str> = entry.split_whitespace().collect();
         let standin = match words[..] {
             ["library", _] => Stub::Library,
@@ -38,7 +39,7 @@ pub fn table() -> BTreeMap<&'static str, Stub> {
             ["zeros", _, bytes] => Stub::Zeros(bytes.parse().expect("a number of bytes")),
             ["answers", _, value] => Stub::Answers(value.parse().expect("a number")),
             ["forbidden", _] => Stub::Forbidden,
-            _ => panic!("symbols.txt: `{entry}` is no entry"),
+            _ => panic!("symbols.txt: `{entry}` is not an entry"),
         };
         let old = table.insert(words[1], standin);
         assert!(old.is_none(), "symbols.txt: {} is there twice", words[1]);
@@ -46,7 +47,8 @@ pub fn table() -> BTreeMap<&'static str, Stub> {
     table
 }
 
-/// Undefined symbols of objects with those that use them, from what `nm -A -P` says. Weak ones may stay undefined.
+/// Returns the undefined symbols of objects with the objects that use them, from the output of `nm -A -P`.
+/// Weak symbols may stay undefined.
 pub fn undefined(nm: &str) -> BTreeMap<String, BTreeSet<String>> {
     let (mut defined, mut used) = (BTreeSet::new(), BTreeMap::<String, BTreeSet<String>>::new());
     for line in nm.lines() {
@@ -68,21 +70,22 @@ pub fn undefined(nm: &str) -> BTreeMap<String, BTreeSet<String>> {
     used
 }
 
-/// The source of what stands for the undefined symbols.
+/// Returns the C source of the stubs for undefined symbols.
 ///
 /// # Errors
-/// If some of them are in no table.
-pub fn standins(undefined: &BTreeMap<String, BTreeSet<String>>, tree: &Path) -> Result<String, KernelError> {
+/// If the table does not list some of them.
+pub fn stub_source(undefined: &BTreeMap<String, BTreeSet<String>>, tree: &Path) -> Result<String, KernelError> {
     let table = table();
     let unknown: Vec<_> = undefined.iter().filter(|(symbol, _)| !table.contains_key(symbol.as_str())).collect();
     if !unknown.is_empty() {
-        let mut message = format!("{}: the scheduler of this tree needs what fairlab does not know:\n", tree.display());
+        let mut message =
+            format!("{}: the scheduler of this tree needs symbols that fairlab does not know:\n", tree.display());
         for (symbol, users) in unknown {
             let users: Vec<&str> = users.iter().map(String::as_str).collect();
             writeln!(message, "  {symbol}, used by {}", users.join(", ")).expect("a string takes text");
         }
         message.push_str(
-            "help: each needs an entry in crates/kernel/engine/symbols.txt that says what it answers, or that it is forbidden",
+            "help: add an entry for each to crates/kernel/engine/symbols.txt, with its return value or as `forbidden`",
         );
         return Err(KernelError::Drift(message));
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What needs no kernel tree.
+//! Tests that need no kernel tree.
 
-use crate::compile::{self, Recipe, print_step};
+use crate::compile::{self, BuildRecipe, has_config_line};
 use crate::error::KernelError;
-use crate::regressions::edit::Script;
+use crate::regressions::edit::EditScript;
 use crate::store::{self, Store};
 use crate::symbols::{self, Stub};
 use crate::{overlay, tree, worker};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder that looks enough like a tree.
+/// Makes a folder that passes for a kernel tree.
 fn scratch_tree(folder: &Path) -> PathBuf {
     let tree = folder.join("tree");
     for (name, text) in [
@@ -33,8 +33,14 @@ fn scratch_tree(folder: &Path) -> PathBuf {
     tree
 }
 
-fn recipe(tree: &Path) -> Recipe {
-    Recipe { tree: tree.to_owned(), patches: Vec::new(), scripts: Vec::new(), config: Vec::new(), is_covered: false }
+fn recipe(tree: &Path) -> BuildRecipe {
+    BuildRecipe {
+        tree: tree.to_owned(),
+        patches: Vec::new(),
+        scripts: Vec::new(),
+        config: Vec::new(),
+        is_covered: false,
+    }
 }
 
 fn text_of(error: impl std::fmt::Display) -> String {
@@ -57,7 +63,7 @@ fn an_unknown_symbol_is_an_error_that_names_it_and_who_uses_it() {
               core.o: may_be_missing w\nfair.o: local_thing t 0 4\n";
     let undefined = symbols::undefined(nm);
     assert_eq!(undefined.keys().collect::<Vec<_>>(), ["capable", "new_thing"]);
-    let error = text_of(symbols::standins(&undefined, Path::new("/src/linux")).expect_err("new_thing is unknown"));
+    let error = text_of(symbols::stub_source(&undefined, Path::new("/src/linux")).expect_err("new_thing is unknown"));
     assert!(error.contains("/src/linux") && error.contains("new_thing, used by core.o, fair.o"), "{error}");
     assert!(!error.contains("capable"), "{error}");
 }
@@ -65,7 +71,7 @@ fn an_unknown_symbol_is_an_error_that_names_it_and_who_uses_it() {
 #[test]
 fn known_symbols_get_what_the_table_says_and_nothing_else() {
     let nm = "a.o: capable U\na.o: kstrtoint U\na.o: init_cred U\na.o: strlen U\n";
-    let source = symbols::standins(&symbols::undefined(nm), Path::new("t")).expect("all are known");
+    let source = symbols::stub_source(&symbols::undefined(nm), Path::new("t")).expect("all are known");
     assert!(source.contains("long capable(void) { return 1; }"), "{source}");
     assert!(source.contains("fl_forbidden(\"kstrtoint\")"), "{source}");
     assert!(source.contains("char init_cred[4096]"), "{source}");
@@ -79,11 +85,11 @@ fn the_key_follows_content_patches_and_configuration_and_not_names_of_folders() 
     let plain = store::key(&recipe(&tree), "cc 1").expect("a key");
     assert_eq!(plain, store::key(&recipe(&tree), "cc 1").expect("a key"));
     assert_ne!(plain, store::key(&recipe(&tree), "cc 2").expect("a key"));
-    let config = Recipe { config: vec!["CONFIG_A=y".into()], ..recipe(&tree) };
+    let config = BuildRecipe { config: vec!["CONFIG_A=y".into()], ..recipe(&tree) };
     assert_ne!(plain, store::key(&config, "cc 1").expect("a key"));
     let patch = folder.path().join("x.diff");
     fs::write(&patch, "--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n").expect("written");
-    let patched = Recipe { patches: vec![patch], ..recipe(&tree) };
+    let patched = BuildRecipe { patches: vec![patch], ..recipe(&tree) };
     assert_ne!(plain, store::key(&patched, "cc 1").expect("a key"));
     let moved = folder.path().join("elsewhere");
     fs::rename(&tree, &moved).expect("moved");
@@ -117,7 +123,8 @@ fn an_overlay_has_links_our_files_and_what_patches_make_of_the_tree_which_stays_
     overlay::make(&tree, &place, std::slice::from_ref(&patch), &[]).expect("the patch applies");
     assert_eq!(read("kernel/sched/fair.c"), "int patched;\n");
     assert_eq!(fs::read_to_string(tree.join("kernel/sched/fair.c")).expect("read"), "int fair;\n");
-    // Without the patch again, and without a file that has gone. What was changed has to look changed once more.
+    // Without the patch again, and without a file that was removed. A file that was changed must look changed
+    // to make once more.
     let is_link = |name: &str| place.join(name).is_symlink();
     fs::remove_file(tree.join("drivers/x/Kconfig")).expect("removed");
     overlay::make(&tree, &place, &[], &[]).expect("made");
@@ -134,8 +141,8 @@ fn a_script_of_edits_changes_a_copy_and_says_which_bug_does_not_fit_where() {
     let (tree, place) = (scratch_tree(folder.path()), folder.path().join("overlay"));
     fs::write(tree.join("kernel/sched/fair.c"), "int share(int n)\n{\n\treturn n / 2;\n}\n").expect("written");
     let script = |function: &str| {
-        let told = format!("file = \"fair.c\"\nfunction = \"{function}\"\nreplace = \"n / 2\"\nwith = \"n\"");
-        Script { bug: "greed".to_owned(), edits: vec![toml::from_str(&told).expect("an edit")] }
+        let text = format!("file = \"fair.c\"\nfunction = \"{function}\"\nreplace = \"n / 2\"\nwith = \"n\"");
+        EditScript { bug: "greed".to_owned(), edits: vec![toml::from_str(&text).expect("an edit")] }
     };
     overlay::make(&tree, &place, &[], &[script("share")]).expect("it fits");
     let read = |path: PathBuf| fs::read_to_string(path).expect("it is there");
@@ -144,7 +151,7 @@ fn a_script_of_edits_changes_a_copy_and_says_which_bug_does_not_fit_where() {
     let error = text_of(overlay::make(&tree, &place, &[], &[script("divide")]).expect_err("there is no such function"));
     assert!(error.contains("greed: kernel/sched/fair.c: there is no function divide"), "{error}");
     let plain = store::key(&recipe(&tree), "cc 1").expect("a key");
-    let edited = Recipe { scripts: vec![script("share")], ..recipe(&tree) };
+    let edited = BuildRecipe { scripts: vec![script("share")], ..recipe(&tree) };
     assert_ne!(plain, store::key(&edited, "cc 1").expect("a key"));
 }
 
@@ -161,14 +168,15 @@ fn a_patch_that_does_not_apply_or_concerns_something_else_is_refused_with_its_na
         refused("--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int other;\n+int patched;\n");
     assert!(error.contains("bad.diff") && error.contains("FAILED"), "{error}");
     let error = refused("--- a/drivers/x/driver.c\n+++ b/drivers/x/driver.c\n@@ -1 +1 @@\n-a\n+b\n");
-    assert!(error.contains("drivers/x/driver.c is no part of an engine"), "{error}");
-    assert!(refused("hello").contains("no patch"));
+    assert!(error.contains("drivers/x/driver.c is not a part of an engine"), "{error}");
+    assert!(refused("hello").contains("not a patch"));
 }
 
 #[test]
 fn what_is_missing_to_build_is_named_all_at_once_with_its_packages() {
-    compile::missing(|_| true).expect("nothing is missing");
-    let error = text_of(compile::missing(|program| !["nm", "ld", "flex"].contains(&program)).expect_err("three are"));
+    compile::check_missing(|_| true).expect("nothing is missing");
+    let error =
+        text_of(compile::check_missing(|program| !["nm", "ld", "flex"].contains(&program)).expect_err("three are"));
     assert!(error.contains("ld, nm, flex") && error.contains("apt-get install binutils flex"), "{error}");
 }
 
@@ -180,16 +188,22 @@ fn lines_of_a_configuration_are_checked_before_and_after() {
         assert!(matches!(check(wrong), Err(KernelError::Input(_))), "{wrong}");
     }
     let config = "CONFIG_A=y\n# CONFIG_B is not set\n";
-    assert!(print_step(config, "CONFIG_A=y") && print_step(config, "CONFIG_B=n") && print_step(config, "CONFIG_C=n"));
     assert!(
-        !print_step(config, "CONFIG_B=y") && !print_step(config, "CONFIG_A=n") && !print_step(config, "CONFIG_A=m")
+        has_config_line(config, "CONFIG_A=y")
+            && has_config_line(config, "CONFIG_B=n")
+            && has_config_line(config, "CONFIG_C=n")
+    );
+    assert!(
+        !has_config_line(config, "CONFIG_B=y")
+            && !has_config_line(config, "CONFIG_A=n")
+            && !has_config_line(config, "CONFIG_A=m")
     );
 }
 
 #[test]
 fn names_and_sources_that_are_none_are_refused_with_the_way_out() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = Store::at(folder.path().join("store"));
+    let store = Store::with_root(folder.path().join("store"));
     let refused =
         |name: &str, source: &str| text_of(store.add(name, source, &[], &[], &mut |_| {}).expect_err("it is refused"));
     assert!(refused("../x", "/").contains("not a name"));
@@ -263,7 +277,7 @@ fn all_that_a_tree_lacks_is_said_at_once() {
     tree::check(&tree).expect("all is there");
 }
 
-/// A store as commands leave it, without a build.
+/// Returns a store as commands leave it, without a build.
 fn store_with(folder: &Path, names: &[(&str, &str)]) -> Store {
     let root = folder.join("store");
     let write = |path: PathBuf, text: &str| {
@@ -282,7 +296,7 @@ fn store_with(folder: &Path, names: &[(&str, &str)]) -> Store {
             config: Vec::new(),
             compiler: "cc".to_owned(),
             key: (*key).to_owned(),
-            own: store::own(),
+            own: store::own_hash(),
         };
         write(root.join("names").join(format!("{name}.json")), &serde_json::to_string(&entry).expect("JSON"));
         write(root.join("objects").join(key).join("engine.so"), "an object");
@@ -290,7 +304,7 @@ fn store_with(folder: &Path, names: &[(&str, &str)]) -> Store {
     }
     write(root.join("objects/nobodys/engine.so"), "an object");
     write(root.join("trees/commit-1/Makefile"), "a tree");
-    Store::at(root)
+    Store::with_root(root)
 }
 
 #[test]
@@ -302,14 +316,16 @@ fn what_no_engine_of_a_person_needs_is_removed_and_nothing_else() {
     assert_eq!(is_own, [true, false, true, true]);
     let would = store.prune(true).expect("nothing is removed");
     assert_eq!(store.list().expect("a list").len(), 4);
-    let held = store.hold().expect("held");
-    assert!(text_of(store.prune(false).expect_err("somebody runs engines")).contains("another command"));
+    let held = store.lock_against_prune().expect("held");
+    assert!(text_of(store.prune(false).expect_err("a command runs engines")).contains("another command"));
     drop(held);
     assert_eq!(store.prune(false).expect("removed"), would);
     assert!(would.iter().any(|gone| gone.what == "an object of no name" && gone.bytes == 9), "{would:?}");
     let left: Vec<String> = store.list().expect("a list").into_iter().map(|entry| entry.name).collect();
     assert_eq!(left, ["mine"]);
-    assert!(store.object("1").is_file() && !store.object("2").exists() && !store.object("nobodys").exists());
+    assert!(
+        store.object_path("1").is_file() && !store.object_path("2").exists() && !store.object_path("nobodys").exists()
+    );
     assert!(store.root().join("work/mine/build/x.o").is_file() && !store.root().join("work/bisect").exists());
     assert!(!store.root().join("trees/commit-1").exists());
     assert!(store.prune(false).expect("nothing is left to remove").is_empty());
@@ -320,8 +336,8 @@ fn an_engine_is_removed_with_what_was_only_there_for_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = store_with(folder.path(), &[("one", "1"), ("same", "1"), ("other", "2")]);
     let gone = store.remove("one").expect("removed");
-    assert!(store.object("1").is_file() && gone.iter().all(|gone| gone.what != "its object"), "{gone:?}");
+    assert!(store.object_path("1").is_file() && gone.iter().all(|gone| gone.what != "its object"), "{gone:?}");
     let gone = store.remove("same").expect("removed");
-    assert!(!store.object("1").exists() && gone.iter().any(|gone| gone.what == "its object" && gone.bytes == 9));
-    assert!(store.object("2").is_file());
+    assert!(!store.object_path("1").exists() && gone.iter().any(|gone| gone.what == "its object" && gone.bytes == 9));
+    assert!(store.object_path("2").is_file());
 }

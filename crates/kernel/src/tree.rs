@@ -1,77 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Finds a kernel tree: a folder, a tarball, or Debian's package of a version.
+//! Sources of kernel trees: a folder, a tarball, or Debian's package of a version; and the files of a tree
+//! that an engine needs.
 
-use crate::error::{KernelError, at};
+use crate::error::{KernelError, io_error_at};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a tree comes from.
+/// Source of a kernel tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A folder. It is only read.
+pub enum TreeSource {
+    /// Folder with a tree. It is only read.
     Folder(PathBuf),
-    /// A tarball, compressed or not, with the tree in one folder.
+    /// Tarball, compressed or not, with the tree in one folder.
     Tarball(PathBuf),
 }
 
-/// What of a tree an engine needs.
-pub const PARTS: [&str; 7] = ["include", "scripts", "kernel", "lib", "init", "io_uring", "tools/include"];
-/// So many of them each tree has; the others only newer ones.
-const NEEDED_PARTS: usize = 5;
-/// Single files that it needs besides, and all whose name begins with Kconfig: the first one names them all.
-pub const FILES: [&str; 4] = ["Makefile", "Kbuild", "Kconfig", "arch/x86/entry/syscalls/syscall_32.tbl"];
-/// So many of them each tree has.
-const NEEDED_FILES: usize = 3;
+/// Folders of a tree that an engine needs.
+pub const TREE_PARTS: [&str; 7] = ["include", "scripts", "kernel", "lib", "init", "io_uring", "tools/include"];
+/// Number of the first [`TREE_PARTS`] that each tree has; only newer trees have the others.
+const MIN_TREE_PARTS: usize = 5;
+/// Single files that an engine needs. It also needs all files whose name begins with `Kconfig`, which the
+/// first `Kconfig` names.
+pub const TREE_FILES: [&str; 4] = ["Makefile", "Kbuild", "Kconfig", "arch/x86/entry/syscalls/syscall_32.tbl"];
+/// Number of the first [`TREE_FILES`] that each tree has.
+const MIN_TREE_FILES: usize = 3;
 
-/// Releases of which the engines were run.
-pub const TRIED: [&str; 4] = ["5.10", "6.1", "6.12", "7.3"];
+/// Releases whose engines were tested.
+pub const TESTED_RELEASES: [&str; 4] = ["5.10", "6.1", "6.12", "7.3"];
 
-impl Source {
-    /// From what a person writes: `DIR`, `TARBALL` or `debian:VERSION`.
+impl TreeSource {
+    /// Parses a source as a user writes it: `DIR`, `TARBALL` or `debian:VERSION`.
     ///
     /// # Errors
-    /// If there is no such thing, or it is no kernel tree.
+    /// If the path does not exist or is not a kernel tree.
     pub fn parse(text: &str) -> Result<Self, KernelError> {
         if let Some(version) = text.strip_prefix("debian:") {
             let path = PathBuf::from(format!("/usr/src/linux-source-{version}.tar.xz"));
             if !path.is_file() {
                 return Err(KernelError::Input(format!(
                     "{text}: {} is not there\nhelp: apt-get install linux-source-{version}; apt-cache search --names-only \
-                     '^linux-source-' lists what there is",
+                     '^linux-source-' lists the available versions",
                     path.display()
                 )));
             }
             return Ok(Self::Tarball(path));
         }
-        let path = fs::canonicalize(text).map_err(at(Path::new(text)))?;
+        let path = fs::canonicalize(text).map_err(io_error_at(Path::new(text)))?;
         if path.is_file() {
             return Ok(Self::Tarball(path));
         }
-        is_tree(&path)?;
+        check_is_tree(&path)?;
         Ok(Self::Folder(path))
     }
 
-    /// Where the tree is as a folder, or would be.
+    /// Returns the folder of the tree, which for a tarball need not exist yet.
     ///
     /// # Errors
-    /// If the tarball cannot be looked at.
+    /// If the tarball's metadata cannot be read.
     pub fn place(&self, cache: &Path) -> Result<PathBuf, KernelError> {
         let tarball = match self {
             Self::Folder(path) => return Ok(path.clone()),
             Self::Tarball(path) => path,
         };
-        let meta = fs::metadata(tarball).map_err(at(tarball))?;
+        let meta = fs::metadata(tarball).map_err(io_error_at(tarball))?;
         let modified = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let words = format!("{} {} {modified:?} {PARTS:?} {FILES:?}", tarball.display(), meta.len());
+        let words = format!("{} {} {modified:?} {TREE_PARTS:?} {TREE_FILES:?}", tarball.display(), meta.len());
         Ok(cache.join("trees").join(&crate::store::hash([words.as_bytes()])[..16]))
     }
 
-    /// The tree as a folder: a tarball's needed part is unpacked into the cache once.
+    /// Returns the tree as a folder. The needed part of a tarball is unpacked into the cache once.
     ///
     /// # Errors
-    /// If the tarball cannot be unpacked, or holds no kernel.
+    /// If the tarball cannot be unpacked, or contains no kernel.
     pub fn folder(&self, cache: &Path) -> Result<PathBuf, KernelError> {
         let folder = self.place(cache)?;
         let tarball = match self {
@@ -82,9 +84,10 @@ impl Source {
             return Ok(folder);
         }
         let parent = cache.join("trees");
-        fs::create_dir_all(&parent).map_err(at(&parent))?;
-        let fresh = tempfile::tempdir_in(&parent).map_err(at(&parent))?;
-        let wanted = PARTS.iter().map(|part| format!("*/{part}")).chain(FILES.iter().map(|file| format!("*/{file}")));
+        fs::create_dir_all(&parent).map_err(io_error_at(&parent))?;
+        let fresh = tempfile::tempdir_in(&parent).map_err(io_error_at(&parent))?;
+        let wanted =
+            TREE_PARTS.iter().map(|part| format!("*/{part}")).chain(TREE_FILES.iter().map(|file| format!("*/{file}")));
         let run = Command::new("tar")
             .arg("xf")
             .arg(tarball)
@@ -94,9 +97,9 @@ impl Source {
             .args(wanted)
             .args(["--wildcards-match-slash", "*/Kconfig*"])
             .output()
-            .map_err(at(Path::new("tar")))?;
-        // tar complains of names that a tree does not have; what counts is whether a tree is there now.
-        is_tree(fresh.path()).map_err(|_| {
+            .map_err(io_error_at(Path::new("tar")))?;
+        // tar reports names that a tree does not have; only whether a tree is there now matters.
+        check_is_tree(fresh.path()).map_err(|_| {
             KernelError::Input(format!(
                 "{}: no kernel tree in this tarball\n{}",
                 tarball.display(),
@@ -105,36 +108,41 @@ impl Source {
         })?;
         let kept = fresh.keep();
         match fs::rename(&kept, &folder) {
-            // Another process has been faster.
-            Err(_) if folder.is_dir() => fs::remove_dir_all(&kept).map_err(at(&kept))?,
-            other => other.map_err(at(&folder))?,
+            // Another process has unpacked the tarball meanwhile.
+            Err(_) if folder.is_dir() => fs::remove_dir_all(&kept).map_err(io_error_at(&kept))?,
+            other => other.map_err(io_error_at(&folder))?,
         }
         Ok(folder)
     }
 }
 
-fn is_tree(path: &Path) -> Result<(), KernelError> {
+fn check_is_tree(path: &Path) -> Result<(), KernelError> {
     if path.join("kernel/sched/fair.c").is_file() {
         return Ok(());
     }
-    let message = format!("{}: no kernel tree: kernel/sched/fair.c is not there", path.display());
-    Err(KernelError::Input(format!("{message}\nhelp: give the folder in which the tree's Makefile is")))
+    let message = format!("{}: no kernel tree: it has no kernel/sched/fair.c", path.display());
+    Err(KernelError::Input(format!("{message}\nhelp: give the folder that contains the tree's Makefile")))
 }
 
-/// Looks whether all is there that an engine needs: parts, single files, and whatever files of its configuration name one another.
+/// Checks that a tree has all that an engine needs: folders, single files, and all files that its
+/// configuration includes.
 ///
 /// # Errors
-/// If something is not, with all of it.
+/// If something is missing; the error names all of it.
 pub fn check(tree: &Path) -> Result<(), KernelError> {
-    let mut lacking: Vec<String> =
-        PARTS[..NEEDED_PARTS].iter().filter(|part| !tree.join(part).is_dir()).map(|part| format!("{part}/")).collect();
-    lacking
-        .extend(FILES[..NEEDED_FILES].iter().filter(|file| !tree.join(file).is_file()).map(|file| (*file).to_owned()));
-    let own = crate::embedded("arch/Kconfig");
+    let mut lacking: Vec<String> = TREE_PARTS[..MIN_TREE_PARTS]
+        .iter()
+        .filter(|part| !tree.join(part).is_dir())
+        .map(|part| format!("{part}/"))
+        .collect();
+    lacking.extend(
+        TREE_FILES[..MIN_TREE_FILES].iter().filter(|file| !tree.join(file).is_file()).map(|file| (*file).to_owned()),
+    );
+    let own = crate::embedded_text("arch/Kconfig");
     let (mut known, mut texts) = (BTreeSet::from(["Kconfig".to_owned()]), vec![own.to_owned()]);
     texts.extend(fs::read_to_string(tree.join("Kconfig")));
     while let Some(text) = texts.pop() {
-        // Texts of help have lines that begin so too, but no file in quotes.
+        // Help texts can have lines that begin with `source` too, but no file name in quotes.
         let named = |line: &'_ str| Some(line.trim().strip_prefix("source \"")?.split_once('"')?.0.to_owned());
         let names: Vec<String> = text.lines().filter_map(named).filter(|name| !name.contains('$')).collect();
         for name in names.into_iter().filter(|name| known.insert(name.clone())) {
@@ -148,16 +156,16 @@ pub fn check(tree: &Path) -> Result<(), KernelError> {
         return Ok(());
     }
     lacking.sort();
-    let message = format!("{}: an engine needs what is not there: {}", tree.display(), lacking.join(", "));
+    let message = format!("{}: files that an engine needs are missing: {}", tree.display(), lacking.join(", "));
     let help = format!(
         "engines need {}, {} and all files whose name begins with Kconfig",
-        PARTS.map(|part| format!("{part}/")).join(", "),
-        FILES[..NEEDED_FILES].join(", ")
+        TREE_PARTS.map(|part| format!("{part}/")).join(", "),
+        TREE_FILES[..MIN_TREE_FILES].join(", ")
     );
     Err(KernelError::Input(format!("{message}\nhelp: {help}")))
 }
 
-/// The version that a tree's Makefile names.
+/// Returns the version in the Makefile of a tree.
 pub fn version(tree: &Path) -> String {
     let text = fs::read_to_string(tree.join("Makefile")).unwrap_or_default();
     let value = |key: &str| {
@@ -168,15 +176,17 @@ pub fn version(tree: &Path) -> String {
     numbers + &value("EXTRAVERSION").unwrap_or_default()
 }
 
-/// What to say of a tree that does not compile: whether that was to be expected.
-pub fn untried(tree: &Path) -> Option<String> {
+/// Returns a hint for a tree that does not compile and whose release was never tested.
+pub fn untested_hint(tree: &Path) -> Option<String> {
     let version = version(tree);
     let release = version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
-    (!TRIED.contains(&release.as_str()))
-        .then(|| format!("help: engines of Linux {version} were never tried; known to work are {}", TRIED.join(", ")))
+    (!TESTED_RELEASES.contains(&release.as_str())).then(|| {
+        format!("help: engines of Linux {version} were not tested; tested releases are {}", TESTED_RELEASES.join(", "))
+    })
 }
 
-/// All files of a tree that an engine needs, by their names in it, in order. Products of a build inside the tree are left out.
+/// Returns all files of a tree that an engine needs, by their paths in it, in order. Products of a build in
+/// the tree are left out.
 ///
 /// # Errors
 /// If a folder cannot be read.
@@ -186,10 +196,10 @@ pub fn files(tree: &Path) -> Result<Vec<String>, KernelError> {
     while let Some(folder) = folders.pop() {
         let path = tree.join(&folder);
         let mut names = Vec::new();
-        for entry in fs::read_dir(&path).map_err(at(&path))? {
-            let entry = entry.map_err(at(&path))?;
+        for entry in fs::read_dir(&path).map_err(io_error_at(&path))? {
+            let entry = entry.map_err(io_error_at(&path))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let is_folder = entry.file_type().map_err(at(&entry.path()))?.is_dir();
+            let is_folder = entry.file_type().map_err(io_error_at(&entry.path()))?.is_dir();
             names.push((name, is_folder));
         }
         let is_product = |name: &str| {
@@ -212,7 +222,7 @@ pub fn files(tree: &Path) -> Result<Vec<String>, KernelError> {
 
 /// Whether an engine needs a file of a tree.
 pub fn is_needed(name: &str) -> bool {
-    let is_in_part = PARTS.iter().any(|part| name.strip_prefix(part).is_some_and(|rest| rest.starts_with('/')));
+    let is_in_part = TREE_PARTS.iter().any(|part| name.strip_prefix(part).is_some_and(|rest| rest.starts_with('/')));
     let last = name.rsplit('/').next().unwrap_or_default();
-    FILES.contains(&name) || is_in_part || last.starts_with("Kconfig")
+    TREE_FILES.contains(&name) || is_in_part || last.starts_with("Kconfig")
 }

@@ -1,98 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run with a kernel engine happens in a process of its own: the same command once more, with [`REPORT`] in its environment. What the kernel
-//! says, and how it ends if it does not end well, comes back in a file.
+//! Worker process of a run with a compiled-kernel engine: the same command once more, with [`REPORT_VAR`] in
+//! its environment.
+//!
+//! The messages of the kernel, and the reason if kernel code does not end normally, come back in a file.
 
-use crate::error::{KernelError, at};
+use crate::error::{KernelError, io_error_at};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The variable that makes a process the worker, and names the file of its report.
-pub const REPORT: &str = "FAIRLAB_KERNEL_REPORT";
-/// The variable that says after how many seconds of CPU time a call counts as endless.
-pub const LOOP_SECONDS: &str = "FAIRLAB_KERNEL_LOOP_SECONDS";
-/// As many, unless it says otherwise.
+/// Environment variable that makes a process a worker, and names its report file.
+pub const REPORT_VAR: &str = "FAIRLAB_KERNEL_REPORT";
+/// Environment variable with the seconds of CPU time after which a call counts as endless.
+pub const LOOP_SECONDS_VAR: &str = "FAIRLAB_KERNEL_LOOP_SECONDS";
+/// Default of [`LOOP_SECONDS_VAR`], in seconds of CPU time.
 pub const DEFAULT_LOOP_SECONDS: u32 = 10;
 
-/// A line that the kernel has printed.
+/// Line that the kernel has printed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct WorkerLine {
-    /// When, on the machine's clock.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
+pub struct WorkerLogLine {
+    /// Time on the machine's clock, in nanoseconds.
     pub at_ns: u64,
-    /// On which CPU.
+    /// CPU that executed at that time.
     pub cpu: u32,
-    /// What.
     pub text: String,
 }
 
-/// How kernel code ended that did not return.
+/// Report about kernel code that did not end normally.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CrashReport {
-    /// `panic`, `lock`, `forbidden`, `crash`, `loop`, `books`: tasks that are lost or counted wrongly, `context`: something is held at the end of a
-    /// call that was not held before, or `shim`: something that fairlab's own part of the engine does not do.
+    /// Reason for the end:
+    /// - `panic`: the kernel called `panic()`.
+    /// - `lock`: a lock that is never released, or released without being held.
+    /// - `forbidden`: a function that an engine must not reach.
+    /// - `crash`: a signal such as SIGSEGV.
+    /// - `loop`: a call that used too much CPU time.
+    /// - `endless`: a call that yielded too often.
+    /// - `deadlock`: CPUs that wait for each other's runqueue locks.
+    /// - `books`: tasks that are lost or counted wrongly.
+    /// - `context`: a lock, a section or disabled interrupts that a call left behind.
+    /// - `shim`: a case that fairlab's own part of the engine does not handle.
     pub why: String,
-    /// What it said.
+    /// Message that belongs to the reason.
     pub text: String,
-    /// When, on the machine's clock.
+    /// Time on the machine's clock, in nanoseconds.
     pub at_ns: u64,
-    /// On which CPU.
+    /// CPU that executed at that time.
     pub cpu: u32,
-    /// What the machine had called.
+    /// Call of the machine that was running.
     pub during: String,
-    /// Functions and their places in the sources, innermost first.
+    /// Functions with their positions in the sources, innermost first.
     pub stack: Vec<String>,
-    /// The same of where what it is about was taken: a lock that is held, a section that was not ended.
+    /// Stack of the position where the cause began: where a held lock was taken, or interrupts were disabled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taken: Vec<String>,
-    /// Sections that began in the call, outermost first, one of which has not ended: an RCU reader's, or one without preemption.
+    /// Sections that began in the call, outermost first, one of which has not ended: an RCU read-side
+    /// section, or one with preemption disabled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sections: Vec<String>,
-    /// CPUs each of which waits for the lock that the one before it has, if that is why it ended.
+    /// CPUs of a deadlock. Each waits for the lock that the CPU before it holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub circle: Vec<Waiter>,
 }
 
-/// A CPU that has the lock of a runqueue and waits for that of another.
+/// CPU that holds the lock of a runqueue and waits for that of another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Waiter {
-    /// The CPU.
     pub cpu: u32,
-    /// The CPU whose runqueue's lock it has.
+    /// CPU of the runqueue whose lock it holds.
     pub has: u32,
-    /// Where it has taken that, as in a stack.
+    /// Stack of the position where it took that lock.
     pub taken: Vec<String>,
-    /// The CPU whose runqueue's lock it wants.
+    /// CPU of the runqueue whose lock it waits for.
     pub wants: u32,
-    /// Where it waits for that.
+    /// Stack of the position where it waits.
     pub stack: Vec<String>,
 }
 
-/// What a worker has reported.
+/// Report of a worker process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct WorkerReport {
-    /// What the kernel printed.
-    pub log: Vec<WorkerLine>,
-    /// How it ended, if not by itself.
+    /// Messages of the kernel, in order.
+    pub log: Vec<WorkerLogLine>,
+    /// Reason for an abnormal end.
     pub end: Option<CrashReport>,
 }
 
-/// Whether this process is a worker; then, where it reports to.
-pub fn report_of_worker() -> Option<PathBuf> {
-    std::env::var_os(REPORT).map(PathBuf::from)
+/// Returns the path of the report file if this process is a worker.
+pub fn worker_report_path() -> Option<PathBuf> {
+    std::env::var_os(REPORT_VAR).map(PathBuf::from)
 }
 
-/// Runs a command as a worker, to its end. What it writes is in the result, but for what the command lets through.
+/// Runs a command as a worker, to its end, and returns its output and its report.
 ///
 /// # Errors
-/// If it cannot be started, or its report not be read.
+/// If the command cannot be started, or its report cannot be read.
 pub fn run(command: &mut Command, object: &Path) -> Result<(Output, WorkerReport), KernelError> {
-    let file = tempfile::NamedTempFile::new().map_err(at(&std::env::temp_dir()))?;
+    let file = tempfile::NamedTempFile::new().map_err(io_error_at(&std::env::temp_dir()))?;
     let program = PathBuf::from(command.get_program());
-    let output = command.env(REPORT, file.path()).output().map_err(at(&program))?;
-    let text = fs::read_to_string(file.path()).map_err(at(file.path()))?;
+    let output = command.env(REPORT_VAR, file.path()).output().map_err(io_error_at(&program))?;
+    let text = fs::read_to_string(file.path()).map_err(io_error_at(file.path()))?;
     let (mut report, places) = parse(&text);
     if let Some(end) = &mut report.end {
-        // A call that is over has no stack any more, who reads the books has one of the laboratory, and of CPUs that wait for each other each has its own.
+        // A call that is over has no stack any more, a check of the accounting has one of fairlab's own, and
+        // in a deadlock each CPU has its own.
         if !["context", "books", "deadlock"].contains(&end.why.as_str()) {
             end.stack = symbolise(object, &places.stack);
         }
@@ -107,36 +120,37 @@ pub fn run(command: &mut Command, object: &Path) -> Result<(Output, WorkerReport
     Ok((output, report))
 }
 
-/// Places in an object that a report names.
+/// Addresses in an object that a report contains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CrashPlaces {
-    /// Of its stack.
+pub struct CrashAddresses {
+    /// Stack at the end.
     pub stack: Vec<String>,
-    /// Of where something was taken.
+    /// Stack of the position where something was taken.
     pub taken: Vec<String>,
-    /// Of sections that began, outermost first, one of which has not ended.
+    /// Sections that began, outermost first, one of which has not ended.
     pub sections: Vec<String>,
-    /// Of CPUs that wait for each other.
+    /// CPUs of a deadlock.
     pub circle: Vec<Waiter>,
 }
 
-impl CrashPlaces {
-    /// Where the next place of a stack belongs: what CPUs that wait for each other say comes before the end.
-    fn stack_for(&mut self, is_over: bool) -> &mut Vec<String> {
+impl CrashAddresses {
+    /// Returns the stack to which the next address belongs: that of a CPU of a deadlock, until the reason for
+    /// the end was reported.
+    fn stack_mut(&mut self, is_over: bool) -> &mut Vec<String> {
         match self.circle.last_mut() {
             Some(waiter) if !is_over => &mut waiter.stack,
             _ => &mut self.stack,
         }
     }
 
-    fn describe_crash(&mut self) -> &mut Vec<String> {
+    fn taken_mut(&mut self) -> &mut Vec<String> {
         self.circle.last_mut().map_or(&mut self.taken, |waiter| &mut waiter.taken)
     }
 }
 
-/// Reads a report: the lines that `engine/host/host.c` writes.
-pub fn parse(text: &str) -> (WorkerReport, CrashPlaces) {
-    let (mut report, mut places) = (WorkerReport::default(), CrashPlaces::default());
+/// Parses a report: the lines that `engine/host/host.c` writes.
+pub fn parse(text: &str) -> (WorkerReport, CrashAddresses) {
+    let (mut report, mut places) = (WorkerReport::default(), CrashAddresses::default());
     let moment = |rest: &str| {
         let mut words = rest.splitn(3, ' ');
         let at_ns = words.next()?.parse().ok()?;
@@ -146,7 +160,7 @@ pub fn parse(text: &str) -> (WorkerReport, CrashPlaces) {
     for line in text.lines() {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         match kind {
-            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| WorkerLine { at_ns, cpu, text })),
+            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| WorkerLogLine { at_ns, cpu, text })),
             "stop" => {
                 let (why, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 report.end = Some(CrashReport { why: why.to_owned(), text: text.to_owned(), ..CrashReport::default() });
@@ -156,9 +170,9 @@ pub fn parse(text: &str) -> (WorkerReport, CrashPlaces) {
                     (end.at_ns, end.cpu, end.during) = (at_ns, cpu, during);
                 }
             }
-            "frame" => places.stack_for(report.end.is_some()).push(rest.to_owned()),
+            "frame" => places.stack_mut(report.end.is_some()).push(rest.to_owned()),
             "section" => places.sections.push(rest.to_owned()),
-            "taken" => places.describe_crash().push(rest.to_owned()),
+            "taken" => places.taken_mut().push(rest.to_owned()),
             "waits" => places.circle.extend(waiter(rest)),
             _ => {}
         }
@@ -171,33 +185,36 @@ fn waiter(rest: &str) -> Option<Waiter> {
     Some(Waiter { cpu: cpus.next()??, has: cpus.next()??, wants: cpus.next()??, ..Waiter::default() })
 }
 
-/// The laboratory's own files and functions, in which a report begins, and the kernel's that only take a lock or give it back.
+/// Files and functions at the top of a stack that are left out: fairlab's own, and those of the kernel that
+/// only take or release a lock.
 const OWN_FILES: [&str; 5] =
     ["fl-", "arch/fairlab/", "kernel/locking/", "include/linux/spinlock", "include/linux/preempt.h:"];
 const OWN_FUNCTIONS: [&str; 6] =
     ["panic", "raw_spin_rq_lock_nested", "raw_spin_rq_lock", "rq_lock", "rq_lock_irq", "rq_lock_irqsave"];
 
-/// What begins a call, in which each stack ends.
+/// Files with which a call begins, and every stack ends.
 const OUTER_FILES: [&str; 2] = ["fl-", "arch/fairlab/kernel/"];
 
-/// Whether a line of a stack says nothing but that the laboratory has called.
+/// Whether a line of a stack only shows that fairlab called the kernel.
 fn is_outer(line: &str) -> bool {
     let place = line.split_once(" at ").map_or("", |(_, place)| place);
     OUTER_FILES.iter().any(|file| place.starts_with(file))
 }
 
-/// Whether somebody who reads a report wants to begin below this line.
+/// Whether a line at the top of a stack is left out, because it is fairlab's own or only takes or releases a
+/// lock.
 fn is_own(line: &str) -> bool {
     let (function, place) = line.split_once(" at ").unwrap_or((line, ""));
     OWN_FUNCTIONS.contains(&function) || OWN_FILES.iter().any(|file| place.starts_with(file))
 }
 
-/// Names for places in an object, from its debug information. Where there is no addr2line the places stay numbers.
+/// Returns names for addresses in an object, from its debug information. Without addr2line, the addresses
+/// themselves.
 fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
     if frames.is_empty() {
         return Vec::new();
     }
-    // A frame is where its callee returns to: the call is what lies before.
+    // A frame is the address to which its callee returns; the call lies before it.
     let before = |frame: &String| {
         u64::from_str_radix(frame, 16).map_or_else(|_| frame.clone(), |at| format!("{:x}", at.saturating_sub(1)))
     };
@@ -207,7 +224,7 @@ fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
     let lines: Vec<String> = text.lines().map(tree_path).collect();
     let own = lines.iter().take_while(|line| is_own(line)).count();
-    // What only the laboratory has called is told as it is.
+    // A stack with only lines of fairlab is reported unchanged.
     if own == lines.len() {
         return lines;
     }
@@ -215,23 +232,24 @@ fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
     lines[own..lines.len() - outer].to_vec()
 }
 
-/// So many sections are told that may be meant.
-const MOST_SECTIONS: usize = 3;
+/// Largest number of possible sections that a report names.
+const MAX_SECTIONS: usize = 3;
 
-/// Places of sections, each with the functions that became a part of another; locks have places of their own.
+/// Returns the positions of sections, each with the functions that were inlined into others. Sections of
+/// locks are left out: locks have a position of their own.
 fn sections(object: &Path, places: &[String]) -> Vec<String> {
     let of_place = |place: &String| symbolise(object, std::slice::from_ref(place));
-    let mut told: Vec<Vec<String>> = Vec::new();
+    let mut found: Vec<Vec<String>> = Vec::new();
     for lines in places.iter().map(of_place) {
-        if lines.first().is_some_and(|line| !is_own(line)) && !told.contains(&lines) {
-            told.push(lines);
+        if lines.first().is_some_and(|line| !is_own(line)) && !found.contains(&lines) {
+            found.push(lines);
         }
     }
-    told.truncate(MOST_SECTIONS);
-    told.concat()
+    found.truncate(MAX_SECTIONS);
+    found.concat()
 }
 
-/// A place without the overlay's folder, and without what addr2line says of the code's discriminators.
+/// Returns a line of addr2line without the overlay's folder and without discriminators.
 fn tree_path(line: &str) -> String {
     let line = line.split(" (discriminator").next().unwrap_or(line);
     match line.split_once(" at ") {

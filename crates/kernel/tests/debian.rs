@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Debian's 6.1 as an engine. Where that tree or a compiler is not there the test says SKIPPED; with FAIRLAB_KERNEL_TREE it takes another tree.
+//! Debian's 6.1 as an engine. Without that tree or a compiler the test reports SKIPPED; FAIRLAB_KERNEL_TREE
+//! names another tree.
 
 mod common;
 
-use common::{object, skipped};
+use common::{object, report_skipped};
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::regressions;
-use fairlab_kernel::tree::Source;
+use fairlab_kernel::tree::TreeSource;
 use fairlab_machine::engine::Engine as _;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup, SetupError};
@@ -19,17 +20,18 @@ const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 
 
 fn setup() -> Setup {
     let none = |_: &str| Err("no machine has a name here".to_owned());
-    let scenario = scenario::parse_on("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
+    let scenario =
+        scenario::parse_with_context("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
     Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Nothing is built: each bug's edits are applied to the texts that the tree has.
+/// Nothing is built: each bug's edits are applied to the files of the tree.
 #[test]
 fn the_edits_of_all_regressions_fit_the_tree() {
     let source = std::env::var("FAIRLAB_KERNEL_TREE").unwrap_or_else(|_| "debian:6.1".to_owned());
     let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-    let Ok(source) = Source::parse(&source) else {
-        skipped("the tree is not there");
+    let Ok(source) = TreeSource::parse(&source) else {
+        report_skipped("the tree is not there");
         return;
     };
     std::fs::create_dir_all(&kept).expect("a folder");
@@ -46,12 +48,12 @@ fn the_edits_of_all_regressions_fit_the_tree() {
     }
 }
 
-/// One test that loads, since a process can load one object.
+/// A process can load only one object, so a single test does all that needs one.
 #[test]
 fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler() {
     let Some(object) = object() else { return };
     let load =
-        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Lacking(error.to_string()));
+        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()));
     let mut kernel = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
     let mut built_in = Machine::new(setup()).unwrap_or_else(|error| panic!("{error}"));
     kernel.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
@@ -69,7 +71,7 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     }
     for id in built_in.tasks().iter().filter_map(|task| task.id) {
         let mut of_ours = ours.task_snapshot(id);
-        // The kernel's side shows it as one number.
+        // The kernel's side returns it as one number.
         of_ours.avg.util_est = Default::default();
         assert_eq!(theirs.task_snapshot(id), of_ours, "task {}", id.0);
     }

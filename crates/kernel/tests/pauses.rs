@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where kernel code takes time, calls into Debian's 6.1 leave it in the middle. Where that tree or a compiler is not there the test says SKIPPED.
+//! Calls into Debian's 6.1 yield in the middle of kernel code, where it takes time. Without that tree or a
+//! compiler the test reports SKIPPED.
 
 mod common;
 
@@ -8,32 +9,34 @@ use fairlab_kernel::engine::KernelEngine;
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::scenario::{self, ParseContext};
 use std::collections::BTreeMap;
 
-/// Many tasks that wake each other, some of them through each other's CPUs, under a quota and with real-time ones among them.
+/// Many tasks that wake each other, some of them across CPUs, with a quota, and with real-time tasks among
+/// them.
 const SCENARIO: &str = "cpus 8\nend 200ms\ngroup g shares=512\ngroup q quota=20ms period=40ms\n\
                         task hog n=6 group=q run 3ms sleep 1ms\ntask nap n=12 group=g runr 20us 200us sleepr 50us 500us\n\
                         task late n=60 start=30ms run 200us sleep 2ms\ntask later n=60 start=61ms run 200us sleep 2ms\n\
                         task rt n=3 fifo=20 run 100us sleep 2ms\n\
                         task ping n=8 run 10us wake pong wait\ntask pong n=8 wait run 5us wake ping\n";
 
-/// How often each path had a phase, when each CPU's last one ends, and what each has waited for locks.
+/// Number of phases of each path, the end of each CPU's last phase, and the total time spent waiting for
+/// locks.
 #[derive(Default)]
-struct Phases {
+struct PhaseLog {
     seen: BTreeMap<KernelPath, u64>,
     until: BTreeMap<CpuId, Nanos>,
     waited: Nanos,
 }
 
-impl Probe for Phases {
+impl SchedObserver for PhaseLog {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer<KernelEngine> for Phases {
+impl Observer<KernelEngine> for PhaseLog {
     fn wants_kernel_paths(&self) -> bool {
         true
     }
@@ -41,7 +44,7 @@ impl Observer<KernelEngine> for Phases {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         let &MachineEvent::Kernel { cpu, path, took, waited, .. } = event else { return };
         let until = self.until.entry(cpu).or_default();
-        // An interrupted phase goes on afterwards.
+        // An interrupted phase continues afterwards.
         assert!(
             now >= *until || path == KernelPath::Interrupt || path == KernelPath::Tick || took == Nanos::ZERO,
             "{event:?}, {until:?}"
@@ -54,10 +57,11 @@ impl Observer<KernelEngine> for Phases {
 
 fn setup() -> Setup {
     let none = |_: &str| Err("no machine has a name here".to_owned());
-    let scenario = scenario::parse_on("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
+    let scenario =
+        scenario::parse_with_context("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
     let mut setup = Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")));
     for op in KernelOp::ALL {
-        setup.hardware.prices.set(*op, 300_000);
+        setup.hardware.costs.set_op(*op, 300_000);
     }
     setup
 }
@@ -66,12 +70,12 @@ fn setup() -> Setup {
 fn calls_leave_at_locks_and_looks_and_other_cpus_go_on_meanwhile() {
     let Some(object) = object() else { return };
     let load =
-        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Lacking(error.to_string()));
+        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()));
     let mut machine = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
-    let mut phases = Phases::default();
+    let mut phases = PhaseLog::default();
     machine.run(&mut phases).unwrap_or_else(|error| panic!("{error}"));
     let of = |path| phases.seen.get(&path).copied().unwrap_or_default();
-    // A pass of newly-idle balancing, a softirq and what comes after a lock are phases of their own.
+    // A pass of newly-idle balancing, a softirq and the part after a lock are phases of their own.
     for path in [
         KernelPath::Select,
         KernelPath::Wake,

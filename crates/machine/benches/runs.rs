@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whole runs, and the event queue under them.
+//! Benchmarks of whole runs and of the event queue.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fairlab_machine::event::{EventKind, EventQueue};
@@ -8,7 +8,7 @@ use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::units::Nanos;
 use std::hint::black_box;
 
-/// Scenarios by name: one CPU with nested groups; pinned tasks beside free ones on sixteen CPUs.
+/// Scenarios by name: one CPU with nested groups; pinned and unpinned tasks on sixteen CPUs.
 const SCENARIOS: [(&str, &str); 2] = [
     (
         "one-cpu-groups",
@@ -51,7 +51,7 @@ fn whole_runs(criterion: &mut Criterion) {
     }
 }
 
-/// The classic hold: the first event comes and another one is pushed some time later.
+/// Hold model: the first event is popped, and another one is pushed some time later.
 fn event_queue(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event queue, pop and push");
     for nr_pending in [16, 256, 4096] {

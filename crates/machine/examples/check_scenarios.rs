@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs scenario files with every invariant checked after every event:
-//! `cargo run --profile sim -p fairlab-machine --example check_scenarios -- FILE...`
+//! Runs scenario files with all invariants checked after every event: `cargo run --profile sim -p
+//! fairlab-machine --example check_scenarios -- FILE...`
 //!
-//! Prints a line for each: the digest, the number of events, the file. A broken invariant ends the program.
+//! Prints a line for each file: digest, number of events, file name. A broken invariant ends the program.
 
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs random scenarios on machines of 1 to 256 CPUs with every invariant checked after every event:
-//! `cargo run --profile sim -p fairlab-machine --example swarm -- FIRST LAST [FOLDER]`
+//! Runs random scenarios on machines of 1 to 256 CPUs with all invariants checked after every event: `cargo
+//! run --profile sim -p fairlab-machine --example swarm -- FIRST LAST [FOLDER]`
 //!
-//! A seed makes one scenario, always the same; with FOLDER its text is written there first. Scenarios with an odd seed run on
-//! a machine whose kernel code takes time, by random prices; those with an even one on the ideal machine. A broken invariant
-//! ends the program with the seed, and the line that says how many scenarios of each size ran comes only if none was broken.
+//! Each seed determines one scenario. With FOLDER, its text is written there first. Scenarios with an odd
+//! seed run with a random cost model, those with an even seed with zero-cost kernel code. A broken invariant
+//! ends the program with the seed; the line with the number of scenarios of each size appears only if no
+//! invariant was broken.
 
 #[path = "swarm/scenario.rs"]
 mod scenario;
 
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
-use fairlab_machine::streams::Stream;
+use fairlab_machine::streams::RandomStream;
 use fairlab_sched::work::KernelOp;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The upper ends of the classes of sizes that are counted.
+/// Upper bounds of the size classes that are counted.
 const SIZES: [u32; 5] = [1, 4, 16, 64, 256];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -76,9 +77,9 @@ fn run(seed: u64, text: &str) -> u64 {
         fairlab_workload::scenario::parse("swarm", text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
     let mut setup = Setup::from_scenario(scenario);
     if seed % 2 == 1 {
-        let mut prices = Stream::new(seed, "prices", 0);
+        let mut prices = RandomStream::new(seed, "prices", 0);
         for &op in KernelOp::ALL {
-            setup.hardware.prices.set(op, prices.draw() % 200_000);
+            setup.hardware.costs.set_op(op, prices.draw() % 200_000);
         }
     }
     let mut machine = Machine::new(setup).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The digest of a run: a running hash over the stream of what the scheduler did. Equal inputs give equal digests on every
-//! machine, in debug and release.
+//! Digest of a run: a hash over the stream of scheduler events. Equal inputs give equal digests on every
+//! host, in debug and release builds.
 
 use fairlab_sched::probe::Event;
 use fairlab_sched::units::Nanos;
 use std::fmt;
 
-/// A running hash.
+/// Running 64-bit hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -17,14 +17,15 @@ impl Default for Digest {
 }
 
 impl Digest {
-    /// Mixes a number in.
+    /// Mixes a number into the hash.
     #[inline]
     pub fn mix(&mut self, word: u64) {
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 29);
     }
 
-    /// Mixes an event of the scheduler in. Refreshes of averages are left out: they happen only if somebody listens.
+    /// Mixes a scheduler event into the hash. PELT updates are excluded, because they are emitted only for
+    /// observers that want them.
     #[inline(always)]
     pub fn mix_event(&mut self, now: Nanos, event: &Event<'_>) {
         let (tag, a, b, c) = match *event {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The event queue: what will happen, in a total order.
+//! Event queue: a total order of future events.
 //!
-//! Events happen in the order of time, and at one instant in the order in which they were pushed.
+//! Events are ordered by time, and at one instant by the order in which they were pushed.
 
 mod slots;
 
@@ -9,80 +9,81 @@ use crate::streams::mix;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
-use slots::{NOTHING, Slots};
+use slots::{CompletionSlots, NO_EVENT_KEY};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// When an event happens, relative to all others.
+/// Position of an event in the total order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventKey {
-    /// The time.
+    /// Simulated time of the event.
     pub at: Nanos,
-    /// At one instant: the number of the push, or what a perturbation has made of it.
+    /// Order at one instant: the number of the push, or its permutation.
     pub seq: u64,
 }
 
-/// What happens.
+/// Kind of an event, with its target.
+///
+/// A `u32` that is called a version makes the event stale if the target's version has changed since the push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
-    /// A jiffy begins.
+    /// A jiffy with this number begins.
     Jiffy(u64),
     /// The tick of a CPU.
     Tick(CpuId),
     /// An inter-processor interrupt arrives.
     Ipi(CpuId, IpiKind),
-    /// The timer of a CPU expires, unless it has been programmed anew (version).
+    /// The timer of a CPU expires: CPU and version.
     Timer(CpuId, u32),
-    /// The work of a task is done, unless something has come between (version).
+    /// The work of a task is complete: CPU, task and version.
     Completion(CpuId, u32, u32),
-    /// A sleep is over, unless the task was woken before (version). On the CPU on which it began.
+    /// A sleep ends on the CPU on which it began: CPU, task and version.
     SleepEnd(CpuId, u32, u32),
-    /// A task is forked.
+    /// A task is forked: CPU and task.
     Fork(CpuId, u32),
-    /// The frequency of a CPU changes, as the scenario says.
+    /// The frequency of a CPU changes: CPU and index of the scenario's frequency step.
     Frequency(CpuId, u32),
-    /// Somebody changes something, as the workload says.
+    /// A change of the workload, by its index.
     Change(u32),
-    /// An interrupt has taken time.
+    /// An interrupt load has taken time from its CPU, by its index.
     Interrupt(u32),
-    /// Packets arrive from outside, as the workload says.
+    /// Packets of a load of the workload arrive, by its index.
     Packets(u32),
-    /// The interrupt of a network device for which packets wait.
+    /// The interrupt of a network device whose packets wait.
     NetRx(CpuId),
-    /// A phase of the kernel's code on a CPU is over, unless it was lengthened (version).
+    /// A kernel phase on a CPU ends: CPU and version.
     KernelDone(CpuId, u32),
-    /// A tick that has waited for its CPU to come out of an idle state.
+    /// A tick that was deferred until its CPU has left an idle state.
     LateTick(CpuId),
-    /// An idle CPU has polled for as long as it may, unless it has been woken meanwhile.
+    /// The polling limit of an idle CPU expires.
     PollLimit(CpuId),
-    /// The hardware looks which frequency a package may have.
+    /// The hardware evaluates the turbo frequency of a package.
     Turbo(u32),
-    /// A frequency governor's interrupt of a CPU itself, which wakes the thread of a frequency domain.
+    /// A governor's interrupt to its own CPU, which wakes the thread of a frequency domain: CPU and domain.
     GovernorWork(CpuId, u32),
-    /// A driver that was told at once has switched a CPU to this part of 1024 of its highest frequency, unless it was told another one
-    /// meanwhile (version).
+    /// A `fast_switch` driver completes a frequency change: CPU, fraction of the highest frequency (1024) and
+    /// version.
     Switched(CpuId, u16, u32),
-    /// Observers look at the state.
+    /// Observers take a snapshot of the state.
     Snapshot,
 }
 
-/// An event with its place in the order.
+/// An event with its position in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// When.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
+pub struct QueuedEvent {
     pub key: EventKey,
-    /// What.
     pub kind: EventKind,
 }
 
-/// An event in the queue. The key is one number, so that two of them are compared at once.
+/// Entry of the queue. The key is one number, so that entries are compared in one step.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct QueueEntry {
     key: u128,
     kind: EventKind,
 }
 
-impl Entry {
+impl QueueEntry {
     fn new(key: EventKey, kind: EventKind) -> Self {
         Self { key: u128::from(key.at.0) << 64 | u128::from(key.seq), kind }
     }
@@ -91,100 +92,100 @@ impl Entry {
         time_of(self.key)
     }
 
-    fn event(self) -> Event {
-        Event { key: EventKey { at: self.at(), seq: self.key as u64 }, kind: self.kind }
+    fn event(self) -> QueuedEvent {
+        QueuedEvent { key: EventKey { at: self.at(), seq: self.key as u64 }, kind: self.kind }
     }
 }
 
-/// The time in a key.
+/// Returns the time of a key.
 const fn time_of(key: u128) -> Nanos {
     Nanos((key >> 64) as u64)
 }
 
-impl PartialEq for Entry {
+impl PartialEq for QueueEntry {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Entry {}
+impl Eq for QueueEntry {}
 
-impl PartialOrd for Entry {
+impl PartialOrd for QueueEntry {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-/// The heap has its greatest entry first, the queue the earliest event: an earlier event is the greater entry.
-impl Ord for Entry {
+/// A binary heap returns its greatest entry first, and the queue its earliest event; an earlier event is
+/// therefore the greater entry.
+impl Ord for QueueEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key.cmp(&self.key)
     }
 }
 
-/// Events that come a fixed time after they were pushed.
+/// Class of events with a fixed time between push and event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// What comes again with each tick.
+    /// Periodic events with the period of the tick.
     Ticks,
-    /// Interrupts between CPUs.
+    /// Inter-processor interrupts.
     Ipis,
 }
 
-/// Number of lanes.
 const NR_LANES: usize = 2;
 
-/// Events that have not happened yet.
+/// Queue of future events.
 ///
-/// Events that come a fixed time after they are pushed, the same for all of a [`Lane`], are pushed in the order in which they
-/// will happen. They wait in that lane: first in, first out. So the ticks of many CPUs make no other event dearer. The end of a
-/// CPU's work has a place of its own, where a new one replaces the old one. What comes first of all is the same as if all
-/// waited in one heap.
+/// Events of one [`Lane`] are pushed with the same delay, so they are pushed in the order in which they
+/// happen. Each lane is a FIFO queue, so the ticks of many CPUs do not make other events more expensive. The
+/// completion of a CPU has a slot, in which a new completion replaces the old one. The order of events is
+/// that of a single heap.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Entry>,
-    /// Each in ascending order.
-    lanes: [VecDeque<Entry>; NR_LANES],
-    /// Ends of work, by CPU.
-    completions: Slots,
-    pushed: u64,
-    /// Permutes events of one instant, if set.
+    heap: BinaryHeap<QueueEntry>,
+    /// Lanes, each in ascending order.
+    lanes: [VecDeque<QueueEntry>; NR_LANES],
+    completions: CompletionSlots,
+    next_seq: u64,
+    /// Seed that permutes simultaneous events, if set.
     perturbation: Option<u64>,
 }
 
 impl EventQueue {
-    /// An empty queue with room for so many events before it has to grow.
+    /// Returns an empty queue with reserved capacity: `events` in the heap and `in_lane` in each lane.
     pub fn with_capacity(events: usize, in_lane: usize) -> Self {
         let lanes = core::array::from_fn(|_| VecDeque::with_capacity(in_lane));
         Self { heap: BinaryHeap::with_capacity(events), lanes, ..Self::default() }
     }
 
-    /// Lets events of one instant happen in another order, a different one for each number.
+    /// Permutes simultaneous events. Each seed gives a different permutation.
     pub fn perturb(&mut self, by: u64) {
         self.perturbation = Some(by);
     }
 
-    /// Number of events, stale ones among them.
+    /// Number of events, including stale ones.
     pub fn len(&self) -> usize {
         self.heap.len() + self.lanes.iter().map(VecDeque::len).sum::<usize>() + self.completions.len()
     }
 
-    /// Whether nothing will happen any more.
+    /// Whether no event is left.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds an event.
+    /// Adds an event that is due at `at`.
     #[inline]
     pub fn push(&mut self, at: Nanos, kind: EventKind) {
-        let entry = self.number(at, kind);
+        let entry = self.new_entry(at, kind);
         self.heap.push(entry);
     }
 
-    /// Adds an event that probably comes after all others of its lane. What comes is the same as with [`EventQueue::push`].
+    /// Adds an event that is expected to be the last of its lane. The order of events is that of
+    /// [`EventQueue::push`].
     #[inline]
-    pub fn push_in_turn(&mut self, lane: Lane, at: Nanos, kind: EventKind) {
-        let entry = self.number(at, kind);
+    pub fn push_in_lane(&mut self, lane: Lane, at: Nanos, kind: EventKind) {
+        let entry = self.new_entry(at, kind);
         let lane = &mut self.lanes[lane as usize];
         if lane.back().is_none_or(|last| last.key < entry.key) {
             lane.push_back(entry);
@@ -193,30 +194,30 @@ impl EventQueue {
         }
     }
 
-    /// Adds the end of the work of a CPU. Only the one that was added last counts; the one before is forgotten, and its time
+    /// Adds the completion of a CPU's work. It replaces the previous completion of the CPU, whose time is
     /// returned.
     #[inline]
     pub fn push_completion(&mut self, cpu: CpuId, at: Nanos, kind: EventKind) -> Option<Nanos> {
-        let entry = self.number(at, kind);
+        let entry = self.new_entry(at, kind);
         self.completions.replace(cpu.index(), entry).map(|before| before.at())
     }
 
-    /// When the first event comes.
+    /// Returns the time of the first event.
     pub fn next_at(&mut self) -> Option<Nanos> {
-        let in_heap = self.heap.peek().map_or(NOTHING, |entry| entry.key);
-        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NOTHING, |entry| entry.key));
+        let in_heap = self.heap.peek().map_or(NO_EVENT_KEY, |entry| entry.key);
+        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NO_EVENT_KEY, |entry| entry.key));
         let first = in_heap.min(ticks).min(ipis).min(self.completions.first_key());
-        (first != NOTHING).then(|| time_of(first))
+        (first != NO_EVENT_KEY).then(|| time_of(first))
     }
 
-    /// The first event, unless it lies after `end`.
+    /// Removes and returns the first event, unless it is later than `end`.
     #[inline]
-    pub fn pop_until(&mut self, end: Nanos) -> Option<Event> {
-        let in_heap = self.heap.peek().map_or(NOTHING, |entry| entry.key);
-        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NOTHING, |entry| entry.key));
+    pub fn pop_until(&mut self, end: Nanos) -> Option<QueuedEvent> {
+        let in_heap = self.heap.peek().map_or(NO_EVENT_KEY, |entry| entry.key);
+        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NO_EVENT_KEY, |entry| entry.key));
         let completion = self.completions.first_key();
         let first = in_heap.min(ticks).min(ipis).min(completion);
-        if first == NOTHING || time_of(first) > end {
+        if first == NO_EVENT_KEY || time_of(first) > end {
             return None;
         }
         let entry = if first == completion {
@@ -226,17 +227,17 @@ impl EventQueue {
         } else {
             self.lanes[usize::from(first != ticks)].pop_front()
         };
-        entry.map(Entry::event)
+        entry.map(QueueEntry::event)
     }
 
     #[inline]
-    fn number(&mut self, at: Nanos, kind: EventKind) -> Entry {
-        let mut seq = self.pushed;
-        self.pushed += 1;
+    fn new_entry(&mut self, at: Nanos, kind: EventKind) -> QueueEntry {
+        let mut seq = self.next_seq;
+        self.next_seq += 1;
         if let Some(by) = self.perturbation {
             seq = mix(seq ^ by);
         }
-        Entry::new(EventKey { at, seq }, kind)
+        QueueEntry::new(EventKey { at, seq }, kind)
     }
 }
 
@@ -269,14 +270,15 @@ mod tests {
                 plain.perturb(by);
                 with_lane.perturb(by);
             }
-            // Periodic ones at 4, 8, 12, ... and, out of their order, at 3; others before, at and after the same times.
+            // Periodic events at 4, 8, 12, ... and, out of order, at 3; others before, at and after the same
+            // times.
             for step in 0..200 {
                 let (at, kind) = (Nanos(mix(step) % 64), EventKind::Jiffy(step));
                 plain.push(at, kind);
                 with_lane.push(at, kind);
                 let (at, kind) = (Nanos(if step % 7 == 0 { 3 } else { 4 * (step / 5) }), EventKind::Jiffy(1000 + step));
                 plain.push(at, kind);
-                with_lane.push_in_turn(Lane::Ticks, at, kind);
+                with_lane.push_in_lane(Lane::Ticks, at, kind);
             }
             assert!(with_lane.lanes[0].len() > 20, "{} in the lane", with_lane.lanes[0].len());
             for end in [0, 3, 4, 30, 100, u64::MAX] {
@@ -303,9 +305,9 @@ mod tests {
             let before = with_slots.push_completion(cpu, at, kind);
             assert_eq!(before, last[cpu.index()].replace((at, kind)).map(|(at, _)| at));
             if step % 3 == 0 {
-                // What was replaced is skipped.
+                // Skip replaced completions.
                 let mut expected = plain.pop_until(Nanos(40));
-                while let Some(Event { kind: kind @ EventKind::Completion(cpu, ..), .. }) = expected {
+                while let Some(QueuedEvent { kind: kind @ EventKind::Completion(cpu, ..), .. }) = expected {
                     if last[cpu.index()].is_some_and(|(_, last)| last == kind) {
                         last[cpu.index()] = None;
                         break;

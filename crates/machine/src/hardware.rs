@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the engine needs to know of a machine, whether it comes from a machine file or from a scenario.
+//! Hardware of a simulated machine, from a machine file, a scenario or a recorded trace.
 
 use crate::costs::CostModel;
 pub use crate::description::IdleGovernorKind;
@@ -10,52 +10,53 @@ use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
-use fairlab_workload::recorded::Recorded;
+use fairlab_workload::recorded::RecordedWorkload;
 use fairlab_workload::scenario::Scenario;
 use fairlab_workload::workload::{Change, IrqLoad, Workload};
 use std::collections::BTreeSet;
 
-/// Tick of scenarios: the oracle's kernel has HZ 250.
+/// Tick of scenarios: the reference kernel has HZ 250.
 const SCENARIO_TICK: Nanos = Nanos(1_000_000_000 / 250);
 /// Transition delay of the cpufreq driver of scenarios, in microseconds.
 const SCENARIO_RATE_LIMIT_US: u64 = 1000;
 
-/// Clamps of scenarios' tasks and groups, as in the oracle.
-// DIFFERS: a booted kernel's tasks inherit utilisation clamps of 0 and 1024, and its groups allow that, as here on machines from
-// files. In scenarios it is as in the oracle, whose tasks descend from one whose clamps were never set up, and whose groups
-// are made without the cgroup file system, which would derive their limits. It only matters once a scenario has clamps.
-const ORACLE_CLAMPS: DefaultClamps =
+/// Uclamp values of scenarios' tasks and groups, as in the reference.
+// DIFFERS: on machines from files, fairlab's tasks inherit uclamp values of 0 and 1024 and its groups allow
+// them, as in a booted kernel. In scenarios, fairlab follows the reference: its tasks descend from a task
+// whose uclamp values were never initialised, and its groups are created without the cgroup file system,
+// which would derive their limits. The difference matters only in scenarios that set uclamp values.
+const REFERENCE_CLAMPS: DefaultClamps =
     DefaultClamps { tasks: Uclamp { min: 0, max: 0 }, groups: Some(Uclamp { min: 1024, max: 1024 }) };
 
-/// A state that an idle CPU may be in.
+/// An idle state of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleState {
-    /// Name.
+    /// Name, as cpuidle shows it.
     pub name: String,
-    /// The longest time from an interrupt until the CPU executes: what the governor goes by.
+    /// Maximum time from an interrupt until the CPU executes instructions. The governor uses this value.
     pub exit_latency: Nanos,
-    /// The median of the exits; none: each takes the longest time.
+    /// Median exit time; `None` if each exit takes the maximum.
     pub exit_typical: Option<Nanos>,
-    /// How long the CPU takes to enter it; a part of the exit latency.
+    /// Time that the CPU needs to enter the state; included in the exit latency.
     pub entry_latency: Nanos,
-    /// For how long it must last to be worth it.
+    /// Minimum residency for which the state saves energy.
     pub target_residency: Nanos,
-    /// The CPU looks for work all the time instead of waiting for it.
+    /// Whether the CPU polls for work instead of waiting for an interrupt.
     pub polls: bool,
-    /// What a CPU draws in it, in microwatts, if that is known.
+    /// Power in the state, in microwatts, if it is known.
     pub power_uw: Option<u64>,
 }
 
-/// An interrupt, or a host, that takes time from a CPU.
+/// A periodic interrupt, or a hypervisor, that takes time from a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptLoad {
-    /// Which CPU.
+    /// CPU that serves the interrupt.
     pub cpu: CpuId,
-    /// Time between the ends of two interrupts; the first ends this long after the start.
+    /// Time between the ends of two interrupts. The first interrupt ends this long after the start.
     pub every: Nanos,
-    /// Length of an interrupt.
+    /// Duration of an interrupt.
     pub duration: Nanos,
-    /// Whether the host takes the time: the CPU is a virtual one, and its kernel sees the time as stolen.
+    /// Whether the hypervisor takes the time, which the kernel of the virtual CPU accounts as steal time.
     pub is_stolen: bool,
 }
 
@@ -65,90 +66,96 @@ impl From<&IrqLoad> for InterruptLoad {
     }
 }
 
-/// A machine, as the engine sees it.
+/// Hardware of a simulated machine.
 #[derive(Clone, Debug)]
 pub struct Hardware {
-    /// Name, for results.
+    /// Name of the machine in results.
     pub name: String,
-    /// CPUs, caches, nodes, capacities.
+    /// CPUs, caches, nodes and capacities.
     pub topology: MachineTopology,
     /// Length of a tick.
     pub tick: Nanos,
-    /// CPU i ticks i times as much later than CPU 0.
+    /// Offset between the ticks of CPU i and of CPU i + 1.
     pub tick_skew: Nanos,
-    /// No timer of the scheduler is moved on by less than this: 1 ns where the clock has switched to high resolution.
-    // DIFFERS: in scenarios it is a tick, as in a kernel whose clock has not, and as in the reference: periods of runtime end at
-    // multiples of a tick, and none is shorter. On machines from files it is 1 ns.
+    /// Minimum distance by which a timer of the scheduler is forwarded: 1 ns with a high-resolution clock.
+    // DIFFERS: in scenarios the timer resolution is one tick, as in the reference and in a kernel without
+    // high-resolution timers: bandwidth periods end at multiples of a tick, and none is shorter. On machines
+    // from files it is 1 ns.
     pub timer_resolution: Nanos,
-    /// From the sending of an inter-processor interrupt to its handling.
+    /// Time from the sending of an inter-processor interrupt to its handling.
     pub ipi_latency: Nanos,
-    /// Idle CPUs monitor the flag that asks them to reschedule: no interrupt is sent to them, and none is paid for.
+    /// Whether idle CPUs poll `TIF_NEED_RESCHED`, so that no interrupt is sent to them and none is charged.
     pub polling_idle: bool,
-    /// An idle CPU that rescheduled in vain waits on where it was, instead of entering its loop again.
-    // DIFFERS: so it is in scenarios, as in the reference. A kernel's idle task enters its loop again each time, and so it is on
-    // machines from files.
+    /// Whether an idle CPU that rescheduled without finding a task stays in its idle loop instead of entering
+    /// it again.
+    // DIFFERS: in scenarios, as in the reference, an idle task that rescheduled without finding a task stays
+    // in its loop. A kernel's idle task enters its loop again each time, and so does fairlab's on machines
+    // from files.
     pub idle_loop_once: bool,
-    /// Whether run steps are work, which takes longer on a slower CPU, rather than time.
+    /// Whether run steps are work, which takes longer on a slower CPU, instead of time.
     pub scale_work: bool,
-    /// How far the clock runs ahead for each newly-idle balancing pass.
+    /// Time by which the scheduler's clock advances for each newly-idle balancing pass.
     pub newidle_cost: Nanos,
-    /// Frequency domains. A CPU in none always has its highest frequency, but for `frequency_steps`.
+    /// Frequency domains. A CPU without a domain always has its highest frequency, except for
+    /// `frequency_steps`.
     pub frequency_domains: Vec<FrequencyDomain>,
-    /// The part of a core that each of its working threads has, of 1024: by number of working threads, from one on. Empty if
-    /// threads do not disturb each other.
+    /// Share of a core that each busy thread has (1024: all of it), indexed by the number of busy threads
+    /// minus one. Empty if threads do not affect each other.
     pub smt_shares: Vec<u64>,
-    /// The frequencies that the hardware chooses itself, if it does.
+    /// Turbo frequencies, if the hardware chooses frequencies itself.
     pub turbo: Option<Turbo>,
-    /// For each of them, how long its driver takes from the request of a frequency until the CPUs run at it.
+    /// For each frequency domain, the time from a request until the CPUs run at the new frequency.
     pub transition_latencies: Vec<Nanos>,
-    /// Changes of frequency: when, which CPU, and what part of 1024 of its highest frequency.
+    /// Frequency changes: time, CPU, and fraction of the highest frequency (1024).
     pub frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
-    /// Limits of frequencies: from when on, which CPUs, whether heat is the reason, and the part of 1024 that is allowed.
+    /// Frequency limits: start, CPUs, whether the limit is thermal, and allowed fraction of the highest
+    /// frequency (1024).
     pub frequency_limits: Vec<(Nanos, Vec<u32>, bool, u32)>,
     /// Idle states of each CPU, shallowest first; may be empty.
     pub idle_states: Vec<Vec<IdleState>>,
-    /// What chooses idle states.
+    /// Governor that chooses idle states.
     pub idle_governor: IdleGovernorKind,
-    /// Interrupts, and time that a host takes.
+    /// Periodic interrupts and steal time.
     pub interrupts: Vec<InterruptLoad>,
-    /// What utilisation clamps tasks and groups begin with.
-    pub first_clamps: DefaultClamps,
-    /// What operations of the kernel cost.
-    pub prices: CostModel,
-    /// How many cache lines of a channel move with it.
+    /// Initial uclamp values of tasks and groups.
+    pub default_clamps: DefaultClamps,
+    /// Costs of kernel operations.
+    pub costs: CostModel,
+    /// Number of cache lines that a channel transfers with a message.
     pub channel_lines: ChannelLines,
 }
 
 impl Hardware {
-    /// The same shape and tick, and nothing else of it: kernel code is free, and there are no idle states, frequencies, turbo and interrupts.
+    /// Returns a machine with this topology and tick alone: zero-cost kernel code, and no idle states,
+    /// frequency domains, turbo or interrupts.
     #[must_use]
-    pub fn shape(&self) -> Self {
+    pub fn topology_only(&self) -> Self {
         Self {
             tick: self.tick,
             tick_skew: self.tick_skew,
             timer_resolution: self.timer_resolution,
             idle_loop_once: self.idle_loop_once,
             scale_work: self.scale_work,
-            ..Self::plain(&self.name, self.topology.clone())
+            ..Self::from_topology(&self.name, self.topology.clone())
         }
     }
 
-    /// The same with prices, idle states and the latency of interrupts.
+    /// Returns a machine with this topology, tick, cost model, idle states and interrupt latency.
     #[must_use]
-    pub fn shape_with_costs(&self) -> Self {
+    pub fn topology_with_costs(&self) -> Self {
         Self {
             ipi_latency: self.ipi_latency,
             newidle_cost: self.newidle_cost,
             idle_states: self.idle_states.clone(),
             idle_governor: self.idle_governor,
-            prices: self.prices.clone(),
+            costs: self.costs.clone(),
             channel_lines: self.channel_lines.clone(),
-            ..self.shape()
+            ..self.topology_only()
         }
     }
 
-    /// A machine of which nothing but its name and shape was said: all else is as if it were not there, and free.
-    pub fn plain(name: &str, topology: MachineTopology) -> Self {
+    /// Returns a machine of which only name and topology are known. Everything else is absent or has no cost.
+    pub fn from_topology(name: &str, topology: MachineTopology) -> Self {
         Self {
             name: name.to_owned(),
             tick: description::Hz::DEFAULT.tick(),
@@ -168,19 +175,19 @@ impl Hardware {
             idle_states: vec![Vec::new(); topology.cpus.len()],
             idle_governor: IdleGovernorKind::Menu,
             interrupts: Vec::new(),
-            first_clamps: DefaultClamps::default(),
-            prices: CostModel::free(),
+            default_clamps: DefaultClamps::default(),
+            costs: CostModel::zero_cost(),
             channel_lines: ChannelLines::default(),
             topology,
         }
     }
 
-    /// The machine of a scenario. Kernel code costs nothing there.
+    /// Returns the machine of a scenario. Kernel code has no cost there.
     pub fn from_scenario(scenario: &Scenario) -> Self {
         let machine = &scenario.machine;
         let governor = Governor::Schedutil(SchedutilConfig {
             rate_limit: Nanos::from_micros(SCENARIO_RATE_LIMIT_US),
-            // The oracle's CPUs have idled whenever they are asked.
+            // CPUs of the reference have idled whenever this is asked.
             holds_when_busy: false,
         });
         let domains = machine.freq_domains.iter().map(|domain| {
@@ -202,25 +209,25 @@ impl Hardware {
             frequency_domains: domains.collect(),
             frequency_steps: machine.freq_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part)).collect(),
             interrupts: interrupts.collect(),
-            first_clamps: first_clamps_of(&scenario.workload),
-            ..Self::plain("scenario", machine.topology.clone())
+            default_clamps: default_clamps_of(&scenario.workload),
+            ..Self::from_topology("scenario", machine.topology.clone())
         }
     }
 
-    /// As much of a machine as a trace tells of it: CPUs and their frequencies, as they were.
-    pub fn from_recorded(recorded: &Recorded) -> Self {
+    /// Returns the machine of a recorded trace: CPUs and their recorded frequencies.
+    pub fn from_recorded(recorded: &RecordedWorkload) -> Self {
         let steps = recorded.frequency_steps.iter().map(|&(at, cpu, part)| (at, CpuId(cpu), part));
-        Self { frequency_steps: steps.collect(), ..Self::plain("recorded", recorded.topology()) }
+        Self { frequency_steps: steps.collect(), ..Self::from_topology("recorded", recorded.topology()) }
     }
 
-    /// The machine of a machine file.
+    /// Returns the machine of a machine file.
     pub fn from_description(machine: &MachineDescription) -> Self {
         let domains = machine.frequency_domains().iter().map(|domain| {
             let governor = match domain.governor() {
-                description::Governor::Performance => Governor::Fixed { khz: domain.max_khz() },
-                description::Governor::Powersave => Governor::Fixed { khz: domain.khz()[0] },
-                description::Governor::Fixed { khz } => Governor::Fixed { khz },
-                description::Governor::Schedutil => Governor::Schedutil(SchedutilConfig {
+                description::FrequencyGovernor::Performance => Governor::Fixed { khz: domain.max_khz() },
+                description::FrequencyGovernor::Powersave => Governor::Fixed { khz: domain.khz()[0] },
+                description::FrequencyGovernor::Fixed { khz } => Governor::Fixed { khz },
+                description::FrequencyGovernor::Schedutil => Governor::Schedutil(SchedutilConfig {
                     rate_limit: Nanos::from_micros(domain.rate_limit_us()),
                     holds_when_busy: true,
                 }),
@@ -228,8 +235,8 @@ impl Hardware {
             let power_uw = domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default();
             let made = FrequencyDomain::new(domain.cpus().iter().collect(), domain.khz().to_vec(), power_uw, governor)
                 .expect("a machine file's frequency domains were checked when it was read")
-                .skipping_inefficient();
-            if domain.fast_switch() { made } else { made.switching_by_thread() }
+                .with_inefficient_skipped();
+            if domain.fast_switch() { made } else { made.with_governor_thread() }
         });
         let loads = machine.interrupt_loads().iter().map(|load| (load, false));
         let interrupts = loads.chain(machine.steals().iter().map(|load| (load, true))).flat_map(|(load, is_stolen)| {
@@ -241,7 +248,7 @@ impl Hardware {
             (limit.at(), cpus, limit.is_thermal(), limit.part())
         });
         let idle_states = (0..machine.nr_cpus()).map(|cpu| {
-            let states = machine.idle_states_of(CpuId::from_index(cpu));
+            let states = machine.cpu_idle_states(CpuId::from_index(cpu));
             states
                 .map(|state| IdleState {
                     name: state.name().to_owned(),
@@ -272,24 +279,26 @@ impl Hardware {
             idle_states: idle_states.collect(),
             idle_governor: machine.idle_governor(),
             interrupts: interrupts.collect(),
-            prices: CostModel::from_list(machine.prices()),
+            costs: CostModel::from_list(machine.costs()),
             channel_lines: machine.channel_lines().clone(),
-            ..Self::plain(machine.name(), machine.topology())
+            ..Self::from_topology(machine.name(), machine.topology())
         }
     }
 
-    /// The frequency, in kHz, at which a CPU has this part of that of its full capacity; none if the machine names no such frequency.
+    /// Returns the frequency in kHz at which a CPU runs at `part`, a fraction of the frequency of full
+    /// capacity (1024). `None` if the machine names no such frequency.
     pub fn khz_of(&self, cpu: CpuId, part: Capacity) -> Option<u64> {
         if let Some(turbo) = &self.turbo {
             let known = turbo.khz().iter().copied().chain([turbo.base_khz()]);
-            return known.into_iter().find(|&khz| turbo.part(khz) == part);
+            return known.into_iter().find(|&khz| turbo.freq_scale(khz) == part);
         }
         let domain = self.frequency_domains.iter().find(|domain| domain.contains(cpu))?;
         let highest = domain.khz().last()?;
         domain.khz().iter().copied().find(|khz| khz * SCHED_CAPACITY_SCALE / highest == part)
     }
 
-    /// CPUs that have one frequency, in the order of their lowest; none where each has its highest all the time.
+    /// Returns sets of CPUs that share a frequency, ordered by their lowest CPU. Empty if each CPU always has
+    /// its highest frequency.
     pub fn frequency_peers(&self) -> Vec<Vec<CpuId>> {
         if self.turbo.is_none() {
             return self.frequency_domains.iter().map(|domain| domain.cpus().collect()).collect();
@@ -302,16 +311,16 @@ impl Hardware {
         packages.into_iter().map(of_package).collect()
     }
 
-    /// Number of CPUs.
+    /// Number of CPUs of the machine.
     pub fn nr_cpus(&self) -> usize {
         self.topology.cpus.len()
     }
 }
 
-/// What clamps tasks and groups of a scenario begin with. Where groups have clamps there is the cgroup file system, so they
-/// begin as on a booted machine.
-fn first_clamps_of(workload: &Workload) -> DefaultClamps {
+/// Initial uclamp values of a scenario's tasks and groups. A scenario with group uclamp implies the cgroup
+/// file system, so the values are those of a booted machine.
+fn default_clamps_of(workload: &Workload) -> DefaultClamps {
     let has_clamped_group = workload.groups.iter().any(|group| group.uclamp.is_some());
     let clamps_group_later = workload.changes.iter().any(|(_, change)| matches!(change, Change::GroupClamps { .. }));
-    if has_clamped_group || clamps_group_later { DefaultClamps::default() } else { ORACLE_CLAMPS }
+    if has_clamped_group || clamps_group_later { DefaultClamps::default() } else { REFERENCE_CLAMPS }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The idle governor of a CPU: one of those that kernels have.
+//! Idle governor of a CPU: menu or TEO.
 
 use crate::hardware::{IdleGovernorKind, IdleState};
 use crate::menu::{GovernorDecision, GovernorInput, Menu, WokenBy};
 use crate::teo::Teo;
 use fairlab_sched::units::Nanos;
 
-/// What the governor of a CPU has learnt.
+/// State of a CPU's governor.
 #[derive(Clone, Debug)]
 pub(crate) enum IdleGovernor {
     Menu(Menu),
@@ -14,7 +14,7 @@ pub(crate) enum IdleGovernor {
 }
 
 impl IdleGovernor {
-    /// Of a CPU with so many states.
+    /// Returns the initial governor of a CPU with `nr_states` idle states.
     pub(crate) fn new(kind: IdleGovernorKind, nr_states: usize) -> Self {
         match kind {
             IdleGovernorKind::Menu => Self::Menu(Menu::default()),
@@ -22,7 +22,8 @@ impl IdleGovernor {
         }
     }
 
-    /// Chooses a state of those that a CPU has, from the shallowest to the deepest; there is at least one.
+    /// Chooses one of the CPU's states, which are ordered from the shallowest to the deepest. There is at
+    /// least one.
     pub(crate) fn select(&mut self, states: &[IdleState], known: GovernorInput) -> GovernorDecision {
         match self {
             Self::Menu(menu) => menu.select(states, known),
@@ -30,7 +31,7 @@ impl IdleGovernor {
         }
     }
 
-    /// Learns how long a CPU was in a state, its exit latency among it.
+    /// Records the time that a CPU spent in a state, including the exit latency.
     pub(crate) fn reflect(&mut self, states: &[IdleState], state: usize, time: Nanos, woken_by: WokenBy, tick: Nanos) {
         match self {
             Self::Menu(menu) => menu.reflect(&states[state], time, woken_by, tick),

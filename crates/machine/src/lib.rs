@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Simulated machines: the only owner of time.
+//! Simulated machines, which own the simulated time.
 //!
-//! [`description`] reads machine files; [`engine`] runs a workload on a machine with the scheduler of `fairlab-sched`.
+//! [`description`] reads machine files, [`sim`] runs a workload on a machine, and [`engine`] is the interface
+//! to the scheduler.
 
 pub mod capture;
 pub mod costs;

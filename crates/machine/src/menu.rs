@@ -1,82 +1,87 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The idle governor `menu`: which idle state a CPU enters, and whether its tick goes on meanwhile.
+//! Idle governor `menu`: the choice of an idle state and the decision about the tick.
 //!
-//! Models `menu_select()`, `menu_update()` and `get_typical_interval()` (6.1, the same since 4.17). Rules, in order:
-//! 1. The CPU is expected to idle until its next timer, shortened by how far such expectations have fallen short before: one
-//!    correction for each order of magnitude.
-//! 2. If its last idle times are alike (outliers above left out), it is expected to idle for their mean, if that is shorter.
-//! 3. A CPU whose tick is stopped already and that is expected to be back within a tick might be wrong for long: the next timer
-//!    counts.
-//! 4. The deepest state is taken whose target residency fits, and whose exit latency is neither above what was asked for (PM QoS) nor
-//!    above the expected idle time. A state that polls is left to a timer that is near. If a latency of 0 is asked for, or less than the
-//!    second state has, it is the first one.
-//! 5. The tick goes on if the state polls or if less than a tick is expected.
+//! Models `menu_select()`, `menu_update()` and `get_typical_interval()` (6.1, the same since 4.17). Rules, in
+//! order:
+//! 1. The expected idle time is the time to the next timer, scaled by a correction factor. There is one
+//!    factor for each order of magnitude; it is the average ratio of idle time to that time.
+//! 2. If the last idle times are similar (long outliers excluded), the expected idle time is at most their
+//!    mean.
+//! 3. With the tick stopped, an expected idle time below one tick could be wrong for a long time; the time to
+//!    the next timer is used instead.
+//! 4. The choice is the deepest state whose target residency is at most the expected idle time, and whose
+//!    exit latency is at most the PM QoS limit and the expected idle time. A polling state is skipped unless
+//!    the next timer is near. With a PM QoS limit of 0, or one below the exit latency of the second state,
+//!    the choice is the first state.
+//! 5. The tick keeps running if the state polls or if the expected idle time is below one tick.
 //!
-//! Left out: tasks that wait for I/O (`nr_iowaiters` is always 0), and states that are disabled.
+//! Left out: tasks in I/O wait (`nr_iowaiters` is always 0), and disabled states.
 
 use crate::hardware::IdleState;
 use fairlab_sched::units::Nanos;
 
-/// How many idle times are remembered (`INTERVALS`).
+/// Number of recent idle times (`INTERVALS`).
 const NR_INTERVALS: usize = 8;
-/// Orders of magnitude that have a correction of their own (half of `BUCKETS`: the others are for tasks that wait for I/O).
+/// Number of correction factors (half of `BUCKETS`: the other half is for CPUs with tasks in I/O wait).
 const NR_BUCKETS: usize = 6;
-/// What stands for a perfect expectation (`RESOLUTION`).
+/// Fixed-point 1 of a single ratio (`RESOLUTION`).
 const RESOLUTION: u64 = 1024;
-/// Weight of the past against one new idle time (`DECAY`).
+/// Weight of the past relative to one new idle time (`DECAY`).
 const DECAY: u64 = 8;
-/// Longer idle times are as good as expected (`MAX_INTERESTING`).
+/// Idle times from this length on count as the full time to the timer (`MAX_INTERESTING`).
 const MAX_INTERESTING: Nanos = Nanos::from_millis(50);
-/// No timer is further away than this: each CPU of a usual kernel has one that looks for lockups every four seconds
-/// (`watchdog_timer_fn()`). Here it does nothing and takes no time, but the governor counts with it.
+/// Upper bound of the time to the next timer: each CPU of a usual kernel has a watchdog timer every four
+/// seconds (`watchdog_timer_fn()`). Here that timer does nothing and takes no time, but the governor includes
+/// it.
 pub(crate) const HORIZON: Nanos = Nanos::from_secs(4);
-/// Standard deviation below which idle times are alike however short they are, squared, in us^2.
+/// Variance below which idle times are similar regardless of their mean, in us^2.
 const SMALL_VARIANCE: u64 = 400;
 
-/// What is known when a CPU begins to idle.
+/// Inputs of the governor when a CPU begins to idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GovernorInput {
-    /// Until its next timer, the tick not among them.
+    /// Time to the CPU's next timer, excluding its tick.
     pub(crate) to_timer: Nanos,
-    /// Until its next tick.
+    /// Time to the CPU's next tick.
     pub(crate) to_tick: Nanos,
     /// Length of a tick.
     pub(crate) tick: Nanos,
-    /// Its tick is stopped already.
-    pub(crate) tick_is_stopped: bool,
-    /// The longest exit latency that PM QoS allows (`cpuidle_governor_latency_req()`); [`Nanos::NEVER`] if nobody asks for one.
+    /// Whether the CPU's tick is stopped already.
+    pub(crate) is_tick_stopped: bool,
+    /// Maximum exit latency that PM QoS allows (`cpuidle_governor_latency_req()`); [`Nanos::NEVER`] without a
+    /// request.
     pub(crate) latency_limit: Nanos,
 }
 
-/// What is chosen.
+/// Decision of the governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GovernorDecision {
-    /// The state's place.
+    /// Index of the state.
     pub(crate) state: usize,
-    /// Whether the tick is to stop, if it has not stopped already.
+    /// Whether the tick should stop, if it is running.
     pub(crate) stops_tick: bool,
 }
 
-/// What ended an idle state.
+/// Cause of the end of an idle state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WokenBy {
-    /// The tick.
     Tick,
-    /// Nobody: it had polled for long enough.
+    /// Expiry of the polling limit.
     PollLimit,
-    /// Anything else.
+    /// Any other interrupt.
     Other,
 }
 
-/// What a CPU's governor has learnt.
+/// State of a CPU's menu governor.
 #[derive(Clone, Debug)]
 pub(crate) struct Menu {
-    /// Idle time over time to the timer, by the latter's order of magnitude: 8192 is 1.
+    /// Ratio of idle time to the time to the timer, for each order of magnitude of the latter; 8192 is a
+    /// ratio of 1.
     corrections: [u64; NR_BUCKETS],
-    /// The last idle times in microseconds, the oldest one at `next`.
+    /// Last idle times in microseconds; the oldest is at `next`.
     intervals_us: [u64; NR_INTERVALS],
     next: usize,
-    /// What the last choice was made with.
+    /// Correction factor of the last choice, as an index into `corrections`.
     bucket: usize,
     to_timer: Nanos,
 }
@@ -94,9 +99,11 @@ impl Default for Menu {
 }
 
 impl Menu {
-    /// Chooses a state of those that a CPU has, from the shallowest to the deepest; there is at least one.
+    /// Chooses one of the CPU's states, which are ordered from the shallowest to the deepest. There is at
+    /// least one.
     pub(crate) fn select(&mut self, states: &[IdleState], known: GovernorInput) -> GovernorDecision {
-        // A tick that goes on is no timer to the governor, but one that is near is not stopped for.
+        // The governor ignores a running tick as a timer, but does not stop the tick for a timer that is
+        // near.
         self.to_timer = known.to_timer.min(HORIZON);
         self.bucket = bucket_of(self.to_timer);
         let limit = known.latency_limit;
@@ -104,9 +111,9 @@ impl Menu {
         if is_first || self.to_timer < states[1].target_residency || limit < states[1].exit_latency {
             return GovernorDecision { state: 0, stops_tick: !states[0].polls };
         }
-        let mut expected = self.expected();
+        let mut expected = self.expected_idle();
         let mut latency = limit;
-        if !known.tick_is_stopped {
+        if !known.is_tick_stopped {
             latency = latency.min(expected);
         } else if expected < known.tick {
             expected = self.to_timer;
@@ -117,8 +124,8 @@ impl Menu {
                 let above = &states[chosen];
                 if above.polls && state.exit_latency <= latency && state.target_residency <= self.to_timer {
                     (expected, chosen) = (state.target_residency, place);
-                } else if expected >= known.tick && !known.tick_is_stopped {
-                    // It will be asked again at the next tick.
+                } else if expected >= known.tick && !known.is_tick_stopped {
+                    // The governor chooses again at the next tick.
                     expected = above.target_residency;
                 } else if expected >= known.tick {
                     let is_shallow = above.target_residency < known.tick;
@@ -132,22 +139,22 @@ impl Menu {
             }
             chosen = place;
         }
-        if known.tick_is_stopped || !(states[chosen].polls || expected < known.tick) {
+        if known.is_tick_stopped || !(states[chosen].polls || expected < known.tick) {
             return GovernorDecision { state: chosen, stops_tick: true };
         }
-        // The tick that goes on ends it at the latest.
+        // The running tick ends the state at the latest.
         let fits = states[..=chosen].iter().rposition(|state| state.target_residency <= known.to_tick);
         GovernorDecision { state: fits.unwrap_or(0), stops_tick: false }
     }
 
-    /// Learns how long a CPU was in a state, its exit latency among it.
+    /// Records the time that a CPU spent in a state, including the exit latency.
     pub(crate) fn reflect(&mut self, state: &IdleState, time: Nanos, woken_by: WokenBy, tick: Nanos) {
         let measured = match woken_by {
-            // It would have idled on.
+            // Without the tick the CPU would have stayed idle.
             WokenBy::Tick if self.to_timer > tick => Nanos(9 * MAX_INTERESTING.0 / 10),
             WokenBy::PollLimit => self.to_timer,
             _ if time.0 > 2 * state.exit_latency.0 => time - state.exit_latency,
-            // It did not get there.
+            // The CPU did not complete the entry.
             _ => Nanos(time.0 / 2),
         };
         let measured = measured.min(self.to_timer);
@@ -162,16 +169,16 @@ impl Menu {
         self.next = (self.next + 1) % NR_INTERVALS;
     }
 
-    /// How long it will idle, in whole microseconds.
-    fn expected(&self) -> Nanos {
+    /// Returns the expected idle time, in whole microseconds.
+    fn expected_idle(&self) -> Nanos {
         let whole = RESOLUTION * DECAY * 1000;
         let corrected_us = (self.to_timer.0 * self.corrections[self.bucket] + whole / 2) / whole;
         let typical_us = self.typical_interval_us(corrected_us).unwrap_or(u64::MAX);
         Nanos(corrected_us.min(typical_us) * 1000)
     }
 
-    /// The mean of the last idle times, if they are alike. Up to a quarter of them, the longest, may be left out for that. Not
-    /// computed if it cannot be below `bound_us`.
+    /// Returns the mean of the last idle times if they are similar. Up to a quarter of them, the longest, may
+    /// be excluded. `None` if the mean cannot be below `bound_us`.
     fn typical_interval_us(&self, bound_us: u64) -> Option<u64> {
         let mut longest = u64::MAX;
         loop {
@@ -195,15 +202,15 @@ impl Menu {
     }
 }
 
-/// Which correction belongs to a time to the next timer.
+/// Returns the index of the correction factor for a time to the next timer.
 fn bucket_of(to_timer: Nanos) -> usize {
     const FIRST_BOUND: u64 = 10_000;
     let bounds = core::iter::successors(Some(FIRST_BOUND), |bound| Some(bound * 10));
     bounds.take(NR_BUCKETS - 1).take_while(|&bound| to_timer.0 >= bound).count()
 }
 
-/// How long a CPU polls before its governor is asked again: the target residency of the next state that is worth it, at most a
-/// sixteenth of a tick. Models `cpuidle_poll_time()` (6.1).
+/// Returns the time that a CPU polls before its governor chooses again: the first target residency of at
+/// least 10 us, and at most a sixteenth of a tick. Models `cpuidle_poll_time()` (6.1).
 pub(crate) fn poll_limit(states: &[IdleState], tick: Nanos) -> Nanos {
     const LEAST: Nanos = Nanos::from_micros(10);
     let most = Nanos(tick.0 / 16);

@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Who listens to a run. Observers see everything and change nothing.
+//! Observers of a run. They receive events and snapshots, and cannot change the run.
 
 use crate::sim::Machine;
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
 use fairlab_workload::step::LoopPlace;
 
-/// A path of the kernel, or a phase of one, that takes time on a CPU.
+/// A kernel path, or a phase of one, that takes time on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelPath {
-    /// The first phase of a wake-up or of a fork, or an exec: a CPU is selected (`select_task_rq()`).
+    /// The first phase of a wake-up, fork or exec: selection of a CPU (`select_task_rq()`).
     Select,
-    /// The second phase: the task is enqueued on its CPU, or queued for being enqueued there (`ttwu_queue()`).
+    /// The second phase of a wake-up: the task is enqueued on its CPU, or queued for a remote enqueue
+    /// (`ttwu_queue()`).
     Wake,
-    /// A task picks its successor and the CPU switches (`schedule()`), or a part of that before and after newly-idle
-    /// balancing.
+    /// Choice of the next task and context switch (`schedule()`), or the phases of it before and after
+    /// newly-idle balancing.
     Schedule,
     /// Balancing of a CPU that runs out of work, inside `schedule()` (`newidle_balance()`).
     NewIdle,
-    /// The balancing softirq (`run_rebalance_domains()`), for the CPU itself or, if it was asked to, on behalf of all tickless
-    /// ones. That it is raised and entered belongs to the path at whose end it begins.
+    /// The balancing softirq (`run_rebalance_domains()`), for the CPU itself or, after a nohz kick, for all
+    /// tickless CPUs. Raising and entering the softirq belong to the path at whose end it begins.
     Softirq,
-    /// The idle loop updates the blocked load of tickless CPUs before the CPU idles (`nohz_run_idle_balance()`).
+    /// The update of the blocked load of tickless CPUs before the CPU idles (`nohz_run_idle_balance()`).
     NohzIdle,
     /// The tick (`scheduler_tick()`), without the softirq that may follow.
     Tick,
-    /// Another interrupt: from another CPU, or of a timer; without the wake-ups that have phases of their own.
+    /// Another interrupt, from a CPU or a timer; excludes wake-ups with phases of their own.
     Interrupt,
-    /// The idle loop is entered (`do_idle()`).
+    /// Entry into the idle loop (`do_idle()`).
     IdleEnter,
-    /// The idle loop is left.
+    /// Exit from the idle loop.
     IdleExit,
-    /// The stopper moves tasks.
+    /// Execution of the stopper, which migrates tasks.
     Stopper,
-    /// A task is made, ends, or gets other attributes.
+    /// Creation, end, or change of attributes of a task.
     Change,
 }
 
 impl KernelPath {
-    /// All paths.
+    /// All paths, in the order of the variants.
     pub const ALL: [Self; 12] = [
         Self::Select,
         Self::Wake,
@@ -57,7 +58,7 @@ impl KernelPath {
         Self::Change,
     ];
 
-    /// The name, as in results.
+    /// Returns the name of the path in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Select => "select",
@@ -76,132 +77,129 @@ impl KernelPath {
     }
 }
 
-/// Something that happened in the machine rather than in the scheduler.
+/// An event of the machine rather than of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum MachineEvent {
     /// A task of the workload is about to be forked.
     Forked {
-        /// Its place among the machine's tasks.
+        /// Index of the machine's task.
         task: usize,
-        /// Its name in the scheduler.
+        /// Number of the task in the scheduler.
         id: TaskId,
-        /// Its pid.
         pid: i32,
-        /// Its place in the workload, or its template's.
+        /// Index of the task or of its template in the workload.
         spec: usize,
     },
     /// A tick was served.
-    Tick {
-        /// The CPU.
-        cpu: CpuId,
-    },
-    /// A CPU waits for interrupts in an idle state; `None` if it has no such states.
+    Tick { cpu: CpuId },
+    /// A CPU waits for interrupts in an idle state.
     IdleEnter {
-        /// The CPU.
         cpu: CpuId,
-        /// Which of its states.
+        /// Index of its idle state; `None` if the CPU has no states.
         state: Option<usize>,
     },
-    /// A change that the workload asked for has been made, or was refused.
+    /// A change of the workload was executed or rejected.
     Changed {
-        /// What kind of change.
+        /// Name of the change, such as `quota`.
         what: &'static str,
-        /// Place of the task among the machine's tasks; `None`: it concerns a group.
+        /// Index of the machine's task; `None` if the change targets no task.
         task: Option<usize>,
-        /// Place of the group in the workload; `None`: it concerns a task, or the root group.
+        /// Index of the workload's group; `None` if the change targets no group, or the root group.
         group: Option<usize>,
-        /// 0, or the kernel's error number, negative.
+        /// 0, or the kernel's negative error number.
         result: i32,
     },
-    /// Somebody has begun to wake a task: a timer or a device at `since`, whose interrupt is served now, or another task, which calls
-    /// for it now. Whether the task sleeps shows later; if it does, it has been waiting to run since then.
+    /// A task is being woken: by a timer or a device at `since`, whose interrupt is served now, or by a task
+    /// now. If the target is asleep, its wake-up latency begins at `since`.
     Waking {
-        /// Place of the task among the machine's tasks.
+        /// Index of the machine's task that is woken.
         task: usize,
-        /// When that began.
+        /// Time of the timer's or the device's event, or of the waker's call.
         since: Nanos,
-        /// Whether a timer or a device does.
+        /// Whether a timer or a device wakes the task.
         by_interrupt: bool,
     },
-    /// Another task has noted the time for this one, from which its wake-up latency counts.
-    TimeNoted {
-        /// Place of the task among the machine's tasks.
+    /// A task has recorded the time for another task, from which that task's wake-up latency counts.
+    TimeRecorded {
+        /// Index of the machine's task whose latency begins.
         task: usize,
     },
-    /// A CPU has gone offline or come back, or was refused that.
+    /// A hotplug operation was executed or rejected.
     Hotplug {
-        /// The CPU.
+        /// CPU that goes offline or comes back.
         cpu: CpuId,
-        /// Whether it was to come back.
+        /// Whether the CPU comes back.
         online: bool,
-        /// 0, or the kernel's error number, negative.
+        /// 0, or the kernel's negative error number.
         result: i32,
     },
-    /// A cpuset has got other CPUs.
+    /// The CPUs of a cpuset were changed.
     Cpuset {
-        /// Its place in the workload.
+        /// Index of the workload's cpuset.
         cpuset: usize,
-        /// 0, or the kernel's error number, negative.
+        /// 0, or the kernel's negative error number.
         result: i32,
     },
     /// A task begins a loop of a phase.
     Mark {
-        /// Place of the task among the machine's tasks.
+        /// Index of the machine's task.
         task: usize,
-        /// The phase.
+        /// Number of the phase.
         phase: u32,
     },
-    /// The mark is that of a thread of rt-app, whose loop begins there. Told before the mark.
+    /// A thread of rt-app begins a loop. Reported before the mark of that loop.
     LoopBegins {
-        /// Place of the task among the machine's tasks.
+        /// Index of the machine's task.
         task: usize,
-        /// The loop.
+        /// Position of the loop in the program.
         place: LoopPlace,
     },
-    /// A task's timed sleep ended as late as its timer says: rt-app's slack and wake-up latency.
+    /// A timed sleep of a task has ended, as rt-app measures it for its slack and wake-up latency.
     TimerWoke {
-        /// Place of the task among the machine's tasks.
+        /// Index of the machine's task.
         task: usize,
-        /// When the timer expired, or was to.
+        /// Time at which the timer expired, or will expire.
         expired: Nanos,
     },
-    /// A phase of a path of the kernel. Only where kernel code has prices, and only for observers that want it
-    /// ([`Observer::wants_kernel_paths`]); told when the phase begins its work, since its length is known then. What a path
-    /// takes in all is the sum over its phases on one CPU, up to the one that ends it.
+    /// A phase of a kernel path. Reported only with a cost model, and only to observers that want it
+    /// ([`Observer::wants_kernel_paths`]), at the start of the phase, when its length is known. The duration
+    /// of a path is the sum over its phases on one CPU, up to the one that ends it.
     Kernel {
-        /// The CPU.
+        /// CPU that executes the phase.
         cpu: CpuId,
-        /// Which path.
+        /// Path to which the phase belongs.
         path: KernelPath,
-        /// When the CPU began, with waiting for locks.
+        /// Start of the phase, including the wait for locks.
         began: Nanos,
-        /// How long it takes, without the waiting.
+        /// Duration without the wait.
         took: Nanos,
-        /// How long it waited for locks of runqueues.
+        /// Time spent waiting for runqueue locks.
         waited: Nanos,
-        /// Whether the path is over with this phase; otherwise it goes on later on the same CPU, perhaps after others.
+        /// Whether the path ends with this phase. Otherwise it continues later on the same CPU, possibly
+        /// after other paths.
         ends: bool,
     },
 }
 
-/// Which of the scheduler's events an observer wants to be told of. What nobody wants takes no time.
+/// Scheduler events that an observer wants. An event that no observer wants takes no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
     /// Wake-ups, switches, migrations, frequencies and decisions.
     pub events: bool,
-    /// Interrupts and counters of domains; on machines of many CPUs there are more of them than of all others.
+    /// Interrupts and domain counters. On machines with many CPUs they outnumber all other events.
     pub details: bool,
-    /// Refreshed averages.
+    /// Updates of PELT averages.
     pub pelt: bool,
 }
 
 impl Interest {
-    /// Nothing.
-    pub const NOTHING: Self = Self { events: false, details: false, pelt: false };
+    /// Interest of an observer that wants no events.
+    pub const NONE: Self = Self { events: false, details: false, pelt: false };
 
-    /// What either of two observers wants.
+    /// Returns the events that at least one of two observers wants.
     #[must_use]
-    pub const fn or(self, other: Self) -> Self {
+    pub const fn merge(self, other: Self) -> Self {
         Self {
             events: self.events || other.events,
             details: self.details || other.details,
@@ -210,52 +208,52 @@ impl Interest {
     }
 }
 
-/// Listens to a run.
-pub trait Observer<E = Sched>: Probe {
-    /// Which of the scheduler's events it wants. The answer must not change during a run; events that it does not want may
-    /// come nevertheless.
+/// An observer of a run.
+pub trait Observer<E = Sched>: SchedObserver {
+    /// Returns the scheduler events that the observer wants. The result must not change during a run. Other
+    /// events may arrive as well.
     fn wants(&self) -> Interest {
         Interest { events: true, details: true, pelt: self.wants_pelt() }
     }
 
-    /// Something has happened in the machine.
+    /// Receives an event of the machine.
     fn machine_event(&mut self, _now: Nanos, _event: &MachineEvent) {}
 
-    /// Whether to be told of [`MachineEvent::Kernel`].
+    /// Whether the observer wants [`MachineEvent::Kernel`].
     fn wants_kernel_paths(&self) -> bool {
         false
     }
 
-    /// Whether to be told of [`Observer::work`].
-    fn wants_work(&self) -> bool {
+    /// Whether the observer wants calls of [`Observer::work`].
+    fn wants_ops(&self) -> bool {
         false
     }
 
-    /// A CPU has called the scheduler, which has counted these operations. Only for observers that want it.
+    /// Receives the operation counts of a scheduler call. Called only for observers that want it.
     fn work(&mut self, _now: Nanos, _cpu: CpuId, _path: KernelPath, _counted: &OpCounts) {}
 
-    /// A moment at which the whole state is to be noted.
+    /// Receives the machine's state at a snapshot.
     fn snapshot(&mut self, _machine: &Machine<E>) {}
 }
 
-/// Listens to nothing.
+/// Observer without interest in any event.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
-impl Probe for NoObserver {
+impl SchedObserver for NoObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
 impl<E> Observer<E> for NoObserver {
     fn wants(&self) -> Interest {
-        Interest::NOTHING
+        Interest::NONE
     }
 }
 
-/// Several observers, each of which hears everything.
+/// Several observers. Each one receives the events that any of them wants.
 pub struct Observers<'a, E = Sched>(pub Vec<&'a mut dyn Observer<E>>);
 
-impl<E> Probe for Observers<'_, E> {
+impl<E> SchedObserver for Observers<'_, E> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         for observer in &mut self.0 {
             observer.event(now, event);
@@ -269,7 +267,7 @@ impl<E> Probe for Observers<'_, E> {
 
 impl<E> Observer<E> for Observers<'_, E> {
     fn wants(&self) -> Interest {
-        self.0.iter().fold(Interest::NOTHING, |wants, observer| wants.or(observer.wants()))
+        self.0.iter().fold(Interest::NONE, |wants, observer| wants.merge(observer.wants()))
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

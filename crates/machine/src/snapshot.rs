@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an engine shows of its state, in the kernel's terms: the same figures of the built-in scheduler as of a compiled kernel, so that
-//! traces and statistics can be compared line by line.
+//! Snapshots of an engine's state in kernel terms. The built-in scheduler and compiled kernels fill the same
+//! fields, so that traces and statistics can be compared line by line.
 
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::sched::Sched;
@@ -8,115 +8,117 @@ use fairlab_sched::task::OnRq;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
 use fairlab_sched::types::pelt::SchedAvg;
 
-/// Idle balancing: the kernel's `nohz`. Times are jiffies since its own beginning.
+/// State of nohz idle balancing (`nohz`). Times are jiffies relative to the kernel's initial jiffies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NohzSnapshot {
     /// CPUs whose tick is stopped.
     pub nr_cpus: u32,
-    /// Whether one of them may have blocked load.
+    /// Whether one of these CPUs may have blocked load.
     pub has_blocked: bool,
-    /// Whether `next_balance` has to be gathered anew.
+    /// Whether `next_balance` must be recomputed.
     pub needs_update: bool,
-    /// When one of them has to balance.
+    /// Jiffy at which one of the CPUs is due for balancing.
     pub next_balance: i64,
-    /// When blocked load is brought up to date.
+    /// Jiffy at which blocked load is due for an update.
     pub next_blocked: i64,
 }
 
-/// A last-level cache: the kernel's `sched_domain_shared` of it.
+/// State of a last-level cache domain (`sched_domain_shared`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LlcSnapshot {
-    /// CPUs.
+    /// Number of CPUs in the domain.
     pub size: u32,
-    /// How many of them a wake-up looks at.
+    /// Number of CPUs that a wake-up scans for an idle one.
     pub nr_idle_scan: i32,
-    /// Whether a core may be idle as a whole.
+    /// Whether an idle core may exist.
     pub has_idle_cores: bool,
-    /// CPUs that are not idle.
+    /// Number of CPUs that are not idle.
     pub nr_busy_cpus: i32,
 }
 
-/// A runqueue. Averages are those of the root cfs_rq, times in ns.
+/// State of a runqueue. Averages are those of the root cfs_rq; times are in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RqSnapshot {
-    /// Runnable tasks of all classes.
+    /// Number of runnable tasks of all classes.
     pub nr_running: u32,
-    /// Runnable fair tasks, those of groups among them.
+    /// Number of runnable fair tasks, including those in groups.
     pub h_nr_running: u32,
-    /// `util_avg`.
+    /// Utilisation of the root cfs_rq.
     pub util_avg: u64,
-    /// `runnable_avg`.
+    /// Runnable average of the root cfs_rq.
     pub runnable_avg: u64,
-    /// `load_avg`.
+    /// Load average of the root cfs_rq.
     pub load_avg: u64,
-    /// What is left of the capacity for fair tasks.
+    /// Capacity that is left for fair tasks.
     pub cpu_capacity: u64,
-    /// Load of a task that is too big for the CPU.
+    /// Load of a task that is too big for the CPU; 0 if there is none.
     pub misfit_task_load: u64,
-    /// `rq->clock`.
+    /// Field `rq->clock`, in ns.
     pub clock: u64,
-    /// The clock of load tracking.
+    /// `cfs_rq` clock of load tracking (`clock_pelt`).
     pub clock_pelt: u64,
-    /// Time that load tracking has lost.
+    /// Idle time that load tracking has skipped.
     pub lost_idle_time: u64,
-    /// `min_vruntime`; since 6.12.59 `zero_vruntime`.
+    /// Field `min_vruntime`; since 6.12.59 `zero_vruntime`.
     pub min_vruntime: u64,
-    /// When the CPU balances next, in jiffies.
+    /// Jiffy at which the CPU balances next.
     pub next_balance: u64,
-    /// For how long it idles on average.
+    /// Average idle time of the CPU.
     pub avg_idle: u64,
 }
 
-/// A task.
+/// State of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskSnapshot {
-    /// The CPU to which it belongs.
+    /// CPU of the task (`task_cpu()`).
     pub cpu: u32,
-    /// `on_rq`: 0 no, 1 yes, 2 on its way.
+    /// Field `on_rq`: 0 not queued, 1 queued, 2 migrating.
     pub on_rq: u32,
-    /// Averages of its entity. `util_est` stands by itself.
+    /// Averages of its entity, except `util_est`.
     pub avg: SchedAvg,
-    /// In ns.
+    /// Virtual runtime in ns.
     pub vruntime: u64,
-    /// CPU time, in ns.
+    /// CPU time in ns.
     pub sum_exec_runtime: u64,
-    /// `util_est` in one number: average and last value; since 6.8 one alone.
+    /// Packed `util_est`: the average in the upper 32 bits, the last value in the lower ones. Since 6.8 a
+    /// single value.
     pub util_est: u64,
 }
 
 /// Counters of a CPU in `/proc/schedstat`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedstatSnapshot {
-    /// `yld_count`, `sched_count`, `sched_goidle`, `ttwu_count`, `ttwu_local`.
+    /// Fields `yld_count`, `sched_count`, `sched_goidle`, `ttwu_count`, `ttwu_local`.
     pub calls: [u32; 5],
-    /// `rq_cpu_time`, `run_delay`, `pcount`.
+    /// Fields `rq_cpu_time`, `run_delay`, `pcount`.
     pub times: [u64; 3],
-    /// Its domains, the narrowest first.
+    /// Sched domains of the CPU, narrowest first.
     pub domains: Vec<DomainSnapshot>,
 }
 
-/// Counters of a domain.
+/// Counters of a sched domain in `/proc/schedstat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DomainSnapshot {
-    /// Its place in the topology table.
+    /// Index in the topology table.
     pub level: u32,
-    /// `lb_count`, `_balanced`, `_failed`, `_gained`, `_hot_gained`, `_nobusyq`, `_nobusyg` of each idle type, in the kernel's own order.
+    /// Fields `lb_count`, `_balanced`, `_failed`, `_gained`, `_hot_gained`, `_nobusyq`, `_nobusyg` of each
+    /// idle type, in the kernel's order.
     pub lb: [[u32; 7]; 3],
-    /// `alb_count`, `_failed`, `_pushed`.
+    /// Fields `alb_count`, `_failed`, `_pushed`.
     pub alb: [u32; 3],
-    /// `sbe_count` and `sbf_count`.
+    /// Fields `sbe_count` and `sbf_count`.
     pub sb: [u32; 2],
-    /// `ttwu_wake_remote`, `ttwu_move_affine`, `ttwu_move_balance`.
+    /// Fields `ttwu_wake_remote`, `ttwu_move_affine`, `ttwu_move_balance`.
     pub ttwu: [u32; 3],
-    /// The highest price of a newly-idle pass, in ns.
+    /// Maximum cost of a newly-idle balancing pass, in ns.
     pub max_newidle_lb_cost: u64,
-    /// In ms.
+    /// Balancing interval in ms.
     pub balance_interval: u32,
-    /// Running tasks that may stay together.
+    /// Number of running tasks that may be imbalanced between NUMA nodes (`imb_numa_nr`).
     pub imb_numa_nr: u32,
 }
 
-/// How the built-in scheduler shows itself.
+/// Snapshot functions of the built-in scheduler.
 pub(crate) struct BuiltInScheduler;
 
 impl BuiltInScheduler {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Groups with a quota on whole machines: what their tasks get of the CPUs.
+//! Groups with a quota on whole machines: CPU time of their tasks.
 
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::GroupId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario;
 
-/// What a CPU draws at a time: a group may use so much more than its quota, or less, in a span of time.
+/// Bandwidth slice: a group may exceed its quota, or fall short of it, by this much in a period.
 const SLICE_MS: f64 = 5.0;
 
 fn parse(scenario: &str) -> scenario::Scenario {
@@ -26,13 +26,13 @@ fn run(scenario: &str) -> Machine {
     machine
 }
 
-/// CPU time of all tasks whose names begin like this, in ms.
+/// Returns the CPU time of all tasks whose names have this prefix, in ms.
 fn runtime_ms(machine: &Machine, name: &str) -> f64 {
     let tasks = machine.tasks().iter().filter(|task| task.name.starts_with(name));
     tasks.map(|task| task.runtime_ns as f64 / 1e6).sum()
 }
 
-/// The counters of the group with this number in the scenario, from 0.
+/// Returns the counters of the scenario's group with this index, from 0.
 fn stats(machine: &Machine, group: u32) -> BandwidthStats {
     machine.sched().group(GroupId(group + 1)).bandwidth.stats
 }
@@ -111,13 +111,13 @@ fn a_quota_changes_while_tasks_run() {
 
 /// Results of changes.
 #[derive(Default)]
-struct Results(Vec<i32>);
+struct ChangeResults(Vec<i32>);
 
-impl Probe for Results {
+impl SchedObserver for ChangeResults {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for Results {
+impl Observer for ChangeResults {
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Changed { result, .. } = event {
             self.0.push(*result);
@@ -132,7 +132,7 @@ fn a_change_that_the_kernel_refuses_has_no_effect() {
         quota 1ms g 900us 100ms\nquota 2ms g 20ms 2s\nquota 3ms g 20ms 100ms\ntask hog group=g run 7ms",
     ))
     .expect("a possible machine");
-    let mut results = Results::default();
+    let mut results = ChangeResults::default();
     machine.run(&mut results).expect("tasks make progress");
     assert_eq!(results.0, [-22, -22, 0]);
     assert_close(runtime_ms(&machine, "hog"), 200.0, SLICE_MS);
@@ -143,10 +143,11 @@ fn a_period_that_the_kernel_refuses_is_refused_before_the_run() {
     let mut scenario = parse("cpus 1\ngroup g quota=20ms period=100ms");
     scenario.workload.groups[0].quota.as_mut().expect("it has a quota").period_us = 2_000_000;
     let error = machine(scenario).err().expect("the period is too long");
-    assert_eq!(error.to_string(), "group g: a period of 2s is too long; it may be 1s at the most");
+    assert_eq!(error.to_string(), "group g: a period of 2s is too long; it must be at most 1s");
 }
 
-/// A swarm found this: shares that change while the group is throttled do not reach its entity before it runs again.
+/// Regression test of a swarm's find: shares that change while a group is throttled reach its entity only
+/// when it runs again.
 #[test]
 fn shares_that_change_while_a_group_is_throttled_come_later() {
     let mut machine = machine(parse(

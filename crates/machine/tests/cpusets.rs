@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks in cpusets, against what Linux 6.1 does, worked out by hand.
+//! Tasks in cpusets, compared with the behaviour of Linux 6.1, worked out by hand.
 
 mod common;
 
 use common::run;
 use fairlab_sched::ids::CpuId;
 
-/// CPUs that a task may use at the end.
+/// Returns the CPUs that a task may use at the end.
 fn allowed(run: &common::TestRun, task: &str) -> Vec<u32> {
     run.task(task).cpus_allowed.iter().map(|cpu| cpu.0).collect()
 }
@@ -17,7 +17,7 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
     for guest in ["guest0", "guest1"] {
         assert_eq!(run.ran_ms(guest, 100.0, 200.0, |cpu| cpu != 3), 0.0);
         let shared = run.ran_ms(guest, 100.0, 200.0, |cpu| cpu == 3);
-        // A slice of two equal tasks on a machine of four CPUs is 9 ms, looked at by ticks of 4 ms.
+        // A slice of two equal tasks on a machine of four CPUs is 9 ms, checked at ticks of 4 ms.
         assert!((shared - 50.0).abs() <= 12.0, "{guest}: {shared}");
         assert_eq!(run.ran_ms(guest, 200.0, 300.0, |cpu| cpu < 2), 0.0);
         assert_eq!(allowed(&run, guest), [0, 1, 2, 3]);
@@ -32,9 +32,13 @@ fn a_task_may_use_what_it_asks_for_of_its_cpuset() {
     let after = |changes: &str| allowed(&run(&format!("{base}{changes}")), "t");
     assert_eq!(after(""), [1, 2]);
     assert_eq!(after("affinity 5ms t 2-3"), [2]);
-    assert_eq!(after("affinity 5ms t 3"), [1, 2], "nothing is left, so the kernel refuses");
-    assert_eq!(after("affinity 5ms t 2-3\nsetcpus 10ms s 0-1"), [0, 1], "a change of the cpuset forgets the affinity");
-    assert_eq!(after("affinity 5ms t 2-3\nsetcpus 10ms s 1-2"), [2], "no change of the cpuset forgets nothing");
+    assert_eq!(after("affinity 5ms t 3"), [1, 2], "no CPU is left, so the kernel rejects the change");
+    assert_eq!(after("affinity 5ms t 2-3\nsetcpus 10ms s 0-1"), [0, 1], "a change of the cpuset resets the affinity");
+    assert_eq!(
+        after("affinity 5ms t 2-3\nsetcpus 10ms s 1-2"),
+        [2],
+        "a cpuset that does not change keeps the affinity"
+    );
     assert_eq!(after("attach 5ms t /"), [0, 1, 2, 3]);
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Machine files: what they come to, the machines that come with the program, and the way back to a file.
+//! Tests of machine files: their content, the presets, and writing.
 
 use fairlab_machine::description::{
-    Governor, Hz, KERNEL_PROFILES, MachineDescription, OPERATIONS, describe, load, parse, preset, preset_text, presets,
+    FrequencyGovernor, Hz, KERNEL_PROFILES, MachineDescription, OPERATIONS, describe, load, parse, preset, preset_text,
+    presets,
 };
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::TopologyLevel::{All, Cluster, Mc, Package, Smt};
@@ -14,7 +15,7 @@ fn machine(text: &str) -> MachineDescription {
     parse("x.toml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn known(name: &str) -> MachineDescription {
+fn preset_machine(name: &str) -> MachineDescription {
     preset(name).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
@@ -29,9 +30,9 @@ fn the_smallest_file_gives_an_idealised_machine() {
     assert_eq!(places, [(0, 0, 0, 0, 0), (1, 1, 0, 0, 0), (2, 2, 0, 0, 0), (3, 3, 0, 0, 0)]);
     assert_eq!((machine.hz(), machine.kernel(), machine.scale_work()), (Hz::DEFAULT, "6.1", true));
     assert_eq!((machine.tick_skew(), machine.ipi_latency()), (Nanos::ZERO, Nanos::ZERO));
-    assert!(!machine.polling_idle() && known("xeon-2s-224").polling_idle());
+    assert!(!machine.polling_idle() && preset_machine("xeon-2s-224").polling_idle());
     assert!(machine.frequency_domain(CpuId(0)).is_none() && machine.idle_states().is_empty());
-    assert!(machine.prices().is_free() && machine.interrupt_loads().is_empty());
+    assert!(machine.costs().is_zero_cost() && machine.interrupt_loads().is_empty());
 }
 
 #[test]
@@ -42,7 +43,7 @@ fn the_tick_is_the_kernels_tick_nsec() {
 
 #[test]
 fn threads_last_makes_cpu_i_and_i_plus_half_siblings() {
-    let topology = known("xeon-2s-224").topology();
+    let topology = preset_machine("xeon-2s-224").topology();
     assert_eq!(topology.cpus.len(), 224);
     for cpu in 0..112 {
         assert_eq!(topology.cpus[cpu], topology.cpus[cpu + 112], "cpu {cpu}");
@@ -97,25 +98,25 @@ fn schedutils_rate_limit_follows_the_kernels_rule() {
 
 #[test]
 fn hikey960_has_the_capacities_and_frequencies_of_its_device_tree() {
-    let machine = known("hikey960");
+    let machine = preset_machine("hikey960");
     assert_eq!(machine.topology().capacity, [462, 462, 462, 462, 1024, 1024, 1024, 1024]);
     let little = machine.frequency_domain(CpuId(3)).expect("it has one");
-    assert_eq!((little.max_khz(), little.governor()), (1_844_000, Governor::Schedutil));
+    assert_eq!((little.max_khz(), little.governor()), (1_844_000, FrequencyGovernor::Schedutil));
     assert_eq!(little.freq_scale(533_000), 295);
-    let states: Vec<&str> = machine.idle_states_of(CpuId(7)).map(|state| state.name()).collect();
+    let states: Vec<&str> = machine.cpu_idle_states(CpuId(7)).map(|state| state.name()).collect();
     assert_eq!(states, ["WFI", "cpu-sleep-1"]);
 }
 
 #[test]
 fn sc7180_has_one_cache_and_two_capacities() {
-    let topology = known("sc7180").topology();
+    let topology = preset_machine("sc7180").topology();
     assert_eq!(topology.capacity, [452, 452, 452, 452, 452, 452, 1024, 1024]);
     assert!(topology.cpus.iter().all(|place| place.llc == 0));
 }
 
 #[test]
 fn epyc_has_caches_of_sixteen_cpus() {
-    let topology = known("epyc-16llc").topology();
+    let topology = preset_machine("epyc-16llc").topology();
     let nr_llcs = 1 + topology.cpus.iter().map(|place| place.llc).max().expect("CPUs");
     assert_eq!((topology.cpus.len(), nr_llcs), (256, 16));
     for llc in 0..nr_llcs {
@@ -161,7 +162,7 @@ fn a_preset_written_and_read_again_is_the_same_machine() {
 
 #[test]
 fn what_is_written_for_a_regular_machine_fits_on_a_screen() {
-    let text = known("xeon-2s-224").to_toml();
+    let text = preset_machine("xeon-2s-224").to_toml();
     assert!(text.contains("numbering = \"threads-last\"") && text.contains("cores_per_llc = 56"), "{text}");
     let shape = text.split("[prices]").next().expect("there is a first part");
     assert!(shape.lines().count() < 60, "{text}");
@@ -173,9 +174,9 @@ fn prices_are_whole_picoseconds_with_a_source() {
         "name = \"x\"\n[cpus]\ncount = 1\n[prices]\nTick = { ps = 17_500, source = \"measured\" }\n\
          PeltUpdate = { ns = 9, source = \"published\" }\n",
     );
-    let prices: Vec<_> = machine.prices().iter().map(|price| (price.operation(), price.ps())).collect();
+    let prices: Vec<_> = machine.costs().iter().map(|price| (price.operation(), price.ps())).collect();
     assert_eq!(prices, [("PeltUpdate", 9_000), ("Tick", 17_500)]);
-    assert_eq!((machine.prices().ps("Fork"), machine.prices().is_free()), (0, false));
+    assert_eq!((machine.costs().ps("Fork"), machine.costs().is_zero_cost()), (0, false));
     let page = describe(&machine);
     assert!(page.contains("Tick        17.5  measured"), "{page}");
     assert_eq!(parse("again.toml", &machine.to_toml()).as_ref(), Ok(&machine));
@@ -183,9 +184,9 @@ fn prices_are_whole_picoseconds_with_a_source() {
 
 #[test]
 fn lines_of_channels_are_as_the_file_says_or_as_on_the_machine_that_was_calibrated() {
-    let calibrated = known("xeon-1s-112");
+    let calibrated = preset_machine("xeon-1s-112");
     let kinds = [ChannelKind::Pipe, ChannelKind::Socket, ChannelKind::Tcp, ChannelKind::Udp, ChannelKind::Queue];
-    let lines = |machine: &MachineDescription| kinds.map(|kind| machine.channel_lines().of(kind));
+    let lines = |machine: &MachineDescription| kinds.map(|kind| machine.channel_lines().by_kind(kind));
     assert_eq!(lines(&calibrated), [8, 15, 26, 26, 0]);
     let plain = "name = \"x\"\n[cpus]\ncount = 1\n";
     assert_eq!(lines(&machine(plain)), lines(&calibrated));
@@ -197,14 +198,14 @@ fn lines_of_channels_are_as_the_file_says_or_as_on_the_machine_that_was_calibrat
 
 #[test]
 fn the_page_draws_the_topology() {
-    let page = describe(&known("laptop-8"));
+    let page = describe(&preset_machine("laptop-8"));
     let drawing = "
   +- LLC 0 -----------------+
   | [0 4] [1 5] [2 6] [3 7] |
   +-------------------------+
 ";
     assert!(page.contains(drawing), "{page}");
-    let page = describe(&known("hikey960"));
+    let page = describe(&preset_machine("hikey960"));
     let drawing = "\
   +- LLC 0, Cortex-A53 (capacity 462) -+ +- LLC 1, Cortex-A73 (capacity 1024) -+
   | [0] [1] [2] [3]                    | | [4] [5] [6] [7]                     |
@@ -231,7 +232,7 @@ fn the_books_examples_are_valid_machines() {
 #[test]
 fn a_machine_is_loaded_from_a_file() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/hikey.toml");
-    assert_eq!(load(path).expect("a preset's file"), known("hikey"));
+    assert_eq!(load(path).expect("a preset's file"), preset_machine("hikey"));
 }
 
 #[test]
@@ -243,7 +244,7 @@ fn pages_are_plain_text_of_readable_width() {
     }
 }
 
-/// A file of a machine with a bit of everything.
+/// Returns a machine file that uses every table.
 fn full(hz: u64, threads: usize, cores: usize, llcs: usize, nodes: usize, is_last: bool, price: u64) -> String {
     let count = threads * cores * llcs * nodes;
     let numbering = if is_last { "threads-last" } else { "core-major" };
@@ -278,7 +279,7 @@ fn machine_files() -> impl Strategy<Value = String> {
     )
 }
 
-/// Any text that was a machine file before something happened to it.
+/// Generates machine files with random damage.
 fn mutated_files() -> impl Strategy<Value = String> {
     let originals: Vec<String> = presets().map(|machine| machine.to_toml()).collect();
     let original = prop_oneof![prop::sample::select(originals), machine_files()];
@@ -323,18 +324,18 @@ const BOARD: &str = "name = \"board\"\nbase = \"hikey960\"\nhz = 1000\n[prices]\
 
 #[test]
 fn a_machine_inherits_what_its_file_does_not_say() {
-    let (board, base) = (parse("board.toml", BOARD).expect("valid"), known("hikey960"));
+    let (board, base) = (parse("board.toml", BOARD).expect("valid"), preset_machine("hikey960"));
     assert_eq!((board.name(), board.hz().get(), board.nr_cpus()), ("board", 1000, 8));
     assert_eq!(board.idle_states(), base.idle_states());
     assert_eq!(board.frequency_domains(), base.frequency_domains());
     assert_eq!(
         board.source(),
         format!("of its base hikey960: {}", base.source()),
-        "its own figures come from elsewhere"
+        "its own numbers have another source"
     );
-    assert_eq!((board.prices().ps("Wakeup"), base.prices().ps("Wakeup")), (1000, 115_000));
-    assert_eq!(board.prices().ps("Tick"), base.prices().ps("Tick"));
-    // Written anew it stands alone.
+    assert_eq!((board.costs().ps("Wakeup"), base.costs().ps("Wakeup")), (1000, 115_000));
+    assert_eq!(board.costs().ps("Tick"), base.costs().ps("Tick"));
+    // A written file has no base.
     assert_eq!(parse("again.toml", &board.to_toml()), Ok(board));
 }
 
@@ -349,11 +350,11 @@ fn a_board_of_three_kinds_of_cpus_takes_prices_from_another_one() {
         [[frequency_domain]]\ncpus = \"7\"\nkhz = [800_000, 2_800_000]\n";
     let board = parse("board.toml", &format!("{file}{own_domains}")).expect("valid");
     assert_eq!(board.cpu_types().len(), 3);
-    assert_eq!(board.prices().iter().len(), known("hikey960").prices().iter().len());
-    // What is inherited must fit.
+    assert_eq!(board.costs().iter().len(), preset_machine("hikey960").costs().iter().len());
+    // Inherited parts must fit the machine.
     let error = parse("board.toml", file).expect_err("the base's domains mix capacities").to_string();
     assert!(error.starts_with("base hikey960:") && error.contains("inherited by board.toml"), "{error}");
-    assert!(error.contains("`frequency_domain` of its own"), "{error}");
+    assert!(error.contains("add `frequency_domain` to the file"), "{error}");
 }
 
 #[test]
@@ -373,7 +374,7 @@ fn bases_are_files_too_from_where_the_file_lies_and_may_not_go_in_circles() {
         [("circle.toml", "circle.toml, which"), ("one.toml", "two.toml, which is based on one.toml, which")]
     {
         let error = read(file).expect_err("a circle").to_string();
-        assert!(error.contains(&format!("{file}:2: base: the bases go in a circle: {circle}")), "{error}");
+        assert!(error.contains(&format!("{file}:2: base: the bases form a cycle: {circle}")), "{error}");
         assert!(error.contains("help: let one of them"), "{error}");
     }
     let error = read("lost.toml").expect_err("no such base").to_string();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Malformed machine files: each file of `tests/data/bad-machines` says in its head where the error is and what it says.
+//! Malformed machine files: the head of each file in `tests/data/bad-machines` names the expected place and
+//! message.
 
 use fairlab_machine::description::{DescriptionError, LoadError, load, parse};
 use std::fs;
@@ -13,14 +14,14 @@ fn bad_machines() -> Vec<PathBuf> {
     paths
 }
 
-/// What stands behind `# key ` in a file's head.
+/// Returns the text behind `# key ` in a file's head.
 fn expected<'a>(text: &'a str, key: &str) -> &'a str {
     let prefix = format!("# {key} ");
     let line = text.lines().take_while(|line| line.starts_with('#')).find_map(|line| line.strip_prefix(&prefix));
-    line.unwrap_or_else(|| panic!("the head says no `{key}`"))
+    line.unwrap_or_else(|| panic!("the head has no `{key}`"))
 }
 
-fn complaint(error: &DescriptionError, text: &str) -> Option<String> {
+fn mismatch(error: &DescriptionError, text: &str) -> Option<String> {
     let place = expected(text, "place").trim_matches('-');
     let is_right = error.line().to_string() == expected(text, "line")
         && error.place() == place
@@ -39,7 +40,7 @@ fn each_malformed_file_is_refused_with_line_place_message_and_help() {
         let file = path.file_name().expect("a file").to_string_lossy();
         match parse(&file, &text) {
             Ok(_) => complaints.push(format!("{file} is accepted")),
-            Err(error) => complaints.extend(complaint(&error, &text)),
+            Err(error) => complaints.extend(mismatch(&error, &text)),
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Steps that benchmarks are made of: futexes and lists of waiters, locks of CPUs, spinning, and what waits behind a lock.
+//! Steps of benchmark programs: futexes, waiter lists, per-CPU locks, spinning, and waiters of a mutex.
 
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
@@ -7,21 +7,21 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ctx::PrevState;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::{Behaviour, Step};
 use fairlab_workload::workload::{Affinity, Attributes, Channel, ChannelKind, Objects, TaskSpec, Workload};
 
-/// Steps, each once.
-struct Script(std::vec::IntoIter<Step>);
+/// Steps that are executed once.
+struct StepList(std::vec::IntoIter<Step>);
 
-impl Behaviour for Script {
+impl Behaviour for StepList {
     fn next(&mut self) -> Step {
         self.0.next().unwrap_or(Step::Exit)
     }
 }
 
-/// A task that does these steps on a CPU, or on any.
+/// Returns a task that executes these steps on one CPU, or on any.
 fn task(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec {
     let affinity = cpu.map_or(Affinity::All, |cpu| Affinity::Cpus(vec![cpu]));
     TaskSpec {
@@ -36,13 +36,13 @@ fn task(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec 
         timer_origin: Nanos::ZERO,
         is_kthread: false,
         awaits_origin: false,
-        behaviour: Box::new(move |_| Box::new(Script(steps.clone().into_iter()))),
+        behaviour: Box::new(move |_| Box::new(StepList(steps.clone().into_iter()))),
     }
 }
 
-/// Marks, notes of the time, and the last exit, in microseconds.
+/// Marks, recorded times and the last exit, in microseconds.
 #[derive(Default)]
-struct Log {
+struct FutexLog {
     marks: Vec<(u64, usize, u32)>,
     noted: Vec<(u64, usize)>,
     last_exit: u64,
@@ -52,7 +52,7 @@ fn micros(now: Nanos) -> u64 {
     (now - START).0 / 1000
 }
 
-impl Probe for Log {
+impl SchedObserver for FutexLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
             self.last_exit = micros(now);
@@ -60,20 +60,20 @@ impl Probe for Log {
     }
 }
 
-impl Observer for Log {
+impl Observer for FutexLog {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
             MachineEvent::Mark { task, phase } => self.marks.push((micros(now), task, phase)),
-            MachineEvent::TimeNoted { task } => self.noted.push((micros(now), task)),
+            MachineEvent::TimeRecorded { task } => self.noted.push((micros(now), task)),
             _ => {}
         }
     }
 }
 
-/// Runs tasks on the laptop without prices and idle states.
-fn run(tasks: Vec<TaskSpec>, objects: Objects) -> Log {
+/// Runs tasks on the laptop without a cost model and idle states.
+fn run(tasks: Vec<TaskSpec>, objects: Objects) -> FutexLog {
     let mut hardware = Hardware::from_description(&preset("laptop-8").expect("it is a preset"));
-    hardware.prices = CostModel::free();
+    hardware.costs = CostModel::zero_cost();
     hardware.ipi_latency = Nanos::ZERO;
     hardware.idle_states.iter_mut().for_each(Vec::clear);
     hardware.frequency_domains.clear();
@@ -91,7 +91,7 @@ fn run(tasks: Vec<TaskSpec>, objects: Objects) -> Log {
     };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     machine.check_every_event("cargo test -p fairlab-machine --test futexes");
-    let mut log = Log::default();
+    let mut log = FutexLog::default();
     machine.run(&mut log).expect("the programs make progress");
     log
 }
@@ -154,8 +154,9 @@ fn a_mutex_is_taken_before_the_work_behind_it_begins() {
 #[test]
 fn spinning_ends_when_wall_time_has_passed_with_or_without_the_cpu() {
     let spin = |at| task("s", Some(0), at, vec![Step::Spin(us(20_000)), Step::Mark(0)]);
-    // The second one begins when the first one's slice of 12 ms is over, and has the CPU until that of its own is. Then the
-    // first one's time has passed long since. Did they work for 20 ms each, the last one would end after 40 ms.
+    // The second task begins when the first one's slice of 12 ms is over, and has the CPU until its own slice
+    // is over. By then the first one's wall time has passed. If both worked for 20 ms, the last one would end
+    // after 40 ms.
     let log = run(vec![spin(0), spin(0)], Objects::default());
     assert_eq!(log.marks, [(24_000, 0, 0), (32_000, 1, 0)]);
     assert_eq!(run(vec![spin(0)], Objects::default()).last_exit, 20_000);
@@ -174,7 +175,7 @@ fn who_waits_for_a_cpu_s_lock_is_busy_until_it_is_free() {
             Step::Run(us(5)),
         ]
     };
-    // The first one is put off by the second one while it has the lock: that one is busy with nothing.
+    // The first task is preempted by the second one while it holds the lock; the second one spins.
     let log = run(
         vec![task("a", Some(0), 0, locked(10, 30_000)), task("b", Some(0), 0, locked(5_010, 100))],
         Objects::default(),
@@ -183,7 +184,7 @@ fn who_waits_for_a_cpu_s_lock_is_busy_until_it_is_free() {
     let released: Vec<u64> = log.marks.iter().filter(|mark| mark.2 == 2).map(|mark| mark.0).collect();
     assert!(got[1] >= released[0], "{:?}", log.marks);
     assert!(log.last_exit > 30_000 + 100 + 10 + 4_000, "busy waiting took time: {}", log.last_exit);
-    // On two CPUs there are two locks.
+    // Two CPUs have two locks.
     let log = run(
         vec![task("a", Some(0), 0, locked(10, 30_000)), task("b", Some(1), 0, locked(10, 100))],
         Objects::default(),

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frequencies take time to change, and with a driver that may sleep schedutil has a thread for it.
+//! Transition latencies of frequency drivers, and schedutil's threads for drivers that may sleep.
 
 use fairlab_machine::description::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::TaskId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario;
 
-/// What happens: changes of CPU 0's frequency that the scheduler knows of, and wake-ups, in ns from the start.
+/// Changes of CPU 0's frequency in the scheduler, and wake-ups, in ns from the start.
 #[derive(Default)]
 struct GovernorLog {
     changes: Vec<(u64, u64)>,
     woken: Vec<(u64, TaskId)>,
 }
 
-impl Probe for GovernorLog {
+impl SchedObserver for GovernorLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let at = now.0.saturating_sub(START.0);
         match *event {
@@ -30,7 +30,7 @@ impl Probe for GovernorLog {
 
 impl Observer for GovernorLog {}
 
-/// Two CPUs with one clock, and what is said of its driver.
+/// Runs two CPUs with one clock; `driver` has the keys of their driver.
 fn run(driver: &str, tasks: &str) -> (Machine, GovernorLog) {
     let machine = format!(
         "name = \"two\"\n[cpus]\ncount = 2\n[[frequency_domain]]\ncpus = \"0-1\"\nkhz = [250_000, 500_000, 1_000_000]\n\
@@ -47,22 +47,22 @@ fn run(driver: &str, tasks: &str) -> (Machine, GovernorLog) {
     (machine, notes)
 }
 
-/// When the thread of the domain was woken.
+/// Returns the times at which the domain's thread was woken.
 fn thread_woken(machine: &Machine, notes: &GovernorLog) -> Vec<u64> {
     let thread = machine.tasks().iter().find(|task| task.name == "sugov:0").expect("the domain has a thread");
     let woken = notes.woken.iter().filter(|&&(_, task)| Some(task) == thread.id);
     woken.map(|&(at, _)| at).collect()
 }
 
-/// Light tasks let the frequency fall before the others come.
+/// Light tasks let the frequency fall before the other tasks start.
 const LIGHT: &str = "task light n=2 run 100us every 4ms\n";
 
-/// After 120 ms a task that needs more.
+/// After 120 ms a task that needs more starts.
 fn ramp(driver: &str) -> (Machine, GovernorLog) {
     run(driver, &format!("{LIGHT}task ramp cpu=0 mask=0-0 start=120ms run 10ms sleep 1s\n"))
 }
 
-/// When the scheduler counted with another frequency from then on.
+/// Returns the times of frequency changes in the scheduler after `ns`.
 fn changed_after(notes: &GovernorLog, ns: u64) -> Vec<u64> {
     notes.changes.iter().map(|&(at, _)| at).filter(|&at| at > ns).collect()
 }
@@ -94,8 +94,8 @@ fn a_driver_that_is_told_at_once_has_the_cpus_faster_after_its_latency() {
         (changed_after(&notes, 119_999_999)[0], ramp.runtime_ns)
     };
     let ((soon, fast), (late, slow)) = (took(0), took(900_000));
-    assert_eq!(soon, late, "the scheduler counts with it at once");
-    // From a quarter of the speed to the whole: three quarters of the latency are lost.
+    assert_eq!(soon, late, "the scheduler uses the new frequency at once");
+    // From a quarter of the speed to full speed: three quarters of the latency are lost.
     assert!((slow - fast).abs_diff(675_000) < 10_000, "{fast} and {slow}");
 }
 
@@ -118,7 +118,7 @@ fn a_transition_begins_after_the_one_before_although_requests_come_faster() {
             "{LIGHT}task a cpu=0 mask=0-0 start=30ms run 4ms sleep 20ms\ntask b cpu=1 mask=1-1 start=40ms run 3ms sleep 9ms\n"
         ),
     );
-    // A transition begins after the one before.
+    // A transition begins after the previous one has ended.
     assert!(notes.changes.len() >= 2, "{:?}", notes.changes);
     assert!(notes.changes.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 5_000_000), "{:?}", notes.changes);
 }

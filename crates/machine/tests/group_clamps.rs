@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Utilisation clamps of task groups, against figures worked out by hand.
+//! Group uclamp, compared with numbers worked out by hand.
 
 mod common;
 
 use common::run;
 use fairlab_sched::ids::{CpuId, GroupId};
 
-/// The frequency of a CPU at a time, of 1024.
+/// Returns the frequency of a CPU at a time, as a fraction of 1024.
 fn frequency_at(run: &common::TestRun, cpu: u32, ms: f64) -> u64 {
-    let mut changes = run.listener.frequencies.iter().filter(|change| change.1 == CpuId(cpu) && change.0 <= ms);
+    let mut changes = run.log.frequencies.iter().filter(|change| change.1 == CpuId(cpu) && change.0 <= ms);
     changes.next_back().map_or(1024, |change| change.2)
 }
 
@@ -22,10 +22,11 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
         assert_eq!(frequency_at(&run, 0, ms), 1024, "{ms}");
     }
     let of_nap = |from: f64, to: f64| {
-        let changes = run.listener.frequencies.iter();
+        let changes = run.log.frequencies.iter();
         changes.filter(|c| c.1 == CpuId(1) && c.0 > from && c.0 <= to).map(|c| c.2).collect::<Vec<_>>()
     };
-    // The governor has seen how little it uses by then; later it goes up with it, and down when it sleeps.
+    // By then the governor has seen how little the task uses. Later the frequency rises when the task runs,
+    // and falls when it sleeps.
     assert_eq!((frequency_at(&run, 1, 200.0), of_nap(200.0, 400.0)), (256, vec![]));
     let later = of_nap(400.0, 600.0);
     assert!(later[0] == 1024 && later.iter().all(|&part| part != 512) && later.len() > 8, "{later:?}");
@@ -41,7 +42,7 @@ fn a_group_has_no_more_than_the_one_above_and_protects_no_more_than_it_allows() 
     assert_eq!(effective("group p umin=100 umax=400\ngroup c parent=p umin=600 umax=800"), (100, 400));
     assert_eq!(effective("group p umin=900\ngroup c parent=p umin=600 umax=500"), (500, 500));
     assert_eq!(effective("group p umin=100 umax=400\ngroup c parent=p"), (0, 400));
-    assert_eq!(effective("group p\ngroup c parent=p umin=600"), (0, 1024), "the group above protects nothing");
+    assert_eq!(effective("group p\ngroup c parent=p umin=600"), (0, 1024), "the parent group has no minimum");
 }
 
 #[test]

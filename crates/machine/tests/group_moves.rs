@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks that are moved to another group, or to the one in which they are.
+//! Tasks that are moved to another group, or to their present group.
 
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CPUs that go offline and come back, against what Linux 6.1 does, worked out by hand.
+//! CPU hotplug, compared with the behaviour of Linux 6.1, worked out by hand.
 
 mod common;
 
-use common::{Listener, ms, run};
+use common::{RunLog, ms, run};
 use fairlab_sched::ids::CpuId;
 
-/// When tasks began to run on a CPU, in ms, the idle task and stoppers left out.
-fn starts_on(listener: &Listener, cpu: u32) -> Vec<f64> {
+/// Returns the times in ms at which tasks began to run on a CPU, without the idle task and stoppers.
+fn starts_on(listener: &RunLog, cpu: u32) -> Vec<f64> {
     listener.switches.iter().filter(|switch| switch.cpu == CpuId(cpu) && switch.task.is_some()).map(|s| s.ms).collect()
 }
 
 #[test]
 fn the_scenario_gives_the_figures_worked_out_in_it() {
     let run = run(include_str!("../../../scenarios/hotplug.scn"));
-    let starts = starts_on(&run.listener, 3);
+    let starts = starts_on(&run.log, 3);
     assert!(starts.iter().any(|&at| at < 100.0));
     assert!(!starts.iter().any(|&at| at > 100.0 && at < 300.0), "{starts:?}");
     assert!(starts.iter().any(|&at| (300.0..310.0).contains(&at)), "no work comes back: {starts:?}");
-    // 4 CPUs for 100 ms, 3 for 200 ms, and 4 for 100 ms but for the time until CPU 3 has got a task.
+    // 4 CPUs for 100 ms, 3 for 200 ms, and 4 for 100 ms except for the time until CPU 3 has received a task.
     let all: f64 = run.machine.tasks().iter().map(|task| ms(task.runtime_ns)).sum();
     assert!((1390.0..=1400.0).contains(&all), "{all}");
     assert_eq!(run.task("bound").nr_cpus_allowed, 4, "its affinity is broken");
-    assert_eq!(run.listener.hotplug, [(100.0, 3, false, 0), (300.0, 3, true, 0)]);
+    assert_eq!(run.log.hotplug, [(100.0, 3, false, 0), (300.0, 3, true, 0)]);
 }
 
 #[test]
 fn a_cpu_without_work_goes_offline_and_comes_back_idle() {
     let run = run("cpus 4\nend 100ms\ntask t run 1ms sleep 1ms\noffline 10ms 2-3\nonline 50ms 2-3");
     assert_eq!(run.machine.sched().domains().root.online.weight(), 4);
-    assert_eq!(run.listener.hotplug.len(), 4);
+    assert_eq!(run.log.hotplug.len(), 4);
     assert!((ms(run.machine.tasks()[0].runtime_ns) - 50.0).abs() < 1.0);
 }
 
@@ -58,14 +58,14 @@ fn a_task_goes_to_its_node_if_it_may_and_else_to_the_first_cpu_that_it_may_use()
     // CPUs 2 and 3 are a node, and so are 0 and 1, of which CPU 0 is not allowed.
     assert_eq!(at("task t mask=3 cpu=3 run 100ms", "affinity 5ms t 0-3\noffline 10ms 3"), (CpuId(2), 4));
     assert_eq!(at("task t mask=1 cpu=1 run 100ms", "affinity 5ms t 1-2\noffline 10ms 1"), (CpuId(2), 2));
-    // One that may use none of those left may use all, and goes to the first of all.
+    // A task that may use none of the remaining CPUs may use all, and goes to the first one.
     assert_eq!(at("task t mask=3 cpu=3 run 100ms", "offline 10ms 3"), (CpuId(0), 4));
 }
 
 #[test]
 fn a_task_that_sleeps_on_a_cpu_that_has_gone_wakes_elsewhere_in_time() {
     let run = run("cpus 2\nend 40ms\ntask t mask=1 cpu=1 sleep 20ms run 1ms sleep 100ms\noffline 10ms 1");
-    let starts = starts_on(&run.listener, 0);
+    let starts = starts_on(&run.log, 0);
     assert_eq!(starts, [20.0]);
     assert_eq!(run.task("t").nr_cpus_allowed, 2);
 }
@@ -73,17 +73,17 @@ fn a_task_that_sleeps_on_a_cpu_that_has_gone_wakes_elsewhere_in_time() {
 #[test]
 fn the_last_cpu_stays_and_so_does_one_that_deadline_tasks_need() {
     let one_cpu = run("cpus 2\nend 20ms\ntask t run 1ms\noffline 5ms 0-1");
-    assert_eq!(one_cpu.listener.hotplug, [(5.0, 0, false, 0), (5.0, 1, false, -16)]);
-    // 1.2 of two CPUs are admitted; one has 0.95.
+    assert_eq!(one_cpu.log.hotplug, [(5.0, 0, false, 0), (5.0, 1, false, -16)]);
+    // 1.2 of two CPUs are admitted; one CPU provides 0.95.
     let run = run("cpus 2\nend 20ms\ntask d n=2 dl=6ms/10ms/10ms run 1ms sleep 9ms\noffline 5ms 1");
-    assert_eq!(run.listener.hotplug, [(5.0, 1, false, -16)]);
+    assert_eq!(run.log.hotplug, [(5.0, 1, false, -16)]);
     assert!(run.machine.sched().is_online(CpuId(1)));
 }
 
 #[test]
 fn a_quota_holds_when_the_cpu_that_had_its_timer_goes() {
-    // The group may have 40 ms of each 100 ms; hotplug forgets what was drawn and what was throttled, so that it may get a
-    // quota more, once.
+    // The group may use 40 ms of each 100 ms. Hotplug resets the drawn runtime and the throttling, so the
+    // group may once get one more quota.
     let tasks = "group g quota=40ms period=100ms\ntask hog group=g cpu=1 mask=1 run 7ms\n";
     let run = run(&format!("cpus 2\nend 2s\n{tasks}offline 550ms 1"));
     let runtime = ms(run.machine.tasks()[0].runtime_ns);
@@ -98,7 +98,7 @@ fn real_time_and_deadline_tasks_leave_too() {
     let fifo = run.task("f0").cpu;
     assert!(fifo == CpuId(2) || fifo == CpuId(3));
     let d = run.machine.tasks().iter().find(|task| task.name == "d").expect("it is there");
-    // 1.5 ms in each 10 ms, whatever happens to the CPUs.
+    // 1.5 ms in each 10 ms, regardless of hotplug.
     assert!((28.5..=30.0).contains(&ms(d.runtime_ns)), "{}", ms(d.runtime_ns));
 }
 
@@ -136,7 +136,8 @@ fn hotplug_of_any_cpus_in_any_order_breaks_no_invariant() {
 
 #[test]
 fn a_throttled_deadline_task_of_a_cpu_that_has_gone_comes_back_where_it_may_run() {
-    // It has used its budget at 5 ms and gets the next one at 20 ms, when the only CPU that it may use is gone.
+    // The task has used its budget at 5 ms and gets the next one at 20 ms, when the only CPU that it may use
+    // is offline.
     let run =
         run("cpus 4\nend 100ms\ntask b cpu=3 dl=5ms/20ms/20ms run 10ms sleep 1ms\naffinity 13ms b 3\noffline 16ms 3");
     let task = run.task("b");

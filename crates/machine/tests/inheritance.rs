@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Priority inversion and inheritance (Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990) with rt-app's
-//! mutexes, against figures worked out by hand. The task that begins with the mutex sleeps for 50 us first: all threads meet at the start with
-//! the policy of their creator, and the last of them would go on at once, before the others have begun to sleep.
+//! Priority inversion and inheritance (Sha, Rajkumar and Lehoczky, "Priority Inheritance Protocols", 1990)
+//! with rt-app's mutexes, compared with numbers worked out by hand. The task that first holds the mutex
+//! sleeps for 50 us first: all threads meet at the start with the policy of their creator, and the last one
+//! would continue at once, before the others have begun to sleep.
 
 mod common;
 
 use common::TestRun;
 use fairlab_machine::sim::{Machine, Setup};
-use fairlab_workload::rtapp::Options;
+use fairlab_workload::rtapp::RtAppOptions;
 
-/// Runs rt-app's file on one CPU.
+/// Runs an rt-app file on one CPU.
 fn rtapp(json: &str) -> TestRun {
     let scenario = fairlab_workload::scenario::parse("one.scn", "cpus 1\nend 200ms").expect("a machine");
-    let workload = fairlab_workload::rtapp::parse("test.json", json, Options::for_cpus(1))
+    let workload = fairlab_workload::rtapp::parse("test.json", json, RtAppOptions::for_cpus(1))
         .unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { workload, ..Setup::from_scenario(scenario) };
     common::run_machine(Machine::new(setup).expect("a possible machine"), json)
 }
 
-/// When a task has run for the last time, in ms.
+/// Returns the time in ms at which a task last stopped running.
 fn end(run: &TestRun, name: &str) -> f64 {
     let index = run.machine.tasks().iter().position(|task| task.name.starts_with(name)).expect("there is such a task");
-    let switches = &run.listener.switches;
+    let switches = &run.log.switches;
     let last = switches.iter().rposition(|switch| switch.task == Some(index)).expect("it ran");
     switches.get(last + 1).map_or(200.0, |next| next.ms)
 }
@@ -35,7 +36,8 @@ fn assert_ends(run: &TestRun, expected: &[(&str, f64)]) {
 
 const INVERSION: &str = include_str!("../../../scenarios/inversion.json");
 
-/// From 0 to 2 ms low runs, then mid until high comes at 3 ms and finds the mutex taken. low has 8 ms of its 10 left.
+/// From 0 to 2 ms low runs, then mid until high comes at 3 ms and finds the mutex taken. low has 8 ms of its
+/// 10 left.
 #[test]
 fn without_inheritance_the_most_important_task_waits_for_one_in_the_middle() {
     // mid's other 49 ms, low's 8, and high's own 5.
@@ -49,8 +51,9 @@ fn with_inheritance_it_waits_only_for_the_owner_of_the_mutex() {
     assert_ends(&rtapp(INVERSION), &[("high", 16.0), ("mid", 65.0)]);
 }
 
-/// low owns a; mid owns b and waits for a; high waits for b. From 0: low 1 ms; mid takes b and waits; low 1 ms as mid; hog 1 ms;
-/// high waits, so low has its priority, 8 ms until 11; mid, which has it too, 2 ms until 13; high 1 ms; then hog's other 29.
+/// low owns a; mid owns b and waits for a; high waits for b. From 0: low 1 ms; mid takes b and waits; low 1
+/// ms as mid; hog 1 ms; high waits, so low has its priority, 8 ms until 11; mid, which has it too, 2 ms until
+/// 13; high 1 ms; then hog's other 29.
 const CHAIN: &str = r#"{ "global": { "pi_enabled": true }, "tasks": {
     "high": { "policy": "SCHED_FIFO", "priority": 30, "loop": 1, "sleep": 3000, "lock": "b", "run": 1000, "unlock": "b" },
     "hog": { "policy": "SCHED_FIFO", "priority": 25, "loop": 1, "sleep": 2000, "run": 30000 },
@@ -63,9 +66,10 @@ fn inheritance_goes_along_a_chain_of_owners() {
     assert_ends(&rtapp(CHAIN), &[("high", 14.0), ("hog", 43.0)]);
 }
 
-/// A fair task has the mutex for which a deadline task waits, with a budget of 2 ms in each 20 ms. From 0: fair 1 ms; the real-time
-/// one 1 ms; then the deadline task comes and waits, and the fair one has its deadline: 3 ms of its 4 are left, more than the
-/// budget, but who inherits is not throttled. At 5 ms the deadline task gets the mutex, and the fair one is fair again.
+/// A fair task holds the mutex for which a deadline task waits, with a budget of 2 ms in each 20 ms. From 0:
+/// the fair task runs 1 ms; the real-time task 1 ms. Then the deadline task comes and waits, and the fair
+/// task inherits its deadline: 3 ms of its 4 are left. That is more than the budget, but a task that inherits
+/// is not throttled. At 5 ms the deadline task gets the mutex, and the fair task is fair again.
 const DEADLINE: &str = r#"{ "global": { "pi_enabled": true }, "tasks": {
     "edf": { "policy": "SCHED_DEADLINE", "dl-runtime": 2000, "dl-period": 20000, "dl-deadline": 20000, "loop": 1, "sleep": 2000,
              "lock": "m", "run": 1000, "unlock": "m" },

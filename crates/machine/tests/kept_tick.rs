@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Idle CPUs keep their tick when they expect to idle for less than one.
+//! Idle CPUs keep their tick when they expect to idle for less than one tick.
 
 use fairlab_machine::hardware::{IdleGovernorKind, IdleState};
 use fairlab_machine::observer::NoObserver;
@@ -24,12 +24,12 @@ fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
     }
 }
 
-/// Two CPUs with these states; a task on CPU 1 with this program.
+/// Runs two CPUs with these states; a task on CPU 1 has this program.
 fn run(states: &[IdleState], program: &str) -> Machine {
     run_with(IdleGovernorKind::Menu, states, program)
 }
 
-/// The same under a governor.
+/// Runs two CPUs with these states under a governor; a task on CPU 1 has this program.
 fn run_with(governor: IdleGovernorKind, states: &[IdleState], program: &str) -> Machine {
     let text = format!("cpus 2\nend {MS}ms\ntask t cpu=1 mask=1-1 {program}\n");
     let mut setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed"));
@@ -51,10 +51,11 @@ fn a_cpu_that_is_back_within_a_tick_keeps_ticking_and_one_that_is_not_does_not()
     let often = run(&states, "run 50us sleep 400us");
     assert!(ticks(&often, 1) > HZ * 9 / 10, "{} ticks", ticks(&often, 1));
     assert!(!often.sched().snapshot(CpuId(1)).is_tickless);
-    // It idles longer than a tick each time. The tick that comes while it runs, now and then, is all.
+    // The CPU idles longer than a tick each time. Only a tick that comes while it runs is counted now and
+    // then.
     let seldom = run(&states, "run 50us sleep 20ms");
     assert!(ticks(&seldom, 1) < HZ / 10, "{} ticks", ticks(&seldom, 1));
-    // The other CPU has nothing to do at all.
+    // The other CPU has no work.
     assert!(ticks(&often, 0) < HZ / 10, "{} ticks", ticks(&often, 0));
     assert!(often.sched().snapshot(CpuId(0)).is_tickless);
 }
@@ -66,7 +67,7 @@ fn without_idle_states_the_tick_stops_at_once() {
 
 #[test]
 fn the_state_follows_from_the_next_timer_the_first_time() {
-    // The governor knows when the sleeper will be back; an average of what was before would not.
+    // The governor knows when the sleeper wakes up; an average of earlier idle times does not.
     let states = [state("WFI", 1, 1), state("off", 100, 1_000)];
     let machine = run(&states, "run 50us sleep 20ms");
     let [shallow, deep] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
@@ -75,7 +76,7 @@ fn the_state_follows_from_the_next_timer_the_first_time() {
 
 #[test]
 fn menu_learns_an_interval_that_is_no_timer_of_its_own_and_teo_that_timers_are_not_what_comes() {
-    // CPU 1 is woken by CPU 0 each 300 us; its own timers are far away.
+    // CPU 0 wakes a task on CPU 1 every 300 us; the timers of CPU 1 are far away.
     let wakes = "task w cpu=0 mask=0-0 loop run 10us sleep 290us wake t\ntask t cpu=1 mask=1-1 loop run 20us wait\n";
     let states = [state("WFI", 1, 1), state("core", 40, 1_000), state("off", 500, 5_000)];
     for governor in [IdleGovernorKind::Menu, IdleGovernorKind::Teo] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! No wake-up gets lost while blocking and waking take time: programs that can only end if each waiter is woken do end,
-//! whatever kernel code costs, with all invariants checked after every event.
+//! No wake-up is lost while blocking and waking take time: programs that can only end if each waiter is woken
+//! do end, with any cost model, and with all invariants checked after every event.
 
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
@@ -15,14 +15,14 @@ use fairlab_workload::workload::{Affinity, Attributes, Channel, ChannelKind, Obj
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// A loop of steps, so many times.
-struct Loop {
+/// A loop of steps with a number of rounds.
+struct RepeatedSteps {
     steps: Vec<Step>,
     next: usize,
     rounds_left: u32,
 }
 
-impl Behaviour for Loop {
+impl Behaviour for RepeatedSteps {
     fn next(&mut self) -> Step {
         if self.rounds_left == 0 {
             return Step::Exit;
@@ -47,15 +47,15 @@ fn task(name: &str, rounds: u32, steps: Vec<Step>) -> TaskSpec {
         timer_origin: Nanos::ZERO,
         is_kthread: false,
         awaits_origin: false,
-        behaviour: Box::new(move |_| Box::new(Loop { steps: steps.clone(), next: 0, rounds_left: rounds })),
+        behaviour: Box::new(move |_| Box::new(RepeatedSteps { steps: steps.clone(), next: 0, rounds_left: rounds })),
     }
 }
 
-/// Whether the machine is ended by its tasks, all of them, before its time is over.
+/// Returns whether all tasks end before the run does.
 fn ends(machine: &str, prices: &CostModel, workload: Workload) -> bool {
     let machine = preset(machine).expect("it comes with the program");
     let mut hardware = Hardware::from_description(&machine);
-    hardware.prices = prices.clone();
+    hardware.costs = prices.clone();
     let mut machine = Machine::new(Setup {
         hardware,
         workload,
@@ -73,12 +73,12 @@ fn ends(machine: &str, prices: &CostModel, workload: Workload) -> bool {
     machine.is_done()
 }
 
-/// Two to three microseconds for some operations, less for others.
-fn prices() -> impl Strategy<Value = CostModel> {
+/// Generates cost models: up to 3 us for each operation.
+fn costs() -> impl Strategy<Value = CostModel> {
     (prop::collection::vec(0u64..3_000_000, KernelOp::ALL.len()), 0u64..500_000).prop_map(|(ps, line_ps)| {
-        let mut prices = CostModel::free();
+        let mut prices = CostModel::zero_cost();
         for (&op, ps) in KernelOp::ALL.iter().zip(ps) {
-            prices.set(op, ps);
+            prices.set_op(op, ps);
         }
         prices.set_line_transfer(line_ps, 2 * line_ps);
         prices
@@ -91,7 +91,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_barrier_opens_in_each_round(prices in prices(), machine in 0..3usize, run_us in 0u64..40) {
+    fn a_barrier_opens_in_each_round(prices in costs(), machine in 0..3usize, run_us in 0u64..40) {
         let steps = |nr: u64| vec![Step::Run(Nanos::from_micros(1 + run_us * nr)), Step::Barrier(0)];
         let tasks = (0..4).map(|nr| task(&format!("t{nr}"), 20, steps(nr))).collect();
         let objects = Objects { barriers: vec![("b".to_owned(), 4)], ..Objects::default() };
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn mutexes_semaphores_and_channels_let_all_pass(prices in prices(), machine in 0..3usize, run_us in 1u64..40) {
+    fn mutexes_semaphores_and_channels_let_all_pass(prices in costs(), machine in 0..3usize, run_us in 1u64..40) {
         let run = Step::Run(Nanos::from_micros(run_us));
         let locked = vec![Step::Lock(0), run, Step::Unlock(0), Step::SemPost(0), Step::Send(0), Step::Yield];
         let taker = vec![Step::SemWait(0), Step::Receive(0), run];
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn two_tasks_wake_each_other_in_turn(prices in prices(), machine in 0..3usize) {
+    fn two_tasks_wake_each_other_in_turn(prices in costs(), machine in 0..3usize) {
         let ping = |target| vec![Step::Wake { target, sync: false }, Step::WaitWake, Step::Run(Nanos::from_micros(3))];
         let pong = |target| vec![Step::WaitWake, Step::Wake { target, sync: true }];
         let tasks = vec![task("pong", 40, pong(1)), task("ping", 40, ping(0))];
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn all_messages_of_hackbench_arrive(prices in prices(), machine in 0..3usize, pipe in any::<bool>()) {
+    fn all_messages_of_hackbench_arrive(prices in costs(), machine in 0..3usize, pipe in any::<bool>()) {
         let bench = Hackbench { groups: 2, fds: 3, loops: 4, pipe, group_levels: 1, ..Hackbench::default() };
         prop_assert!(ends(MACHINES[machine], &prices, bench.workload()));
     }

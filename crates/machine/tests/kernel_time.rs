@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Kernel code that takes time: interrupts that wait, wake-ups that meet, CPUs that spin for a lock. All figures are computed
-//! by hand.
+//! Kernel code that takes time: deferred interrupts, simultaneous wake-ups, spinning for locks. All numbers
+//! are computed by hand.
 
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::IdleState;
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use std::collections::BTreeMap;
 
-/// Notes wake-ups (not forks) and switches to tasks, by time since the start, and time by path.
+/// Wake-ups (not forks) and switches, by time since the start, and time by path.
 #[derive(Default)]
 struct KernelTimeLog {
     woken: Vec<(u64, CpuId)>,
@@ -22,7 +22,7 @@ struct KernelTimeLog {
     waited: u64,
 }
 
-impl Probe for KernelTimeLog {
+impl SchedObserver for KernelTimeLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let at = now.0.saturating_sub(START.0);
         match *event {
@@ -48,9 +48,9 @@ impl Observer for KernelTimeLog {
 }
 
 fn run(scenario: &str, prices_ns: &[(KernelOp, u64)]) -> (Machine, KernelTimeLog) {
-    let mut prices = CostModel::free();
+    let mut prices = CostModel::zero_cost();
     for &(op, ns) in prices_ns {
-        prices.set(op, ns * 1000);
+        prices.set_op(op, ns * 1000);
     }
     run_with(scenario, prices)
 }
@@ -61,7 +61,7 @@ fn run_with(scenario: &str, prices: CostModel) -> (Machine, KernelTimeLog) {
 
 fn run_where(scenario: &str, prices: CostModel, polling_idle: bool) -> (Machine, KernelTimeLog) {
     let mut setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", scenario).expect("well-formed"));
-    setup.hardware.prices = prices;
+    setup.hardware.costs = prices;
     setup.hardware.polling_idle = polling_idle;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of kernel time");
@@ -70,7 +70,7 @@ fn run_where(scenario: &str, prices: CostModel, polling_idle: bool) -> (Machine,
     (machine, notes)
 }
 
-/// Two wakers at one instant, each on a CPU of its own, two sleepers that were on CPU 2, and an idle CPU besides.
+/// Two simultaneous wakers on different CPUs, two sleepers that were on CPU 2, and an idle CPU.
 const TWO_WAKERS: &str = "cpus 4\nend 2ms\nfeature SIS_UTIL 0\n\
     task x cpu=2 mask=2-2 wait run 10us\n\
     task y cpu=2 mask=2-2 wait run 10us\n\
@@ -83,9 +83,9 @@ fn two_wakers_choose_the_same_idle_cpu_if_looking_takes_time() {
     let cpus = |notes: &KernelTimeLog| notes.woken.iter().map(|&(_, cpu)| cpu.0).collect::<Vec<_>>();
     let (_, free) = run(TWO_WAKERS, &[]);
     assert_eq!(cpus(&free)[0], 2, "the first waker finds the previous CPU idle");
-    assert_ne!(cpus(&free)[1], 2, "the second one sees that it is taken");
+    assert_ne!(cpus(&free)[1], 2, "the second waker finds that it is taken");
     let (_, priced) = run(TWO_WAKERS, &[(KernelOp::Wakeup, 1_000)]);
-    assert_eq!(cpus(&priced), [2, 2], "both look before either has enqueued");
+    assert_eq!(cpus(&priced), [2, 2], "both scan before either has enqueued");
 }
 
 #[test]
@@ -96,29 +96,29 @@ fn who_needs_a_lock_that_is_held_spins_first_come_first_served() {
         task a cpu=0 mask=0-0 run 1ms wake x run 1s\n\
         task b cpu=1 mask=1-1 run 1ms wake y run 1s\n";
     let (machine, notes) = run(scenario, &[(KernelOp::Wakeup, 1_000), (KernelOp::Enqueue, 300)]);
-    // Each waker was enqueued by its fork, which took 300 ns; it runs for 1 ms and selects for 1000 ns. Then a has the lock
-    // of CPU 2 for 300 ns, after which its wake-up shows; b spins for so long, and CPU 2, which a's interrupt has called, spins until b is
-    // through.
+    // Each waker was enqueued by its fork, which took 300 ns; it runs for 1 ms and selects for 1000 ns. Then
+    // a holds the lock of CPU 2 for 300 ns, after which its wake-up is visible; b spins for that time. CPU 2,
+    // which a's interrupt has called, spins until b is done.
     let woken: Vec<_> = notes.woken.iter().map(|&(at, _)| at).collect();
     assert_eq!(woken, [1_001_600, 1_001_900]);
     let after = |&&(at, cpu): &&(u64, CpuId)| cpu == CpuId(2) && at > 1_000_000;
     assert_eq!(notes.switches.iter().find(after), Some(&(1_001_900, CpuId(2))));
-    let waits: Vec<_> = machine.counters().per_cpu.iter().map(|cpu| (cpu.lock_waits, cpu.lock_waiting.0)).collect();
+    let waits: Vec<_> = machine.counters().per_cpu.iter().map(|cpu| (cpu.lock_waits, cpu.lock_wait_time.0)).collect();
     assert_eq!(waits, [(0, 0), (1, 300), (1, 300)]);
     assert_eq!(notes.waited, 600);
 }
 
 #[test]
 fn an_idle_cpu_that_polls_needs_no_interrupt_but_a_busy_one_does() {
-    // CPU 1 idles when `b` is woken on it. CPU 2 runs a hog when `c` is woken, which preempts that.
+    // CPU 1 idles when `b` is woken on it. CPU 2 runs a hog when `c` is woken, which preempts the hog.
     let scenario = "cpus 3\nend 3ms\n\
         task a cpu=0 mask=0-0 run 1ms wake b run 1ms wake c run 1s\n\
         task b cpu=1 mask=1-1 wait run 10us\n\
         task c nice=-20 cpu=2 mask=2-2 wait run 10us\n\
         task hog nice=19 cpu=2 mask=2-2 start=500us run 1s\n";
-    let mut prices = CostModel::free();
-    prices.set(KernelOp::IpiSend, 1_000_000);
-    prices.set(KernelOp::IpiReceive, 2_000_000);
+    let mut prices = CostModel::zero_cost();
+    prices.set_op(KernelOp::IpiSend, 1_000_000);
+    prices.set_op(KernelOp::IpiReceive, 2_000_000);
     let took = |polling_idle| {
         let (_, notes) = run_where(scenario, prices.clone(), polling_idle);
         assert_eq!(notes.woken.iter().map(|&(_, cpu)| cpu).collect::<Vec<_>>(), [CpuId(1), CpuId(2)]);
@@ -132,7 +132,8 @@ fn an_idle_cpu_that_polls_needs_no_interrupt_but_a_busy_one_does() {
 
 #[test]
 fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
-    // Without the queue of wake-ups the waker enqueues the task itself, so CPU 1 has to reschedule while it still sleeps.
+    // Without TTWU_QUEUE the waker enqueues the task itself, so CPU 1 must reschedule while it is still in
+    // its idle state.
     for feature in ["TTWU_QUEUE 1", "TTWU_QUEUE 0"] {
         let scenario = format!(
             "cpus 2\nend 3ms\nfeature {feature}\ntask x cpu=1 mask=1-1 wait run 10us\n\
@@ -140,7 +141,7 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
         );
         let mut setup =
             Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &scenario).expect("well-formed"));
-        setup.hardware.prices.set(KernelOp::Wakeup, 1_000_000);
+        setup.hardware.costs.set_op(KernelOp::Wakeup, 1_000_000);
         setup.hardware.idle_states[1] = vec![IdleState {
             name: "deep".to_owned(),
             exit_latency: Nanos::from_micros(200),
@@ -160,7 +161,8 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
 
 #[test]
 fn an_interrupt_waits_until_its_cpu_is_through() {
-    // The tick at 4 ms takes until 4.5 ms; a sleep that ends within it is noticed then, and the selection takes 2 us.
+    // The tick at 4 ms takes until 4.5 ms. The end of a sleep in that time is handled at 4.5 ms, and the
+    // selection takes 2 us.
     let scenario = "cpus 1\nend 5ms\ntask s sleep 4100us run 10us\ntask hog run 1s\n";
     let (machine, notes) = run(scenario, &[(KernelOp::Tick, 500_000), (KernelOp::Wakeup, 2_000)]);
     assert_eq!(notes.woken.first(), Some(&(4_502_000, CpuId(0))));
@@ -178,7 +180,7 @@ fn time_in_the_kernel_is_time_of_the_task_but_not_its_work() {
         format!("cpus 1\nend 10ms\ntask hog nice=19 cpu=0 start=9ms run 1s\ntask a {program} run 100us exit\n");
     let (machine, _) = run(&scenario, &[(KernelOp::Wakeup, 10_000)]);
     let a = machine.tasks().iter().find(|task| task.name == "a").expect("it is in the scenario");
-    // The hog has not been forked, so those wake-ups are lost before they cost anything.
+    // The hog is not forked yet, so those wake-ups are lost before they cost anything.
     assert_eq!((a.runtime_ns, a.kernel_ns), (1_100_000, 0));
     let (machine, _) = run(&scenario.replace("start=9ms", "start=0ms"), &[(KernelOp::Wakeup, 10_000)]);
     let a = machine.tasks().iter().find(|task| task.name == "a").expect("it is in the scenario");
@@ -192,8 +194,8 @@ fn what_observers_hear_is_all_the_time_in_the_kernel() {
     let prices: Vec<_> = KernelOp::ALL.iter().map(|&op| (op, 150)).collect();
     let (machine, notes) = run(scenario, &prices);
     let kernel: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.kernel.0).sum();
-    let waiting: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.lock_waiting.0).sum();
-    let ahead = (notes.took + notes.waited).checked_sub(kernel).expect("a phase is told when it begins");
+    let waiting: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.lock_wait_time.0).sum();
+    let ahead = (notes.took + notes.waited).checked_sub(kernel).expect("a phase is reported when it begins");
     assert!(ahead < 4 * 20_000, "no more than the phases that the end has cut off: {ahead} ns");
     assert_eq!(notes.waited, waiting);
     assert!(waiting > 0 && kernel > 1_000_000);
@@ -201,23 +203,24 @@ fn what_observers_hear_is_all_the_time_in_the_kernel() {
 
 #[test]
 fn who_looks_at_a_runqueue_at_the_same_time_waits_for_its_line() {
-    // Three wakers on CPUs of their own at one instant; their sleepers were all on CPU 3, whose line each of them wants.
+    // Three simultaneous wakers on different CPUs. Their sleepers were all on CPU 3, whose line each of them
+    // needs.
     let scenario = "cpus 8\ntopo llc=4\nend 2ms\nfeature SIS_UTIL 0\n\
         task s n=3 cpu=3 mask=3-3 wait run 10us\n\
         task a cpu=0 mask=0-0 run 1ms wake s0 exit\n\
         task b cpu=1 mask=1-1 run 1ms wake s1 exit\n\
         task c cpu=2 mask=2-2 run 1ms wake s2 exit\n\
         affinity 500us s0 0-7\naffinity 500us s1 0-7\naffinity 500us s2 0-7\n";
-    let mut prices = CostModel::free();
+    let mut prices = CostModel::zero_cost();
     prices.set_line_transfer(1_000_000, 3_000_000);
     let (machine, _) = run_with(scenario, prices);
     let per_cpu = &machine.counters().per_cpu;
-    assert!(per_cpu.iter().any(|cpu| cpu.line_waiting_ps > 0), "nobody has waited for a line");
+    assert!(per_cpu.iter().any(|cpu| cpu.line_wait_ps > 0), "no CPU has waited for a line");
     for cpu in per_cpu {
-        let busy_ps = (cpu.kernel - cpu.lock_waiting).0 * 1000 - cpu.line_waiting_ps;
+        let busy_ps = (cpu.kernel - cpu.lock_wait_time).0 * 1000 - cpu.line_wait_ps;
         let (least, most) = (cpu.line_transfers * 1_000_000, cpu.line_transfers * 3_000_000);
         assert!((least..=most).contains(&busy_ps), "{} transfers took {busy_ps} ps", cpu.line_transfers);
-        assert_eq!(busy_ps % 1_000_000, 0, "nothing else has a price");
+        assert_eq!(busy_ps % 1_000_000, 0, "nothing else has a cost");
     }
 }
 
@@ -227,8 +230,8 @@ fn of_cpus_that_tick_at_one_instant_the_fastest_takes_the_timekeeping() {
         let (machine, _) = run(scenario, &[(KernelOp::Timekeeping, 1_000)]);
         machine.counters().per_cpu.iter().map(|cpu| cpu.kernel.0).collect::<Vec<_>>()
     };
-    // Ticks at 4 and 8 ms. The task of CPU 1 sleeps from 5 ms on: then CPU 0 has the duty, as the only one that ticks. There it takes
-    // twice as long if CPU 0 has half the capacity.
+    // Ticks are at 4 and 8 ms. The task of CPU 1 sleeps from 5 ms on: then CPU 0 has the duty, as the only
+    // CPU that ticks. The tick takes twice as long there if CPU 0 has half the capacity.
     let scenario = "cpus 2\nend 9ms\ntask a cpu=0 mask=0-0 run 1s\ntask b cpu=1 mask=1-1 run 5ms sleep 1s\n";
     assert_eq!(keepers(&format!("{scenario}scale 1\ncaps 512 1024\n")), [2_000, 1_000]);
     assert_eq!(keepers(scenario), [2_000, 0]);

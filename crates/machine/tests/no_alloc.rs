@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run that has reached its steady state allocates nothing: not at a wake-up, a tick, a switch or a balancing pass, and not where these
-//! take time, pause and wait for locks.
+//! A run in its steady state allocates nothing: not at a wake-up, a tick, a switch or a balancing pass, and
+//! not while these take time, yield and wait for locks.
 //!
-//! An allocator that counts stands before the system's. A scenario runs until all tasks have done everything at least
-//! once, so that queues and masks have got their memory; from then on no call may come.
-#![expect(unsafe_code, reason = "a global allocator cannot be written without; it only counts and calls the system's")]
+//! A counting allocator wraps the system's. A scenario runs until all tasks have done everything at least
+//! once, so that queues and masks have their memory. From then on, no call may come.
+#![expect(unsafe_code, reason = "a global allocator needs unsafe code; it only counts and calls the system's")]
 
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -19,27 +19,27 @@ use std::cell::{Cell, RefCell};
 struct CountingAllocator;
 
 thread_local! {
-    /// Calls that this thread has made while it counted; `None` while it does not.
+    /// Number of allocations by this thread while counting is on; `None` while it is off.
     static NR_CALLS: Cell<Option<u64>> = const { Cell::new(None) };
-    /// Who made the first of them.
-    static FIRST: RefCell<Option<Backtrace>> = const { RefCell::new(None) };
+    /// Backtrace of the first allocation.
+    static FIRST_CALLER: RefCell<Option<Backtrace>> = const { RefCell::new(None) };
 }
 
-fn note_call() {
+fn count_call() {
     let Some(nr_calls) = NR_CALLS.get() else { return };
     if nr_calls == 0 {
-        // To look who calls takes memory too.
+        // Capturing a backtrace allocates too.
         NR_CALLS.set(None);
-        FIRST.set(Some(Backtrace::force_capture()));
+        FIRST_CALLER.set(Some(Backtrace::force_capture()));
     }
     NR_CALLS.set(Some(nr_calls + 1));
 }
 
-// SAFETY: every call goes unchanged to the system's allocator, which keeps the contract; counting touches only
-// constant-initialised thread-local cells, and is off while it takes memory itself.
+// SAFETY: every call is passed unchanged to the system's allocator, which keeps the contract. Counting
+// touches only constant-initialised thread-local cells, and is off while it allocates itself.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        note_call();
+        count_call();
         // SAFETY: the caller keeps the contract of `alloc`, which is the same there.
         unsafe { System.alloc(layout) }
     }
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        note_call();
+        count_call();
         // SAFETY: the block comes from `System`; the caller keeps the contract of `realloc`.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
@@ -59,7 +59,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Runs a scenario up to a time, and from there to its end without a single allocation.
+/// Runs a scenario up to a time, and from there to its end without an allocation.
 fn check(scenario: &str, steady_from_ms: u64, least_events: u64) {
     check_setup(setup(scenario), &mut NoObserver, steady_from_ms, least_events);
 }
@@ -69,7 +69,7 @@ fn setup(scenario: &str) -> Setup {
     Setup::from_scenario(parsed)
 }
 
-/// The same with an observer, which must not allocate either.
+/// Runs a setup with an observer, which must not allocate either.
 fn check_setup(setup: Setup, observer: &mut dyn Observer, steady_from_ms: u64, least_events: u64) {
     let mut machine = Machine::new(setup).expect("the machine can be made");
     machine.start(observer).expect("the run starts");
@@ -81,29 +81,30 @@ fn check_setup(setup: Setup, observer: &mut dyn Observer, steady_from_ms: u64, l
     let nr_calls = NR_CALLS.take().expect("the count was on");
     result.expect("the run goes on");
     let after = counters(&machine);
-    if let Some(first) = FIRST.take() {
+    if let Some(first) = FIRST_CALLER.take() {
         panic!("{nr_calls} allocations in {} events; the first:\n{first}", after.0 - events);
     }
-    assert!(after.0 - events >= least_events, "only {} events were looked at", after.0 - events);
-    assert!(after.1 > switches + least_events / 10, "only {} switches were looked at", after.1 - switches);
+    assert!(after.0 - events >= least_events, "only {} events were checked", after.0 - events);
+    assert!(after.1 > switches + least_events / 10, "only {} switches were checked", after.1 - switches);
     assert!(after.2 >= migrations, "migrations are counted upwards");
 }
 
-/// Counts phases of kernel paths, those behind which the path has gone on later, and those that waited for a lock, from a time on.
-struct Paths {
+/// Counts of kernel-path phases, of phases after which the path continued later, and of phases that waited
+/// for a lock, from a time on.
+struct PathCounts {
     from: Nanos,
     phases: [u64; KernelPath::ALL.len()],
     paused: [u64; KernelPath::ALL.len()],
     waits: u64,
 }
 
-impl Probe for Paths {
+impl SchedObserver for PathCounts {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
-impl Observer for Paths {
+impl Observer for PathCounts {
     fn wants(&self) -> Interest {
-        Interest::NOTHING
+        Interest::NONE
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -121,21 +122,22 @@ impl Observer for Paths {
     }
 }
 
-/// The same on a machine that comes with the program, on which kernel code takes time: paths pause, and CPUs wait for locks.
-fn check_priced(machine: &str, workload: &str, steady_from_ms: u64, least_events: u64, paused: &[KernelPath]) {
+/// Runs a workload on a preset with a cost model: paths yield, and CPUs wait for locks.
+fn check_with_costs(machine: &str, workload: &str, steady_from_ms: u64, least_events: u64, paused: &[KernelPath]) {
     let hardware = Hardware::from_description(&preset(machine).expect("it comes with the program"));
     let scenario = format!("cpus {}\n{workload}", hardware.nr_cpus());
     let none = [0; KernelPath::ALL.len()];
-    let mut paths = Paths { from: START + Nanos::from_millis(steady_from_ms), phases: none, paused: none, waits: 0 };
+    let mut paths =
+        PathCounts { from: START + Nanos::from_millis(steady_from_ms), phases: none, paused: none, waits: 0 };
     let setup = Setup { hardware, ..setup(&scenario) };
     check_setup(setup, &mut paths, steady_from_ms, least_events);
     for path in paused {
-        assert!(paths.paused[*path as usize] > 20, "{path:?} has paused {} times", paths.paused[*path as usize]);
+        assert!(paths.paused[*path as usize] > 20, "{path:?} has yielded {} times", paths.paused[*path as usize]);
     }
     for path in [KernelPath::Tick, KernelPath::Interrupt, KernelPath::Schedule, KernelPath::Wake] {
         assert!(paths.phases[path as usize] > 20, "{path:?} has had {} phases", paths.phases[path as usize]);
     }
-    assert!(paths.waits > 0, "nobody has waited for a lock");
+    assert!(paths.waits > 0, "no CPU has waited for a lock");
 }
 
 fn counters(machine: &Machine) -> (u64, u64, u64) {
@@ -209,7 +211,7 @@ fn quotas_and_deadlines_allocate_nothing() {
     );
 }
 
-/// What a busy machine does all the time.
+/// Typical load of a busy machine.
 const MIXED: &str = "end 4s\n\
     group a\ngroup b parent=a shares=512\ngroup c parent=b\n\
     task pa n=6 group=c runr 20us 200us wake pb wait\n\
@@ -224,12 +226,12 @@ const PAUSED: [KernelPath; 4] = [KernelPath::Select, KernelPath::Schedule, Kerne
 
 #[test]
 fn little_and_big_cpus_that_pause_and_wait_for_locks_allocate_nothing() {
-    check_priced("sc7180", MIXED, 2000, 100_000, &PAUSED);
+    check_with_costs("sc7180", MIXED, 2000, 100_000, &PAUSED);
 }
 
 #[test]
 fn little_and_big_cpus_with_schedutil_that_pause_allocate_nothing() {
-    check_priced("hikey960", MIXED, 2000, 100_000, &PAUSED);
+    check_with_costs("hikey960", MIXED, 2000, 100_000, &PAUSED);
 }
 
 #[test]
@@ -239,5 +241,5 @@ fn two_sockets_that_pause_and_wait_for_locks_allocate_nothing() {
         task pb n=60 group=a wait runr 20us 100us wakesync pa\n\
         task pulse n=150 runr 100us 4ms sleepr 100us 6ms\n\
         task hog n=40 run 50ms sleepr 1ms 20ms\n";
-    check_priced("xeon-2s-224", workload, 1000, 100_000, &PAUSED);
+    check_with_costs("xeon-2s-224", workload, 1000, 100_000, &PAUSED);
 }

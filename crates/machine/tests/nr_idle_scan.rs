@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many CPUs a search for an idle one may look at, in machines that run: the table published with SIS_UTIL (Linux 5.19),
-//! for a last-level cache of 112 CPUs and one of 16.
+//! Limit of idle-CPU scans in simulated machines, compared with the table published with SIS_UTIL (Linux
+//! 5.19), for last-level caches of 112 and of 16 CPUs.
 //!
-//! A utilisation of P percent is made of CPUs with a task that never stops and one CPU with a task that runs for a part of
-//! the time. Periodic balancing computes `nr_idle_scan` from the utilisation that the machine then has.
+//! A utilisation of P percent consists of CPUs with a task that never stops, and one CPU with a task that
+//! runs for a part of the time. Periodic balancing computes `nr_idle_scan` from the resulting utilisation.
 
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
@@ -17,31 +17,33 @@ const OF_16: [i32; 11] = [16, 15, 15, 14, 13, 11, 9, 6, 3, 0, 0];
 /// `util_avg` of a CPU that is always busy: its sums are rounded down.
 const BUSY: u64 = 1023;
 
-/// The utilisation wanted of a cache domain, in parts of 1024 CPUs; a little more, so that rounding does not fall short.
+/// Returns the utilisation of a cache domain for a percentage, in units of 1/1024 CPU; slightly more, so that
+/// rounding does not fall short.
 fn wanted(llc_weight: u64, percent: u64) -> u64 {
     if percent == 0 { 0 } else { (llc_weight * percent * 1024).div_ceil(100) + 4 }
 }
 
-/// A cache domain of so many CPUs, with a second one beside it so that there is a level above.
+/// Returns a cache domain of this many CPUs, with a second one beside it so that there is a higher level.
 fn scenario(llc_weight: u64, percent: u64) -> String {
     let (full, part) = (wanted(llc_weight, percent) / BUSY, wanted(llc_weight, percent) % BUSY);
     let mut text = format!("cpus {}\ntopo llc={llc_weight} pkg={llc_weight}\nlevels MP\nend 2s\n", 2 * llc_weight);
     for cpu in 0..full {
         writeln!(text, "task hog{cpu} mask={cpu}-{cpu} cpu={cpu} run 10s").expect("text can be written");
     }
-    // Its period is no divisor of a tick's, so that ticks find it running now and then, and the CPU balances.
+    // The period does not divide that of the tick, so that ticks sometimes find the task running, and the CPU
+    // balances.
     let (run, sleep) = (part * 101, (1024 - part) * 101);
     if part > 0 {
         writeln!(text, "task part mask={full}-{full} cpu={full} run {run}ns sleep {sleep}ns").expect("as above");
     }
     if percent == 0 {
-        // Someone has to balance: a task that is there at one tick in eight and leaves no utilisation worth counting.
+        // A CPU must balance: this task is present at one tick in eight, and its utilisation is negligible.
         writeln!(text, "task light mask=0-0 run 10us sleep 31990us").expect("as above");
     }
     text
 }
 
-/// What the first cache domain's shared data hold at the end, and its utilisation, in parts of 1024 CPUs.
+/// Returns `nr_idle_scan` of the first cache domain at the end, and its utilisation in units of 1/1024 CPU.
 fn run(text: &str, llc_weight: u64) -> (i32, u64) {
     let scenario = fairlab_workload::scenario::parse("nr_idle_scan", text).expect("the scenario is well formed");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");

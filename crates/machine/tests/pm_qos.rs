@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! PM QoS: while somebody holds `/dev/cpu_dma_latency`, no idle CPU enters a state that takes longer to leave.
+//! PM QoS: while `/dev/cpu_dma_latency` is held, no idle CPU enters a state with a longer exit latency.
 
 use fairlab_machine::hardware::IdleState;
 use fairlab_machine::observer::NoObserver;
@@ -19,8 +19,8 @@ fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
     }
 }
 
-/// A fifth of a second of two CPUs with two states. On CPU 1 a task is woken each 10 ms; the other one has nothing to do. Gives the
-/// time in the states of a CPU.
+/// Runs two CPUs with two states for a fifth of a second. On CPU 1 a task is woken every 10 ms; CPU 0 has no
+/// work. Returns the residency of a CPU.
 fn run(statements: &str, held: Option<Nanos>, cpu: u32) -> [IdleResidency; 2] {
     let text = format!("cpus 2\nend 200ms\n{statements}task t cpu=1 mask=1-1 run 100us every 10ms\n");
     let scenario = fairlab_workload::scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
@@ -43,7 +43,7 @@ fn a_request_that_is_held_all_the_time_keeps_cpus_out_of_deeper_states() {
             let [_, deep] = run("", Some(Nanos::from_micros(limit_us)), cpu);
             assert_eq!(deep, IdleResidency::default(), "CPU {cpu}, {limit_us} us");
         }
-        assert_eq!(run("", Some(Nanos::from_micros(100)), cpu)[1], deep, "the limit is what the state takes");
+        assert_eq!(run("", Some(Nanos::from_micros(100)), cpu)[1], deep, "the limit equals the exit latency");
     }
 }
 
@@ -53,7 +53,8 @@ fn a_cpu_that_sleeps_deeply_is_woken_by_a_new_request_and_sleeps_again_when_that
         let [_, before] = run("", None, cpu);
         let [_, deep] = run("cpu_dma_latency 100ms 10us\ncpu_dma_latency 140ms none\n", None, cpu);
         let less = before.time.0.saturating_sub(deep.time.0);
-        // It sleeps deeply again some ticks later, when its governor has seen that it idles on.
+        // The CPU enters the deep state again some ticks later, when its governor has seen that it stays
+        // idle.
         assert!((39_000_000..80_000_000).contains(&less), "CPU {cpu}: {before:?} and {deep:?}");
         let [_, held] = run("cpu_dma_latency 100ms 10us\n", None, cpu);
         assert!(deep.time.0 > held.time.0 + 30_000_000, "CPU {cpu}: {deep:?} and {held:?}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random machines with random tasks, with and without prices: every invariant holds after every event, a run can be
-//! repeated, and no time gets lost.
+//! Random machines with random tasks, with and without a cost model: all invariants hold after every event, a
+//! run is repeatable, and no time is lost.
 
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::observer::NoObserver;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::fmt::Write;
 
-/// One line of a scenario about a task, for a machine of so many CPUs.
+/// Generates a task statement for a machine with this many CPUs.
 fn task(nr_cpus: u32) -> impl Strategy<Value = String> {
     let options = prop_oneof![
         4 => Just(String::new()),
@@ -32,7 +32,7 @@ fn task(nr_cpus: u32) -> impl Strategy<Value = String> {
     ];
     let start = (0u32..30, 0..nr_cpus, 1u32..5);
     (options, group, program, start).prop_map(|(options, group, program, (start, cpu, nr))| {
-        // A task may only be forked where it is allowed to run, or is moved there at once: both are wanted.
+        // A task may start on a CPU that it may not use, and is then moved at once: both cases are wanted.
         format!("n={nr} start={start}ms cpu={cpu} {options} {group} {program}")
     })
 }
@@ -58,12 +58,12 @@ fn scenario() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a list of prices can look like: none, even ones, and one in which a path is dear.
-fn prices() -> impl Strategy<Value = CostModel> {
+/// Generates cost models: zero cost, equal costs, and one with a single expensive operation.
+fn costs() -> impl Strategy<Value = CostModel> {
     let all = |ps: u64| {
-        let mut prices = CostModel::free();
+        let mut prices = CostModel::zero_cost();
         for &op in KernelOp::ALL {
-            prices.set(op, ps);
+            prices.set_op(op, ps);
         }
         prices
     };
@@ -74,16 +74,16 @@ fn prices() -> impl Strategy<Value = CostModel> {
     });
     let dear = (0..KernelOp::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
         let mut prices = all(50_000);
-        prices.set(KernelOp::ALL[op], ps);
+        prices.set_op(KernelOp::ALL[op], ps);
         prices
     });
-    prop_oneof![Just(CostModel::free()), (1u64..900_000).prop_map(all), with_lines, dear]
+    prop_oneof![Just(CostModel::zero_cost()), (1u64..900_000).prop_map(all), with_lines, dear]
 }
 
 fn run(text: &str, prices: &CostModel, checks: bool) -> Machine {
     let parsed = fairlab_workload::scenario::parse("scenario", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut setup = Setup::from_scenario(parsed);
-    setup.hardware.prices = prices.clone();
+    setup.hardware.costs = prices.clone();
     let mut machine = Machine::new(setup).expect("the machine can be made");
     if checks {
         machine.check_every_event(format!("this scenario with {prices:?}:\n{text}"));
@@ -96,19 +96,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn invariants_hold_after_every_event_and_checking_changes_nothing(text in scenario(), prices in prices()) {
+    fn invariants_hold_after_every_event_and_checking_changes_nothing(text in scenario(), prices in costs()) {
         let (checked, plain) = (run(&text, &prices, true), run(&text, &prices, false));
         prop_assert_eq!(checked.digest().to_string(), plain.digest().to_string());
         prop_assert_eq!(checked.counters().switches, plain.counters().switches);
     }
 
     #[test]
-    fn the_time_of_each_cpu_is_work_of_tasks_or_kernel_or_idle(text in scenario(), prices in prices()) {
-        prop_assume!(!prices.is_free());
+    fn the_time_of_each_cpu_is_work_of_tasks_or_kernel_or_idle(text in scenario(), prices in costs()) {
+        prop_assume!(!prices.is_zero_cost());
         let machine = run(&text, &prices, false);
         for cpu in &machine.counters().per_cpu {
             prop_assert_eq!(cpu.work + cpu.kernel + (cpu.idle - cpu.kernel_in_idle), machine.duration());
-            prop_assert!(cpu.lock_waiting <= cpu.kernel);
+            prop_assert!(cpu.lock_wait_time <= cpu.kernel);
         }
         let of_tasks: i64 = machine.tasks().iter().map(|task| task.runtime_ns - task.kernel_ns).sum();
         let of_cpus: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.work.0).sum();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Virtual CPUs whose host takes time, against figures worked out by hand.
+//! Virtual CPUs with steal time, compared with numbers worked out by hand.
 
 mod common;
 
@@ -15,8 +15,8 @@ fn the_scenario_gives_the_figures_worked_out_in_it() {
     let all: f64 = ["hog0", "hog1", "hog2"].map(|hog| run.runtime_ms(hog)).iter().sum();
     assert!((1495.0..=1500.0).contains(&all), "{all}");
     let figures = run.machine.sched().snapshot(CpuId(1));
-    // With y^32 = 1/2 per ms, it is (1 - y^5) / (1 - y^10) = 0.527 of 1024 when 5 ms were stolen, and y^10 of that, 0.424, just
-    // before the next 5 ms are told.
+    // With y^32 = 1/2 per ms, the average is (1 - y^5) / (1 - y^10) = 0.527 of 1024 after 5 ms of steal time,
+    // and y^10 of that, 0.424, just before the next 5 ms are reported.
     assert!((434..=540).contains(&figures.irq_util_avg), "{}", figures.irq_util_avg);
     assert!((484..=590).contains(&figures.cpu_capacity), "{}", figures.cpu_capacity);
     let on_cpu_1: f64 = ["hog0", "hog1", "hog2"].map(|hog| run.ran_ms(hog, 500.0, 1000.0, |cpu| cpu == 1)).iter().sum();
@@ -41,7 +41,7 @@ fn a_machine_file_says_the_same() {
     let text = include_str!("../../../scenarios/steal.scn");
     let scenario = fairlab_workload::scenario::parse("steal.scn", text).unwrap_or_else(|error| panic!("{error}"));
     let hardware = Hardware {
-        first_clamps: Hardware::from_scenario(&scenario).first_clamps,
+        default_clamps: Hardware::from_scenario(&scenario).default_clamps,
         ..Hardware::from_description(&description)
     };
     let of_file = Machine::new(Setup { hardware, ..Setup::from_scenario(scenario) }).expect("a possible machine");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A change of a task that is not there changes nothing, and disturbs nobody.
+//! A change of a task that does not exist has no effect, also not on other tasks.
 
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_workload::scenario;
 
-/// At 12 ms a task is forked for CPU 0, which hears of it by an interrupt, and CPU 1 balances at its tick before that arrives.
+/// At 12 ms a task is forked for CPU 0, which an interrupt notifies. CPU 1 balances at its tick before the
+/// interrupt arrives.
 const SCENARIO: &str = "cpus 2\nlevels M\nend 100ms\n\
                         task busy mask=1-1 cpu=1 run 1s\n\
                         task other mask=0-0 cpu=1 start=12ms run 1ms sleep 3ms\n\

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What became of quotas: `cpu.stat` of cgroups.
+//! CPU bandwidth statistics of cgroups, as in `cpu.stat`.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
@@ -7,41 +7,42 @@ use fairlab_sched::ids::GroupId;
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use serde::{Deserialize, Serialize};
 
-/// A cgroup that has or had a quota (`cpu.max`), and what its `cpu.stat` tells.
+/// Cgroup that has or had a quota (`cpu.max`), with its `cpu.stat` counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CgroupSummary {
-    /// Its path, or its name in a scenario.
+    /// Path of the cgroup, or its name in a scenario.
     pub name: String,
-    /// Its quota in each period at the end of the run; none if it has no limit any more.
+    /// Quota per period at the end of the run, in nanoseconds; absent if there is no limit any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_ns: Option<u64>,
-    /// Its period.
+    /// Length of a period, in nanoseconds.
     pub period_ns: u64,
-    /// Periods that passed while it had something to run (`nr_periods`).
+    /// Number of periods that passed while the cgroup had runnable tasks (`nr_periods`).
     pub nr_periods: u64,
-    /// How many of them ended with it throttled on some CPU (`nr_throttled`).
+    /// Number of periods at whose end it was throttled on some CPU (`nr_throttled`).
     pub nr_throttled: u64,
-    /// For how long it was throttled, summed over CPUs (`throttled_usec`). What has not ended yet does not count, as in the kernel.
+    /// Throttled time in nanoseconds, summed over CPUs (`throttled_usec`). As in the kernel, throttling that
+    /// has not ended is not included.
     pub throttled_ns: u64,
-    /// In how many periods it used saved-up runtime (`nr_bursts`).
+    /// Number of periods in which it used runtime saved by bursts (`nr_bursts`).
     pub nr_bursts: u64,
-    /// How much of it (`burst_usec`).
+    /// Saved runtime that it used, in nanoseconds (`burst_usec`).
     pub burst_ns: u64,
 }
 
-/// The counters of all groups of the workload, as they are now; nothing if the engine does not tell.
+/// Returns the current bandwidth counters of all task groups of the workload; empty if the engine has none.
 pub(crate) fn counters(machine: &Machine<impl Engine>) -> Vec<BandwidthStats> {
     let Some(sched) = machine.sched().as_sched() else { return Vec::new() };
     let of = |group: usize| sched.group(id_of(group)).bandwidth.stats;
     (0..machine.workload().groups.len()).map(of).collect()
 }
 
-/// The group with this place in the workload. The root group is the first one of the scheduler.
+/// Returns the scheduler's ID of a group of the workload; the root group has the first one.
 fn id_of(place: usize) -> GroupId {
     GroupId(u32::try_from(place).expect("a workload has few groups") + 1)
 }
 
-/// The groups that have or had a quota, with what was counted since `before`.
+/// Returns the cgroups that have or had a quota, with their counters since `before`.
 pub(crate) fn of(machine: &Machine<impl Engine>, before: &[BandwidthStats]) -> Vec<CgroupSummary> {
     let Some(sched) = machine.sched().as_sched() else { return Vec::new() };
     let groups = machine.workload().groups.iter().enumerate().zip(counters(machine));

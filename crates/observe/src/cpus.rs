@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the CPUs did: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
+//! Summary of the CPUs: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
@@ -8,7 +8,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use serde::{Deserialize, Serialize};
 
-/// What runs on a CPU.
+/// Kind of task that runs on a CPU.
 #[derive(Clone, Copy, Debug)]
 enum RunningOn {
     Idle,
@@ -16,10 +16,10 @@ enum RunningOn {
     Task,
 }
 
-/// What is known of a CPU.
+/// Times of a CPU, up to its last switch.
 #[derive(Clone, Debug)]
 struct CpuTimes {
-    /// What runs there now, since `since`.
+    /// Kind of the current task, which has run since `since`.
     runs: RunningOn,
     since: Nanos,
     tasks: Nanos,
@@ -27,41 +27,41 @@ struct CpuTimes {
     idle: Nanos,
 }
 
-/// Time at a frequency.
+/// Time that a CPU spent at one frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FrequencyTime {
-    /// The frequency, if the machine says what it is.
+    /// Frequency in kHz, if the machine defines one.
     pub khz: Option<u64>,
-    /// Part of the highest frequency, of 1024.
+    /// Frequency relative to the highest one, where 1024 is the highest.
     pub part: Capacity,
-    /// Time.
+    /// Time at this frequency, in nanoseconds.
     pub ns: u64,
-    /// Of it, time in which the idle task ran.
+    /// Part of that time in which the idle task ran, in nanoseconds.
     #[serde(default)]
     pub idle_ns: u64,
 }
 
-/// Time in an idle state.
+/// Time that a CPU spent in one idle state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IdleTime {
-    /// The state.
+    /// Name of the idle state.
     pub state: String,
-    /// How often it was entered.
+    /// Number of entries into the state.
     pub entries: u64,
-    /// Time.
+    /// Time in the state, in nanoseconds.
     pub ns: u64,
 }
 
-/// What softirqs had to do with packets, on a CPU or on all of them.
+/// Counts of packets and of softirq handling, on one CPU or on all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SoftirqCounts {
-    /// Packets that came from outside.
+    /// Number of packets that arrived from outside of the machine.
     pub packets: u64,
-    /// Those for which there was no room.
+    /// Number of packets that were dropped because the backlog was full.
     pub packets_dropped: u64,
-    /// The most packets and messages that have waited on one CPU at a time, a warm-up among it.
+    /// Largest number of packets and messages that waited on one CPU at a time, including the warm-up.
     pub longest_backlog: u64,
-    /// How often ksoftirqd was woken.
+    /// Number of wake-ups of ksoftirqd.
     pub ksoftirqd_wakeups: u64,
 }
 
@@ -74,18 +74,18 @@ impl SoftirqCounts {
         Self {
             packets: counters.packets,
             packets_dropped: counters.packets_dropped,
-            longest_backlog: counters.longest_backlog,
+            longest_backlog: counters.max_backlog,
             ksoftirqd_wakeups: counters.ksoftirqd_wakeups,
         }
     }
 
-    /// Those of all CPUs of a machine together, since the start of its run.
+    /// Returns the counts of all CPUs of a machine, since the start of its run.
     pub fn of_machine(machine: &Machine<impl Engine>) -> Self {
         let cpus = machine.counters().per_cpu.iter().map(Self::of);
         cpus.fold(Self::default(), Self::combined)
     }
 
-    /// Both together.
+    /// Returns the sum of both counts, and the longer of both backlogs.
     #[must_use]
     pub(crate) fn combined(self, other: Self) -> Self {
         Self {
@@ -103,54 +103,57 @@ impl SoftirqCounts {
     }
 }
 
-/// What is told of a CPU.
+/// Summary of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuSummary {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Its capacity at its highest frequency, of 1024.
+    /// Capacity at the highest frequency, where 1024 is the largest capacity.
     pub capacity: Capacity,
-    /// Its last-level cache: the first CPU that shares it.
+    /// Last-level cache, named by the first CPU that shares it.
     pub llc: u32,
-    /// Time in which a task ran.
+    /// Time in which a task or the stopper ran, in nanoseconds.
     pub busy_ns: u64,
-    /// Of it, time in which its stopper ran. Stoppers are no tasks of the workload.
+    /// Part of the busy time in which the stopper ran, in nanoseconds. Stoppers are not tasks of the
+    /// workload.
     #[serde(default)]
     pub stopper_ns: u64,
-    /// Time in which its idle task ran.
+    /// Time in which the idle task ran, in nanoseconds.
     pub idle_ns: u64,
-    /// Context switches.
+    /// Number of context switches.
     pub switches: u64,
-    /// Ticks that were served.
+    /// Number of ticks that the CPU handled.
     pub ticks: u64,
-    /// Reschedule interrupts that were sent to it.
+    /// Number of reschedule interrupts that were sent to this CPU.
     pub reschedule_ipis: u64,
-    /// Call-function interrupts that were sent to it.
+    /// Number of call-function interrupts that were sent to this CPU.
     pub call_function_ipis: u64,
-    /// Time in kernel code, with waiting for locks. It is part of the busy time but for [`Self::kernel_in_idle_ns`].
+    /// Time in kernel code including waits for locks, in nanoseconds. It is part of the busy time, except for
+    /// `kernel_in_idle_ns`.
     pub kernel_ns: u64,
-    /// Of it, interrupts and what else the idle task served. It is part of the idle time, but of no idle state's.
+    /// Part of the kernel time in which the idle task handled interrupts or other work, in nanoseconds. It is
+    /// part of the idle time, but not of any idle state.
     #[serde(default)]
     pub kernel_in_idle_ns: u64,
-    /// Packets, and its ksoftirqd; left out where there was neither.
+    /// Packets and wake-ups of ksoftirqd; absent if there were none.
     #[serde(default, skip_serializing_if = "SoftirqCounts::is_nothing")]
     pub softirqs: SoftirqCounts,
-    /// Time at each frequency, ascending; empty if it has only one.
+    /// Time at each frequency, in ascending order; empty for a CPU with one frequency.
     pub frequencies: Vec<FrequencyTime>,
     /// Time in each idle state, shallowest first.
     pub idle_states: Vec<IdleTime>,
 }
 
-/// Follows the CPUs of a machine.
+/// Collects the times of the CPUs of a machine.
 #[derive(Clone, Debug)]
 pub struct CpuStats {
     tracks: Vec<CpuTimes>,
-    /// What the machine had counted when it was told to forget; empty before.
+    /// Counts at the end of the warm-up; empty without one.
     baseline: Vec<CpuSummary>,
 }
 
 impl CpuStats {
-    /// Follows the CPUs of a machine that has not started: all are idle.
+    /// Starts with a machine that has not started, all of whose CPUs are idle.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let track = CpuTimes {
             runs: RunningOn::Idle,
@@ -162,19 +165,19 @@ impl CpuStats {
         Self { tracks: vec![track; machine.hardware().nr_cpus()], baseline: Vec::new() }
     }
 
-    /// Forgets what was measured so far.
+    /// Discards what was measured before the time `at`.
     pub(crate) fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.baseline = Vec::new();
         self.baseline = self.summaries_at(machine, at);
     }
 
-    /// A CPU switches to another task.
+    /// Records a context switch of a CPU.
     #[inline]
     pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
         let nr_cpus = self.tracks.len();
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
-        // Idle tasks are numbered first, then the stoppers, each as the CPUs are.
+        // Idle tasks have the first indices, followed by the stoppers; both are in the order of the CPUs.
         track.runs = match next.index() / nr_cpus {
             0 => RunningOn::Idle,
             1 => RunningOn::Stopper,
@@ -182,7 +185,7 @@ impl CpuStats {
         };
     }
 
-    /// What was found, after the end of a run.
+    /// Returns the summaries of all CPUs after the end of a run.
     pub fn summaries(&self, machine: &Machine<impl Engine>) -> Vec<CpuSummary> {
         self.summaries_at(machine, machine.now())
     }
@@ -229,7 +232,7 @@ impl CpuStats {
 }
 
 impl CpuSummary {
-    /// Takes away what was counted before.
+    /// Subtracts the counts of the warm-up.
     fn subtract(&mut self, before: &Self) {
         let Self {
             cpu: _,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why tasks went where they went: selections of a CPU by rule, passes of load balancing by outcome.
+//! Counts of scheduling decisions: wake-up placements by rule, load-balancing passes by outcome.
 
 use fairlab_sched::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, BalanceVerdict, KickDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counts decisions.
+/// Counters of decisions during a run.
 #[derive(Clone, Debug, Default)]
 pub struct DecisionStats {
     rules: BTreeMap<WakeRule, u64>,
@@ -19,44 +19,44 @@ pub struct DecisionStats {
     balance: BalanceSummary,
 }
 
-/// How CPUs were selected.
+/// Placements of tasks on CPUs (`select_task_rq()`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SelectionSummary {
-    /// Selections for tasks that woke.
+    /// Number of placements of waking tasks.
     pub wakeups: u64,
-    /// Selections for tasks that were forked.
+    /// Number of placements of forked tasks.
     pub forks: u64,
-    /// Selections for tasks that began another program.
+    /// Number of placements of tasks that executed another program.
     pub execs: u64,
-    /// How often the task stayed on the CPU where it was.
+    /// Number of placements on the task's previous CPU.
     pub stayed: u64,
-    /// How often CPUs were looked at beyond the fast checks.
+    /// Number of placements that scanned CPUs beyond the fast checks.
     pub scans: u64,
-    /// How many CPUs were looked at in them.
+    /// Number of CPUs scanned in these placements.
     pub cpus_scanned: u64,
-    /// How often each rule decided, most frequent first.
+    /// Number of placements decided by each rule, most frequent first.
     pub by_rule: Vec<(String, u64)>,
 }
 
-/// What load balancing did.
+/// Load-balancing passes of all CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BalanceSummary {
-    /// Passes of `load_balance()`.
+    /// Number of passes of `load_balance()`.
     pub passes: u64,
-    /// Passes after which tasks had moved.
+    /// Number of passes that moved tasks.
     pub moved: u64,
-    /// Tasks that moved in them.
+    /// Number of tasks moved in these passes.
     pub tasks_moved: u64,
-    /// Passes that made a stopper push the running task.
+    /// Number of passes that started active balancing, in which a stopper pushes the running task.
     pub active: u64,
-    /// Passes that found an imbalance and could not change it.
+    /// Number of passes that found an imbalance but could not move a task.
     pub failed: u64,
-    /// Ticks that asked an idle CPU to balance for the tickless ones.
+    /// Number of ticks that kicked an idle CPU to balance for the tickless ones.
     pub kicks: u64,
 }
 
 impl DecisionStats {
-    /// A CPU was selected.
+    /// Counts the placement of a task.
     #[inline]
     pub fn on_selection(&mut self, decision: &WakeupDecision) {
         match decision.kind {
@@ -70,7 +70,7 @@ impl DecisionStats {
         *self.rules.entry(decision.rule).or_default() += 1;
     }
 
-    /// A pass of load balancing is over.
+    /// Counts a completed load-balancing pass.
     #[inline]
     pub fn on_balance(&mut self, decision: &BalanceDecision) {
         let total = &mut self.balance;
@@ -88,13 +88,13 @@ impl DecisionStats {
         }
     }
 
-    /// A tick thought of tickless CPUs.
+    /// Counts a tick's decision to kick a tickless CPU.
     #[inline]
     pub fn on_kick_decision(&mut self, decision: &KickDecision) {
         self.balance.kicks += u64::from(decision.kicked);
     }
 
-    /// How CPUs were selected.
+    /// Returns the counts of placements.
     pub fn selections(&self) -> SelectionSummary {
         let mut by_rule: Vec<(String, u64)> = self.rules.iter().map(|(rule, &n)| (format!("{rule:?}"), n)).collect();
         by_rule.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
@@ -109,7 +109,7 @@ impl DecisionStats {
         }
     }
 
-    /// What load balancing did.
+    /// Returns the counts of load-balancing passes.
     pub fn balancing(&self) -> BalanceSummary {
         self.balance.clone()
     }

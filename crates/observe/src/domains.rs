@@ -1,58 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sched domains as text, under the names of the kernel's debugfs (`/sys/kernel/debug/sched/domains/cpuN/domainM`), with their
-//! groups, which debugfs does not have.
+//! Sched domains as text, with the file names of the kernel's debugfs
+//! (`/sys/kernel/debug/sched/domains/cpuN/domainM`), and their groups, which debugfs does not have.
 
 use crate::export::schedstat::mask;
-use fairlab_machine::description::cpu_list;
+use fairlab_machine::description::format_cpu_list;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::SchedDomain;
 use serde::Serialize;
 
-/// A group of a domain.
+/// Group of a sched domain.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct DomainGroup {
-    /// Its CPUs.
+    /// CPUs of the group.
     pub cpus: Vec<u32>,
-    /// What they can do in sum.
+    /// Sum of the CPUs' capacities, where 1024 is the largest capacity of one CPU.
     pub capacity: u64,
-    /// Names of the flags of the child domain for which it stands (`groups_flags`).
+    /// Flag names of the child domain that the group represents (`groups_flags`).
     pub flags: Vec<&'static str>,
 }
 
-/// A domain of a CPU.
+/// Sched domain of one CPU.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct DomainInfo {
-    /// Its CPU.
+    /// CPU that the domain belongs to.
     pub cpu: u32,
-    /// Its place in the CPU's chain, from 0.
+    /// Position in the CPU's chain of domains, from 0 for the narrowest.
     pub domain: usize,
-    /// The level's name.
+    /// Name of the topology level.
     pub name: &'static str,
-    /// The CPUs that it spans.
+    /// CPUs that the domain spans.
     pub span: Vec<u32>,
-    /// Names of its flags.
+    /// Names of the domain's flags.
     pub flags: Vec<&'static str>,
-    /// In milliseconds.
+    /// Shortest interval between periodic load balances, in milliseconds.
     pub min_interval: u32,
-    /// In milliseconds.
+    /// Longest interval between periodic load balances, in milliseconds.
     pub max_interval: u32,
-    /// By how much the interval grows while the CPU is busy.
+    /// Factor on the interval while the CPU is busy.
     pub busy_factor: u32,
-    /// In percent.
+    /// Imbalance in percent above which load is moved; 100 is no imbalance.
     pub imbalance_pct: u32,
-    /// How many failed passes before cache-hot tasks are moved.
+    /// Number of failed passes before cache-hot tasks are moved.
     pub cache_nice_tries: u32,
-    /// The price of the most expensive newly-idle pass lately, in nanoseconds.
+    /// Cost of the most expensive recent newly-idle balance, in nanoseconds.
     pub max_newidle_lb_cost: u64,
-    /// Its groups, from that of the CPU.
+    /// Groups, starting with that of the CPU.
     pub groups: Vec<DomainGroup>,
-    /// The span as the kernel writes masks.
+    /// Span in the kernel's bitmask format.
     #[serde(skip)]
     mask: String,
 }
 
-/// The chain of domains of a CPU, the narrowest first.
+/// Returns the domains of a CPU, narrowest first.
 pub fn of_cpu(machine: &Machine, cpu: CpuId) -> Vec<DomainInfo> {
     let domains = machine.sched().domains();
     let chain = domains.chain(cpu).map(|id| (id, &domains.domains[id]));
@@ -86,14 +86,14 @@ fn numbers(cpus: impl Iterator<Item = CpuId>) -> Vec<u32> {
 }
 
 impl DomainInfo {
-    /// Lines `cpuN/domainM/FILE: CONTENT`, as `grep -r .` shows them in debugfs.
+    /// Formats lines `cpuN/domainM/FILE:CONTENT`, as `grep -r .` prints them for debugfs.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |file: &str, content: String| {
             text.push_str(&format!("cpu{}/domain{}/{file}:{content}\n", self.cpu, self.domain));
         };
         line("name", self.name.to_owned());
-        line("span", format!("{} ({})", self.mask, cpu_list(&self.span)));
+        line("span", format!("{} ({})", self.mask, format_cpu_list(&self.span)));
         line("flags", self.flags.join(" "));
         let flags = self.groups.first().map(|group| group.flags.join(" ")).unwrap_or_default();
         line("groups_flags", flags);
@@ -107,7 +107,7 @@ impl DomainInfo {
             line(file, number.to_string());
         }
         line("max_newidle_lb_cost", self.max_newidle_lb_cost.to_string());
-        let groups = self.groups.iter().map(|group| format!("{}={}", cpu_list(&group.cpus), group.capacity));
+        let groups = self.groups.iter().map(|group| format!("{}={}", format_cpu_list(&group.cpus), group.capacity));
         line("groups", groups.collect::<Vec<_>>().join(" "));
         text
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether tasks are placed for the sake of energy, and if not, why not.
+//! State of energy-aware scheduling on a machine, with the reason if it is inactive.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware};
@@ -8,24 +8,27 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::sched::Sched;
 use serde::{Deserialize, Serialize};
 
-/// Placement by energy (`sched_energy_enabled()`).
+/// Whether energy-aware scheduling (EAS) is active (`sched_energy_enabled()`), and why.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EasStatus {
-    /// Whether tasks are placed for the sake of energy, as long as no CPU is over-utilised.
+    /// Whether EAS places waking tasks while no CPU is over-utilised.
     pub by_energy: bool,
-    /// What it follows from.
+    /// Reason for this state.
     pub why: String,
 }
 
 impl EasStatus {
-    /// What a machine shows.
+    /// Returns the state on a machine.
     pub fn from_machine(machine: &Machine<impl Engine>) -> Self {
         let Some(sched) = machine.sched().as_sched() else {
-            return Self { by_energy: false, why: "a kernel engine has no frequency domains yet".to_owned() };
+            return Self {
+                by_energy: false,
+                why: "compiled-kernel engines do not support frequency domains yet".to_owned(),
+            };
         };
         let by_energy = sched.sched_energy_enabled();
         let why = if by_energy {
-            "capacities differ, schedutil drives all CPUs, and all have powers".to_owned()
+            "capacities differ, schedutil drives all CPUs, and all of them have power values".to_owned()
         } else {
             disabled_reason(sched, machine.hardware())
         };
@@ -33,7 +36,7 @@ impl EasStatus {
     }
 }
 
-/// The first of the kernel's conditions that does not hold.
+/// Returns the first of the kernel's conditions for EAS that does not hold.
 fn disabled_reason(sched: &Sched, hardware: &Hardware) -> String {
     let capacities = &hardware.topology.capacity;
     let domain_of = |cpu: usize| {
@@ -47,11 +50,11 @@ fn disabled_reason(sched: &Sched, hardware: &Hardware) -> String {
     } else if !sched.tunables().energy_aware {
         "the tunable energy_aware is 0".to_owned()
     } else if sched.domains().smt_present {
-        "cores have several threads".to_owned()
+        "cores have several hardware threads".to_owned()
     } else if let Some(cpu) = first(&|domain| domain.is_none()) {
         format!("CPU {cpu} is in no frequency domain")
     } else if let Some(cpu) = first(&|domain| domain.is_some_and(|domain| domain.power_uw().is_empty())) {
-        format!("the powers of CPU {cpu} are not known")
+        format!("the power values of CPU {cpu} are unknown")
     } else if let Some(cpu) =
         first(&|domain| domain.is_some_and(|domain| matches!(domain.governor(), Governor::Fixed { .. })))
     {

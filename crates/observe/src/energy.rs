@@ -1,79 +1,81 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Energy of a run: what CPUs draw while they are busy, by operating point, and while they idle, by idle state.
+//! Energy of a run: power of busy CPUs by operating point, and of idle CPUs by idle state, multiplied by
+//! time.
 //!
-//! Both follow from times and from the powers of the machine's file. A busy CPU draws the power of its operating point, which
-//! is the energy model that the scheduler itself goes by. An idle CPU draws what its idle state says; where states have no power,
-//! or there are none, idle energy is unknown, not zero. What is shared (buses, memory, leakage of a cluster) is not modelled.
+//! The power values come from the machine's file. A busy CPU draws the power of its operating point, which is
+//! the energy model that the scheduler itself uses. An idle CPU draws the power of its idle state. If states
+//! have no power value, or there are none, idle energy is unknown, not zero. Power of shared parts (buses,
+//! memory, cluster leakage) is not modelled.
 
 use crate::cpus::CpuSummary;
 use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Energy of a run. All energies are in microjoules.
+/// Energy of a run, in microjoules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergySummary {
-    /// Of busy CPUs in domains with powers.
+    /// Energy of busy CPUs in frequency domains with power values.
     pub busy_uj: u64,
-    /// Of idle CPUs; none if the power of an idle state in which time was spent is unknown.
+    /// Energy of idle CPUs; null if time was spent in an idle state of unknown power.
     pub idle_uj: Option<u64>,
-    /// CPUs whose power is unknown: their energy is in no sum.
+    /// CPUs of unknown power, whose energy is in no sum.
     pub unknown_cpus: Vec<u32>,
-    /// Domains with powers.
+    /// Frequency domains with power values.
     pub domains: Vec<EnergyDomain>,
 }
 
-/// Energy of a performance domain.
+/// Energy of one performance domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergyDomain {
-    /// Its CPUs.
+    /// CPUs of the domain.
     pub cpus: Vec<u32>,
-    /// Of its busy CPUs.
+    /// Energy of the domain's busy CPUs, in microjoules.
     pub busy_uj: u64,
-    /// Of its idle CPUs, if known.
+    /// Energy of the domain's idle CPUs in microjoules, if known.
     pub idle_uj: Option<u64>,
-    /// Its operating points, ascending.
+    /// Operating points, in ascending order.
     pub opps: Vec<EnergyOpp>,
-    /// Its idle states, shallowest first.
+    /// Idle states, shallowest first.
     pub idle_states: Vec<EnergyIdle>,
 }
 
-/// Energy at an operating point.
+/// Energy at one operating point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergyOpp {
-    /// Its frequency.
+    /// Frequency of the point, in kHz.
     pub khz: u64,
-    /// What a busy CPU draws, in microwatts.
+    /// Power of a busy CPU, in microwatts.
     pub power_uw: u64,
-    /// Busy time of the domain's CPUs, added up.
+    /// Sum of the busy time of the domain's CPUs at this point, in nanoseconds.
     pub busy_ns: u64,
-    /// Idle time of the domain's CPUs while the domain stood at it.
+    /// Sum of the idle time of the domain's CPUs while the domain was at this point, in nanoseconds.
     pub idle_ns: u64,
-    /// Of busy CPUs.
+    /// Energy of busy CPUs at this point, in microjoules.
     pub busy_uj: u64,
 }
 
-/// Energy in an idle state.
+/// Energy in one idle state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EnergyIdle {
-    /// Its name.
+    /// Name of the idle state.
     pub state: String,
-    /// What a CPU draws in it, in microwatts, if the machine's file says so.
+    /// Power of a CPU in this state in microwatts, if the machine's file has it.
     pub power_uw: Option<u64>,
-    /// Time of the domain's CPUs, added up.
+    /// Sum of the time of the domain's CPUs in this state, in nanoseconds.
     pub ns: u64,
-    /// Energy, if the power is known.
+    /// Energy in this state in microjoules, if the power is known.
     pub uj: Option<u64>,
 }
 
-/// Microjoules of a power over a time, rounded down.
+/// Returns the energy in microjoules of a power in microwatts over a time in nanoseconds, rounded down.
 pub(crate) fn energy_uj(power_uw: u64, ns: u64) -> u64 {
     let uj = u128::from(power_uw) * u128::from(ns) / 1_000_000_000;
     u64::try_from(uj).unwrap_or(u64::MAX)
 }
 
 impl EnergySummary {
-    /// Energy from times. `None` if the machine says of no CPU what it draws.
+    /// Computes the energy from the CPUs' times. Returns `None` if the machine has no power values.
     pub fn new(hardware: &Hardware, cpus: &[CpuSummary]) -> Option<Self> {
         let powered = || hardware.frequency_domains.iter().filter(|domain| !domain.power_uw().is_empty());
         let domains: Vec<EnergyDomain> = powered().map(|domain| EnergyDomain::new(hardware, domain, cpus)).collect();
@@ -102,7 +104,8 @@ impl EnergyDomain {
         let opps: Vec<EnergyOpp> = domain.khz().iter().zip(domain.power_uw()).map(opp).collect();
         let idle_states = idle_states(hardware, &own);
         let in_states: u64 = idle_states.iter().map(|state| state.ns).sum();
-        // What the idle task spends in interrupts is energy of neither kind: that time is short, and has no frequency of its own.
+        // Interrupts that the idle task handles are in neither sum: their time is short, and has no frequency
+        // of its own.
         let idle: u64 = own.iter().map(|cpu| cpu.idle_ns - cpu.kernel_in_idle_ns).sum();
         let is_known = in_states == idle;
         Self {
@@ -115,7 +118,7 @@ impl EnergyDomain {
     }
 }
 
-/// Time and energy in the idle states of CPUs.
+/// Returns the time and energy in each idle state of some CPUs.
 fn idle_states(hardware: &Hardware, cpus: &[&CpuSummary]) -> Vec<EnergyIdle> {
     let mut by_name: BTreeMap<usize, EnergyIdle> = BTreeMap::new();
     for cpu in cpus {
@@ -131,7 +134,7 @@ fn idle_states(hardware: &Hardware, cpus: &[&CpuSummary]) -> Vec<EnergyIdle> {
         }
     }
     let with_energy = |state: EnergyIdle| EnergyIdle {
-        // No time in a state is no energy, whatever its power.
+        // A state without time has no energy, whatever its power.
         uj: if state.ns == 0 { Some(0) } else { state.power_uw.map(|power| energy_uj(power, state.ns)) },
         ..state
     };
@@ -144,7 +147,8 @@ mod tests {
     use crate::cpus::{FrequencyTime, IdleTime};
     use fairlab_machine::description;
 
-    /// A machine of two CPUs at one frequency domain with powers, and perhaps with the power of its idle state.
+    /// Machine of two CPUs in one frequency domain with power values; `idle_power` may add the power of its
+    /// idle state.
     fn machine(idle_power: &str) -> Hardware {
         let text = format!(
             "name = \"tiny\"\n[cpus]\ncount = 2\n[[frequency_domain]]\ncpus = \"0-1\"\nkhz = [500_000, 1_000_000]\n\
@@ -155,7 +159,8 @@ mod tests {
         Hardware::from_description(&description)
     }
 
-    /// A second: at the lower frequency CPU 0 is busy for 300 of 400 ms, at the higher for 200 of 600 ms; CPU 1 idles.
+    /// Times of a second. CPU 0 is busy for 300 of 400 ms at the lower frequency, and for 200 of 600 ms at
+    /// the higher; CPU 1 is idle.
     fn cpus() -> Vec<CpuSummary> {
         let cpu = |cpu, times: [(u64, u64, u64); 2], idle_ns| CpuSummary {
             cpu,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the tasks of a workload got: time on a CPU, waiting, latencies, switches and migrations, by task family.
+//! Times, latencies, switches and migrations of the tasks of a workload, by task family.
 //!
-//! The rules are those of the kernel's own accounting: a task waits from the moment when it becomes runnable, or is switched
-//! out while runnable, until it is switched in (`run_delay`); its wake-up latency is from tracepoint `sched_wakeup` to the
-//! `sched_switch` that puts it on a CPU; a switch is voluntary if the task blocked or ended. Forks count as wake-ups neither
-//! in number nor in latency.
+//! The rules follow the kernel's own accounting. A task waits from the time when it becomes runnable, or is
+//! switched out while runnable, until it is switched in (`run_delay`). Its wake-up latency lasts from the
+//! tracepoint `sched_wakeup` to the `sched_switch` that puts it on a CPU. A switch is voluntary if the task
+//! blocked or exited. Forks count as wake-ups neither in number nor in latency.
 //!
-//! What a program sees of a wake-up is longer: from the expiry of its timer, or the call of its waker, until it goes on. Idle states
-//! that are left, interrupts, selection, enqueueing, and the switch itself lie in it.
+//! The wake-up latency that a program observes is longer: from the expiry of its timer, or the call of its
+//! waker, until it continues. That time also includes exits from idle states, interrupts, the selection of a
+//! CPU, enqueueing and the switch itself.
 
 use crate::latency::{Latency, LatencySummary};
 use crate::residency::FamilyResidency;
@@ -16,41 +17,46 @@ use fairlab_machine::sim::Machine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_workload::workload::{Policy, TaskSpec, Workload};
+use fairlab_workload::workload::{PolicySpec, TaskSpec, Workload};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a task is doing.
+/// Activity of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ActivityState {
-    /// It sleeps, has ended, or was not forked yet.
+    /// The task sleeps, has exited, or was not forked yet.
     Off,
-    /// It waits for a CPU since then.
+    /// The task has waited for a CPU since this time.
     Waits(Nanos),
-    /// It has had a CPU since then.
+    /// The task has had this CPU since this time.
     Runs(Nanos, CpuId),
 }
 
-/// What is known of a task.
+/// State and times of one task.
 #[derive(Clone, Copy, Debug)]
 struct TaskTimes {
     family: usize,
     state: ActivityState,
-    /// When it was woken, until it runs.
+    /// Time of the wake-up; reset when the task runs.
     woken_at: Option<Nanos>,
-    /// When somebody began to wake it, until it runs.
+    /// Time at which the wake-up began; reset when the task runs.
     waking_since: Option<Nanos>,
-    /// When the timer expires that it waits for.
+    /// Expiry of the timer that the task waits for.
     timer_at: Option<Nanos>,
-    /// How long it had a CPU, and how long it was runnable without one.
+    /// Total time with a CPU.
     run: Nanos,
+    /// Total time in which the task was runnable without a CPU.
     wait: Nanos,
-    /// Whether it is one of those that are to fare alike whatever their family: fair, of nice 0, in no group.
+    /// Whether the task is comparable to all other plain tasks, whatever their family: fair, of nice 0, in no
+    /// group.
     is_plain: bool,
 }
 
-/// Jain's index, of which 1 is a million: how evenly tasks got what they wanted. Of each task counts which part of the time in which it was runnable it
-/// had a CPU. If all had the same part it is 1, if one of n had all 1/n. None for less than two tasks that were runnable.
+/// Returns Jain's fairness index in millionths, which measures how evenly tasks received CPU time.
+///
+/// The value of each task is the fraction of its runnable time in which it had a CPU. If all fractions are
+/// equal the index is 1; if only one of n tasks ran it is 1/n. `None` for fewer than two tasks that were
+/// runnable.
 fn fairness_ppm(tracks: &[&TaskTimes]) -> Option<u64> {
     const WHOLE: u128 = 1_000_000;
     let (mut nr, mut sum, mut squares) = (0, 0, 0);
@@ -61,58 +67,60 @@ fn fairness_ppm(tracks: &[&TaskTimes]) -> Option<u64> {
     (nr > 1 && squares > 0).then(|| (sum * sum * WHOLE / (nr * squares)) as u64)
 }
 
-/// What the tasks of a family got.
+/// Measurements of the tasks of a family.
 #[derive(Clone, Debug, Default)]
 struct FamilyTotals {
-    /// What is only counted, as it will be told.
+    /// Counters, in the form of the summary.
     counted: FamilySummary,
     latency: Latency,
     to_run: Latency,
     timers: TimerSummary,
     slack: Latency,
     timer_latency: Latency,
-    /// Time on CPUs of each capacity, ascending.
+    /// Time on CPUs of each capacity, in ascending order.
     by_capacity: Vec<Nanos>,
 }
 
-/// What is told of a family.
+/// Summary of a task family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FamilySummary {
-    /// Its name.
+    /// Name of the family.
     pub name: String,
-    /// How many tasks were forked.
+    /// Number of forked tasks.
     pub tasks: u64,
-    /// Time on a CPU.
+    /// Time on a CPU, in nanoseconds.
     pub run_ns: u64,
-    /// Time on CPUs of each capacity: capacity and nanoseconds, ascending.
+    /// Time on CPUs of each capacity: pairs of capacity and nanoseconds, in ascending order.
     pub run_by_capacity: Vec<(Capacity, u64)>,
-    /// Time runnable without a CPU.
+    /// Time in which tasks were runnable without a CPU, in nanoseconds.
     pub wait_ns: u64,
-    /// Jain's index of the parts of their runnable time in which its tasks had a CPU, in millionths: 1000000 if all fared alike. None for a single task.
+    /// Jain's fairness index in millionths, over the fractions of runnable time in which the tasks had a CPU;
+    /// 1000000 if all fractions are equal. Absent for a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness_ppm: Option<u64>,
-    /// Wake-ups, without forks.
+    /// Number of wake-ups, without forks.
     pub wakeups: u64,
-    /// From waking to running: from the timer's expiry, the interrupt or the waker's call until the task goes on.
+    /// Latency from the timer's expiry, the interrupt or the waker's call until the task continues.
     #[serde(default)]
     pub wake_to_run: Option<LatencySummary>,
-    /// The scheduler's own part of that: from `sched_wakeup` to `sched_switch`.
+    /// The scheduler's share of that latency: from `sched_wakeup` to `sched_switch`.
     pub wakeup_latency: Option<LatencySummary>,
-    /// Switches because the task blocked or ended.
+    /// Number of switches because a task blocked or exited.
     pub voluntary_switches: u64,
-    /// Switches because it was preempted or gave way.
+    /// Number of switches because a task was preempted or yielded.
     pub involuntary_switches: u64,
-    /// Migrations to another CPU.
+    /// Number of migrations to another CPU.
     pub migrations: u64,
-    /// Periodic timers, if it has any.
+    /// Periodic timers, if the tasks have any.
     pub timers: Option<TimerSummary>,
-    /// On which kinds of CPUs it ran, and how; none on machines whose CPUs are alike and have one frequency.
+    /// Kinds of CPU and operating points on which the tasks ran; absent on machines whose CPUs are equal and
+    /// have one frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residency: Option<FamilyResidency>,
 }
 
 impl FamilySummary {
-    /// Several families as one, without latencies and timers.
+    /// Returns the sum of several families, without latencies and timers.
     pub fn sum(name: String, families: &[Self]) -> Self {
         let mut sum = Self { name, ..Self::default() };
         for family in families {
@@ -157,53 +165,53 @@ impl FamilySummary {
     }
 }
 
-/// What is told of a family's periodic timers, in the words of rt-app's log.
+/// Periodic timers of a family, in the terms of rt-app's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimerSummary {
-    /// How often a task arrived at its timer.
+    /// Number of times that a task arrived at its timer.
     pub arrivals: u64,
-    /// How often that was too late: the timer had expired.
+    /// Number of late arrivals, at which the timer had already expired.
     pub missed: u64,
-    /// How long before the expiry it arrived (rt-app's `slack`), where it was not too late.
+    /// Time from the arrival to the expiry (rt-app's `slack`), for arrivals in time.
     pub slack: Option<LatencySummary>,
-    /// From the expiry until the task went on (rt-app's `wu_lat`).
+    /// Latency from the expiry until the task continues (rt-app's `wu_lat`).
     pub wakeup_latency: Option<LatencySummary>,
 }
 
-/// Follows the tasks of a workload.
+/// Collects the measurements of all task families of a workload.
 #[derive(Clone, Debug)]
 pub struct FamilyStats {
     names: Vec<String>,
     /// Family of each task of the workload.
     family_of: Vec<usize>,
-    /// Which of them are fair, of nice 0, in no group.
+    /// Whether each task of the workload is fair, of nice 0 and in no group.
     plain: Vec<bool>,
     totals: Vec<FamilyTotals>,
-    /// By the scheduler's number; CPUs' own tasks are none.
+    /// Times of the tasks, by the scheduler's ID; idle tasks and stoppers have none.
     tracks: Vec<Option<TaskTimes>>,
-    /// The scheduler's number of each of the machine's tasks.
+    /// Scheduler ID of each of the machine's tasks.
     ids: Vec<Option<TaskId>>,
     capacities: Vec<Capacity>,
-    /// Place of each CPU's capacity among them.
+    /// Index of each CPU's capacity in `capacities`.
     class_of: Vec<usize>,
-    /// Whether a switch takes time, so that a task goes on after it.
+    /// Whether a switch takes time, so that a task continues only after it.
     switches_take_time: bool,
-    /// On each CPU, who has been switched to and goes on when the switch is over.
+    /// Task of each CPU that was switched in, and continues when the switch is complete.
     arriving: Vec<Option<Arrival>>,
 }
 
-/// A task to which its CPU switches, after a wake-up.
+/// Task that was switched in after a wake-up, until the switch is complete.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     family: usize,
-    /// From when its latency counts.
+    /// Time at which its wake-up began, unless it was preempted before.
     since: Option<Nanos>,
-    /// When its timer expired.
+    /// Expiry of its timer, if the timer woke it.
     expired: Option<Nanos>,
 }
 
 impl Arrival {
-    /// It goes on.
+    /// Records the latencies of a task that continues at `at`.
     fn record(self, totals: &mut [FamilyTotals], at: Nanos) {
         let totals = &mut totals[self.family];
         if let Some(since) = self.since {
@@ -216,7 +224,7 @@ impl Arrival {
 }
 
 impl FamilyStats {
-    /// Follows the tasks of a machine that has not started.
+    /// Creates the statistics of a machine that has not started.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let (names, family_of) = families(machine.workload());
         let of_cpus = &machine.hardware().topology.capacity;
@@ -233,13 +241,13 @@ impl FamilyStats {
             tracks: Vec::new(),
             ids: Vec::new(),
             class_of: of_cpus.iter().map(class_of).collect(),
-            switches_take_time: !machine.hardware().prices.is_free(),
+            switches_take_time: !machine.hardware().costs.is_zero_cost(),
             arriving: vec![None; of_cpus.len()],
             capacities,
         }
     }
 
-    /// Forgets times and counts; tasks are what they are, and what they do is counted from now.
+    /// Resets times and counts. The state of the tasks is kept, and counts from `now`.
     pub(crate) fn reset(&mut self, now: Nanos) {
         for totals in &mut self.totals {
             let tasks = totals.counted.tasks;
@@ -256,7 +264,7 @@ impl FamilyStats {
         }
     }
 
-    /// A task is about to be forked.
+    /// Adds a task that is about to be forked.
     pub fn on_fork(&mut self, host: usize, id: TaskId, spec: usize) {
         let family = self.family_of[spec];
         self.totals[family].counted.tasks += 1;
@@ -279,7 +287,7 @@ impl FamilyStats {
         self.ids[host] = Some(id);
     }
 
-    /// Somebody has begun to wake a task. One that does not sleep is left alone.
+    /// Records the beginning of a wake-up, unless the task does not sleep.
     #[inline]
     pub fn on_waking(&mut self, host: usize, since: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
@@ -290,7 +298,7 @@ impl FamilyStats {
         }
     }
 
-    /// A task has become runnable.
+    /// Records that a task has become runnable.
     #[inline]
     pub fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
@@ -304,7 +312,7 @@ impl FamilyStats {
         }
     }
 
-    /// A CPU switches from one task to another.
+    /// Records a context switch of a CPU.
     #[inline]
     pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
@@ -342,7 +350,8 @@ impl FamilyStats {
         }
     }
 
-    /// A CPU is in the kernel until then: whoever it has just switched to goes on afterwards.
+    /// Records that a CPU executes kernel code until `until`; a task that was just switched in continues
+    /// then.
     #[inline]
     pub fn on_kernel_busy(&mut self, cpu: CpuId, until: Nanos) {
         if let Some(arrival) = self.arriving[cpu.index()].take() {
@@ -350,7 +359,7 @@ impl FamilyStats {
         }
     }
 
-    /// A task belongs to another CPU.
+    /// Counts a migration of a task.
     #[inline]
     pub fn on_migrate(&mut self, task: TaskId) {
         if let Some(Some(track)) = self.tracks.get(task.index()) {
@@ -358,7 +367,7 @@ impl FamilyStats {
         }
     }
 
-    /// A task arrives at its timer, which expires then, or has expired.
+    /// Records that a task arrives at its timer, whose expiry may have passed.
     pub fn on_timer(&mut self, now: Nanos, host: usize, expiry: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         let Some(track) = &mut self.tracks[id.index()] else { return };
@@ -372,8 +381,8 @@ impl FamilyStats {
         }
     }
 
-    /// What was found, with what runs or waits at the end, in the order of the workload. Families of which nothing was forked
-    /// are left out.
+    /// Returns the summaries at the time `end`, in the order of the workload, including tasks that still run
+    /// or wait. Families without a forked task are left out.
     pub fn summaries(&self, end: Nanos) -> Vec<FamilySummary> {
         let mut totals = self.totals.clone();
         for track in self.tracks.iter().flatten() {
@@ -412,12 +421,12 @@ impl FamilyStats {
         families.filter(|(_, (_, totals))| totals.counted.tasks > 0).map(of_family).collect()
     }
 
-    /// The same index over all fair tasks of nice 0 that are in no group, whatever their family.
+    /// Returns the fairness index over all fair tasks of nice 0 in no group, whatever their family.
     pub(crate) fn fairness_ppm(&self, end: Nanos) -> Option<u64> {
         fairness_ppm(&self.tracks_at(end).iter().filter(|track| track.is_plain).collect::<Vec<_>>())
     }
 
-    /// All tasks, with what they run or wait at the end.
+    /// Returns the times of all tasks, including what they run or wait until `end`.
     fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
         let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
         for track in &mut tracks {
@@ -431,14 +440,14 @@ impl FamilyStats {
     }
 }
 
-/// Whether a task is fair, of nice 0, and in no group.
+/// Whether a task is fair, of nice 0 and in no group.
 fn is_plain(task: &TaskSpec) -> bool {
     let start = &task.start;
-    let is_fair = start.policy.is_none_or(|policy| matches!(policy, Policy::Normal | Policy::Batch));
+    let is_fair = start.policy.is_none_or(|policy| matches!(policy, PolicySpec::Normal | PolicySpec::Batch));
     is_fair && start.nice.unwrap_or(0) == 0 && start.group.flatten().is_none() && !task.is_kthread
 }
 
-/// Names of the families in the order of the workload, and the family of each task.
+/// Returns the names of the families in the order of the workload, and the family of each task.
 fn families(workload: &Workload) -> (Vec<String>, Vec<usize>) {
     let (mut names, mut places) = (Vec::new(), BTreeMap::new());
     let mut family_of = |name: &str| {

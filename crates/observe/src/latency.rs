@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Latencies: how they are collected, and the few figures that are told of them.
+//! Collection of latencies, and their summary statistics.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Digits to which quantiles are exact.
+/// Number of significant digits of quantiles.
 const DIGITS: u8 = 3;
 
-/// As many are kept as they are: a histogram takes 200 kB, and most families of a large workload wake up now and then only.
+/// Number of values that are stored individually. A histogram takes 200 kB, and most families of a large
+/// workload have few wake-ups.
 const MAX_EXACT_VALUES: usize = 1024;
 
-/// Latencies of one kind. Count, sum, least and greatest are exact, quantiles to three digits.
+/// Latencies of one kind. Count, sum, minimum and maximum are exact; quantiles have three significant digits.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
-    /// The first of them, until there are too many.
+    /// Individual values, up to [`MAX_EXACT_VALUES`].
     few: Vec<u64>,
-    /// All of them, from then on.
+    /// Histogram of all values, once there are more.
     histogram: Option<Box<Histogram<u64>>>,
     sum: u128,
     min: u64,
     max: u64,
 }
 
-/// What is told of latencies. All in nanoseconds.
+/// Summary statistics of latencies, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencySummary {
-    /// How many there were.
+    /// Number of recorded latencies.
     pub count: u64,
-    /// The least.
+    /// Smallest latency, in nanoseconds.
     pub min_ns: u64,
-    /// The mean, rounded down.
+    /// Mean in nanoseconds, rounded down.
     pub mean_ns: u64,
-    /// The median.
+    /// Median (50th percentile), in nanoseconds.
     pub p50_ns: u64,
-    /// The 90th percentile.
+    /// 90th percentile, in nanoseconds.
     pub p90_ns: u64,
-    /// The 99th percentile.
+    /// 99th percentile, in nanoseconds.
     pub p99_ns: u64,
-    /// The greatest.
+    /// Largest latency, in nanoseconds.
     pub max_ns: u64,
 }
 
 impl Latency {
-    /// Adds one, in nanoseconds.
+    /// Records one latency, in nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         if self.count() == 0 {
@@ -62,24 +63,24 @@ impl Latency {
         self.max = self.max.max(ns);
     }
 
-    /// How many there are.
+    /// Number of recorded latencies.
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(self.few.len() as u64, |histogram| histogram.len())
     }
 
-    /// The value below which this part of them lies.
+    /// Returns the quantile `part`, from 0 to 1, in nanoseconds.
     pub fn quantile(&self, part: f64) -> u64 {
         self.quantiles([part])[0]
     }
 
-    /// The values below which these parts of them lie.
+    /// Returns several quantiles in nanoseconds.
     fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [u64; N] {
         let of =
             |histogram: &Histogram<u64>| parts.map(|part| histogram.value_at_quantile(part).clamp(self.min, self.max));
         self.histogram.as_ref().map_or_else(|| of(&histogram_of(&self.few)), |histogram| of(histogram))
     }
 
-    /// What is told of them; `None` if there are none.
+    /// Returns the summary statistics, or `None` without any latency.
     pub fn summary(&self) -> Option<LatencySummary> {
         let count = self.count();
         (count > 0).then(|| {

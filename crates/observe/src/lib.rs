@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Measuring, checking, explaining and exporting runs. Everything here listens; nothing changes a run.
+//! Measurement, checks, explanations and exports of runs. All observers of this crate are passive: none of
+//! them changes a run.
 //!
-//! A [`recorder::SummaryObserver`] is the observer of a run; afterwards [`summary::Summary`] says what it found. [`manifest`] holds
-//! what is needed to repeat a run, and [`trace_jsonl`] writes every event, [`export`] writes traces for other tools,
-//! and [`page`] makes a page about runs.
+//! A [`summary_observer::SummaryObserver`] observes a run, and [`summary::RunSummary`] has the results.
+//! [`manifest`] holds everything that is needed to repeat a run. [`trace_jsonl`] writes every event,
+//! [`export`] writes traces for other tools, and [`page`] creates HTML pages about runs.
 
 pub mod bench;
 pub mod cgroups;

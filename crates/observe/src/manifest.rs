@@ -1,92 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is needed to repeat a run: its manifest. The directory that holds it with copies of the inputs is in
-//! [`crate::run_directory`].
+//! Manifest of a run, which contains everything that is needed to repeat it. [`crate::run_directory`] writes
+//! the directory that holds it with copies of the inputs.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Name of the manifest in a run directory.
+/// File name of the manifest in a run directory.
 pub const MANIFEST: &str = "manifest.json";
-/// Name of the summary in a run directory.
+/// File name of the summary in a run directory.
 pub const SUMMARY: &str = "summary.json";
 
-/// The form in which a [`Manifest`] is written.
+/// Version of the JSON form of a [`Manifest`].
 pub const SCHEMA: &str = "manifest/1";
 
-/// An input of a run.
+/// Input file of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ManifestInput {
-    /// Where it came from: the path as it was given, `-` for standard input, or the name of a machine that comes with fairlab.
+    /// Origin: the path as it was given, `-` for standard input, or the name of a built-in machine.
     pub given: String,
-    /// Its copy in the run directory.
+    /// Path of the copy in the run directory.
     pub copy: String,
-    /// SHA-256 of its content.
+    /// SHA-256 digest of the contents, in hexadecimal digits.
     pub sha256: String,
-    /// Its length.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// The engine of a run: the scheduler of a kernel tree.
+/// Compiled-kernel engine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ManifestEngine {
-    /// The name under which it was built.
+    /// Name under which the engine was built.
     pub name: String,
-    /// The tree's version.
+    /// Version of the kernel tree.
     pub version: String,
-    /// What it was built from.
+    /// Source of the kernel tree.
     pub source: String,
-    /// The patches on top of that, by the names of their files.
+    /// File names of the patches on top of the tree.
     pub patches: Vec<String>,
-    /// The hash of all that it was made of.
+    /// Digest of everything that the engine was built from.
     pub key: String,
 }
 
-/// Everything that a run depended on, and by what its result is known.
+/// Inputs and settings of a run, and the digest that identifies its result.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Manifest {
-    /// The form of this.
+    /// Version of this JSON form: `manifest/1`.
     #[serde(default)]
     pub schema: String,
-    /// Version of fairlab.
+    /// Version of fairlab that executed the run.
     pub fairlab: String,
-    /// The command as it was given.
+    /// Command as it was given.
     pub command: Vec<String>,
-    /// The command that repeats the run, in the run directory.
+    /// Command that repeats the run from within the run directory.
     pub repeat: Vec<String>,
-    /// The workload.
+    /// Workload file of the run.
     pub workload: ManifestInput,
-    /// The kind of its file.
+    /// Kind of the workload file: `scenario` or `rt-app`.
     pub kind: String,
-    /// The machine; none if a scenario describes it.
+    /// Machine file; null if a scenario describes the machine.
     pub machine: Option<ManifestInput>,
-    /// The kernel.
+    /// Name of the kernel.
     pub kernel: String,
-    /// The engine, if it was not the built-in scheduler.
+    /// Compiled-kernel engine, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<ManifestEngine>,
-    /// All scheduler features. An engine has those of its tree: here it has none.
+    /// Values of all scheduler features; empty for a compiled-kernel engine, which has those of its tree.
     pub features: BTreeMap<String, bool>,
-    /// All tunables; of an engine none.
+    /// Values of all tunables; empty for a compiled-kernel engine.
     pub tunables: BTreeMap<String, i64>,
-    /// The seed, if one was given.
+    /// Seed, if one was given.
     pub seed: Option<u64>,
-    /// Whether starts and random lengths were drawn from the seed.
+    /// Whether start times and random run lengths depend on the seed.
     #[serde(default)]
     pub vary: bool,
-    /// The perturbation, if one was given.
+    /// Seed of the permutation of simultaneous events, if one was given.
     pub perturb: Option<u64>,
-    /// Whether kernel code cost what the machine says (`machine`) or nothing (`zero`).
+    /// Costs of kernel code: those of the machine (`machine`) or zero (`zero`).
     pub prices: String,
-    /// Length of the run.
+    /// Length of the run, in nanoseconds.
     pub duration_ns: u64,
-    /// If somebody stopped the run: how long it was to be.
+    /// Requested length in nanoseconds of a run that was stopped earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short_of_ns: Option<u64>,
-    /// The hash over all that the scheduler did: equal inputs give an equal one.
+    /// Digest over all events of the scheduler: equal inputs give equal digests.
     pub digest: String,
-    /// Events of the machine.
+    /// Number of simulation events of the machine.
     pub events: u64,
-    /// What else the run has written into its directory.
+    /// Other files that the run wrote to its directory.
     #[serde(default)]
     pub files: Vec<String>,
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Changes that a workload asks for and the scheduler refuses, as the kernel does: the workload then is another one than its file says.
+//! Changes that a workload requests and the scheduler rejects, as the kernel would. The workload then differs
+//! from what its file describes.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::MachineEvent;
@@ -7,10 +8,10 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// So many are kept, and told.
+/// Number of changes that are stored and listed in the warning.
 const MAX_KEPT: usize = 8;
 
-/// What was refused.
+/// Rejected changes of a run: the first ones, and their number.
 #[derive(Clone, Debug, Default)]
 pub struct RejectedChanges {
     first: Vec<(Nanos, RejectedChange, i32)>,
@@ -26,7 +27,7 @@ enum RejectedChange {
 }
 
 impl RejectedChanges {
-    /// Takes what the machine tells.
+    /// Records a machine event if it is a rejected change.
     pub fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         let (what, result) = match *event {
             MachineEvent::Hotplug { cpu, online, result } => (RejectedChange::Hotplug { cpu, online }, result),
@@ -46,7 +47,7 @@ impl RejectedChanges {
         }
     }
 
-    /// A warning, if there is something to tell.
+    /// Returns a warning about the rejected changes, or `None` if there are none.
     pub fn sentences(&self, machine: &Machine<impl Engine>) -> Option<String> {
         let tell = |&(at, what, result): &(Nanos, RejectedChange, i32)| {
             let workload = machine.workload();
@@ -62,17 +63,17 @@ impl RejectedChanges {
             };
             format!("{what} at {}{}", at.saturating_since(START), reason(result))
         };
-        let mut told = self.first.iter().map(tell).collect::<Vec<_>>().join(", ");
+        let mut reasons = self.first.iter().map(tell).collect::<Vec<_>>().join(", ");
         match self.count - self.first.len() as u64 {
-            _ if told.is_empty() => return None,
+            _ if reasons.is_empty() => return None,
             0 => {}
-            more => told += &format!(", and {more} more"),
+            more => reasons += &format!(", and {more} more"),
         }
-        Some(format!("the kernel refuses these changes, so nothing changed: {told}"))
+        Some(format!("the kernel rejects these changes, so nothing changed: {reasons}"))
     }
 }
 
-/// The kernel's name of an error number.
+/// Returns the kernel's name of an error number, in parentheses.
 fn reason(result: i32) -> String {
     let name = match result {
         -1 => "EPERM",

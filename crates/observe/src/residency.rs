@@ -1,53 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where task families ran: on which kind of CPU and at which operating point, what energy that took, and whether CPUs were too small for
-//! them or larger than needed.
+//! Residency of task families: kinds of CPU and operating points on which they ran, the energy of that time,
+//! and time on CPUs that were too small or larger than needed.
 //!
-//! Only machines with frequency domains or several capacities keep account ([`fairlab_machine::engine::Residency`]). Energy is the power of a
-//! busy CPU at its operating point over the time that the family had it; what CPUs draw while they idle belongs to nobody.
+//! Only machines with frequency domains or several capacities record it
+//! ([`fairlab_machine::sim::Residency`]). Energy is the power of a busy CPU at its operating point,
+//! multiplied by the family's time. The energy of idle CPUs is assigned to no family.
 
 use crate::energy::energy_uj;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::FrequencyDomain;
-use fairlab_machine::sim::{CpuKind, Machine, Residency, StateTime};
+use fairlab_machine::sim::{CpuKind, Machine, OperatingPointTime, Residency};
 use fairlab_sched::units::Capacity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Time of a family at an operating point of a kind of CPU.
+/// Time of a family at one operating point of a kind of CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResidencyPoint {
-    /// The CPUs of the kind: one capacity, one frequency domain.
+    /// CPUs of the kind, which have the same capacity and frequency domain.
     pub cpus: Vec<u32>,
-    /// Their capacity at their highest frequency, of 1024.
+    /// Capacity of these CPUs at the highest frequency, where 1024 is the largest capacity.
     pub capacity: Capacity,
-    /// The frequency, if the machine says what it is.
+    /// Frequency in kHz, if the machine defines one.
     pub khz: Option<u64>,
-    /// Time.
+    /// Time of the family, in nanoseconds.
     pub ns: u64,
     /// Energy in microjoules, if the power is known.
     pub uj: Option<u64>,
 }
 
-/// Where a family ran.
+/// Residency of a task family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FamilyResidency {
-    /// By kind of CPU in the order of their first CPUs, and by frequency, ascending.
+    /// Times by kind of CPU in the order of their first CPUs, and by frequency in ascending order.
     pub points: Vec<ResidencyPoint>,
-    /// Time on CPUs on which the scheduler takes the tasks not to fit, while there are larger ones; none if the engine does not tell.
+    /// Time in nanoseconds on CPUs whose capacity the tasks do not fit, while there are larger ones; null if
+    /// the engine does not report it.
     pub too_small_ns: Option<u64>,
-    /// Time on CPUs although smaller ones that the tasks may use would have done; likewise.
+    /// Time in nanoseconds on CPUs although the tasks may use smaller ones that they would fit; null if the
+    /// engine does not report it.
     pub too_large_ns: Option<u64>,
-    /// Energy in microjoules; none if a power is unknown.
+    /// Energy in microjoules; null if a power value is unknown.
     pub energy_uj: Option<u64>,
 }
 
 impl FamilyResidency {
-    /// Time on the CPUs of a kind.
+    /// Returns the time on the CPUs of a kind, in nanoseconds.
     pub fn on(&self, cpus: &[u32]) -> u64 {
         self.points.iter().filter(|point| point.cpus == cpus).map(|point| point.ns).sum()
     }
 
-    /// Both as one.
+    /// Adds the residency of another family.
     pub fn add(&mut self, other: &Self) {
         if self.points.is_empty() {
             *self = other.clone();
@@ -63,10 +66,12 @@ impl FamilyResidency {
     }
 }
 
-/// Of a family: its time at each kind of CPU and operating point, and on CPUs too small and too large, in ns.
+/// Sums of a family: time at each kind of CPU and operating point, and on CPUs too small and too large, in
+/// nanoseconds.
 type Sums = (BTreeMap<(usize, Capacity), u64>, u64, u64);
 
-/// Where each family ran since the machine's tasks had `before`; none if the machine keeps no account.
+/// Returns the residency of each family since the machine's tasks had `before`; empty if the machine does not
+/// record it.
 pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) -> BTreeMap<String, FamilyResidency> {
     let domains = &machine.hardware().frequency_domains;
     let kinds = machine.cpu_kinds();
@@ -79,10 +84,10 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
         let before = before.get(place).unwrap_or(&nothing);
         let (spent, too_small, too_large) =
             families.entry(machine.workload().tasks[task.spec].family.clone()).or_default();
-        for &StateTime { kind, part, time } in &task.residency.spent {
+        for &OperatingPointTime { kind, part, time } in &task.residency.times {
             *spent.entry((kind, part)).or_default() += time.0;
         }
-        for &StateTime { kind, part, time } in &before.spent {
+        for &OperatingPointTime { kind, part, time } in &before.times {
             *spent.entry((kind, part)).or_default() -= time.0;
         }
         *too_small += (task.residency.too_small - before.too_small).0;
@@ -99,7 +104,7 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
     families.into_iter().map(|(name, sums)| (name, told(sums))).collect()
 }
 
-/// All operating points, also those at which nothing ran, so that families can be added.
+/// Returns all operating points, also those without time, so that families can be added.
 fn all_points(
     kinds: &[CpuKind],
     domains: &[FrequencyDomain],

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The directory of a run: it holds one run, whole, or is not there.
+//! Run directories, which contain one complete run or do not exist.
 //!
-//! A run writes into a hidden directory beside its own, `.NAME.part-PID`, which gets the right name when all is written. An earlier run
-//! of that name is exchanged for the new one and then removed, so nothing of it is left. A program that is killed leaves its
-//! hidden directory behind, which the next run into the same place removes: a lock tells whether its program lives.
+//! A run writes to a hidden directory next to its own, `.NAME.part-PID`, which is renamed when everything is
+//! written. An earlier run of the same name is exchanged for the new one and then removed completely. A
+//! process that is killed leaves its hidden directory behind. The next run with the same destination removes
+//! it, unless a lock shows that the process is alive.
 
 use crate::manifest::{MANIFEST, Manifest, ManifestInput, SUMMARY};
 use crate::sha256;
@@ -14,21 +15,21 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the copies of inputs are.
+/// Subdirectory with the copies of inputs.
 pub const INPUTS: &str = "inputs";
-/// In a hidden directory, the file whose lock says that its program lives.
+/// File in a hidden directory whose lock shows that its process is alive.
 const LOCK: &str = ".lock";
-/// The largest manifest that is looked at.
+/// Size of the largest manifest that is read, in bytes.
 const MAX_MANIFEST: u64 = 16 << 20;
 
-/// A directory that could not be written, and why.
+/// Failure to write a run directory.
 #[derive(Debug)]
 pub struct DirectoryError {
-    /// What could not be written.
+    /// Path that could not be written.
     pub path: PathBuf,
-    /// Why.
+    /// Error of the operating system, or a description.
     pub cause: io::Error,
-    /// Whether the directory cannot be one of a run; otherwise it is the writing that failed.
+    /// Whether the directory cannot be a run directory; otherwise writing it failed.
     pub is_unsuitable: bool,
 }
 
@@ -50,22 +51,22 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
     |cause| DirectoryError { path, cause, is_unsuitable: false }
 }
 
-/// A directory for a run, which is being written. It vanishes unless it is finished.
+/// Run directory that is being written. It is removed when dropped, unless it is finished.
 #[derive(Debug)]
 pub struct RunDirectory {
-    /// What it is going to be.
+    /// Path of the finished run directory.
     target: PathBuf,
-    /// Where it is written.
+    /// Path of the hidden directory.
     hidden: PathBuf,
-    /// Its lock, as long as this program lives.
+    /// Lock that is held while this process is alive.
     _lock: File,
 }
 
 impl RunDirectory {
-    /// Begins the directory of a run. One that holds an earlier run and nothing else will be replaced.
+    /// Creates the hidden directory of a run. A directory that contains only an earlier run will be replaced.
     ///
     /// # Errors
-    /// If it cannot be made, or holds something that is not a run.
+    /// If the directory cannot be created, or contains anything else than a run.
     pub fn create(path: &Path) -> Result<Self, DirectoryError> {
         let wrong = |cause: &str| Err(unsuitable(path)(io::Error::other(cause)));
         let target = match fs::canonicalize(path) {
@@ -89,7 +90,7 @@ impl RunDirectory {
             fs::create_dir(&hidden).map_err(unsuitable(path))?;
             match File::create(hidden.join(LOCK)).and_then(|lock| lock.lock().map(|()| lock)) {
                 Ok(lock) => break lock,
-                // Another program took it for abandoned, since it was empty.
+                // Another process has removed the directory as abandoned, because it was empty.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && !hidden.exists() => {}
                 Err(error) => return Err(failed(path)(error)),
             }
@@ -99,7 +100,7 @@ impl RunDirectory {
         Ok(directory)
     }
 
-    /// Where files are written until the directory is finished.
+    /// Path of the hidden directory, to which files are written.
     pub fn path(&self) -> &Path {
         &self.hidden
     }
@@ -107,7 +108,7 @@ impl RunDirectory {
     /// Writes a file.
     ///
     /// # Errors
-    /// If that fails.
+    /// If the file cannot be written.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
         fs::write(self.hidden.join(name), content).map_err(failed(&self.target.join(name)))
     }
@@ -115,17 +116,17 @@ impl RunDirectory {
     /// Writes data as JSON, with a newline at the end.
     ///
     /// # Errors
-    /// If that fails.
+    /// If the file cannot be written.
     pub fn write_json(&self, name: &str, data: &impl Serialize) -> Result<(), DirectoryError> {
         let mut text = serde_json::to_vec_pretty(data).expect("the data have no maps with keys that are not text");
         text.push(b'\n');
         self.write(name, &text)
     }
 
-    /// Keeps a copy of an input under its own name.
+    /// Stores a copy of an input, and returns its entry in the manifest.
     ///
     /// # Errors
-    /// If that fails.
+    /// If the copy cannot be written.
     pub fn keep(&self, given: &str, name: &str, content: &[u8]) -> Result<ManifestInput, DirectoryError> {
         let copy = format!("{INPUTS}/{name}");
         self.write(&copy, content)?;
@@ -137,10 +138,10 @@ impl RunDirectory {
         })
     }
 
-    /// All is written: the directory gets its name, in place of an earlier run.
+    /// Renames the complete directory, replacing an earlier run.
     ///
     /// # Errors
-    /// If that fails. Then an earlier run is still there.
+    /// If the directory cannot be renamed; an earlier run then remains.
     pub fn finish(self) -> Result<(), DirectoryError> {
         let done = fs::remove_file(self.hidden.join(LOCK)).and_then(|()| put_in_place(&self.hidden, &self.target));
         done.map_err(failed(&self.target))
@@ -149,12 +150,12 @@ impl RunDirectory {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        // What is left if this fails is removed by the next run into the same place.
+        // If this fails, the next run with the same destination removes the directory.
         let _ = fs::remove_dir_all(&self.hidden);
     }
 }
 
-/// The name of the directory that a program writes for this one, or what such names begin with.
+/// Returns the name of the hidden directory of a process, or the common prefix of such names without `pid`.
 fn hidden_name(name: &OsStr, pid: Option<u32>) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
@@ -165,7 +166,7 @@ fn hidden_name(name: &OsStr, pid: Option<u32>) -> OsString {
     hidden
 }
 
-/// Removes what programs have left that were killed while they wrote this directory.
+/// Removes the hidden directories of killed processes that wrote the same run directory.
 fn remove_abandoned(parent: &Path, name: &OsStr) {
     let begin = hidden_name(name, None);
     let Ok(entries) = fs::read_dir(parent) else { return };
@@ -174,7 +175,8 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
         if !of_run {
             continue;
         }
-        // What cannot be removed only takes room. A directory that is empty has no lock yet: its program, if it lives, makes it again.
+        // A directory that cannot be removed only wastes space. An empty one is not locked yet: its process,
+        // if it is alive, creates it again.
         let _ = match File::open(entry.path().join(LOCK)) {
             Ok(lock) if lock.try_lock().is_ok() => fs::remove_dir_all(entry.path()),
             Ok(_) => Ok(()),
@@ -183,7 +185,7 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
     }
 }
 
-/// Whether a directory may get the name: if one is there, it is empty or holds a run and nothing besides.
+/// Checks that a directory can be replaced: it does not exist, is empty, or contains only a run.
 fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
     let entries = match fs::read_dir(target) {
         Ok(entries) => entries,
@@ -215,14 +217,14 @@ fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
     }
 }
 
-/// Gives a directory its name; what has that name is removed.
+/// Renames a directory, and removes the one that had the name before.
 fn put_in_place(hidden: &Path, target: &Path) -> io::Result<()> {
     let is_occupied = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
     if !is_occupied {
         return fs::rename(hidden, target);
     }
     if exchange(hidden, target).is_err() {
-        // A file system that cannot exchange two names: for a moment there is none of that name.
+        // This file system cannot exchange two names, so for a moment neither directory has the name.
         let mut old = hidden.as_os_str().to_owned();
         old.push("-old");
         fs::rename(target, &old)?;
@@ -232,7 +234,7 @@ fn put_in_place(hidden: &Path, target: &Path) -> io::Result<()> {
     fs::remove_dir_all(hidden)
 }
 
-/// Exchanges two names at once.
+/// Exchanges the names of two directories atomically.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! SHA-256 (FIPS 180-4), so that `sha256sum` can check the inputs of a run.
 
-/// The first 32 bits of the fractional parts of the square roots of the first eight primes.
+/// Initial state: the first 32 bits of the fractional parts of the square roots of the first eight primes.
 const START: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
-/// The hash of some bytes, in hexadecimal digits.
+/// Returns the SHA-256 digest of some bytes, in hexadecimal digits.
 pub fn hex_digest(bytes: &[u8]) -> String {
     let constants = round_constants();
     let mut state = START;
@@ -24,12 +24,13 @@ pub fn hex_digest(bytes: &[u8]) -> String {
     state.iter().map(|word| format!("{word:08x}")).collect()
 }
 
-/// The first 32 bits of the fractional parts of the cube roots of the first 64 primes, computed in integers.
+/// Returns the first 32 bits of the fractional parts of the cube roots of the first 64 primes, computed in
+/// integers.
 fn round_constants() -> [u32; 64] {
     let mut constants = [0; 64];
     let is_prime = |n: &u64| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
     for (constant, prime) in constants.iter_mut().zip((2..).filter(is_prime)) {
-        // The greatest r with r^3 <= prime * 2^96, found bit by bit; its lower 32 bits are the fraction.
+        // The largest r with r^3 <= prime * 2^96, determined bit by bit; its lower 32 bits are the fraction.
         let target = u128::from(prime) << 96;
         let root = (0..36).rev().fold(0_u128, |root, bit| {
             let more = root | 1 << bit;

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What did not get on: tasks that wait in vain, and tasks that never ran.
+//! Tasks that made no progress: blocked ones that nothing can wake, and ones that never ran.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{BlockedOn, BlockedTask, Machine, START};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// So many tasks are named.
+/// Number of tasks that a warning names.
 const MAX_NAMED_TASKS: usize = 8;
 
-/// A task that waits in vain at the end of the run.
+/// Task that is blocked at the end of the run although nothing can wake it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StuckTask {
-    /// Its name.
+    /// Name of the task.
     pub task: String,
-    /// Since when, from the start of the run.
+    /// Time since which it is blocked, from the start of the run, in nanoseconds.
     pub since_ns: u64,
-    /// For what, in words.
+    /// Description of what it waits for.
     pub waits_for: String,
-    /// Whether it waits for a mutex that it will never get, even if others go on.
+    /// Whether it waits for a mutex that it can never acquire, even if other tasks continue.
     pub is_deadlocked: bool,
 }
 
-/// What did not get on.
+/// Tasks that made no progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stall {
-    /// Tasks that wait in vain.
+    /// Tasks that are blocked although nothing can wake them.
     pub stuck: Vec<StuckTask>,
-    /// Tasks that were started and never had a CPU.
+    /// Tasks that were started but never ran.
     pub never_ran: Vec<String>,
-    /// Tasks whose start lies behind the end of the run.
+    /// Tasks whose start time is after the end of the run.
     pub never_started: Vec<String>,
 }
 
 impl Stall {
-    /// What a machine shows at the end of its run.
+    /// Returns the tasks without progress at the end of a machine's run.
     pub fn from_machine(machine: &Machine<impl Engine>) -> Self {
         let names = |is_so: &dyn Fn(usize) -> bool| {
             let of_task = machine.tasks().iter().enumerate().filter(|&(place, _)| is_so(place));
@@ -52,7 +52,7 @@ impl Stall {
             never_ran: names(&|place| {
                 task(place).id.is_some()
                     && task(place).runtime_ns == 0
-                    && !task(place).dead
+                    && !task(place).is_dead
                     && !machine.is_kthread(place)
             }),
             never_started: names(&comes_later),
@@ -64,7 +64,7 @@ impl Stall {
         self.stuck.iter().any(|task| task.is_deadlocked)
     }
 
-    /// What there is to say, as warnings.
+    /// Returns warnings about these tasks.
     pub fn sentences(&self) -> Vec<String> {
         let of_stuck = |is_deadlocked: bool| {
             let of_kind = self.stuck.iter().filter(move |task| task.is_deadlocked == is_deadlocked);
@@ -73,8 +73,8 @@ impl Stall {
             of_kind.map(tell).collect::<Vec<String>>()
         };
         let groups = [
-            ("deadlock: tasks wait that will never go on: ", of_stuck(true)),
-            ("standstill: all tasks that are left wait for others: ", of_stuck(false)),
+            ("deadlock: these tasks can never continue: ", of_stuck(true)),
+            ("stall: all remaining tasks wait for other tasks: ", of_stuck(false)),
             ("these tasks were started but never had a CPU: ", self.never_ran.clone()),
             ("these tasks start after the end of the run: ", self.never_started.clone()),
         ];
@@ -102,11 +102,11 @@ fn stuck_task(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> StuckTas
 
 fn blocked_on_text(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> String {
     let objects = &machine.workload().objects;
-    match waiting.what {
+    match waiting.blocked_on {
         BlockedOn::Mutex { mutex, owner } => {
             let owner = match owner {
                 Some(owner) if owner == waiting.task => ", which it holds itself".to_owned(),
-                Some(owner) if machine.tasks()[owner].dead => {
+                Some(owner) if machine.tasks()[owner].is_dead => {
                     format!(", which {} held when it ended", machine.tasks()[owner].name)
                 }
                 Some(owner) => format!(", which {} holds", machine.tasks()[owner].name),
@@ -119,10 +119,10 @@ fn blocked_on_text(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> Str
             format!("the barrier {}, at which {arrived} of {participants} are", objects.barriers[barrier].0)
         }
         BlockedOn::Semaphore(semaphore) => format!("the semaphore {}", objects.semaphores[semaphore]),
-        BlockedOn::Resume(name) => format!("somebody to resume {}", objects.suspends[name]),
+        BlockedOn::Resume(name) => format!("a task to resume {}", objects.suspends[name]),
         BlockedOn::Message(_) => "a message".to_owned(),
         BlockedOn::Room(_) => "room for a message".to_owned(),
         BlockedOn::Futex(_) => "a futex".to_owned(),
-        BlockedOn::Wake => "somebody to wake it".to_owned(),
+        BlockedOn::Wake => "a task to wake it".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a run amounts to: everything that its tables show, as data.
+//! Summary of a run: the data of all tables that `fairlab run` prints.
 //!
-//! All but [`SimulationSpeed`] is the same for equal runs, on every machine that they run on.
+//! Everything except [`SimulationSpeed`] is equal for equal runs, on every host.
 
 use crate::cgroups::{self, CgroupSummary};
 use crate::cpus::{CpuSummary, SoftirqCounts};
@@ -21,161 +21,166 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The form in which a [`Summary`] is written. A new field leaves its number alone; one that goes or means something else does not.
+/// Version of the JSON form of a [`RunSummary`]. A new field does not change it; a field that is removed or
+/// changes its meaning does.
 pub const SCHEMA: &str = "run/1";
 
-/// What was run.
+/// Input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunSubject {
-    /// The workload's file, as it was given.
+    /// Workload file, as it was given.
     pub workload: String,
-    /// What kind of file: `scenario` or `rt-app`.
+    /// Kind of the file: `scenario` or `rt-app`.
     pub kind: String,
-    /// The machine's name; `scenario` for one that a scenario describes.
+    /// Name of the machine; `scenario` for one that a scenario describes.
     pub machine: String,
-    /// The kernel's name.
+    /// Name of the kernel.
     pub kernel: String,
 }
 
-/// The engine of a kernel tree that decided in a run.
+/// Compiled-kernel engine of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct EngineSummary {
-    /// Its name, with `kernel:` before it.
+    /// Name of the engine, with the prefix `kernel:`.
     pub name: String,
-    /// The tree's version.
+    /// Version of the kernel tree.
     pub version: String,
-    /// What it was built from.
+    /// Source of the kernel tree.
     pub source: String,
-    /// The patches on top of that, by the names of their files.
+    /// File names of the patches on top of the tree.
     pub patches: Vec<String>,
-    /// What the kernel printed.
+    /// Lines that the kernel printed.
     pub log: Vec<KernelLogLine>,
 }
 
-/// A line that a kernel printed.
+/// Line of the kernel log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KernelLogLine {
-    /// When, on the machine's clock.
+    /// Time of the line on the machine's clock, in nanoseconds.
     pub at_ns: u64,
-    /// On which CPU.
+    /// CPU that printed the line.
     pub cpu: u32,
-    /// What.
+    /// Text of the line.
     pub text: String,
 }
 
-/// Sums over the machine.
+/// Sums over the whole machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunTotals {
-    /// Tasks that were forked.
+    /// Number of forked tasks.
     pub tasks: u64,
-    /// Time that tasks had a CPU.
+    /// Sum of the CPUs' busy time, in nanoseconds.
     pub busy_ns: u64,
-    /// Time that CPUs had no task.
+    /// Sum of the CPUs' idle time, in nanoseconds.
     pub idle_ns: u64,
-    /// Time that tasks were runnable without a CPU.
+    /// Sum of the time in which tasks were runnable without a CPU, in nanoseconds.
     pub wait_ns: u64,
-    /// Jain's index over all fair tasks of nice 0 that are in no group, in millionths: how evenly they got a CPU when they were runnable.
+    /// Jain's fairness index in millionths, over all fair tasks of nice 0 outside of task groups: how evenly
+    /// they received CPU time while they were runnable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness_ppm: Option<u64>,
     /// Work of kernel code, in nanoseconds at full capacity and frequency.
     pub kernel_ns: u64,
-    /// Events of the machine.
+    /// Number of simulation events of the machine.
     pub events: u64,
-    /// Context switches, those of the kernel's own tasks among them.
+    /// Number of context switches, including those of the kernel's own threads.
     pub switches: u64,
-    /// Wake-ups, without forks.
+    /// Number of wake-ups, without forks.
     pub wakeups: u64,
-    /// Migrations.
+    /// Number of migrations of tasks to another CPU.
     pub migrations: u64,
-    /// Ticks that were served.
+    /// Number of handled ticks.
     pub ticks: u64,
-    /// Inter-processor interrupts.
+    /// Number of inter-processor interrupts.
     pub ipis: u64,
-    /// Packets, and threads ksoftirqd.
+    /// Packets and wake-ups of ksoftirqd.
     #[serde(default)]
     pub softirqs: SoftirqCounts,
 }
 
-/// How fast the simulation was.
+/// Speed of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimulationSpeed {
-    /// Seconds that it took.
+    /// Wall-clock time of the simulation, in seconds.
     pub wall_s: f64,
-    /// Events of the machine in a second.
+    /// Simulation events per second of wall-clock time.
     pub events_per_s: f64,
-    /// Simulated seconds in a second.
+    /// Simulated seconds per second of wall-clock time.
     pub simulated_per_s: f64,
-    /// The most memory that the program had, in bytes, where the system tells.
+    /// Peak memory of the process in bytes, if the operating system reports it.
     pub peak_rss_bytes: Option<u64>,
 }
 
-/// What a run amounts to.
+/// Summary of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunSummary {
-    /// The form of this.
+    /// Version of this JSON form: `run/1`.
     #[serde(default)]
     pub schema: String,
-    /// Version of fairlab.
+    /// Version of fairlab that executed the run.
     pub fairlab: String,
-    /// What was run.
+    /// Input of the run.
     pub run: RunSubject,
-    /// Length of the run, or of what was measured of it.
+    /// Length of the measured part of the run, in nanoseconds.
     pub duration_ns: u64,
-    /// The engine, if it is not the built-in one. It tells of no decisions: `placement`, `selection`, `balance`, `measure` and times on CPUs too
-    /// small or too large are empty then.
+    /// Compiled-kernel engine, if there was one. It reports no decisions: `placement`, `selection`,
+    /// `balance`, `measure` and the times on too small or too large CPUs are then empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineSummary>,
-    /// If somebody stopped the run: how long it was to be.
+    /// Requested length in nanoseconds of a run that was stopped earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short_of_ns: Option<u64>,
-    /// The hash over all that the scheduler did.
+    /// Digest over all events of the scheduler.
     pub digest: String,
-    /// Sums.
+    /// Sums over the whole machine.
     pub totals: RunTotals,
     /// Task families, in the order of the workload.
     pub families: Vec<FamilySummary>,
-    /// CPUs, in their order.
+    /// CPUs, in ascending order.
     pub cpus: Vec<CpuSummary>,
     /// Cgroups with a quota, in the order of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<CgroupSummary>,
-    /// Whether tasks were placed for the sake of energy.
+    /// State of energy-aware scheduling.
     #[serde(default)]
     pub placement: EasStatus,
-    /// How CPUs were selected.
+    /// Wake-up placements by rule.
     pub selection: SelectionSummary,
-    /// What load balancing did.
+    /// Load-balancing passes by outcome.
     pub balance: BalanceSummary,
-    /// How often kernel code did each of the operations that a machine's file may price; those that it never did are not there.
+    /// Number of executions of each kernel operation that a machine's cost model can list; operations that
+    /// were never executed are absent.
     #[serde(default)]
     pub work: BTreeMap<String, u64>,
-    /// Energy; nothing is known of it unless the machine has powers.
+    /// Energy of the run; absent if the machine has no power values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergySummary>,
-    /// Measurements in the terms of published work.
+    /// Measurements in the terms of published scheduler work.
     #[serde(default)]
     pub measure: MeasureSummary,
-    /// What the workload's file leaves open and was taken for granted.
+    /// Assumptions about facts that the workload's file leaves open.
     #[serde(default)]
     pub assumptions: Vec<String>,
-    /// What did not get on.
+    /// Tasks that made no progress.
     #[serde(default)]
     pub standstill: Stall,
-    /// What could not be honoured of the workload, what the scheduler complains of, and what did not get on.
+    /// Warnings: unsupported parts of the workload, warnings of the scheduler, and tasks that made no
+    /// progress.
     pub warnings: Vec<String>,
-    /// How fast it was; left out where results are compared.
+    /// Speed of the simulation; absent where results are compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<SimulationSpeed>,
 }
 
-/// Operations that came after others, by name.
+/// Returns the number of operations since `before`, by name.
 fn work_since(before: &OpCounts, now: &OpCounts) -> BTreeMap<String, u64> {
-    let since = KernelOp::ALL.iter().map(|&op| (op.name().to_owned(), now.of(op) - before.of(op)));
+    let since = KernelOp::ALL.iter().map(|&op| (op.name().to_owned(), now.get(op) - before.get(op)));
     since.filter(|(_, count)| *count > 0).collect()
 }
 
 impl RunSummary {
-    /// What a recorder found, after the end of a run: since its start, or since the recorder forgot what was before.
+    /// Creates the summary after the end of a run, of the time since its start or since the recorder was
+    /// reset.
     pub fn new(run: RunSubject, machine: &Machine<impl Engine>, recorder: &SummaryObserver) -> Self {
         let forgotten = &recorder.baseline;
         let measured = machine.duration().saturating_since(forgotten.elapsed);
@@ -184,7 +189,7 @@ impl RunSummary {
         let standstill = Stall::from_machine(machine);
         let workload = machine.workload().warnings.iter().cloned();
         let refused = recorder.rejected.sentences(machine);
-        // What concerns the run before what concerns its file, of which there may be much.
+        // Warnings about the run come before those about its file, of which there may be many.
         let warnings = standstill.sentences().into_iter().chain(refused).chain(complaints).chain(workload).collect();
         let mut families = recorder.families.summaries(machine.now());
         let mut residency = residency::of_families(machine, &forgotten.residency);
@@ -223,7 +228,7 @@ impl RunSummary {
             placement: EasStatus::from_machine(machine),
             selection: recorder.decisions.selections(),
             balance: recorder.decisions.balancing(),
-            work: work_since(&forgotten.work, &machine.work()),
+            work: work_since(&forgotten.work, &machine.total_ops()),
             energy: EnergySummary::new(machine.hardware(), &cpus),
             measure,
             assumptions: machine.workload().assumptions.clone(),
@@ -235,7 +240,7 @@ impl RunSummary {
         }
     }
 
-    /// The same with how long it took.
+    /// Adds the speed, from the wall-clock time and peak memory of the run.
     #[must_use]
     pub fn with_speed(mut self, wall: Duration, peak_rss_bytes: Option<u64>) -> Self {
         let wall_s = wall.as_secs_f64().max(1e-9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The observer behind a summary: hands each event to those that count it.
+//! Observer that collects the data of a run summary, by passing each event to the counters of one subject.
 
 use crate::cgroups;
 use crate::cpus::CpuStats;
@@ -10,47 +10,45 @@ use crate::rejected::RejectedChanges;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Residency, START};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
 
-/// Measures a run.
+/// Observer of a whole run; the source of a [`crate::summary::RunSummary`].
 #[derive(Clone, Debug)]
 pub struct SummaryObserver {
-    /// Tasks.
+    /// Times, latencies and switches by task family.
     pub families: FamilyStats,
-    /// CPUs.
+    /// Times and switches of the CPUs.
     pub cpus: CpuStats,
-    /// Reasons.
+    /// Wake-up placements and load-balancing passes by rule and outcome.
     pub decisions: DecisionStats,
-    /// Measurements in the terms of published work.
+    /// Measurements in the terms of published scheduler work.
     pub measures: Measures,
-    /// Changes that were refused.
+    /// Changes to tasks, groups or CPUs that the scheduler rejected.
     pub rejected: RejectedChanges,
-    /// What came before that, since it was told to forget.
+    /// Counters of the machine at the end of the warm-up; zero without one.
     pub(crate) baseline: Baseline,
 }
 
-/// What a machine itself counts and does not forget, as it was when a recorder forgot.
+/// Counters that the machine itself keeps and never resets, as they were at the end of the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Baseline {
     /// Length of the run until then.
     pub(crate) elapsed: Nanos,
-    /// Events.
     pub(crate) events: u64,
-    /// Context switches.
     pub(crate) switches: u64,
-    /// What became of the quotas of groups, by their places.
+    /// Bandwidth statistics of the task groups, in the order of the workload.
     pub(crate) quotas: Vec<BandwidthStats>,
-    /// Where tasks had run, by their places.
+    /// Residency of the tasks, by their index in the machine.
     pub(crate) residency: Vec<Residency>,
-    /// Operations of kernel code.
+    /// Counts of kernel operations.
     pub(crate) work: OpCounts,
 }
 
 impl SummaryObserver {
-    /// For a machine that has not started.
+    /// Creates the observer of a machine that has not started.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         Self {
             families: FamilyStats::new(machine),
@@ -62,9 +60,11 @@ impl SummaryObserver {
         }
     }
 
-    /// Forgets what was measured before a time, to which the machine has been advanced: a warm-up is over. What runs, waits or is under
-    /// way goes on, and counts from then. What the machine itself accounts (idle states, frequencies, kernel time) counts from its
-    /// last event before.
+    /// Discards what was measured before `at`, the end of the warm-up, to which the machine has been
+    /// advanced.
+    ///
+    /// Activities in progress continue, and count from `at`. Idle states, frequencies and kernel time, which
+    /// the machine itself accounts, count from its last event before `at`.
     pub fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.families.reset(at);
         self.cpus.reset(machine, at);
@@ -77,12 +77,12 @@ impl SummaryObserver {
             switches: counters.switches,
             quotas: cgroups::counters(machine),
             residency: machine.tasks().iter().map(|task| task.residency.clone()).collect(),
-            work: machine.work(),
+            work: machine.total_ops(),
         };
     }
 }
 
-impl Probe for SummaryObserver {
+impl SchedObserver for SummaryObserver {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.measures.event(event);
@@ -107,7 +107,7 @@ impl<E: Engine> Observer<E> for SummaryObserver {
     }
 
     fn wants(&self) -> Interest {
-        Interest { events: true, ..Interest::NOTHING }
+        Interest { events: true, ..Interest::NONE }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

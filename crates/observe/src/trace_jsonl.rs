@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The trace of a run as lines of JSON, in the oracle's form: one object per event, and snapshots of the whole state.
+//! Trace of a run as JSON Lines, in the format of the reference: one object per event, and snapshots of the
+//! whole state.
 
 mod line;
 
@@ -12,30 +13,32 @@ use fairlab_machine::snapshot::{
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use line::{EscapedStr, Lines, List, line, object};
 use std::io::{self, Write};
 
-/// What a line looks like, as JSON Schema.
+/// JSON Schema of a line.
 pub const SCHEMA: &str = include_str!("trace_jsonl/schema.json");
 
-/// Pid of the first task of a workload.
+/// PID of the first task of a workload.
 const FIRST_PID: i64 = 1000;
 
-/// Writes trace lines. They are collected, so that what they go to needs no buffer of its own.
+/// Writer of trace lines. It buffers them, so that `out` needs no buffer of its own.
 pub struct TraceJsonl<W: Write> {
     lines: Lines<W>,
     level: u8,
     pelt: bool,
-    /// Pids of the scheduler's tasks; idle tasks have 0, stoppers their own.
+    /// PIDs of the scheduler's tasks, by task index; idle tasks have PID 0.
     pids: Vec<i64>,
 }
 
 impl<W: Write> TraceJsonl<W> {
-    /// A trace of a machine with this many CPUs. Levels: 0 snapshots only, 1 switches, wake-ups and migrations, 2 interrupts
-    /// too, 3 steps of load balancing too.
+    /// Creates a trace of a machine with this many CPUs.
+    ///
+    /// Levels: 0 has only snapshots; 1 adds switches, wake-ups and migrations; 2 adds interrupts; 3 adds
+    /// steps of load balancing. With `pelt`, each update of an average has a line too.
     pub fn new(out: W, nr_cpus: usize, level: u8, pelt: bool) -> Self {
         let idle = std::iter::repeat_n(0, nr_cpus);
         let stoppers = (0..nr_cpus).map(|cpu| i64::from(FIRST_STOPPER_PID) + cpu as i64);
@@ -43,20 +46,20 @@ impl<W: Write> TraceJsonl<W> {
         Self { lines: Lines::new(out), level, pelt, pids: idle.chain(stoppers).chain(init).collect() }
     }
 
-    /// Writes what is left.
+    /// Writes the buffered lines.
     ///
     /// # Errors
-    /// If anything could not be written, now or before.
+    /// If a line could not be written, now or earlier.
     pub fn finish(self) -> io::Result<()> {
         self.lines.finish()
     }
 
-    /// Whether something could not be written, so that the rest is lost.
+    /// Whether a write has failed, after which all further lines are discarded.
     pub fn has_failed(&self) -> bool {
         self.lines.has_failed()
     }
 
-    /// The lines at the end of a run: schedstat counters and run times.
+    /// Writes the lines for the end of a run: schedstat counters and run times.
     pub fn write_totals(&mut self, machine: &Machine<impl Engine>) {
         for cpu in machine.sched().cpu_ids() {
             put_schedstat(self.lines.buffer_mut(), cpu, &machine.sched().schedstat_snapshot(cpu));
@@ -225,7 +228,7 @@ fn put_domain(sd: &DomainSnapshot, bytes: &mut Vec<u8>) {
     );
 }
 
-impl<W: Write> Probe for TraceJsonl<W> {
+impl<W: Write> SchedObserver for TraceJsonl<W> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.put_event(now.0, event);
     }
@@ -282,7 +285,7 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
             put_rq(self.lines.buffer_mut(), t, cpu, &engine.rq_snapshot(cpu));
         }
         for task in machine.tasks() {
-            let Some(id) = task.id.filter(|_| !task.dead) else { continue };
+            let Some(id) = task.id.filter(|_| !task.is_dead) else { continue };
             put_task(self.lines.buffer_mut(), t, task.pid, &engine.task_snapshot(id));
         }
     }

@@ -1,52 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What each call of the scheduler has counted, as lines of JSON: when, on which CPU, on which path, and how often which operation.
+//! Counts of kernel operations as JSON Lines: one line per call of the scheduler, with its time, CPU, kernel
+//! path and counts.
 
 use fairlab_machine::observer::{Interest, KernelPath, Observer};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
 use std::io::{self, BufWriter, Write};
 
-/// Writes a line for each call.
+/// Observer that writes a line for each call.
 pub struct WorkJsonl<W: Write> {
     out: BufWriter<W>,
     error: Option<io::Error>,
 }
 
 impl<W: Write> WorkJsonl<W> {
-    /// To be written there.
+    /// Creates an observer that writes to `out`.
     pub fn new(out: W) -> Self {
         Self { out: BufWriter::new(out), error: None }
     }
 
-    /// Writes what is left.
+    /// Writes the buffered lines.
     ///
     /// # Errors
-    /// If anything could not be written, now or before.
+    /// If a line could not be written, now or earlier.
     pub fn finish(mut self) -> io::Result<()> {
         self.error.map_or_else(|| self.out.flush(), Err)
     }
 
     fn put(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) -> io::Result<()> {
         write!(self.out, "{{\"t\":{},\"cpu\":{},\"path\":\"{}\"", now.0, cpu.0, path.name())?;
-        for &op in KernelOp::ALL.iter().filter(|&&op| counted.of(op) > 0) {
-            write!(self.out, ",\"{}\":{}", op.name(), counted.of(op))?;
+        for &op in KernelOp::ALL.iter().filter(|&&op| counted.get(op) > 0) {
+            write!(self.out, ",\"{}\":{}", op.name(), counted.get(op))?;
         }
         writeln!(self.out, "}}")
     }
 }
 
-impl<W: Write> Probe for WorkJsonl<W> {
+impl<W: Write> SchedObserver for WorkJsonl<W> {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
 impl<W: Write, E> Observer<E> for WorkJsonl<W> {
     fn wants(&self) -> Interest {
-        Interest::NOTHING
+        Interest::NONE
     }
 
-    fn wants_work(&self) -> bool {
+    fn wants_ops(&self) -> bool {
         true
     }
 
@@ -79,6 +80,6 @@ mod tests {
                 sum[op as usize] += line[op.name()].as_u64().unwrap_or(0);
             }
         }
-        assert!(sum[KernelOp::PickNext as usize] > 50 && sum == *machine.work().counts(), "{sum:?}");
+        assert!(sum[KernelOp::PickNext as usize] > 50 && sum == *machine.total_ops().counts(), "{sum:?}");
     }
 }

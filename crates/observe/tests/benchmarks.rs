@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Models of benchmarks run on small machines, with figures that can be worked out by hand.
+//! Benchmark models on small machines, with results that can be calculated by hand.
 
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
@@ -19,7 +19,7 @@ use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::cyclictest::Cyclictest;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
-use fairlab_workload::bench::netperf::{Netperf, Test};
+use fairlab_workload::bench::netperf::{Netperf, NetperfTest};
 use fairlab_workload::bench::oltp::{Oltp, QUERIES};
 use fairlab_workload::bench::pipe::pipe;
 use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
@@ -28,10 +28,10 @@ use fairlab_workload::bench::stress_sock::{MESSAGES, StressSock};
 use fairlab_workload::bench::tbench::Tbench;
 use fairlab_workload::workload::{ChannelKind, Workload};
 
-/// A preset machine on which kernel code is free and interrupts and idle states cost nothing.
+/// Preset machine on which kernel code, interrupts and idle states cost nothing.
 fn ideal(name: &str) -> Hardware {
     let mut hardware = Hardware::from_description(&preset(name).expect("it is a preset"));
-    hardware.prices = CostModel::free();
+    hardware.costs = CostModel::zero_cost();
     hardware.ipi_latency = Nanos::ZERO;
     hardware.idle_states.iter_mut().for_each(Vec::clear);
     hardware.frequency_domains.clear();
@@ -39,10 +39,10 @@ fn ideal(name: &str) -> Hardware {
     hardware
 }
 
-/// One CPU on which only moving messages costs something.
+/// One CPU on which only the transfer of messages has a cost.
 fn one_cpu_with_transfers(kind: ChannelKind, ps: u64) -> Hardware {
     let mut hardware = ideal("uniprocessor");
-    hardware.prices.set_transfer(kind, ps);
+    hardware.costs.set_transfer(kind, ps);
     hardware
 }
 
@@ -72,20 +72,21 @@ fn a_pair_of_netperf_on_one_cpu_takes_the_work_of_both_for_each_transaction() {
     let (meter, _) =
         measure(ideal("uniprocessor"), bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
     let result = meter.result(Nanos::from_millis(10));
-    // Work is counted to the nanosecond: 10 ms are ten thousand times 1 us.
+    // Work is counted in nanoseconds: 10 ms are ten thousand times 1 us.
     assert!((result.sum - 1e6).abs() <= 200.0, "{}", result.sum);
     assert_eq!((result.latency.p50_ns, result.latency.p99_ns), (1000, 1000));
 }
 
 #[test]
 fn messages_over_the_loopback_device_are_paid_by_sender_softirq_and_receiver() {
-    for (test, kind) in [(Test::TcpRr, ChannelKind::Tcp), (Test::UdpRr, ChannelKind::Udp)] {
+    for (test, kind) in [(NetperfTest::TcpRr, ChannelKind::Tcp), (NetperfTest::UdpRr, ChannelKind::Udp)] {
         let bench = Netperf { test, own_work: Nanos(500), ..Netperf::default() };
         let mut hardware = one_cpu_with_transfers(kind, 1_000_000);
-        hardware.prices.set_loopback_softirq(700_000);
+        hardware.costs.set_loopback_softirq(700_000);
         let (meter, _) = measure(hardware, bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
-        // Each direction: 1 us to send, 0.7 us of softirq, 1 us to receive, and 0.5 us of the program.
-        // The first one is another, since the server has come to look for it before; and buckets of the histogram are 4 ns wide here.
+        // Each direction: 1 us to send, 0.7 us of softirq, 1 us to receive, and 0.5 us of the program. The
+        // first transaction differs, because the server has already checked its socket before. Buckets of the
+        // histogram are 4 ns wide here.
         assert_eq!(meter.result(Nanos::from_millis(10)).latency.p50_ns / 4, 2 * 3_200 / 4);
     }
 }
@@ -95,12 +96,13 @@ fn the_data_of_a_channel_that_another_cpu_has_used_come_from_there() {
     let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
     let latency = |machine: &str| {
         let mut hardware = ideal(machine);
-        hardware.prices.set_channel_line(25_000, 0);
+        hardware.costs.set_channel_line(25_000, 0);
         let (meter, _) = measure(hardware, bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
         meter.result(Nanos::from_millis(10)).latency.p50_ns
     };
     assert_eq!(latency("uniprocessor"), 1_000, "nothing moves");
-    // On two CPUs both channels move for the sender and for the receiver, 26 lines of 25 ns each time.
+    // On two CPUs, both channels transfer cache lines for the sender and the receiver: 26 lines of 25 ns each
+    // time.
     assert_eq!(latency("laptop-8"), 1_000 + 4 * 650);
 }
 
@@ -136,10 +138,11 @@ fn hackbench_on_one_cpu_takes_as_long_as_all_its_messages() {
 fn schbench_of_2020_has_a_cycle_of_94_ms() {
     let bench = Schbench { threads: 2, runtime: Nanos::from_secs(5), ..Schbench::default() };
     let mut hardware = ideal("laptop-8");
-    // A latency of less than a microsecond would be no sample.
-    hardware.prices.set(KernelOp::ContextSwitch, 3_000_000);
+    // A latency of less than a microsecond would not count as a sample.
+    hardware.costs.set_op(KernelOp::ContextSwitch, 3_000_000);
     let (meter, machine) = measure(hardware, bench.workload(), SchbenchObserver::new(&bench), bench.runtime);
-    // 5 s of 30 ms of work, 30 ms of the message thread's and 33.75 ms of sleep are 53.3 cycles of four workers.
+    // 5 s, divided by 30 ms of work, 30 ms of the message thread and 33.75 ms of sleep, are 53.3 cycles of
+    // four workers.
     let samples = meter.latencies().samples();
     assert!((206..=216).contains(&samples), "{samples} samples");
     let text = meter.outcome(RunProgress::from_machine(&machine), machine.duration()).text;
@@ -153,11 +156,11 @@ fn schbench_without_the_message_threads_work_has_shorter_cycles_and_one_after_th
     let samples_and_median = |form| {
         let bench = Schbench { form, threads: 2, runtime: Nanos::from_secs(5), ..Schbench::default() };
         let mut hardware = ideal("laptop-8");
-        hardware.prices.set(KernelOp::ContextSwitch, 3_000_000);
+        hardware.costs.set_op(KernelOp::ContextSwitch, 3_000_000);
         let (meter, _) = measure(hardware, bench.workload(), SchbenchObserver::new(&bench), bench.runtime);
         (meter.latencies().samples(), meter.latencies().percentile(50.0))
     };
-    // 63.75 ms: 78.4 cycles.
+    // A cycle of 63.75 ms: 78.4 cycles.
     let (samples, median) = samples_and_median(SchbenchRelease::Y2016);
     assert!((306..=318).contains(&samples) && median < 30, "{samples} {median}");
     let (samples, median) = samples_and_median(SchbenchRelease::Y2021);
@@ -169,10 +172,11 @@ fn schbench_with_a_rate_does_so_many_requests() {
     let bench = SchbenchRps { threads: 8, rps: 200, runtime: Nanos::from_secs(3), ..SchbenchRps::for_cpus(8) };
     let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), SchbenchRpsObserver::new(bench), bench.runtime);
     let result = meter.result(machine.duration());
-    // The requests of a fourth second come with the last instant.
+    // The requests of a fourth second arrive at the last instant.
     assert_eq!((result.request_latency_us.samples, result.rps.min, result.rps.max), (600, 200, 200));
     assert_eq!(result.rps_goal, 200);
-    // One for each CPU: a request is its sleep and its work, unless a worker shares its CPU for a while.
+    // There is a worker for each CPU: a request consists of its sleep and its work, unless a worker
+    // temporarily shares its CPU.
     let alone = 100 + bench.work().0 / 1000;
     assert!(u64::from(result.request_latency_us.min) >= alone, "{result:?}");
     assert!(u64::from(result.request_latency_us.percentiles[0].value) < alone + 50, "{result:?}");
@@ -187,7 +191,7 @@ fn schbench_workers_lock_each_other_out_of_their_cpu() {
         meter.result(machine.duration()).request_latency_us.samples
     };
     let (locked, free) = (requests(false), requests(true));
-    // A worker that preempts the owner is busy with nothing.
+    // A worker that preempts the owner of the CPU's lock makes no progress.
     assert!(locked < free, "{locked} {free}");
     let work = SchbenchRps::for_cpus(1).work();
     assert!(free <= 2_000_000_000 / work.0, "{free}");
@@ -228,14 +232,14 @@ fn tbench_oltp_and_sock_count_what_they_do() {
     let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), TbenchObserver::new(bench), SECOND);
     let result = meter.result(machine.duration());
     let operations: u64 = result.operations.iter().map(|(_, count)| count).sum();
-    // A pair keeps one CPU busy: both sides work a microsecond and a tenth for each kilobyte, of which there are 5.6 on average.
+    // A pair keeps one CPU busy: both sides work 1.1 us for each kilobyte, of which there are 5.6 on average.
     assert!((2.0 * 1e9 / 3_100.0 * 0.9..2.0 * 1e9 / 3_100.0 * 1.1).contains(&(operations as f64)), "{operations}");
     assert!(result.throughput_mb_s > 5.0 * operations as f64 / 1024.0, "{result:?}");
 
     let bench = Oltp { threads: 1, time: SECOND, seed: 0 };
     let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), OltpObserver::default(), SECOND);
     let result = meter.result(machine.duration());
-    // Twenty queries of 85 us and a write of 50.
+    // Twenty queries of 85 us, and a write of 50 us.
     let expected = 1e9 / (f64::from(QUERIES) * 85_000.0 + 50_000.0);
     assert!((result.per_s / expected - 1.0).abs() < 0.02, "{} {expected}", result.per_s);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A recorder that forgets its warm-up tells what came after it, and nothing twice.
+//! A recorder that is reset after the warm-up counts only later events, and none of them twice.
 
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_observe::summary::{RunSubject, RunSummary};
@@ -10,7 +10,7 @@ use fairlab_workload::scenario;
 const SCENARIO: &str = "cpus 2\ntask busy loop run 7ms sleep 1ms\ntask often loop run 300us sleep 700us\n\
                         task late sleep 15ms loop run 2ms sleep 2ms\nend 40ms\n";
 
-/// The summary of the run from a time on; from 0 nothing is forgotten.
+/// Returns the summary of the run since `at`; 0 does not reset the recorder.
 fn summary_from(at: Nanos) -> RunSummary {
     let scenario = scenario::parse("forget.scn", SCENARIO).expect("it is a scenario");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits its machine");
@@ -35,8 +35,8 @@ fn what_is_told_after_forgetting_is_what_came_since() {
         assert_eq!(later.busy_ns + later.idle_ns, 19_900_000);
         assert!(later.ticks > 0 && later.ticks < all.ticks);
     }
-    // A task that runs 7 of 8 ms sleeps in three of the milliseconds from 20.1 to 40; of one that runs half of the time since 15 ms
-    // some is forgotten.
+    // A task that runs 7 of 8 ms sleeps in three of the milliseconds from 20.1 to 40. Another runs half of
+    // the time since 15 ms, so part of its time is discarded.
     let of = |summary: &RunSummary, name: &str| {
         let family = summary.families.iter().find(|family| family.name == name);
         family.expect("it is one of the tasks").clone()

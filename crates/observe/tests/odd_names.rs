@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Names of tasks that need escapes in JSON. rt-app's files allow any.
+//! Task names that need escapes in JSON. rt-app files allow any name.
 
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
@@ -9,10 +9,10 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::rtapp;
 use serde_json::{Value, json};
 
-/// So short that a thread's number still fits behind them.
+/// Names that are short enough for a thread's number after them.
 const ODD_NAMES: [&str; 6] = ["say \"hi\"", "C:\\temp\\", "two\nlines\t", "\u{1}\u{1b}[31m", "}{,\":", "größer ☃"];
 
-/// A workload of tasks with these names, as rt-app's JSON.
+/// Returns an rt-app file with tasks of these names.
 fn file_of(names: &[&str]) -> String {
     let tasks: serde_json::Map<String, Value> =
         names.iter().map(|&name| (name.to_owned(), json!({ "loop": 1, "run": 100 }))).collect();
@@ -23,7 +23,7 @@ fn file_of(names: &[&str]) -> String {
 fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
     let description = preset("laptop-8").expect("it is a preset");
     let nr_cpus = description.nr_cpus();
-    let options = rtapp::Options::for_cpus(nr_cpus as u32);
+    let options = rtapp::RtAppOptions::for_cpus(nr_cpus as u32);
     let workload = rtapp::parse("odd.json", &file_of(&ODD_NAMES), options).unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup {
         hardware: Hardware::from_description(&description),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whole runs, line by line as Linux 6.1.192's own scheduler makes them.
+//! Whole runs that match Linux 6.1.192's own scheduler line by line.
 //!
-//! `tests/data/oracle/NAME.txt` is a scenario, `NAME.jsonl.zst` the trace of it that the kernel's `kernel/sched`, compiled as
-//! a program, has written: each wake-up, switch, migration, interrupt and balancing step, and snapshots of the whole state;
-//! with `pelt-` also every refresh of an average. Our trace has to have the same bytes. Invariants are checked on the way.
+//! `tests/data/oracle/NAME.txt` is a scenario. `NAME.jsonl.zst` is its trace from the reference, which is the
+//! kernel's `kernel/sched` compiled as a program. It has each wake-up, switch, migration, interrupt and
+//! balancing step, and snapshots of the whole state; with `pelt-` also every update of an average. fairlab's
+//! trace must be identical in every byte. Invariants are checked during the runs.
 
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::trace_jsonl::TraceJsonl;
@@ -13,7 +14,7 @@ fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/oracle").join(name)
 }
 
-/// Our trace of a scenario.
+/// Returns the trace of a scenario from the built-in scheduler.
 fn trace(name: &str) -> String {
     let path = data(name).with_extension("txt");
     let shown = path.display().to_string();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A policy of one's own on a whole machine: the example of the book, each kind of decision, and what becomes of a run whose policy answers nonsense.
+//! Policy hooks on a whole machine: the example of the book, each kind of decision, and the errors for
+//! invalid decisions.
 
 #[path = "../examples/wake_policy.rs"]
 #[allow(dead_code, reason = "its main program is for people")]
@@ -41,10 +42,10 @@ fn a_policy_that_leaves_all_to_the_kernel_changes_nothing() {
     assert_eq!(without.digest(), with.digest());
 }
 
-/// Tasks by their names, and wake-ups of `b`.
+/// Tasks with their names, and the number of wake-ups of `b`.
 type NamedTasks = (Vec<(TaskId, String)>, u32);
 
-/// Knows tasks by their names, and goes wrong at the third wake-up of `b`.
+/// Policy that knows tasks by their names, and returns an invalid CPU at the third wake-up of `b`.
 #[derive(Clone, Default)]
 struct PolicyLog(Rc<RefCell<NamedTasks>>);
 
@@ -56,7 +57,7 @@ impl PolicyHook for PolicyLog {
         if *nr_of_b == 3 { WakeChoice::Cpu(CpuId(4)) } else { WakeChoice::Cpu(request.prev) }
     }
 
-    fn meets(&mut self, task: TaskId, name: &str) {
+    fn on_new_task(&mut self, task: TaskId, name: &str) {
         self.0.borrow_mut().0.push((task, name.to_owned()));
     }
 }
@@ -70,14 +71,14 @@ fn an_answer_that_cannot_be_used_ends_the_run_and_names_the_task() {
     assert!(error.to_string().starts_with("the policy, asked after 3"), "{error}");
 }
 
-/// Decides on balancing and on idle states, each by a function.
+/// Policy for balancing and idle states, with a function for each.
 struct Both {
     balance: fn(&BalanceRequest<'_>) -> BalanceChoice,
     idle: fn(&IdleRequest<'_>) -> IdleChoice,
 }
 
 impl PolicyHook for Both {
-    fn decides(&self) -> PolicyScope {
+    fn scope(&self) -> PolicyScope {
         PolicyScope { wakeups: false, balancing: true, idle_states: true }
     }
 
@@ -90,12 +91,13 @@ impl PolicyHook for Both {
     }
 }
 
-/// Tasks that come and go on the board of the book, with its idle states and prices.
+/// Short-running tasks on the board of the book, with its idle states and costs.
 fn board(policy: Option<Both>) -> Machine {
     let text = "cpus 8\nend 300ms\ntask hog n=12 mask=0-7 run 5ms sleep 3ms\ntask short n=4 run 200us sleep 4ms\n";
     let hardware = Hardware::from_description(&preset("hikey960").expect("a preset"));
     let policy = policy.map(|policy| Box::new(policy) as Box<dyn PolicyHook>);
-    let setup = Setup { policy, ..Setup::on(hardware, scenario::parse("board.scn", text).expect("a scenario")) };
+    let setup =
+        Setup { policy, ..Setup::with_hardware(hardware, scenario::parse("board.scn", text).expect("a scenario")) };
     Machine::new(setup).expect("a possible machine")
 }
 
@@ -135,12 +137,12 @@ fn balancing_is_that_of_the_policy() {
     let moved = |policy: Option<Both>| {
         let mut machine = board(policy);
         machine.run(&mut NoObserver).expect("it runs");
-        machine.work().of(KernelOp::DetachTask)
+        machine.total_ops().get(KernelOp::DetachTask)
     };
     assert!(moved(None) > 10, "the kernel balances");
     assert_eq!(moved(Some(Both { balance: |_| BalanceChoice::Nothing, ..AS_THE_KERNEL })), 0);
     let mut wrong =
         board(Some(Both { balance: |request| BalanceChoice::Pull { from: request.cpu, tasks: 1 }, ..AS_THE_KERNEL }));
-    let error = wrong.run(&mut NoObserver).expect_err("nobody pulls from itself").to_string();
+    let error = wrong.run(&mut NoObserver).expect_err("no CPU pulls from itself").to_string();
     assert!(error.contains("what CPU") && error.contains("takes no part"), "{error}");
 }

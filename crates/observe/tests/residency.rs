@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where tasks ran: kinds of CPUs, operating points, sizes that do not fit, and energy.
+//! Residency of tasks: kinds of CPU, operating points, capacities that do not fit, and energy.
 
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
@@ -9,7 +9,7 @@ use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_workload::scenario;
 
-/// A second of these tasks on a board that comes with the program.
+/// Runs tasks for a second on a built-in machine.
 fn run(machine: &str, tasks: &str) -> RunSummary {
     let description = preset(machine).unwrap_or_else(|| panic!("there is no {machine}"));
     let scenario = scenario::parse("test.scn", &format!("cpus {}\nend 1s\n{tasks}", description.nr_cpus()));
@@ -26,7 +26,7 @@ fn of<'a>(summary: &'a RunSummary, family: &str) -> (u64, &'a FamilyResidency) {
     (family.run_ns, family.residency.as_ref().expect("the board keeps account"))
 }
 
-/// A part of a time in percent.
+/// Returns a part of a time in percent.
 fn percent(part: u64, whole: u64) -> u64 {
     100 * part / whole
 }
@@ -42,7 +42,7 @@ fn a_hog_on_a_small_cpu_is_on_one_too_small_and_a_light_task_on_a_big_one_on_one
     assert!(percent(hog.too_small_ns.expect("told"), run) >= 80 && hog.too_large_ns == Some(0), "{hog:?}");
     let (_, heavy) = of(&summary, "heavy");
     assert_eq!(heavy.too_small_ns, Some(0), "nothing is larger");
-    // It may not go anywhere else, so no smaller CPU would do.
+    // The task may use no other CPU, so no smaller CPU would suffice.
     assert_eq!(of(&summary, "bound").1.too_large_ns, Some(0));
 }
 
@@ -67,7 +67,7 @@ fn times_at_operating_points_add_up_to_the_time_on_cpus_and_energies_to_that_of_
             energy += residency.energy_uj.expect("powers are known");
         }
         let whole = summary.energy.as_ref().expect("powers are known").busy_uj;
-        // Stoppers, which belong to no family, and rounding.
+        // The differences are stoppers, which belong to no family, and rounding.
         assert!(energy <= whole + 200 && energy * 1000 >= whole * 995, "{board}: {energy} of {whole} uJ");
     }
 }

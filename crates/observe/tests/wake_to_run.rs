@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Latency as a program sees it: from the expiry of a timer, or the call of a waker, until the woken task goes on.
+//! Latency as a program observes it: from the expiry of a timer, or the call of a waker, until the woken task
+//! continues.
 
 use fairlab_machine::description::parse;
 use fairlab_machine::hardware::Hardware;
@@ -8,7 +9,7 @@ use fairlab_observe::families::FamilySummary;
 use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_workload::scenario;
 
-/// What the families of a scenario's tasks got on a machine from a file.
+/// Returns the summaries of a scenario's task families, on a machine from a file.
 fn run(machine: &str, tasks: &str) -> Vec<FamilySummary> {
     let description = parse("test.toml", machine).unwrap_or_else(|error| panic!("{error}"));
     let scenario = format!("cpus {}\nend 200ms\n{tasks}", description.nr_cpus());
@@ -20,7 +21,7 @@ fn run(machine: &str, tasks: &str) -> Vec<FamilySummary> {
     recorder.families.summaries(machine.now())
 }
 
-/// Medians: from waking to running, and in the scheduler's queue.
+/// Returns the median from waking to running, and the median of the scheduler's own latency.
 fn medians(family: &FamilySummary) -> (u64, u64) {
     let median = |latency: Option<fairlab_observe::latency::LatencySummary>| latency.expect("it was woken").p50_ns;
     (median(family.wake_to_run), median(family.wakeup_latency))
@@ -31,7 +32,7 @@ fn leaving_an_idle_state_lies_in_what_a_program_sees_and_not_in_the_queue() {
     let machine = "name = \"one\"\n[cpus]\ncount = 1\n[[idle_state]]\nname = \"deep\"\nexit_latency_ns = 100_000\n\
         target_residency_ns = 0\n";
     let families = run(machine, "task t run 1ms sleep 2ms");
-    // Histograms are exact to three digits.
+    // Histograms have three significant digits.
     let (to_run, queued) = medians(&families[0]);
     assert!(to_run.abs_diff(100_000) <= 100 && queued == 0, "{to_run} and {queued}");
 }
@@ -43,7 +44,8 @@ fn interrupts_and_kernel_code_lie_in_what_a_program_sees() {
         Enqueue = { ns = 3_000, source = \"x\" }\nContextSwitch = { ns = 4_000, source = \"x\" }\n";
     let families = run(machine, "task t run 1ms sleep 2ms");
     let (to_run, queued) = medians(&families[0]);
-    // The timer's CPU is the task's: waking, enqueueing and switching, and the interrupt where the scheduler counts it.
+    // The timer's CPU is the task's own: the sum includes waking, enqueueing, switching, and the interrupt at
+    // the scheduler's rate.
     assert!(to_run >= 9_000, "{to_run}");
     assert!(queued < to_run - 8_000, "{queued} of {to_run}");
 }
@@ -52,7 +54,7 @@ fn interrupts_and_kernel_code_lie_in_what_a_program_sees() {
 fn a_waker_s_call_begins_the_latency_also_of_a_task_on_another_cpu() {
     let machine = "name = \"two\"\nipi_ns = 5_000\n[cpus]\ncount = 2\ncores_per_llc = 1\nlevels = [\"all\"]\n";
     let families = run(machine, "task waker mask=0 run 1ms wake t sleep 1ms\ntask t mask=1 cpu=1 loop wait run 100us");
-    // The interrupt takes 5 us until the other CPU enqueues; from there nothing takes time.
+    // The interrupt takes 5 us until the other CPU enqueues the task; all later steps take no time.
     assert_eq!(medians(&families[1]), (5_000, 0));
 }
 

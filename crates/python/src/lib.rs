@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The Python module `fairlab._native`: the command's words in, values out. What people see is the package `fairlab` around it, in `python/`.
+//! The Python module `fairlab._native`: takes command-line arguments and returns values. The public interface
+//! is the package `fairlab` in `python/`.
 //!
-//! Whatever simulates lets go of the interpreter's lock, and looks now and then whether somebody has pressed Ctrl-C ([`work`]). Tables are
-//! Arrow's, and are handed over without a copy ([`table`]).
+//! Functions that simulate release the interpreter's lock and poll for Ctrl-C ([`work`]). Tables are Arrow
+//! tables, which are passed without a copy ([`table`]).
 
-// Results of functions are documented where people see them: in `_native.pyi`, and in the package.
+// Results of functions are documented for users: in `_native.pyi` and in the package.
 mod policy;
 mod run;
 mod sweep;
@@ -12,39 +13,39 @@ mod table;
 mod work;
 
 use fairlab_cli::embed::{self, MemoryTexts};
-use policy::{BalanceRequest, CpuLook, IdleRequest, Policies, Raised, WakeRequest, makers};
+use policy::{BalanceRequest, CpuSample, IdleRequest, Policies, PolicyException, WakeRequest, policy_factories};
 use pyo3::prelude::*;
 use run::Run;
 use sweep::{Store, Sweep};
 use table::Table;
-use work::{Error, InputError, RunError, answer};
+use work::{Error, InputError, RunError, run_interruptible};
 
 /// Texts with their names.
-type Named = Vec<(String, String)>;
+type NamedTexts = Vec<(String, String)>;
 
-/// Does a command, and gives what it would have written to standard output, and what it would have warned of.
+/// Runs a command; returns its text for standard output, and its warnings.
 #[pyfunction]
 #[pyo3(signature = (words, texts, jobs=None, policies=None))]
 fn command(
     py: Python<'_>,
     words: Vec<String>,
-    texts: Named,
+    texts: NamedTexts,
     jobs: Option<usize>,
     policies: Option<Policies>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
-    let raised = Raised::default();
-    let texts = MemoryTexts::new(texts).and_policies(makers(policies, &raised));
-    let told = answer(py, move || {
+    let raised = PolicyException::default();
+    let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
+    let told = run_interruptible(py, move || {
         let answer = embed::with_jobs(jobs, || embed::command(&words, &texts))??;
         Ok((answer.results, answer.warnings))
     });
-    raised.cause_of(py, told)
+    raised.with_cause(py, told)
 }
 
-/// A table of columns, each with a name and its values as a JSON array.
+/// Builds a table from columns, each with a name and its values as a JSON array.
 #[pyfunction]
 fn table_of_columns(name: String, columns: Vec<(String, String)>) -> PyResult<Table> {
-    Table::of_columns(name, &columns)
+    Table::from_columns(name, &columns)
 }
 
 #[pymodule]
@@ -60,7 +61,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<WakeRequest>()?;
     module.add_class::<BalanceRequest>()?;
     module.add_class::<IdleRequest>()?;
-    module.add_class::<CpuLook>()?;
+    module.add_class::<CpuSample>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(table_of_columns, module)?)
 }

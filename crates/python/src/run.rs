@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run, as Python holds it.
+//! Python class of a run.
 
-use crate::Named;
-use crate::policy::{Policies, Raised, makers};
+use crate::NamedTexts;
+use crate::policy::{Policies, PolicyException, policy_factories};
 use crate::table::Table;
-use crate::work::{answer, error_of};
-use fairlab_cli::embed::{CallFailure, MemoryTexts, run};
+use crate::work::{exception_from_failure, run_interruptible};
+use fairlab_cli::embed::{CallError, MemoryTexts, run};
 use pyo3::prelude::*;
-
-/// A run that is over.
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct Run {
-    run: run::Run,
+    run: run::EmbeddedRun,
     warnings: Vec<String>,
-    /// What its policy raises when it runs again.
-    raised: Raised,
+    /// Exception of its policy when the run is repeated.
+    raised: PolicyException,
 }
 
 #[pymethods]
@@ -24,21 +22,21 @@ impl Run {
     fn new(
         py: Python<'_>,
         words: Vec<String>,
-        texts: Named,
+        texts: NamedTexts,
         arm: Option<String>,
         policies: Option<Policies>,
     ) -> PyResult<Self> {
-        let raised = Raised::default();
-        let texts = MemoryTexts::new(texts).and_policies(makers(policies, &raised));
-        let told = answer(py, move || run::Run::new(&words, arm.as_deref(), texts));
-        let (run, told) = raised.cause_of(py, told)?;
+        let raised = PolicyException::default();
+        let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
+        let told = run_interruptible(py, move || run::EmbeddedRun::new(&words, arm.as_deref(), texts));
+        let (run, told) = raised.with_cause(py, told)?;
         Ok(Self { run, warnings: told.warnings, raised })
     }
 
-    /// What it amounts to, as JSON.
+    /// Returns the summary as JSON.
     fn summary(&self) -> PyResult<String> {
         let text = serde_json::to_string(self.run.summary());
-        text.map_err(|error| error_of(CallFailure::Run(error.to_string())))
+        text.map_err(|error| exception_from_failure(CallError::Run(error.to_string())))
     }
 
     #[getter]
@@ -51,19 +49,19 @@ impl Run {
         self.warnings.clone()
     }
 
-    /// The page of the command.
+    /// Returns the run summary as text.
     fn report(&self) -> &str {
         self.run.report()
     }
 
-    /// The page of `fairlab report`.
+    /// Returns the HTML report of `fairlab report`.
     fn page(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        self.raised.cause_of(py, answer(py, || self.run.page(name)))
+        self.raised.with_cause(py, run_interruptible(py, || self.run.page(name)))
     }
 
-    /// Events of these groups, as tables.
+    /// Returns the events of these groups as tables.
     fn tables(&self, py: Python<'_>, groups: Vec<String>) -> PyResult<Vec<Table>> {
-        let collected = self.raised.cause_of(py, answer(py, || self.run.tables(&groups)))?;
-        collected.into_iter().map(Table::of_collected).collect()
+        let collected = self.raised.with_cause(py, run_interruptible(py, || self.run.tables(&groups)))?;
+        collected.into_iter().map(Table::from_collected).collect()
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Plans and stores of sweeps, as Python holds them.
+//! Python classes of plans and stores of sweeps.
 
-use crate::Named;
-use crate::policy::{Policies, Raised, makers};
-use crate::work::{InputError, RunError, answer, error_of};
+use crate::NamedTexts;
+use crate::policy::{Policies, PolicyException, policy_factories};
+use crate::work::{InputError, RunError, exception_from_failure, run_interruptible};
 use fairlab_cli::embed::{MemoryTexts, sweep};
 use fairlab_study::sweep::store::StoredResult;
 use pyo3::prelude::*;
@@ -11,33 +11,33 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A point: identity, settings, seed.
+/// Point of a plan: identity, settings, seed.
 type Point = (String, BTreeMap<String, String>, u64);
 
-/// Digest and metrics.
+/// Digest and metrics of a point.
 type PointValues = (String, Vec<(String, f64)>);
-/// A result to be kept: identity, what it told or why it failed, and how long it took.
+/// Result to store: identity, digest and metrics or none, reason of failure, wall-clock time in nanoseconds.
 type StoredRow = (String, Option<PointValues>, String, u64);
-/// A point that is done: settings and seed, and what it told or why it failed.
+/// Completed point: settings, seed, digest and metrics or none, reason of failure.
 type PointOutcome = (BTreeMap<String, String>, u64, Option<PointValues>, String);
 
-/// A plan with its points.
+/// Plan with its points.
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct Sweep {
-    sweep: sweep::Sweep,
-    /// What policies raise.
-    raised: Raised,
+    sweep: sweep::EmbeddedSweep,
+    /// Exception of a policy.
+    raised: PolicyException,
 }
 
 #[pymethods]
 impl Sweep {
-    /// Of the text of a plan in TOML.
+    /// Parses the text of a plan in TOML.
     #[new]
-    fn new(py: Python<'_>, name: String, text: String, directory: PathBuf, texts: Named) -> PyResult<Self> {
+    fn new(py: Python<'_>, name: String, text: String, directory: PathBuf, texts: NamedTexts) -> PyResult<Self> {
         Self::read(py, name, text, directory, texts, None)
     }
 
-    /// Of a plan as JSON.
+    /// Parses a plan in JSON.
     #[staticmethod]
     #[pyo3(signature = (name, json, directory, texts, policies=None))]
     fn of_json(
@@ -45,7 +45,7 @@ impl Sweep {
         name: String,
         json: &str,
         directory: PathBuf,
-        texts: Named,
+        texts: NamedTexts,
         policies: Option<Policies>,
     ) -> PyResult<Self> {
         let wrong = |error: &dyn std::fmt::Display| InputError::new_err(format!("{name}: {error}"));
@@ -55,7 +55,7 @@ impl Sweep {
     }
 
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        self.raised.cause_of(py, answer(py, || self.sweep.check()))
+        self.raised.with_cause(py, run_interruptible(py, || self.sweep.check()))
     }
 
     fn points(&self) -> Vec<Point> {
@@ -68,9 +68,9 @@ impl Sweep {
         self.sweep.warnings()
     }
 
-    /// Runs a point: its digest, and its metrics in their order.
+    /// Runs a point; returns its digest and its metrics in order.
     fn run(&self, py: Python<'_>, settings: BTreeMap<String, String>, seed: u64) -> PyResult<PointValues> {
-        let outcome = self.raised.cause_of(py, answer(py, || self.sweep.run(settings, seed)))?;
+        let outcome = self.raised.with_cause(py, run_interruptible(py, || self.sweep.run(settings, seed)))?;
         Ok((outcome.digest, outcome.metrics))
     }
 }
@@ -81,18 +81,18 @@ impl Sweep {
         name: String,
         text: String,
         directory: PathBuf,
-        texts: Named,
+        texts: NamedTexts,
         policies: Option<Policies>,
     ) -> PyResult<Self> {
-        let raised = Raised::default();
-        let texts = MemoryTexts::new(texts).and_policies(makers(policies, &raised));
-        let read = answer(py, move || sweep::Sweep::new(&name, &text, &directory, texts));
-        let sweep = raised.cause_of(py, read)?;
+        let raised = PolicyException::default();
+        let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
+        let read = run_interruptible(py, move || sweep::EmbeddedSweep::new(&name, &text, &directory, texts));
+        let sweep = raised.with_cause(py, read)?;
         Ok(Self { sweep, raised })
     }
 }
 
-/// The store of a sweep.
+/// Store of a sweep.
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct Store(Mutex<Option<sweep::SweepStore>>);
 
@@ -100,46 +100,46 @@ pub(crate) struct Store(Mutex<Option<sweep::SweepStore>>);
 impl Store {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, sweep: &Sweep, retry: bool) -> PyResult<Self> {
-        let store = answer(py, || sweep::SweepStore::open(&path, &sweep.sweep, retry))?;
+        let store = run_interruptible(py, || sweep::SweepStore::open(&path, &sweep.sweep, retry))?;
         Ok(Self(Mutex::new(Some(store))))
     }
 
-    /// Points that are still to be run.
+    /// Returns the pending points of a shard.
     fn pending(&self, shard: &str) -> PyResult<Vec<Point>> {
-        let kept = self.open(|store| store.pending(shard).map_err(error_of))?;
+        let kept = self.open(|store| store.pending(shard).map_err(exception_from_failure))?;
         Ok(kept.into_iter().map(|kept| (kept.id, kept.point.settings, kept.point.seed)).collect())
     }
 
-    /// Keeps results: identity, digest and metrics or why it failed, and how long it took.
+    /// Stores results: identity, digest and metrics or the reason of failure, and wall-clock time.
     fn put(&self, results: Vec<StoredRow>) -> PyResult<()> {
         let done = |(id, outcome, why, wall_ns): StoredRow| {
             let outcome = outcome.map(|(digest, metrics)| sweep::PointResult { digest, metrics }).ok_or(why);
             (id, StoredResult { outcome, wall_ns })
         };
         let results: Vec<(String, StoredResult)> = results.into_iter().map(done).collect();
-        self.open(|store| store.put(&results).map_err(error_of))
+        self.open(|store| store.put(&results).map_err(exception_from_failure))
     }
 
-    /// Runs what is still to be run, on all cores.
+    /// Runs the pending points of a shard on all cores.
     fn run_pending(&self, py: Python<'_>, sweep: &Sweep, shard: &str) -> PyResult<()> {
-        // Others wait for the store without the interpreter's lock, and this call has it for itself.
-        answer(py, || match self.lock().as_mut() {
+        // Other threads wait for the store without the interpreter's lock, which this call releases.
+        run_interruptible(py, || match self.lock().as_mut() {
             Some(store) => sweep.sweep.run_pending(store, shard),
             None => Ok(()),
         })
     }
 
-    /// Points that are done: settings and seed, digest and metrics or why it failed.
+    /// Returns completed points: settings and seed, digest and metrics or the reason of failure.
     fn results(&self) -> PyResult<Vec<PointOutcome>> {
         let row = |(point, outcome): sweep::PointOutcome| match outcome {
             Ok(outcome) => (point.settings, point.seed, Some((outcome.digest, outcome.metrics)), String::new()),
             Err(why) => (point.settings, point.seed, None, why),
         };
-        let results = self.open(|store| store.results().map_err(error_of))?;
+        let results = self.open(|store| store.results().map_err(exception_from_failure))?;
         Ok(results.into_iter().map(row).collect())
     }
 
-    /// Lets others have it.
+    /// Closes the store, so that other processes can open it.
     fn close(&self) {
         self.lock().take();
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tables as Arrow's, for whoever reads them: polars, pandas, pyarrow, DuckDB. Columns are made once and handed over by address.
+//! Arrow tables for readers such as polars, pandas, pyarrow and DuckDB. Columns are built once and passed by
+//! address.
 
-use crate::work::{RunError, error_of};
+use crate::work::{RunError, exception_from_failure};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
@@ -12,7 +13,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
-use fairlab_cli::embed::CallFailure;
+use fairlab_cli::embed::CallError;
 use fairlab_observe::export::columns::{CollectedTable, ColumnValues, TableColumn};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -20,29 +21,32 @@ use pyo3::types::{PyCapsule, PyList};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A table.
+/// Table of named columns.
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct Table {
     name: String,
     batch: RecordBatch,
 }
 
-fn wrong(error: &ArrowError) -> PyErr {
+fn arrow_error(error: &ArrowError) -> PyErr {
     RunError::new_err(error.to_string())
 }
 
 impl Table {
-    /// Of a run's events.
-    pub(crate) fn of_collected(table: CollectedTable) -> PyResult<Self> {
+    /// Builds the table of a run's events.
+    pub(crate) fn from_collected(table: CollectedTable) -> PyResult<Self> {
         let columns = table.columns.into_iter().map(|column| Ok((column.name.to_owned(), array_of(column)?)));
-        Self::new(table.name.to_owned(), columns.collect::<Result<_, ArrowError>>().map_err(|error| wrong(&error))?)
+        Self::new(
+            table.name.to_owned(),
+            columns.collect::<Result<_, ArrowError>>().map_err(|error| arrow_error(&error))?,
+        )
     }
 
-    /// Of columns whose values are JSON arrays.
-    pub(crate) fn of_columns(name: String, columns: &[(String, String)]) -> PyResult<Self> {
+    /// Builds a table from columns whose values are JSON arrays.
+    pub(crate) fn from_columns(name: String, columns: &[(String, String)]) -> PyResult<Self> {
         let read = |(column, values): &(String, String)| {
             let values: Vec<Option<Value>> = serde_json::from_str(values)
-                .map_err(|error| error_of(CallFailure::Input(format!("{name}: {column}: {error}"))))?;
+                .map_err(|error| exception_from_failure(CallError::Input(format!("{name}: {column}: {error}"))))?;
             Ok((column.clone(), array_of_values(&values)))
         };
         let columns = columns.iter().map(read).collect::<PyResult<_>>()?;
@@ -53,7 +57,7 @@ impl Table {
         let fields: Vec<Field> =
             columns.iter().map(|(name, array)| Field::new(name, array.data_type().clone(), true)).collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
-        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| wrong(&error))?;
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|error| arrow_error(&error))?;
         Ok(Self { name, batch })
     }
 }
@@ -74,7 +78,7 @@ impl Table {
         self.batch.num_rows()
     }
 
-    /// Rows from one to another, as lists of values.
+    /// Returns the rows from `from_` to `to` as lists of values.
     fn rows<'py>(&self, py: Python<'py>, from_: usize, to: usize) -> PyResult<Vec<Bound<'py, PyList>>> {
         let to = to.min(self.batch.num_rows());
         let row = |row: usize| {
@@ -84,16 +88,19 @@ impl Table {
         (from_.min(to)..to).map(row).collect()
     }
 
-    /// A column as a list of values.
+    /// Returns a column as a list of values.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.batch.column_by_name(name).ok_or_else(|| {
             let help = format!("columns are {}", self.column_names().join(", "));
-            error_of(CallFailure::Input(format!("the table {} has no column {name}\nhelp: {help}", self.name)))
+            exception_from_failure(CallError::Input(format!(
+                "the table {} has no column {name}\nhelp: {help}",
+                self.name
+            )))
         })?;
         PyList::new(py, (0..column.len()).map(|row| cell(py, column, row)).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Arrow's stream of this table. Types are what they are, whatever is asked for, as the protocol admits.
+    /// Returns the Arrow stream of this table. A requested schema is ignored, as the protocol permits.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -105,14 +112,15 @@ impl Table {
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 
-    /// Its schema as Arrow's.
+    /// Returns the Arrow schema of this table.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(|error| wrong(&error))?;
+        let schema =
+            FFI_ArrowSchema::try_from(self.batch.schema_ref().as_ref()).map_err(|error| arrow_error(&error))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 }
 
-/// A column of events, whose numbers stay where they are.
+/// Builds a column of events without copying its numbers.
 fn array_of(column: TableColumn) -> Result<ArrayRef, ArrowError> {
     let nulls = column.known.map(NullBuffer::from);
     Ok(match column.values {
@@ -124,7 +132,7 @@ fn array_of(column: TableColumn) -> Result<ArrayRef, ArrowError> {
     })
 }
 
-/// A column of what all its values are: whole numbers, numbers, switches, or else texts.
+/// Builds a column with the type of all its values: integers, numbers, booleans, or else texts.
 fn array_of_values(values: &[Option<Value>]) -> ArrayRef {
     let all = |is: fn(&Value) -> bool| values.iter().flatten().all(is);
     if all(Value::is_i64) {
@@ -145,7 +153,7 @@ fn array_of_values(values: &[Option<Value>]) -> ArrayRef {
     }
 }
 
-/// A value, as Python has it.
+/// Converts a value to Python.
 fn cell<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

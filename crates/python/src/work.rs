@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Work that takes its time: without the interpreter's lock, and with an ear for Ctrl-C.
+//! Execution of long work without the interpreter's lock, with polling for Ctrl-C.
 
-use fairlab_cli::embed::{self, CallFailure};
+use fairlab_cli::embed::{self, CallError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -10,31 +10,35 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-create_exception!(_native, Error, PyException, "What fairlab cannot do, with the way out.");
-create_exception!(_native, InputError, Error, "Something that was given is wrong.");
-create_exception!(_native, RunError, Error, "A run could not go on, or its results could not be written.");
+create_exception!(_native, Error, PyException, "Error of fairlab. The message states the remedy after `help:`.");
+create_exception!(_native, InputError, Error, "Wrong input.");
+create_exception!(_native, RunError, Error, "A run could not continue, or its results could not be written.");
 
-/// So often it is looked whether somebody has pressed Ctrl-C.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// As much room as the command itself has.
-const STACK: usize = 8 << 20;
+/// Interval of checks for Ctrl-C.
+const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Stack size of the worker thread: that of the command's main thread.
+const STACK_BYTES: usize = 8 << 20;
 
-/// Does work in a thread of its own, since only this one may hear of signals, and gives its result. Ctrl-C ends it.
-pub(crate) fn answer<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, CallFailure> + Send) -> PyResult<T> {
+/// Runs work in its own thread and returns its result; Ctrl-C ends it. Only the calling thread can handle
+/// signals.
+pub(crate) fn run_interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, CallError> + Send,
+) -> PyResult<T> {
     thread::scope(|scope| {
         let (sender, receiver) = channel::<()>();
         let doing = move || {
-            // The channel closes when the work is over, however it ends.
+            // The channel closes when the work ends, in whatever way.
             let _open = sender;
-            // The interpreter knows this thread from now on, so that a policy which is asked again and again has to wait for nothing but the lock.
+            // The thread is attached once here, so that each call of a policy only has to take the lock.
             Python::attach(|py| py.detach(work))
         };
-        let worker = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, doing);
-        let worker = worker.map_err(|error| RunError::new_err(format!("no thread can be started: {error}")))?;
+        let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, doing);
+        let worker = worker.map_err(|error| RunError::new_err(format!("a thread cannot be started: {error}")))?;
         let interrupted: Option<PyErr> = py.detach(move || {
             let mut interrupted = None;
             loop {
-                match receiver.recv_timeout(LOOK_EVERY) {
+                match receiver.recv_timeout(SIGNAL_POLL_INTERVAL) {
                     Err(RecvTimeoutError::Timeout) if interrupted.is_none() => {
                         if let Err(error) = Python::attach(|py| py.check_signals()) {
                             embed::stop();
@@ -46,25 +50,25 @@ pub(crate) fn answer<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, C
                 }
             }
         });
-        let result = py.detach(|| worker.join()).map_err(|panic| bug(&*panic))?;
+        let result = py.detach(|| worker.join()).map_err(|panic| panic_exception(&*panic))?;
         match (interrupted, result) {
             (Some(error), _) => Err(error),
-            (None, result) => result.map_err(error_of),
+            (None, result) => result.map_err(exception_from_failure),
         }
     })
 }
 
-/// A failure as an exception, with the message of the command.
-pub(crate) fn error_of(failure: CallFailure) -> PyErr {
+/// Converts a failure to an exception with the message of the command.
+pub(crate) fn exception_from_failure(failure: CallError) -> PyErr {
     match failure {
-        CallFailure::Input(message) => InputError::new_err(message),
-        CallFailure::Run(message) | CallFailure::Gate(message) => RunError::new_err(message),
-        CallFailure::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+        CallError::Input(message) => InputError::new_err(message),
+        CallError::Run(message) | CallError::Gate(message) => RunError::new_err(message),
+        CallError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
     }
 }
 
-fn bug(panic: &(dyn Any + Send)) -> PyErr {
+fn panic_exception(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    let text = text.unwrap_or("it says nothing more");
-    RunError::new_err(format!("fairlab has a bug: {text}\nhelp: please report it, with what you did"))
+    let text = text.unwrap_or("no message");
+    RunError::new_err(format!("fairlab has a bug: {text}\nhelp: please report it, with the code that caused it"))
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a CPU does most: pick and switch, sleep and wake, tick; with few and with many tasks, in and out of groups.
+//! Benchmarks of frequent operations: pick and switch, sleep and wake, tick; with few and with many tasks, in and out of groups.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, GroupId, TaskId};
-use fairlab_sched::probe::NoProbe;
+use fairlab_sched::probe::NoSchedObserver;
 use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task::Policy;
@@ -58,8 +58,8 @@ impl OneCpu {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut self.effects,
-            probe: &mut NoProbe,
-            work: &mut self.work,
+            observer: &mut NoSchedObserver,
+            op_counts: &mut self.work,
             policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an update of load tracking costs, plain and with scaled contributions: run it under an instruction counter.
+//! Counts the cost of an update of load tracking, plain and with scaled contributions; run it under an instruction counter.
 //!
 //! ```text
 //! cargo build --release -p fairlab-sched --example price_pelt

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What must hold between any two calls of a handler.
+//! Invariants that hold between any two calls of a handler.
 //!
-//! Everything that the scheduler keeps as a sum, a count, a flag or an order is computed anew from what it is a sum, a count,
-//! a flag or an order of, and compared. That takes time in proportion to the number of tasks and cfs_rqs, so it is no part of
-//! a normal run: tests and swarms ask for it. [`fair`] looks at cfs_rqs and their entities, [`cpus`] at runqueues and tasks,
-//! [`groups`] at task groups and their lists, [`idle`] at who is idle and who has been asked for something; the real-time and
-//! deadline classes look after their own, [`tallies`] at sums over CPUs.
+//! Each sum, count, flag and order that the scheduler keeps is recomputed from its source and compared. This
+//! takes time in proportion to the number of tasks and cfs_rqs, so normal runs leave it out; tests and swarms
+//! call it.
+//!
+//! - [`fair`]: cfs_rqs and their entities
+//! - [`cpus`]: runqueues and tasks
+//! - [`groups`]: task groups and the lists of cfs_rqs with load
+//! - [`idle`]: tickless and busy CPUs, call queues and pending wake-ups
+//! - [`realtime`], [`deadline`]: queues and counts of these classes
+//! - [`lb_cache`]: cached load-balance statistics
 
 pub(crate) mod cpus;
 pub(crate) mod deadline;
@@ -23,51 +28,51 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// An invariant that does not hold.
+/// Violation of an invariant, as a message with place and values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BrokenInvariant(pub(crate) String);
+pub struct InvariantError(pub(crate) String);
 
-impl fmt::Display for BrokenInvariant {
+impl fmt::Display for InvariantError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl core::error::Error for BrokenInvariant {}
+impl core::error::Error for InvariantError {}
 
-/// The result of looking at one kind of invariants.
-pub(crate) type Checked = Result<(), BrokenInvariant>;
+/// Result of checking one kind of invariant.
+pub(crate) type CheckResult = Result<(), InvariantError>;
 
-/// Fails with a message unless a condition holds.
+/// Returns an [`InvariantError`] with a message unless a condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         if !$condition {
-            return Err($crate::check::BrokenInvariant(alloc::format!($($message)+)));
+            return Err($crate::check::InvariantError(alloc::format!($($message)+)));
         }
     };
 }
 pub(crate) use ensure;
 
-/// Checks a scheduler again and again. It remembers what may not go back, and its memory is used again.
+/// Checker for repeated use. It remembers values that may not decrease, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct InvariantChecker {
-    /// `min_vruntime` of each cfs_rq at the last look.
+    /// `min_vruntime` of each cfs_rq at the last check.
     min_vruntimes: Vec<u64>,
     entities: Vec<fair::FairRecount>,
     tasks: Vec<cpus::CpuRecount>,
-    /// The most shares that each group has had.
-    most_shares: Vec<u64>,
+    /// Highest number of shares that each group has had so far.
+    max_shares: Vec<u64>,
 }
 
 impl InvariantChecker {
-    /// Checks everything, and that virtual time has not gone back since the last look.
+    /// Checks all invariants, and that virtual time has not gone back since the last check.
     ///
     /// # Errors
-    /// If an invariant does not hold: which, where, and with what values.
-    pub fn check(&mut self, sched: &Sched) -> Result<(), BrokenInvariant> {
+    /// If an invariant does not hold: which one, where, and with which values.
+    pub fn check(&mut self, sched: &Sched) -> Result<(), InvariantError> {
         fair::check(sched, &mut self.entities)?;
         cpus::check(sched, &mut self.tasks)?;
-        groups::check(sched, &mut self.most_shares)?;
+        groups::check(sched, &mut self.max_shares)?;
         idle::check(sched)?;
         realtime::check(sched)?;
         deadline::check(sched)?;
@@ -75,7 +80,7 @@ impl InvariantChecker {
         self.check_virtual_time(sched)
     }
 
-    fn check_virtual_time(&mut self, sched: &Sched) -> Checked {
+    fn check_virtual_time(&mut self, sched: &Sched) -> CheckResult {
         for (index, (cfs_rq, &before)) in sched.cfs_rqs.iter().zip(&self.min_vruntimes).enumerate() {
             let now = cfs_rq.min_vruntime;
             let (cpu, group) = (cfs_rq.cpu.0, cfs_rq.group.0);
@@ -91,11 +96,11 @@ impl InvariantChecker {
 }
 
 impl Sched {
-    /// Checks everything that must hold between two calls of a handler.
+    /// Checks all invariants that hold between two calls of a handler.
     ///
     /// # Errors
-    /// If an invariant does not hold: which, where, and with what values.
-    pub fn check_invariants(&self) -> Result<(), BrokenInvariant> {
+    /// If an invariant does not hold: which one, where, and with which values.
+    pub fn check_invariants(&self) -> Result<(), InvariantError> {
         InvariantChecker::default().check(self)
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Recordings of what the kernel's own functions compute, and a scheduler to put their inputs into.
+//! Recordings of results of the kernel's own functions, and a scheduler that takes their inputs.
 //!
-//! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of every step
-//! is compared; a test that passes says how many steps those were.
+//! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of
+//! every step is compared; a passing test prints the number of steps.
 
 use crate::interface::ctx::{Ctx, Effect};
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::Policy;
@@ -21,10 +21,10 @@ use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-/// The CPU of the scheduler under test.
+/// The only CPU of the scheduler under test.
 pub(crate) const CPU: CpuId = CpuId(0);
 
-/// The lines of a recording.
+/// Reads the lines of a recording.
 pub(crate) fn recording(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kernel").join(name);
     let packed = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -32,28 +32,28 @@ pub(crate) fn recording(name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a line is a JSON object")).collect()
 }
 
-/// A whole number; negative ones as the kernel's conversion to unsigned has them.
+/// Reads a whole number; a negative one is converted to unsigned as in the kernel.
 pub(crate) fn number(value: &Value) -> u64 {
     let negative = || value.as_i64().map(|number| number as u64);
     value.as_u64().or_else(negative).unwrap_or_else(|| panic!("{value} is no whole number"))
 }
 
-/// The elements of an array of whole numbers.
+/// Reads an array of whole numbers.
 pub(crate) fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap_or_else(|| panic!("{value} is no array")).iter().map(number).collect()
 }
 
-/// As many numbers as are expected, no more and no less.
+/// Reads an array of exactly `N` whole numbers.
 pub(crate) fn columns<const N: usize>(value: &Value) -> [u64; N] {
     numbers(value).try_into().unwrap_or_else(|all: Vec<u64>| panic!("{} columns instead of {N}", all.len()))
 }
 
-/// The steps of a line.
+/// Steps of a line.
 pub(crate) fn steps(line: &Value) -> &[Value] {
     line["steps"].as_array().expect("a line has steps")
 }
 
-/// The eight columns of an average.
+/// Returns the eight columns of an average.
 pub(crate) fn avg_columns(avg: &SchedAvg) -> [u64; 8] {
     [
         avg.last_update_time,
@@ -67,7 +67,7 @@ pub(crate) fn avg_columns(avg: &SchedAvg) -> [u64; 8] {
     ]
 }
 
-/// An average with these eight columns.
+/// Creates an average from its eight columns.
 pub(crate) fn avg_from(columns: [u64; 8]) -> SchedAvg {
     let [last_update_time, load_sum, runnable_sum, util_sum, period_contrib, load_avg, runnable_avg, util_avg] =
         columns;
@@ -85,7 +85,7 @@ pub(crate) fn avg_from(columns: [u64; 8]) -> SchedAvg {
     }
 }
 
-/// A scheduler of one CPU that was not booted: its averages are all zero.
+/// Scheduler of one CPU that was not booted, so that its averages are zero.
 pub(crate) struct GoldenTestMachine {
     pub(crate) sched: Sched,
     effects: Vec<Effect>,
@@ -112,14 +112,14 @@ impl GoldenTestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut self.effects,
-            probe: &mut NoProbe,
-            work: &mut self.work,
+            observer: &mut NoSchedObserver,
+            op_counts: &mut self.work,
             policy: None,
         };
         act(&mut self.sched, &mut ctx)
     }
 
-    /// A nice-0 task that is not queued, with averages of zero.
+    /// Creates a nice-0 task that is not queued, with averages of zero.
     pub(crate) fn task(&mut self) -> (TaskId, EntityId) {
         let cpus_allowed = CpuMask::full(1);
         let new =
@@ -130,7 +130,7 @@ impl GoldenTestMachine {
         (task, entity)
     }
 
-    /// A group that is not queued, with averages of zero: the group and its entity.
+    /// Creates a group that is not queued, with averages of zero, and returns it with its entity.
     pub(crate) fn group(&mut self) -> (GroupId, EntityId) {
         let group = self.with(|sched, ctx| sched.create_group(ctx, GroupId::ROOT));
         let entity = self.sched.group_entity(group, CPU).expect("every group but the root has entities");
@@ -139,9 +139,9 @@ impl GoldenTestMachine {
     }
 }
 
-/// The end of a test: it compared as many steps as the recording is known to have.
+/// Prints the number of compared steps and checks it against the number in the recording.
 #[expect(clippy::print_stdout, reason = "how much was compared is a result of the test")]
 pub(crate) fn compared(what: &str, nr_compared: usize, expected: usize) {
     std::println!("{what}: {nr_compared} steps compared");
-    assert_eq!(nr_compared, expected, "{what}: the recording has another number of steps than it should");
+    assert_eq!(nr_compared, expected, "{what}: the number of steps in the recording has changed");
 }

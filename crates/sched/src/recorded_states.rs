@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! For tests: machines in random states, as recorded from Linux 6.1.192.
+//! Test support: machines in random states, as recorded from Linux 6.1.192.
 //!
-//! The recordings come from the kernel's own `fair.c`, run as a program. Each line `state` says what every CPU was like; the
-//! lines that follow say what a function made of it. The numbers were put into the kernel's structures as they are, so
-//! they are put into ours in the same way here.
+//! The recordings come from the kernel's own `fair.c`, run as a program. Each line `state` describes every
+//! CPU; the lines after it contain the results of a function in that state. The numbers were written directly
+//! into the kernel's structures, and are written into fairlab's in the same way here.
 
 use crate::interface::ctx::{Ctx, Effect};
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, SchedClass};
@@ -21,10 +21,10 @@ use std::path::Path;
 use std::string::String;
 use std::vec::Vec;
 
-/// Some time far from 0.
+/// Present time of all states, in ns, far from 0.
 pub(crate) const NOW: u64 = 1_000_000_000;
 
-/// A machine by the number of CPUs in each kind of unit.
+/// Machine described by the number of CPUs in each kind of unit.
 pub(crate) struct TopologyShape {
     pub(crate) name: &'static str,
     nr_cpus: u32,
@@ -116,7 +116,7 @@ impl TopologyShape {
     }
 }
 
-/// The columns of a CPU in a line `state`.
+/// Columns of a CPU in a line `state`.
 struct CpuState([u64; 16]);
 
 impl CpuState {
@@ -181,7 +181,7 @@ impl CpuState {
     }
 }
 
-/// A machine whose CPUs each have a task that runs there when the state says so, and one task to be woken.
+/// Machine with one task for each CPU, which runs there if the state requires it, and one task to be woken.
 pub(crate) struct RecordedState {
     pub(crate) sched: Sched,
     runners: Vec<TaskId>,
@@ -205,7 +205,7 @@ impl RecordedState {
                 cpus_allowed,
                 uclamp: None,
             };
-            // All tasks count as if they were new on CPU 0: the kernel's were copies of one such task.
+            // All tasks count as new on CPU 0, because the kernel's tasks were copies of one such task.
             sched.new_task(new, CpuId(0))
         };
         let runners = (0..nr_cpus).map(|_| new_task(&mut sched)).collect();
@@ -218,14 +218,14 @@ impl RecordedState {
         Self { sched, runners, wakee, effects: Vec::new(), work: OpCounts::default() }
     }
 
-    /// Puts the machine into a state; the capacities of groups follow from those of CPUs.
+    /// Puts the machine into a state. The capacities of groups follow from those of the CPUs.
     pub(crate) fn enter(&mut self, line: &Value) {
         self.sched.jiffies += 1;
         let states: Vec<_> = line["cpu"].as_array().expect("CPUs").iter().map(CpuState::parse).collect();
         for (cpu, state) in self.sched.cpu_ids().zip(&states) {
             state.set(&mut self.sched, cpu, self.runners[cpu.index()]);
         }
-        self.sched.tallies.mark_all_dirty();
+        self.sched.lb_cache.mark_all_dirty();
         let domains = &mut self.sched.domains;
         for group in domains.groups.iter() {
             let capacities = || group.span.iter().map(|cpu| states[cpu.index()].0[11]);
@@ -252,15 +252,15 @@ impl RecordedState {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects,
-            probe: &mut NoProbe,
-            work,
+            observer: &mut NoSchedObserver,
+            op_counts: work,
             policy: None,
         };
         act(&mut self.sched, ctx, self.wakee);
     }
 }
 
-/// The lines of a recording.
+/// Reads the lines of a recording.
 pub(crate) fn recording(name: &str) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/kernel/{name}-6.1.jsonl.zst"));
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! For tests of balancing: small machines with real tasks on their runqueues.
+//! Test support for load balancing: small machines with real tasks on their runqueues.
 
 use crate::interface::balance::{BalanceDecision, KickDecision};
 use crate::interface::ctx::{Ctx, Effect};
 use crate::interface::policy::PolicySlot;
-use crate::interface::probe::{Event, Probe};
-use crate::paths::load_balance::PassResult;
+use crate::interface::probe::{Event, SchedObserver};
+use crate::paths::load_balance::LbPassResult;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::Policy;
@@ -20,7 +20,7 @@ use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
 
-/// What a test wants to hear of.
+/// Events that a test evaluates.
 #[derive(Default)]
 pub(crate) struct EventLog {
     pub(crate) passes: Vec<BalanceDecision>,
@@ -28,7 +28,7 @@ pub(crate) struct EventLog {
     pub(crate) counters: Vec<(String, i64)>,
 }
 
-impl Probe for EventLog {
+impl SchedObserver for EventLog {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         match event {
             Event::BalanceDecision(decision) => self.passes.push(**decision),
@@ -39,7 +39,8 @@ impl Probe for EventLog {
     }
 }
 
-/// A machine whose CPUs have never run anything but what the test forks. Ticks take 4 ms; it is second 4, jiffy 1000.
+/// Machine whose CPUs have run only the tasks that the test forks. Ticks take 4 ms; the time is 4 s, jiffy
+/// 1000.
 pub(crate) struct TestMachine {
     pub(crate) sched: Sched,
     pub(crate) effects: Vec<Effect>,
@@ -50,7 +51,7 @@ pub(crate) struct TestMachine {
     pub(crate) policy: Option<PolicySlot>,
 }
 
-/// CPUs per core and cache, and the levels.
+/// Returns a topology with `smt` CPUs for each core, `llc` CPUs for each cache, and these levels.
 pub(crate) fn machine(nr_cpus: u32, smt: u32, llc: u32, levels: &[TopologyLevel]) -> MachineTopology {
     let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: cpu / llc, package: 0, node: 0 };
     MachineTopology {
@@ -61,17 +62,17 @@ pub(crate) fn machine(nr_cpus: u32, smt: u32, llc: u32, levels: &[TopologyLevel]
     }
 }
 
-/// CPUs under one cache.
+/// Creates a machine of `nr_cpus` CPUs under one cache.
 pub(crate) fn flat(nr_cpus: u32) -> TestMachine {
     TestMachine::new(machine(nr_cpus, 1, nr_cpus, &[TopologyLevel::Mc]))
 }
 
-/// Two cores of two CPUs under one cache.
+/// Creates a machine of two cores with two CPUs each, under one cache.
 pub(crate) fn smt() -> TestMachine {
     TestMachine::new(machine(4, 2, 4, &[TopologyLevel::Smt, TopologyLevel::Mc]))
 }
 
-/// Two small CPUs and two big ones under one cache.
+/// Creates a machine of two small and two big CPUs under one cache.
 pub(crate) fn big_little() -> TestMachine {
     TestMachine::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, &[TopologyLevel::Mc]) })
 }
@@ -90,7 +91,7 @@ impl TestMachine {
         lab
     }
 
-    /// Executes something on a CPU.
+    /// Calls the scheduler on a CPU.
     pub(crate) fn on<R>(&mut self, cpu: u32, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
         let ctx = &mut Ctx {
             cpu: CpuId(cpu),
@@ -98,16 +99,16 @@ impl TestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: Some((KernelOp::NewidlePass, self.newidle_pass_cost)),
             effects: &mut self.effects,
-            probe: &mut self.heard,
-            work: &mut self.work,
+            observer: &mut self.heard,
+            op_counts: &mut self.work,
             policy: self.policy.as_mut(),
         };
-        // Tests write into runqueues as they like.
-        self.sched.tallies.mark_all_dirty();
+        // Tests write into runqueues directly.
+        self.sched.lb_cache.mark_all_dirty();
         act(&mut self.sched, ctx)
     }
 
-    /// Puts a task on a CPU; it runs there if nothing else does. Afterwards it may use any of `allowed`.
+    /// Puts a task on a CPU, where it runs if no other task does. Afterwards it may use any of `allowed`.
     pub(crate) fn task(&mut self, cpu: u32, allowed: &[u32]) -> TaskId {
         let nr_cpus = self.sched.nr_cpus();
         let mask = |cpus: &[u32]| CpuMask::from_cpus(nr_cpus, cpus.iter().map(|&cpu| CpuId(cpu)));
@@ -126,7 +127,7 @@ impl TestMachine {
         task
     }
 
-    /// Some time passes, with as many ticks as fit into it but none on any CPU.
+    /// Advances time and jiffies, without a tick on any CPU.
     pub(crate) fn wait_ms(&mut self, ms: u64) {
         self.now += Nanos::from_millis(ms);
         let jiffies = self.sched.jiffies + ms / 4;
@@ -138,13 +139,13 @@ impl TestMachine {
         }
     }
 
-    /// A domain of a CPU, 0 being the narrowest.
+    /// Domain of a CPU by its position in the chain; 0 is the narrowest.
     pub(crate) fn sd(&self, cpu: u32, place: usize) -> DomainId {
         self.sched.domains.chain(CpuId(cpu)).nth(place).expect("a domain")
     }
 
-    /// One pass over a domain of a CPU, executed by that CPU.
-    pub(crate) fn pass(&mut self, cpu: u32, place: usize, idle: CpuIdleType) -> (PassResult, BalanceDecision) {
+    /// Runs one pass over a domain of a CPU, executed by that CPU.
+    pub(crate) fn pass(&mut self, cpu: u32, place: usize, idle: CpuIdleType) -> (LbPassResult, BalanceDecision) {
         let sd = self.sd(cpu, place);
         self.heard = EventLog::default();
         let result = self.on(cpu, |sched, ctx| sched.load_balance(ctx, CpuId(cpu), sd, idle));

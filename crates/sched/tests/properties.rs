@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What holds for all inputs: the order of a timeline, weights, and the limits of load tracking.
+//! Properties that hold for all inputs: the order of a timeline, weights, and the limits of load tracking.
 
 use fairlab_sched::ids::EntityId;
 use fairlab_sched::state::rq::timeline::Timeline;
-use fairlab_sched::types::pelt::decay::{HALF_LIFE, LOAD_AVG_MAX, decay_load};
+use fairlab_sched::types::pelt::decay::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, decay_load};
 use fairlab_sched::types::pelt::{Contribution, SchedAvg};
 use fairlab_sched::weight::{LoadWeight, calc_delta, calc_delta_fair};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
 
-/// Something done to a timeline.
+/// Operation on a timeline.
 #[derive(Clone, Copy, Debug)]
 enum TimelineStep {
     /// Add an entity this far after the base.
     Insert(u32),
-    /// Take out the first.
+    /// Remove the first entity.
     RemoveFirst,
-    /// Take out any.
+    /// Remove any entity.
     Remove(prop::sample::Index),
 }
 
@@ -34,7 +34,8 @@ fn timeline_step() -> impl Strategy<Value = TimelineStep> {
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The model is a tree ordered by distance from a base and then by arrival; it does not wrap, the timeline does.
+    /// The model is a tree ordered by distance from a base and then by arrival. It does not wrap, the
+    /// timeline does.
     #[test]
     fn a_timeline_orders_like_a_tree_although_virtual_time_wraps(
         base in any::<u64>(),
@@ -72,7 +73,7 @@ proptest! {
         }
     }
 
-    /// The product with the inverse is never more than the exact quotient, and misses it by little.
+    /// The product with the inverse is never more than the exact quotient, and little less.
     #[test]
     fn scaled_time_is_close_to_the_exact_quotient(
         delta in 0u64..10_000_000_000,
@@ -82,30 +83,31 @@ proptest! {
         let ours = calc_delta(delta, weight << 10, &mut LoadWeight::new(load << 10));
         let exact = u128::from(delta) * u128::from(weight) / u128::from(load);
         prop_assert!(u128::from(ours) <= exact);
-        // Cutting the inverse of the load to a whole number loses up to load / 2^32 of it, cutting the factor to 32 bits
-        // one part in 2^31, cutting the result less than one.
+        // Cutting the inverse of the load to a whole number loses up to load / 2^32 of it, cutting the factor
+        // to 32 bits one part in 2^31, cutting the result less than one.
         let lost = exact * u128::from(load) / (1 << 31) + exact / (1 << 30) + 2;
         prop_assert!(exact - u128::from(ours) <= lost, "{exact} - {ours} > {lost}");
     }
 
     #[test]
     fn virtual_time_passes_faster_for_lighter_tasks(delta in 0u64..10_000_000_000, nice in -20i8..19) {
-        let heavier = calc_delta_fair(delta, &mut LoadWeight::of_nice(nice));
-        let lighter = calc_delta_fair(delta, &mut LoadWeight::of_nice(nice + 1));
+        let heavier = calc_delta_fair(delta, &mut LoadWeight::from_nice(nice));
+        let lighter = calc_delta_fair(delta, &mut LoadWeight::from_nice(nice + 1));
         prop_assert!(heavier <= lighter);
-        prop_assert_eq!(calc_delta_fair(delta, &mut LoadWeight::of_nice(0)), delta);
+        prop_assert_eq!(calc_delta_fair(delta, &mut LoadWeight::from_nice(0)), delta);
     }
 
     #[test]
     fn what_has_passed_longer_is_worth_less(value in any::<u64>(), periods in 0u64..3000) {
         prop_assert!(decay_load(value, periods) <= value);
         prop_assert!(decay_load(value, periods + 1) <= decay_load(value, periods));
-        // A half-life more is half of it, but for what is cut off.
-        let (now, later) = (decay_load(value, periods), decay_load(value, periods + HALF_LIFE));
+        // One more half-life halves the value, except for the part that is cut off.
+        let (now, later) = (decay_load(value, periods), decay_load(value, periods + LOAD_AVG_PERIOD));
         prop_assert!(later <= now / 2 + 1 && (now / 2).saturating_sub(later) <= 1);
     }
 
-    /// Whatever a task does, its averages stay within their limits; while it sleeps the sums do not grow.
+    /// The averages of a task stay within their limits whatever it does; while it sleeps, the sums do not
+    /// grow.
     #[test]
     fn averages_of_a_task_stay_within_their_limits(
         weight in 2u64..=88_761,
@@ -129,13 +131,13 @@ proptest! {
                 prop_assert!(avg.util_sum <= before.util_sum && avg.load_sum <= before.load_sum);
             }
         }
-        // An hour of sleep forgets everything.
+        // After an hour of sleep nothing is left.
         avg.update(now + 3_600_000_000_000, Contribution::NONE, weight, None);
         prop_assert_eq!((avg.util_avg, avg.runnable_avg, avg.load_avg), (0, 0, 0));
         prop_assert!(avg.is_decayed());
     }
 
-    /// One long update gives what many short ones give, but for what each of them cuts off.
+    /// One long update has the result of many short ones, except for the parts that each of them cuts off.
     #[test]
     fn one_update_is_worth_many(start in 0u64..1 << 40, pieces in prop::collection::vec(1u64..5_000_000, 1..60)) {
         let what = Contribution { load: 1, runnable: 1, running: true };

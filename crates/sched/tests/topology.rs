@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sched domains against what Linux builds: the scheduler's own code run as a program ([`oracle`]), and kernels that booted on machines
-//! of many shapes ([`recorded`]); rules that hold for every machine ([`rules`]); and
-//! tunables and features as kernels have them after their boot ([`defaults`]).
+//! Sched domains compared with those that Linux builds.
+//!
+//! - [`oracle`]: the kernel's own scheduler code, run as a program
+//! - [`recorded`]: kernels that booted on machines of many shapes
+//! - [`rules`]: rules that hold for every machine
+//! - [`defaults`]: tunables and features of a booted kernel
 
 #[path = "topology/defaults.rs"]
 mod defaults;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Pictures of tables, as SVG: simulated figures beside published ones.
+//! Charts of tables as SVG, with simulated and published values side by side.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// Width and height.
+/// Width and height of a chart, in pixels.
 const SIZE: (u32, u32) = (900, 420);
-/// Simulated and published; then others.
+/// Colours of series: the first is for simulated, the second for published values.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(31, 119, 180),
     RGBColor(255, 153, 51),
@@ -16,19 +16,19 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(140, 86, 75),
 ];
 
-/// A picture.
+/// SVG chart with the name of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chart {
-    /// Name of the file, without `.svg`.
+    /// File name without `.svg`.
     pub name: String,
-    /// What is in the file.
+    /// SVG source of the chart.
     pub svg: String,
 }
 
-/// Why a picture could not be drawn: only a library can know.
+/// Drawing error of `plotters`.
 type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
-/// A group of bars: its label, the simulated figure, and the published one if there is one.
+/// Row of a bar chart: label, simulated value, and published value if there is one.
 pub(crate) type Bars = (String, f64, Option<f64>);
 
 /// Draws a pair of bars for each row.
@@ -37,7 +37,7 @@ pub(crate) fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Chart 
     grouped_bars(name, title, unit, &["simulated", "published"], &rows)
 }
 
-/// Draws a group of bars for each row: one for each series that has a figure there.
+/// Draws a group of bars for each row, one for each series that has a value there.
 pub(crate) fn grouped_bars(
     name: &str,
     title: &str,
@@ -83,10 +83,12 @@ pub(crate) fn grouped_bars(
     })
 }
 
-/// An effect: what it is of, the simulated one, its interval, and the published one with its standard deviation.
+/// Row of an effect chart: label, simulated value, its interval, and the published value with its standard
+/// deviation.
 pub(crate) type EffectPoint = (String, f64, Option<[f64; 2]>, Option<(f64, Option<f64>)>);
 
-/// Draws effects below each other: a point with its interval, and beside it the published one with two standard deviations.
+/// Draws effects below each other. Each is a point with its interval, next to the published value with two
+/// standard deviations.
 pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint]) -> Chart {
     let height = 160 + 34 * rows.len() as u32;
     draw_sized(name, (SIZE.0, height), |area| {
@@ -144,16 +146,16 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint])
                 .label(name)
                 .legend(move |(x, y)| Circle::new((x + 6, y), 5, colour.filled()));
         }
-        // Below the last row there is room for them.
+        // The y range leaves room for the legend below the last row.
         let place = SeriesLabelPosition::LowerRight;
         chart.configure_series_labels().position(place).border_style(BLACK).background_style(WHITE).draw()
     })
 }
 
-/// Points of an arm: its name, and where they are.
+/// Line of a chart: the arm's name and its points.
 pub(crate) type Line<'a> = (&'a str, Vec<(f64, f64)>);
 
-/// Draws a line for each arm. Both axes begin at zero, or below if a figure is negative.
+/// Draws a line for each arm. Both axes begin at zero, or at a lower y if a value is negative.
 pub(crate) fn lines(name: &str, title: &str, axes: (&str, &str), arms: &[Line<'_>]) -> Chart {
     draw(name, |area| {
         let points = || arms.iter().flat_map(|(_, points)| points);
@@ -221,7 +223,7 @@ mod tests {
             assert!(picture.svg.contains(word), "{word} is missing in {}", picture.svg);
         }
         let filled = |colour: &str| picture.svg.matches(&format!("fill=\"{colour}\"")).count();
-        // One more of each in the legend.
+        // The legend has one more rectangle of each colour.
         assert_eq!((filled("#1F77B4"), filled("#FF9933")), (3, 2), "{}", picture.svg);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A study as data: its arms, and the published tables that its results stand beside.
+//! Data model of a study's TOML file: arms, runs, and the published tables to reproduce.
 
 pub use crate::arms::{ArmDefinition, GovernorName};
 use crate::data::charts::ChartDefinition;
@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A figure as published: a number, or words where there is none.
+/// Published or simulated value: a number, or a text where there is no number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum FigureValue {
     /// A number in the table's unit.
     Number(f64),
-    /// What stands in place of a number.
+    /// Text in place of a number.
     Text(String),
 }
 
 impl FigureValue {
-    /// The number, if it is one.
+    /// Returns the number, or `None` for a text.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -33,7 +33,7 @@ impl FigureValue {
 }
 
 impl fmt::Display for FigureValue {
-    /// With as many digits as a person wants to read.
+    /// Formats a number with at most two decimals, and fewer for large ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) if number.fract() == 0.0 || number.abs() >= 1000.0 => write!(f, "{number:.0}"),
@@ -44,33 +44,35 @@ impl fmt::Display for FigureValue {
     }
 }
 
-/// When a simulated figure counts as the published one.
+/// Rule for when a simulated value counts as reproducing the published one.
 ///
-/// A distance from the published figure (`within`, `within_percent`, `factor`): one of those that are given must hold. Bounds of the
-/// figure itself (`at_least`, `at_most`): all that are given must hold, whatever exactly was published.
+/// Distances from the published value (`within`, `within_percent`, `factor`): at least one of the given ones
+/// must hold. Bounds of the simulated value itself (`at_least`, `at_most`): all given ones must hold,
+/// whatever exactly was published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerdictRule {
-    /// Absolute difference, in the table's unit.
+    /// Largest absolute difference, in the table's unit.
     pub within: Option<f64>,
-    /// Relative difference, in percent of the published figure.
+    /// Largest relative difference, in percent of the published value.
     pub within_percent: Option<f64>,
-    /// Not more than so many times the published figure, nor less than it divided by that.
+    /// Largest factor between the two values, in either direction.
     pub factor: Option<f64>,
-    /// The figure's lower bound, in the table's unit.
+    /// Lower bound of the simulated value, in the table's unit.
     pub at_least: Option<f64>,
-    /// The figure's upper bound, in the table's unit.
+    /// Upper bound of the simulated value, in the table's unit.
     pub at_most: Option<f64>,
-    /// The published figure is that of a single run, and has to be among the middle so many percent of the simulated runs. No distance or
-    /// bound is asked for then.
+    /// The published value is that of a single run, and must lie within the middle `inside_percent` of the
+    /// simulated runs. The distances and bounds above are then ignored.
     pub inside_percent: Option<f64>,
-    /// The figure is a change: the right sign alone is worth something.
+    /// The value is a change, and the right sign alone gives the verdict "direction only".
     #[serde(default)]
     pub sign: bool,
 }
 
 impl VerdictRule {
-    /// Whether a number is the published one by this rule. A rule without conditions is met by the published number alone.
+    /// Whether `value` matches `published` by this rule. Only the published number itself meets a rule
+    /// without conditions.
     pub fn is_met(&self, value: f64, published: f64) -> bool {
         let difference = (value - published).abs();
         let distances = [
@@ -91,7 +93,7 @@ impl VerdictRule {
 }
 
 impl VerdictRule {
-    /// How far from a published number a figure may be that counts as it.
+    /// Largest accepted distance from the published number, over all conditions.
     fn width(&self, published: f64) -> f64 {
         let size = published.abs();
         let distances = [
@@ -104,106 +106,108 @@ impl VerdictRule {
     }
 }
 
-/// Whether one number is another, of the same sign, within a factor.
+/// Whether two numbers are equal, or have the same sign and a quotient of at most `most`.
 fn is_within_factor(value: f64, published: f64, most: f64) -> bool {
     value == published || (value * published > 0.0 && (value / published).max(published / value) <= most)
 }
 
-/// A row of a published table.
+/// Row of a published table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowDefinition {
-    /// What was measured.
+    /// Measured case, such as a benchmark with its number of threads.
     pub label: String,
-    /// Under which arm.
+    /// Name of the arm to run.
     pub arm: String,
-    /// The published figure, if there is one.
+    /// Published value, if there is one.
     pub published: Option<FigureValue>,
-    /// Its standard deviation, if that was published, in the table's unit.
+    /// Published standard deviation, in the table's unit.
     pub spread: Option<f64>,
-    /// What a verdict on it is worth: each published figure has to say.
+    /// Kind of evidence that a verdict on this row gives; required with a published value.
     pub evidence: Option<Evidence>,
-    /// When it counts as reproduced, if the table's rule is not for this row.
+    /// Rule that replaces the table's rule for this row.
     pub verdict: Option<VerdictRule>,
-    /// Why the rule is wider than what it judges, or than three published standard deviations.
+    /// Reason why the rule is wider than the change that it judges, or than three published standard
+    /// deviations.
     pub why: Option<String>,
-    /// What there is to say about it.
+    /// Remark for the report.
     pub remark: Option<String>,
-    /// Which run it is of, if the data say how figures are obtained; the table's, or the one that is called as the row.
+    /// Run that the value comes from; by default the table's, or the one with the row's label as its name.
     pub run: Option<String>,
-    /// Which figure it is; the table's, or the one that is called as the row.
+    /// Figure to report; by default the table's, or the one with the row's label as its name.
     pub figure: Option<String>,
-    /// It is the change from this arm; the table's.
+    /// Arm from which the value is a change; by default the table's.
     pub from: Option<String>,
 }
 
 impl RowDefinition {
-    /// A row that is told, and with which nothing can be compared.
+    /// Returns a row that is reported, but has no published value to compare with.
     pub fn unpublished(label: impl Into<String>, arm: impl Into<String>) -> Self {
         let (label, arm) = (label.into(), arm.into());
         Self { label, arm, ..Self::default() }
     }
 }
 
-/// A published table.
+/// Published table, with the rules for its verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableDefinition {
-    /// Short name.
+    /// Short name, unique within the study.
     pub name: String,
-    /// What it shows.
+    /// Title of the table in the report.
     pub title: String,
-    /// What the figures are.
+    /// Name of the measured quantity.
     pub metric: String,
-    /// Their unit.
+    /// Unit of the values.
     pub unit: String,
-    /// The figures are changes from one arm to another: a rule must not be wider than they are.
+    /// The values are changes from one arm to another: a rule must not be wider than the changes.
     #[serde(default)]
     pub change: bool,
-    /// When a figure counts as reproduced.
+    /// Rule for all rows without their own.
     #[serde(default)]
     pub verdict: VerdictRule,
-    /// Why that is wider than what it judges, or than three published standard deviations.
+    /// Reason why the rule is wider than the change that it judges, or than three published standard
+    /// deviations.
     #[serde(default)]
     pub why: Option<String>,
-    /// Which run its rows are of, if the data say how figures are obtained.
+    /// Run of all rows that name none.
     pub run: Option<String>,
-    /// Which figure they are.
+    /// Figure of all rows that name none.
     pub figure: Option<String>,
-    /// They are changes from this arm.
+    /// Arm from which all values are changes, unless the row names one.
     pub from: Option<String>,
-    /// How a change is told.
+    /// Unit of changes: percent, difference or factor.
     #[serde(default)]
     pub change_as: ChangeAs,
-    /// Of a table without rows: runs,
+    /// Runs that have rows, in a table without rows in the data; empty for all.
     #[serde(default)]
     pub runs: Vec<String>,
-    /// figures,
+    /// Figures that have rows, in a table without rows in the data; empty for all.
     #[serde(default)]
     pub figures: Vec<String>,
-    /// and arms that have rows, instead of all of them.
+    /// Arms that have rows, in a table without rows in the data; empty for all.
     #[serde(default)]
     pub arms: Vec<String>,
-    /// The rows. A table of data without any has one for each of its runs, figures and arms.
+    /// Rows of the table. A table of data without rows gets one for each of its runs, figures and arms.
     #[serde(default)]
     pub rows: Vec<RowDefinition>,
 }
 
-/// How a change from one arm to another is told.
+/// Expression of a change from one arm to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeAs {
-    /// In percent of the figure before.
+    /// Percentage of the value before.
     #[default]
     Percent,
-    /// As the difference, in the figure's unit.
+    /// Difference, in the unit of the value.
     Difference,
-    /// As the quotient.
+    /// Quotient of the value after and the value before.
     Factor,
 }
 
 impl ChangeAs {
-    /// The change from one figure to another.
+    /// Computes the change from `before` to `after`.
     pub fn of(self, before: f64, after: f64) -> f64 {
         match self {
             Self::Percent => 100.0 * (after - before) / before,
@@ -214,22 +218,25 @@ impl ChangeAs {
 }
 
 impl TableDefinition {
-    /// Whether its rows are changes from one arm to another.
+    /// Whether the rows are changes from one arm to another.
     pub fn reports_changes(&self) -> bool {
         self.change || self.from.is_some() || self.rows.iter().any(|row| row.from.is_some())
     }
 
-    /// Whether the data say how its figures are obtained.
+    /// Whether the data name the runs or figures that fill the table.
     pub fn is_data(&self) -> bool {
         let says = |run: &Option<String>, figure: &Option<String>| run.is_some() || figure.is_some();
         let lists = !self.runs.is_empty() || !self.figures.is_empty();
         lists || says(&self.run, &self.figure) || self.rows.iter().any(|row| says(&row.run, &row.figure))
     }
 
-    /// What is wrong with a row's published figure, and the way out.
+    /// Returns the error about a row's published value, and its remedy; `None` for a valid row.
     ///
-    /// Rules: a published figure, and nothing else, has its evidence; a spread belongs to one. A rule is not wider than the change that
-    /// it judges, nor than three published standard deviations, unless it is said why.
+    /// Rules:
+    /// - A row has `evidence` if and only if it has a published value, and `spread` only with a published
+    ///   number.
+    /// - A rule is not wider than the change that it judges, nor than three published standard deviations,
+    ///   unless `why` gives the reason.
     pub(crate) fn row_validation_error(&self, row: &RowDefinition) -> Option<(String, String)> {
         if row.published.is_some() != row.evidence.is_some() {
             let kinds = Evidence::KINDS.map(|(name, _)| name).join(", ");
@@ -258,52 +265,52 @@ impl TableDefinition {
     }
 }
 
-/// A study.
+/// Contents of a study's TOML file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyDefinition {
-    /// Short name.
+    /// Short name, which is also the name of its output files.
     pub name: String,
-    /// What it is about.
+    /// Title of the report.
     pub title: String,
-    /// Where its figures come from.
+    /// Source of the published values.
     pub source: String,
-    /// What else there is to say.
+    /// Notes for the end of the report.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// The machine of runs that name none: a name or a file.
+    /// Machine of runs that name none: the name of a preset or a file.
     pub machine: Option<String>,
-    /// How often runs are made that do not say it themselves.
+    /// Number of seeds of runs that do not set it.
     pub seeds: Option<u64>,
-    /// Variants of the scheduler.
+    /// Variants of the scheduler to compare.
     #[serde(rename = "arm")]
     pub arms: Vec<ArmDefinition>,
-    /// What is run.
+    /// Workloads to run under the arms.
     #[serde(default, rename = "run")]
     pub runs: Vec<RunDefinition>,
-    /// What numbers are taken from runs.
+    /// Definitions of the values that are extracted from run results, by name.
     #[serde(default, rename = "figure")]
     pub figures: BTreeMap<String, FigureDefinition>,
-    /// Published tables.
+    /// Published tables to reproduce.
     #[serde(rename = "table")]
     pub tables: Vec<TableDefinition>,
-    /// Pictures of tables and runs.
+    /// Charts of tables and runs.
     #[serde(default, rename = "picture")]
     pub pictures: Vec<ChartDefinition>,
-    /// What is varied, to find out what verdicts hang on.
+    /// Settings to vary, in order to find out which verdicts depend on them.
     pub sensitivity: Option<SensitivityDefinition>,
 }
 
 impl StudyDefinition {
-    /// An arm by name.
+    /// Returns an arm by name.
     ///
     /// # Panics
-    /// If there is none: the names of a study's rows were checked when it was read.
+    /// If there is none: the names in a study's rows are checked when it is parsed.
     pub fn arm(&self, name: &str) -> &ArmDefinition {
         self.arms.iter().find(|arm| arm.name == name).unwrap_or_else(|| panic!("{} has no arm {name}", self.name))
     }
 
-    /// A table by name.
+    /// Returns a table by name.
     ///
     /// # Panics
     /// If there is none.
@@ -319,7 +326,8 @@ impl StudyDefinition {
 mod tests {
     use super::*;
 
-    /// What is said of a study with one row, whose table and row have these keys beside.
+    /// Returns the error message for a study with one row; `table` and `row` add keys to the table and to the
+    /// row. Empty if there is no error.
     fn complaint(table: &str, row: &str) -> String {
         let text = format!(
             "name = 's'\ntitle = 's'\nsource = 's'\n[[arm]]\nname = 'a'\nmeaning = 'a'\n[[table]]\nname = 't'\ntitle = 't'\n\

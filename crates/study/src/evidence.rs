@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a verdict is worth: how the figure of a row comes about.
+//! Evidence of a row: the reason why its simulated value is what it is.
 //!
-//! A figure that was set by the row itself, or that could not have been another one, is no evidence for the model. So each published
-//! row says which kind it is, and kinds are counted apart.
+//! A value that was calibrated with the row itself, or that could not have been different, is no evidence for
+//! the model. Each published row therefore names its kind, and each kind is counted separately.
 
 use crate::report::{ReportTable, RowVerdict};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How the figure of a row comes about.
+/// Reason why the simulated value of a row is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
-    /// It follows from the algorithm: whoever implements that gets it.
+    /// The value follows from the algorithm: every implementation of it gives this value.
     Construction,
-    /// Something of the model, which is named, was set by this row.
+    /// A parameter of the model, which is named, was set to reproduce this row.
     Calibrated(String),
-    /// It follows, with little else, from a row that is named and by which something was set.
+    /// The value follows almost entirely from another row, which is named and was used for calibration.
     Follows(String),
-    /// Prices or a model enter, and none was set for it.
+    /// The value depends on costs or a model, none of which was set for this row.
     Predicted,
-    /// Neither arm could have given anything else.
+    /// Neither arm could have given a different value.
     Trivial,
-    /// What it is compared with is a formula, not a measurement.
+    /// The published value is the result of a formula, not of a measurement.
     Formula,
 }
 
 impl Evidence {
-    /// Names of the kinds, in the order in which they are counted, and in words that follow a number.
+    /// Names of the kinds in the order of the counts, each with the phrase that follows a number.
     pub const KINDS: [(&'static str, &'static str); 6] = [
         ("construction", "by construction"),
         ("calibrated", "calibrated"),
@@ -37,7 +37,7 @@ impl Evidence {
         ("formula", "of formulas"),
     ];
 
-    /// Its place among the kinds.
+    /// Index of the kind in [`Self::KINDS`].
     const fn place(&self) -> usize {
         match self {
             Self::Construction => 0,
@@ -56,7 +56,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// The published rows of some tables, and those of them that are reproduced, by kind.
+/// Numbers of published and of reproduced rows of some tables, by kind of evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct EvidenceCounts {
     reproduced: [u32; Evidence::KINDS.len()],
@@ -64,7 +64,7 @@ pub struct EvidenceCounts {
 }
 
 impl EvidenceCounts {
-    /// Counts the rows of tables.
+    /// Counts the published rows of tables.
     pub fn of(tables: &[ReportTable]) -> Self {
         let mut tally = Self::default();
         for row in tables.iter().flat_map(|table| &table.rows) {
@@ -77,7 +77,7 @@ impl EvidenceCounts {
 }
 
 impl fmt::Display for EvidenceCounts {
-    /// `5 of 8 rows reproduced: 3 of 3 by construction, 2 of 5 predicted`.
+    /// Formats the counts, for example as `5 of 8 rows reproduced: 3 of 3 by construction, 2 of 5 predicted`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sum = |counts: &[u32]| counts.iter().sum::<u32>();
         write!(f, "{} of {} rows reproduced", sum(&self.reproduced), sum(&self.published))?;

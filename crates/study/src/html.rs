@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A study as one page that needs nothing else: first the effect with its interval, then tables, pictures, and how it was done.
+//! HTML page of a study's report, in one file without external resources: first the effect with its interval,
+//! then tables, charts and the method.
 
 use crate::charts::{self, EffectPoint};
 use crate::definition::{ArmDefinition, FigureValue, StudyDefinition};
@@ -24,7 +25,7 @@ details { margin: .8rem 0 } summary { cursor: pointer } h1 { overflow-wrap: anyw
 }
 ";
 
-/// The page of a report. `text` is the study's file.
+/// Returns the HTML page of a report. `text` is the study's file.
 pub fn page(report: &StudyReport, definition: &StudyDefinition, text: &str) -> String {
     let changes: BTreeSet<&str> =
         definition.tables.iter().filter(|table| table.reports_changes()).map(|table| table.name.as_str()).collect();
@@ -58,7 +59,7 @@ pub fn page(report: &StudyReport, definition: &StudyDefinition, text: &str) -> S
                     h2 { (heading) }
                     pre { (text) }
                 }
-                h2 { "How it was done" }
+                h2 { "Method" }
                 (arms_of(&definition.arms))
                 ul { @for note in &report.notes { li { (note) } } }
                 details {

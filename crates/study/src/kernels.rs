@@ -1,92 +1,99 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Named kernels: releases of Linux as sets of features and tunables on top of 6.1's scheduler.
 //!
-//! A release has the before-state of each change that came after it, as far as features and tunables can bring it back: they say
-//! themselves how they stood before which release. The rest is 6.1's, and [`Kernel::leaves_out`] says so.
+//! A release has the behaviour before each later change, as far as features and tunables can restore it;
+//! their declarations name the release and the former default. Everything else behaves as in 6.1;
+//! [`Kernel::unmodelled_changes`] lists the known differences.
 
 use fairlab_machine::description::KERNEL_PROFILES;
 use fairlab_sched::features::{Feature, FormerDefault, Release};
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 
-/// The kernel that behaviour follows.
+/// Kernel whose behaviour the scheduler models by default.
 pub const DEFAULT: &str = "6.1";
 
-/// Something that cannot be brought back.
+/// Change of the kernel that no feature or tunable can revert.
 #[derive(Debug)]
 struct UnmodelledChange {
     since: Release,
     what: &'static str,
 }
 
-/// Only what a run of this scheduler would show; the earliest first.
+/// Changes that would be visible in a run, earliest first.
 const MISSING: &[UnmodelledChange] = &[
-    UnmodelledChange { since: (5, 3), what: "tasks have utilisation clamps (since 5.3; groups since 5.4)" },
-    UnmodelledChange { since: (5, 4), what: "what a CPU has taken of a group's quota does not expire (since 5.4)" },
+    UnmodelledChange { since: (5, 3), what: "tasks have utilisation clamps (uclamp; since 5.3, for groups since 5.4)" },
+    UnmodelledChange {
+        since: (5, 4),
+        what: "runtime that a CPU has taken from a group's quota does not expire (since 5.4)",
+    },
     UnmodelledChange {
         since: (5, 5),
-        what: "load balancing classifies groups; waking near the waker or not goes by load with what sleeps (since 5.5)",
+        what: "load balancing classifies groups; wake_affine() compares load including blocked load (since 5.5)",
     },
     UnmodelledChange {
         since: (5, 6),
-        what: "nodes that are nearly idle may be out of balance by some tasks (since 5.6)",
+        what: "a nearly idle NUMA node may have an imbalance of a few tasks (since 5.6)",
     },
     UnmodelledChange {
         since: (5, 7),
-        what: "where capacities differ, wake-ups look for an idle CPU that fits; load balancing goes by runnable time; heat lowers the capacity (since 5.7)",
+        what: "with asymmetric capacities, wake-ups search for an idle CPU that fits; load balancing uses runnable_avg; thermal pressure reduces the capacity (since 5.7)",
     },
     UnmodelledChange {
         since: (5, 8),
-        what: "a wake-up for a CPU that is just switching away from the task is left to that CPU (since 5.8)",
+        what: "a wake-up for a CPU that is just switching away from the task is queued on that CPU (since 5.8)",
     },
     UnmodelledChange {
         since: (5, 11),
-        what: "a forked task leaves its node only once that is busy enough (since 5.11)",
+        what: "a forked task leaves its NUMA node only once that node is busy enough (since 5.11)",
     },
     UnmodelledChange {
         since: (5, 12),
-        what: "idle cores and idle CPUs are looked for in one search; a CPU with several waiting tasks is not balanced actively (since 5.12)",
+        what: "one scan searches for idle cores and idle CPUs; a CPU with several waiting tasks is not balanced actively (since 5.12)",
     },
     UnmodelledChange {
         since: (5, 13),
-        what: "a search for an idle CPU looks at the siblings of the previous one first (since 5.13)",
+        what: "a search for an idle CPU checks the SMT siblings of the previous CPU first (since 5.13)",
     },
-    UnmodelledChange { since: (5, 14), what: "quotas may be saved up; placement by energy knows of heat (since 5.14)" },
-    UnmodelledChange { since: (5, 15), what: "groups may be idle (since 5.15)" },
+    UnmodelledChange {
+        since: (5, 14),
+        what: "unused quota may be saved for bursts; EAS includes thermal pressure (since 5.14)",
+    },
+    UnmodelledChange { since: (5, 15), what: "task groups may be idle (cpu.idle; since 5.15)" },
     UnmodelledChange {
         since: (5, 16),
-        what: "clusters are a level of domains; idle entities have shorter slices and less credit; updating blocked load counts as a price of newly-idle balancing (since 5.16)",
+        what: "clusters are a domain level; idle entities have shorter slices and less sleeper credit; updating blocked load counts as a cost of newly-idle balancing (since 5.16)",
     },
     UnmodelledChange {
         since: (5, 18),
-        what: "how much imbalance NUMA nodes may have depends on their caches (since 5.18)",
+        what: "the imbalance that NUMA nodes may have depends on their caches (since 5.18)",
     },
     UnmodelledChange {
         since: (6, 0),
-        what: "averages of a task that is woken on another CPU decay by the time that its idle CPU has missed; newly-idle balancing stops for a task that wakes up (since 6.0)",
+        what: "averages of a task that is woken on another CPU decay by the time that its idle CPU's clock has missed; newly-idle balancing stops when a task wakes up (since 6.0)",
     },
-    UnmodelledChange { since: (6, 1), what: "a balancing pass looks on until one task could be moved (since 6.1)" },
+    UnmodelledChange { since: (6, 1), what: "a load-balancing pass scans tasks until it can move one (since 6.1)" },
 ];
 
-/// A named kernel.
+/// Release of Linux whose features and tunables differ from 6.1's by known changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// Its name: that of the release.
+    /// Name of the release, for example `5.4`.
     pub name: &'static str,
     release: Release,
 }
 
-/// All named kernels, oldest first.
+/// Returns all named kernels, oldest first.
 pub fn all() -> impl DoubleEndedIterator<Item = Kernel> {
     KERNEL_PROFILES.iter().map(|&name| Kernel::of_release(name))
 }
 
 impl Kernel {
-    /// The kernel of a name.
+    /// Returns the kernel of this name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         all().find(|kernel| kernel.name == name)
     }
 
-    /// The names are those of releases.
+    /// Returns the kernel of a release; `name` must have the form `major.minor`.
     fn of_release(name: &'static str) -> Self {
         let number = |part: &str| part.parse().expect("a release has numbers");
         let (major, minor) = name.split_once('.').expect("a release has two numbers");
@@ -97,41 +104,43 @@ impl Kernel {
         self.release < change.release
     }
 
-    /// Features that it switches, in order.
+    /// Features that differ from 6.1's defaults, with their values, in order.
     pub fn features(self) -> Vec<(Feature, bool)> {
         let changed = |feature: &Feature| feature.before().is_some_and(|change| self.is_before(&change));
         Feature::ALL.iter().copied().filter(changed).map(|feature| (feature, !feature.default_enabled())).collect()
     }
 
-    /// Tunables that it sets, in order. What changed twice since is as it was first.
+    /// Tunables that differ from 6.1's defaults, in order. One that changed twice after this release has its
+    /// oldest value.
     pub fn tunables(self) -> Vec<(&'static str, i64)> {
-        let first = |info: &TunableInfo| info.before.iter().find(|(_, change)| self.is_before(change));
+        let first = |info: &TunableInfo| info.former_values.iter().find(|(_, change)| self.is_before(change));
         TUNABLES.iter().filter_map(|info| first(info).map(|&(value, _)| (info.name, value))).collect()
     }
 
-    /// What came with the release: how it was before, and what is so in older kernels here too.
+    /// Changes of this release, as phrases: those that older kernels revert, and those that older kernels of
+    /// fairlab have too.
     pub fn changes_of_release(self) -> (Vec<&'static str>, Vec<&'static str>) {
-        let told = changes().filter(|change| change.release == self.release).filter_map(|change| change.told);
+        let told = changes().filter(|change| change.release == self.release).filter_map(|change| change.description);
         let missing = MISSING.iter().filter(|missing| missing.since == self.release).map(|missing| missing.what);
         (told.collect(), missing.collect())
     }
 
-    /// What of the release it brings back, the earliest change first.
+    /// Later changes that this kernel reverts, earliest first.
     pub fn modelled_changes(self) -> Vec<&'static str> {
         let mut changes: Vec<FormerDefault> = changes().filter(|change| self.is_before(change)).collect();
         changes.sort_by_key(|change| change.release);
-        changes.into_iter().filter_map(|change| change.told).collect()
+        changes.into_iter().filter_map(|change| change.description).collect()
     }
 
-    /// What is as in 6.1 although the release had it otherwise; not all of it is known.
+    /// Later changes that this kernel does not revert, so that it behaves as 6.1; the list is incomplete.
     pub fn unmodelled_changes(self) -> Vec<&'static str> {
         MISSING.iter().filter(|missing| self.release < missing.since).map(|missing| missing.what).collect()
     }
 }
 
-/// All changes before which switches stood otherwise.
+/// Changes before which a feature or tunable had another default.
 fn changes() -> impl Iterator<Item = FormerDefault> {
-    let of_tunables = TUNABLES.iter().flat_map(|info| info.before).map(|&(_, change)| change);
+    let of_tunables = TUNABLES.iter().flat_map(|info| info.former_values).map(|&(_, change)| change);
     of_tunables.chain(Feature::ALL.iter().filter_map(|feature| feature.before()))
 }
 
@@ -168,25 +177,25 @@ mod tests {
             kernels.is_sorted_by(|older, newer| older.unmodelled_changes().len() >= newer.unmodelled_changes().len())
         );
         let total = changes().map(|change| change.release).filter(|&release| release > (4, 19)).count();
-        // Of what changed twice one kernel has one state.
-        let twice: usize = TUNABLES.iter().map(|info| info.before.len().saturating_sub(1)).sum();
+        // One kernel has only one former value of a tunable that changed twice.
+        let twice: usize = TUNABLES.iter().map(|info| info.former_values.len().saturating_sub(1)).sum();
         assert_eq!(switches(kernels[0]), total - twice);
     }
 
     #[test]
     fn every_change_came_with_a_kernel_that_has_a_name() {
         let told: usize = all().map(|kernel| kernel.changes_of_release().0.len()).sum();
-        assert_eq!(told, changes().filter(|change| change.told.is_some()).count());
+        assert_eq!(told, changes().filter(|change| change.description.is_some()).count());
         assert_eq!(all().map(|kernel| kernel.changes_of_release().1.len()).sum::<usize>(), MISSING.len());
     }
 
     #[test]
     fn every_change_is_told_of_by_one_of_its_switches() {
         for change in changes() {
-            let is_told = changes().any(|other| other.release == change.release && other.told.is_some());
-            assert!(is_told, "nothing tells of the change of {:?}", change.release);
+            let is_told = changes().any(|other| other.release == change.release && other.description.is_some());
+            assert!(is_told, "no switch describes the change of {:?}", change.release);
         }
-        let in_order = |info: &TunableInfo| info.before.is_sorted_by_key(|(_, change)| change.release);
+        let in_order = |info: &TunableInfo| info.former_values.is_sorted_by_key(|(_, change)| change.release);
         assert!(TUNABLES.iter().all(in_order));
     }
 

@@ -127,7 +127,8 @@ pub trait Elsewhere: Sync {
 
     /// Runs one case under an arm with a seed, and returns a result of the form of [`Begun::run`].
     ///
-    /// # Errors If the case cannot be run.
+    /// # Errors
+    /// If the case cannot be run.
     fn run(&self, case: &str, arm: &str, seed: u64) -> Result<serde_json::Value, StudyError>;
 }
 
@@ -193,7 +194,8 @@ impl BuiltInStudy {
 
 /// Returns the definitions of all built-in studies.
 ///
-/// # Errors If the data of one of them are malformed.
+/// # Errors
+/// If the data of one of them are malformed.
 pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
     STUDIES.iter().map(BuiltInStudy::read).collect()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A study that has been read, from the program or from a file: it can be checked and run.
+//! Loaded studies, built in or from a file, which can be checked and run.
 
 use crate::data::sensitivity::TABLES;
 use crate::data::workloads::{BenchReader, InputFiles};
@@ -8,23 +8,23 @@ use crate::definition::{DefinitionError, StudyDefinition};
 use crate::report::{ReportTable, StudyReport};
 use crate::{Begun, BuiltInStudy, Elsewhere, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema};
 use fairlab_machine::sim::Setup;
-use fairlab_workload::error::text_of;
+use fairlab_workload::error::utf8_text;
 use fairlab_workload::suggest;
 use std::path::{Path, PathBuf};
 
-/// A study.
+/// Study whose data have been read and checked.
 pub struct LoadedStudy {
-    /// Its data.
+    /// Parsed data of the study.
     pub definition: StudyDefinition,
-    /// The text of its file.
+    /// Text of the study's file.
     pub text: String,
-    /// What the file is called in messages.
+    /// File name as messages show it.
     pub file: String,
     directory: Option<PathBuf>,
     built_in: Option<BuiltInStudy>,
 }
 
-/// A part of what is done, told as the whole.
+/// Maps the progress of one part, from 0 to 1, to its share of the whole.
 struct PartialProgress<'a> {
     to: &'a dyn ProgressReporter,
     from: f64,
@@ -38,10 +38,10 @@ impl ProgressReporter for PartialProgress<'_> {
 }
 
 impl LoadedStudy {
-    /// The study of a name, or that of a file.
+    /// Returns the built-in study of this name, or reads the study from a file.
     ///
     /// # Errors
-    /// If there is neither, or its data are wrong.
+    /// If neither exists, or the study's data are invalid.
     pub fn new(name_or_file: &str) -> Result<Self, StudyError> {
         if let Some(study) = STUDIES.iter().find(|known| known.name == name_or_file) {
             let definition = study.read()?;
@@ -60,7 +60,7 @@ impl LoadedStudy {
     fn of_file(file: &str) -> Result<Self, StudyError> {
         let path = Path::new(file);
         let bytes = std::fs::read(path).map_err(|error| StudyError::Unreadable(file.to_owned(), error))?;
-        let text = text_of(file, &bytes).map_err(|error| StudyError::Measurement(error.to_string()))?.to_owned();
+        let text = utf8_text(file, &bytes).map_err(|error| StudyError::Measurement(error.to_string()))?.to_owned();
         let definition = StudyDefinition::parse(file, &text)?;
         table_schema::check(file, &definition, &[])?;
         let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
@@ -71,17 +71,17 @@ impl LoadedStudy {
         Ok(data::home_of(&self.file, self.directory.as_deref(), &self.definition, choices)?)
     }
 
-    /// Checks all that can be checked without running it in full: names, files, machines, and a short trial of each run. Returns how
-    /// many runs it has.
+    /// Checks everything that does not need full runs: names, files, machines, and a short trial of each run.
+    /// Returns the number of runs.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error found.
     pub fn check(&self, choices: &StudyOptions, benches: &dyn BenchReader) -> Result<u64, StudyError> {
         let home = self.home(choices)?;
         data::DataStudy::new(&self.file, &self.definition, choices, &home, benches, None)?.try_runs()
     }
 
-    /// Sets up one run of it, by the names of its case and arm, for who has a machine of another engine for it.
+    /// Sets up one run, given by the names of its case and arm, for a caller that runs it on another engine.
     ///
     /// # Errors
     /// If there is no such run, or it cannot be set up.
@@ -97,11 +97,13 @@ impl LoadedStudy {
         data::DataStudy::new(&self.file, &self.definition, choices, &home, benches, None)?.begin(case, arm, seed)
     }
 
-    /// Runs it with an engine. What code fills stays empty: code has the built-in scheduler. What verdicts hang on is not asked, and
-    /// no row is evidence for the model.
+    /// Runs the study on another engine.
+    ///
+    /// Tables that code fills stay empty, because the code uses the built-in scheduler. Sensitivity is not
+    /// measured, and no row counts as evidence for the model.
     ///
     /// # Errors
-    /// If it cannot be run as it was asked for, or a run fails.
+    /// If the study cannot be run with these options, or a run fails.
     pub fn run_elsewhere(
         &self,
         choices: &StudyOptions,
@@ -111,8 +113,8 @@ impl LoadedStudy {
     ) -> Result<StudyReport, StudyError> {
         let name = elsewhere.name();
         if self.definition.runs.is_empty() {
-            let what = format!("code runs it, which has the built-in scheduler and not {name}");
-            let help = "leave --engine out; studies with `[[run]]` in their data have it".to_owned();
+            let what = format!("its code runs only on the built-in scheduler, not on {name}");
+            let help = "leave --engine out; studies with `[[run]]` in their data support it".to_owned();
             return Err(StudyError::Refused(self.definition.name.clone(), what, help));
         }
         let mut chosen = self.chosen(choices)?;
@@ -130,28 +132,31 @@ impl LoadedStudy {
         }
         report.tables.iter_mut().for_each(|table| table.rows.retain(|row| choices.wants_row(&row.label)));
         report.tables.retain(|table| choices.wants(&table.name) && !table.rows.is_empty());
-        report.title = format!("{}, with {name} in the place of the built-in scheduler", report.title);
+        report.title = format!("{}, with {name} instead of the built-in scheduler", report.title);
         report.notes.insert(
             0,
-            format!("All runs are of {name}: rows are no evidence for the model, and verdicts are about that engine."),
+            format!("All runs use {name}: rows are no evidence for the model, and verdicts are about that engine."),
         );
         if let Some(kernel) = self.definition.arms.first().and_then(|arm| arm.kernel.as_ref()) {
             report.notes.insert(
                 1,
-                format!("What all arms name as their kernel, {kernel}, is not set: the engine's tree is the kernel."),
+                format!("The kernel that the arms name, {kernel}, is not applied: the engine's tree is the kernel."),
             );
         }
         if self.built_in.is_some_and(|study| study.body.is_some()) {
-            report.notes.insert(1, "Tables that code fills are left out: code has the built-in scheduler.".to_owned());
+            report.notes.insert(
+                1,
+                "Tables that code fills are left out: the code runs only on the built-in scheduler.".to_owned(),
+            );
         }
         report.engine = Some(name);
         Ok(report)
     }
 
-    /// Runs it.
+    /// Runs the study on the built-in scheduler.
     ///
     /// # Errors
-    /// If it cannot be run as it was asked for, or a run fails.
+    /// If the study cannot be run with these options, or a run fails.
     pub fn run(
         &self,
         choices: &StudyOptions,
@@ -196,7 +201,8 @@ impl LoadedStudy {
         Ok(report)
     }
 
-    /// The data with those tables only that are chosen, and their pictures. What verdicts hang on is a matter of all tables.
+    /// Returns the data reduced to the selected tables and rows, and their charts. Sensitivity is kept only
+    /// if one of its own tables is selected or no table is.
     fn chosen(&self, choices: &StudyOptions) -> Result<StudyDefinition, DefinitionError> {
         let mut chosen = self.definition.clone();
         let names: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
@@ -218,7 +224,8 @@ impl LoadedStudy {
         }
         if !choices.rows.is_empty() {
             chosen.sensitivity = None;
-            // A table without rows of its own has one for each run and arm, of which some may be wanted.
+            // A table without rows in the data has one row for each run and arm, some of which may be
+            // selected.
             chosen.tables.retain_mut(|table| {
                 let had_rows = !table.rows.is_empty();
                 table.rows.retain(|row| choices.wants_row(&row.label));
@@ -228,7 +235,8 @@ impl LoadedStudy {
         Ok(chosen)
     }
 
-    /// Code has its own machines and lengths, and perhaps its own seeds.
+    /// Rejects options that the study's code does not support: it has fixed machines and lengths, and perhaps
+    /// fixed seeds.
     fn check_code_options(&self, choices: &StudyOptions, has_seeds: bool) -> Result<(), StudyError> {
         let given = [
             ("--seeds", choices.seeds.is_some() && !has_seeds),
@@ -239,8 +247,8 @@ impl LoadedStudy {
         let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
         Err(StudyError::Refused(
             self.definition.name.clone(),
-            format!("code fills tables of it, which does not know {option}"),
-            "leave it out; studies of data alone have it".to_owned(),
+            format!("code fills some of its tables, and does not support {option}"),
+            "leave it out; studies of data alone support it".to_owned(),
         ))
     }
 }
@@ -319,7 +327,7 @@ mod tests {
         let choices = StudyOptions { perturb: Some(1), ..StudyOptions::default() };
         let told = study.run(&choices, &NoBenchReader, &crate::NoProgress).expect_err("it has code").to_string();
         assert!(
-            told.starts_with("study sis-util: code fills tables of it, which does not know --perturb\nhelp: "),
+            told.starts_with("study sis-util: code fills some of its tables, and does not support --perturb\nhelp: "),
             "{told}"
         );
     }

@@ -13,15 +13,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Limits the global pool to `jobs` concurrent runs instead of one for each core. Must be called once, before
 /// the first run.
 ///
-/// # Panics If a run has already started, or if the limit was set before.
+/// # Panics
+/// If a run has already started, or if the limit was set before.
 pub fn limit(jobs: NonZeroUsize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.get());
-    pool.build_global().expect("the number of jobs is said once, before any of them");
+    pool.build_global().expect("the limit is set once, before the first run");
 }
 
 /// Calls `work` in a pool of `jobs` threads.
 ///
-/// # Errors If the operating system cannot create the threads.
+/// # Errors
+/// If the operating system cannot create the threads.
 pub fn with<T: Send>(jobs: usize, work: impl FnOnce() -> T + Send) -> Result<T, rayon::ThreadPoolBuildError> {
     Ok(rayon::ThreadPoolBuilder::new().num_threads(jobs).build()?.install(work))
 }
@@ -35,8 +37,9 @@ pub fn cores() -> usize {
 ///
 /// Jobs also start in this order, so long ones are better placed first.
 ///
-/// # Errors The error of the first failing job in the order of `jobs`. Later jobs that have not yet started
-///   are skipped.
+/// # Errors
+/// The error of the first failing job in the order of `jobs`. Later jobs that have not yet started
+/// are skipped.
 pub fn all<J, T, E>(jobs: Vec<J>, run: impl Fn(J) -> Result<T, E> + Sync) -> Result<Vec<T>, E>
 where
     J: Send,
@@ -49,7 +52,8 @@ where
 /// Runs all jobs like [`all`], but starts the longest first according to `length`, so that no long job
 /// remains alone at the end.
 ///
-/// # Errors As in [`all`].
+/// # Errors
+/// As in [`all`].
 pub fn longest_first<J, T, E>(
     jobs: Vec<J>,
     length: impl Fn(&J) -> u64,
@@ -67,7 +71,8 @@ where
 
 /// Runs two closures in parallel.
 ///
-/// # Errors The error of `first`; if that one succeeds, the error of `second`.
+/// # Errors
+/// The error of `first`; if that one succeeds, the error of `second`.
 pub fn both<A, B, E>(
     first: impl FnOnce() -> Result<A, E> + Send,
     second: impl FnOnce() -> Result<B, E> + Send,

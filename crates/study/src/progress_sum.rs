@@ -20,7 +20,7 @@ impl<'a> ProgressSum<'a> {
     ///
     /// The reporter is called under the lock, so that the reported fraction never decreases.
     pub(crate) fn add(&self, step: &str, part: f64) {
-        let mut done = self.done.lock().expect("whoever is told does not panic");
+        let mut done = self.done.lock().expect("progress reporters do not panic");
         *done += part;
         self.to.done(step, done.min(1.0));
     }

@@ -12,7 +12,8 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_workload::suggest;
 
-/// Reason why a study file is rejected.
+/// Reason why a study file is rejected. Messages begin with the name of the file.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
     /// The text is not valid TOML, or has other keys or types than a study.
@@ -21,16 +22,13 @@ pub enum DefinitionError {
         file: String,
         /// Line number, counted from 1.
         line: usize,
-        /// Description of the error.
         message: String,
-        /// Remedy, printed after `help:`.
         help: String,
     },
     /// A run names something that does not exist or cannot be run.
     #[error("{file}: run {run}: {message}")]
     Run {
         file: String,
-        /// Name of the run.
         run: String,
         /// Description of the error, with the remedy after `help:`.
         message: String,
@@ -41,9 +39,7 @@ pub enum DefinitionError {
         file: String,
         /// Table, row, arm or key with the error.
         place: String,
-        /// Description of the error.
         message: String,
-        /// Remedy, printed after `help:`.
         help: String,
     },
 }
@@ -88,8 +84,9 @@ fn explain(message: &str) -> Option<(String, String)> {
 impl StudyDefinition {
     /// Parses and checks a study; `file` is the file name that messages use.
     ///
-    /// # Errors If the text is malformed, or names a kernel, feature, tunable, cost or arm that does not
-    ///   exist.
+    /// # Errors
+    /// If the text is malformed, or names a kernel, feature, tunable, cost or arm that does not
+    /// exist.
     pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
         let study: Self = toml::from_str(text).map_err(|error| DefinitionError::toml(file, text, &error))?;
         study.check_names(file)?;
@@ -102,11 +99,11 @@ impl StudyDefinition {
         };
         if self.name.is_empty() || !self.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         {
-            let help = "letters, digits, - and _: files are called after it".to_owned();
-            return wrong("name", format!("`{}` is no name of a study", self.name), help);
+            let help = "use letters, digits, - and _: output files have this name".to_owned();
+            return wrong("name", format!("`{}` is not a valid study name", self.name), help);
         }
         if self.arms.is_empty() {
-            return wrong("arms", "there is none".to_owned(), "add [[arm]] with a name and its meaning".to_owned());
+            return wrong("arms", "no arm is defined".to_owned(), "add [[arm]] with a name and its meaning".to_owned());
         }
         self.check_arms(file)?;
         let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
@@ -131,7 +128,7 @@ impl StudyDefinition {
             let place = format!("arm {}", arm.name);
             if self.arms[..number].iter().any(|before| before.name == arm.name) {
                 let help = "give it another name".to_owned();
-                return Err(DefinitionError::name(file, place, "there is one of that name above".to_owned(), help));
+                return Err(DefinitionError::name(file, place, "this name is already used above".to_owned(), help));
             }
             if let Some(kernel) = arm.kernel.as_ref().filter(|kernel| Kernel::from_name(kernel).is_none()) {
                 let known: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
@@ -204,8 +201,8 @@ mod tests {
                 &format!("table = []\n{arm}prices = {{ ScanCpus = 7 }}"),
                 "there is no price ScanCpus\nhelp: did you mean `ScanCpu`?",
             ),
-            (&format!("table = []\n{arm}{arm}"), "arm a: there is one of that name above"),
-            ("table = []\narm = []", "arms: there is none"),
+            (&format!("table = []\n{arm}{arm}"), "arm a: this name is already used above"),
+            ("table = []\narm = []", "arms: no arm is defined"),
         ] {
             let told = complaint(text);
             assert!(told.contains(expected), "{text}\n{told}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a study found: tables with the simulated beside the published figure, and a verdict per row with its reason.
+//! Report of a study: tables with simulated and published values, and a verdict with its reason for each row.
 
 use crate::charts::Chart;
 use crate::definition::{ChangeAs, FigureValue, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
@@ -8,20 +8,20 @@ use crate::statistics::{Statistic, interval, interval_of_pairs};
 use serde::Serialize;
 use std::fmt;
 
-/// The form in which a [`Report`] is written.
+/// Version of the JSON form of a [`StudyReport`].
 pub const SCHEMA: &str = "study/1";
 
-/// What a row is worth.
+/// Result of the comparison of a row with its published value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowVerdict {
-    /// The figure is the published one, within the table's rule.
+    /// The simulated value matches the published one within the row's rule.
     Reproduced,
-    /// The change has the right sign, but not the size.
+    /// The change has the right sign, but not the right size.
     DirectionOnly,
-    /// The figure is another one.
+    /// The simulated value does not match the published one.
     NotReproduced,
-    /// Nothing was published to compare with.
+    /// No value was published for this row.
     NotPublished,
 }
 
@@ -36,80 +36,80 @@ impl fmt::Display for RowVerdict {
     }
 }
 
-/// A row.
+/// Row of a report's table.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ReportRow {
-    /// What was measured.
+    /// Measured case, such as a benchmark with its number of threads.
     pub label: String,
-    /// Under which arm.
+    /// Name of the arm that was run.
     pub arm: String,
-    /// What the figure is.
+    /// Name of the measured quantity.
     pub metric: String,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: String,
-    /// The simulated figure.
+    /// Simulated value, or a text in its place.
     pub value: FigureValue,
     /// Half the range over the seeds, in the unit; 0 for one deterministic run.
     pub spread: f64,
-    /// Between which values the figure lies with 95 %, if there are runs enough to tell.
+    /// Bounds of the 95 % confidence interval; absent for fewer than three runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<[f64; 2]>,
-    /// The published figure.
+    /// Published value, if there is one.
     pub published: Option<FigureValue>,
-    /// Its standard deviation, if that was published.
+    /// Published standard deviation, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub published_spread: Option<f64>,
-    /// What a verdict on it is worth.
+    /// Kind of evidence that a verdict on this row gives for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// Whether it is reproduced.
+    /// Result of the comparison with the published value.
     pub verdict: RowVerdict,
-    /// Why.
+    /// Reason for the verdict, or a remark.
     pub reason: String,
 }
 
-/// A table.
+/// Table of a report.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ReportTable {
-    /// Short name.
+    /// Short name of the table.
     pub name: String,
-    /// What it shows.
+    /// Title of the table.
     #[serde(skip)]
     pub title: String,
-    /// The rows.
+    /// Rows of the table.
     pub rows: Vec<ReportRow>,
 }
 
-/// What a study found.
+/// Results of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StudyReport {
-    /// The form of this.
+    /// Version of this JSON form: `study/1`.
     pub schema: &'static str,
-    /// The study.
+    /// Name of the study.
     pub study: String,
-    /// The engine, if it was not the built-in scheduler.
+    /// Name of the engine, if it is not the built-in scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
-    /// What it is about.
+    /// Title of the study.
     #[serde(skip)]
     pub title: String,
-    /// Where the published figures come from.
+    /// Source of the published values.
     #[serde(skip)]
     pub source: String,
-    /// How it was done: machine, length of runs, seeds, prices.
+    /// Notes on the method: machine, length of runs, seeds, costs.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// The tables.
+    /// Filled tables, in the order of the data.
     pub tables: Vec<ReportTable>,
-    /// What benchmarks printed, in their own form: a heading and the text.
+    /// Output of benchmarks in their native format: pairs of a heading and a text.
     pub outputs: Vec<(String, String)>,
-    /// Pictures of them.
+    /// Charts of the tables and runs.
     #[serde(skip)]
     pub pictures: Vec<Chart>,
 }
 
 impl StudyReport {
-    /// An empty one.
+    /// Creates a report without tables.
     pub(crate) fn of(study: &StudyDefinition) -> Self {
         Self {
             schema: SCHEMA,
@@ -124,65 +124,65 @@ impl StudyReport {
         }
     }
 
-    /// How many published rows are reproduced, by what that is worth.
+    /// Numbers of reproduced published rows, by kind of evidence.
     pub fn headline(&self) -> EvidenceCounts {
         EvidenceCounts::of(&self.tables)
     }
 }
 
-/// A simulated figure.
+/// Simulated value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredFigure {
-    /// The figure.
+    /// Value or text for the row.
     pub value: FigureValue,
     /// Half the range over the seeds.
     pub spread: f64,
-    /// Between which values it lies with 95 %, if there are runs enough to tell.
+    /// Bounds of the 95 % confidence interval; `None` for fewer than three runs.
     pub interval: Option<[f64; 2]>,
-    /// The figure of each run, if there are several.
+    /// Value of each run, if there are several.
     pub runs: Vec<f64>,
-    /// What there is to say about it; empty: only the comparison.
+    /// Remark for the row; empty if the comparison alone is the reason.
     pub remark: String,
 }
 
 impl MeasuredFigure {
-    /// A figure of one run.
+    /// Returns the value of a single run.
     pub fn number(value: f64) -> Self {
         Self::only(FigureValue::Number(value))
     }
 
-    /// Words instead of a figure.
+    /// Returns a text in place of a value.
     pub fn text(text: &str) -> Self {
         Self::only(FigureValue::Text(text.to_owned()))
     }
 
-    /// A figure that does not come from several runs.
+    /// Returns a value that does not come from several runs.
     pub fn only(value: FigureValue) -> Self {
         Self { value, spread: 0.0, interval: None, runs: Vec::new(), remark: String::new() }
     }
 
-    /// The mean of several runs, and half their range.
+    /// Returns the mean of several runs, and half their range.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `values` is empty.
     pub fn mean_of_runs(values: Vec<f64>) -> Self {
         Self::from_runs(Statistic::Mean, &values)
     }
 
-    /// The median of several runs, and half their range: for figures that a rare event throws far off. Of an even number of runs
-    /// it is the lower one of the two in the middle.
+    /// Returns the median of several runs, and half their range; for values that rare events change greatly.
+    /// Of an even number of runs it is the lower one of the two in the middle.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `values` is empty.
     pub fn median_of_runs(values: Vec<f64>) -> Self {
         Self::from_runs(Statistic::Median, &values)
     }
 
-    /// What runs of one thing with several seeds have given, one after the other: their mean, or the one that there is. Words of which
-    /// not all are alike have no mean: then they are told as those of the first.
+    /// Combines runs that differ only in their seeds: their mean, or the result of the only run. If one of
+    /// them is a text, the result is that of the first run.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `runs` is empty.
     pub fn over_seeds(runs: Vec<Self>) -> Self {
         let values: Option<Vec<f64>> = runs.iter().map(|run| run.value.number()).collect();
         let nr_runs = runs.len();
@@ -193,10 +193,10 @@ impl MeasuredFigure {
         }
     }
 
-    /// What several runs come to, half their range, and the interval of it.
+    /// Returns a statistic of several runs, half their range, and the interval of the statistic.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `values` is empty, unless the statistic is the sum or count.
     pub fn from_runs(statistic: Statistic, values: &[f64]) -> Self {
         Self {
             value: FigureValue::Number(statistic.of(values)),
@@ -207,11 +207,11 @@ impl MeasuredFigure {
         }
     }
 
-    /// The change from one arm to another, whose runs have the same seeds: that of what their runs come to; half the range of the
-    /// changes seed by seed; and the interval.
+    /// Returns the change of a statistic from one arm to another whose runs have the same seeds, half the
+    /// range of the changes per seed, and the interval of the change.
     ///
     /// # Panics
-    /// If there are no runs, or not as many of both.
+    /// If there are no runs, or the arms have different numbers of runs.
     pub fn change_of_runs(statistic: Statistic, told_as: ChangeAs, before: &[f64], after: &[f64]) -> Self {
         let change = |before: &[f64], after: &[f64]| told_as.of(statistic.of(before), statistic.of(after));
         let by_seed: Vec<f64> = before.iter().zip(after).map(|(&before, &after)| told_as.of(before, after)).collect();
@@ -224,14 +224,15 @@ impl MeasuredFigure {
         }
     }
 
-    /// The same with a remark.
+    /// Replaces the remark of the value.
     pub fn with_remark(mut self, remark: impl Into<String>) -> Self {
         self.remark = remark.into();
         self
     }
 }
 
-/// Where the published figure of a single run stands among simulated runs: how many are below it, how many above, and of how many.
+/// Rank of the published value of a single run among simulated runs: how many are below it, how many above,
+/// and of how many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RankAmongRuns {
     below: usize,
@@ -245,7 +246,8 @@ impl RankAmongRuns {
         Self { below: count(&|run| run < published), above: count(&|run| run > published), of: runs.len() }
     }
 
-    /// Whether it is in the middle so many percent: enough runs are not above it, and enough not below.
+    /// Whether the published value lies within the middle `percent` of the runs: neither side may have too
+    /// few runs. Runs equal to it count for both sides, and each side needs at least one.
     fn is_inside(self, percent: f64) -> bool {
         let outside = (100.0 - percent) / 200.0 * self.of as f64;
         (self.of - self.above) as f64 >= outside.max(1.0) && (self.of - self.below) as f64 >= outside.max(1.0)
@@ -263,7 +265,8 @@ fn half_range(values: &[f64]) -> f64 {
     (Statistic::Max.of(values) - Statistic::Min.of(values)) / 2.0
 }
 
-/// Judges a figure, which may come from several runs.
+/// Compares a value, which may come from several runs, with the published one. Returns the verdict and its
+/// reason.
 fn judge(
     rule: VerdictRule,
     value: &FigureValue,
@@ -294,7 +297,7 @@ fn judge(
     }
 }
 
-/// How far a figure is from the published one, in the terms of the rule.
+/// Describes the difference from the published value in the terms of the rule.
 fn distance(rule: VerdictRule, value: f64, target: f64) -> String {
     let difference = value - target;
     if rule.within_percent.is_some() && target != 0.0 {
@@ -314,7 +317,7 @@ fn distance(rule: VerdictRule, value: f64, target: f64) -> String {
 }
 
 impl ReportRow {
-    /// A row of a published table with its simulated figure.
+    /// Creates a row from its published values and the measured one.
     pub fn new(table: &TableDefinition, row: &RowDefinition, measured: MeasuredFigure) -> Self {
         let (verdict, comparison) =
             judge(row.verdict.unwrap_or(table.verdict), &measured.value, &measured.runs, row.published.as_ref());
@@ -341,7 +344,7 @@ impl ReportRow {
 }
 
 impl ReportTable {
-    /// A published table with simulated figures, which `measure` gives for each row.
+    /// Fills a published table with the values that `measure` returns for its rows.
     pub fn fill(table: &TableDefinition, mut measure: impl FnMut(&RowDefinition) -> MeasuredFigure) -> Self {
         let rows = table.rows.iter().map(|row| ReportRow::new(table, row, measure(row))).collect();
         Self { name: table.name.clone(), title: table.title.clone(), rows }
@@ -366,7 +369,8 @@ mod tests {
             [RowVerdict::NotReproduced, RowVerdict::Reproduced, RowVerdict::Reproduced, RowVerdict::NotReproduced]
         );
         assert_eq!(judged(98.0).1, "of 100 runs 97 are below the published figure, 2 above");
-        // Of few runs one has to be on each side, and equal ones are on both.
+        // With few runs, each side needs at least one; runs equal to the published value count for both
+        // sides.
         let judged = |runs: &[f64], published| {
             judge(rule, &FigureValue::Number(2.0), runs, Some(&FigureValue::Number(published))).0
         };

@@ -20,12 +20,16 @@ pub(crate) fn single_cpu(capacity: Capacity) -> Hardware {
         levels: vec![TopologyLevel::Mc],
         distances: vec![vec![10]],
     };
-    Hardware { tick: Nanos::from_millis(1), ..Hardware::plain(&format!("one CPU of capacity {capacity}"), topology) }
+    Hardware {
+        tick: Nanos::from_millis(1),
+        ..Hardware::from_topology(&format!("one CPU of capacity {capacity}"), topology)
+    }
 }
 
 /// Returns a preset machine with its cost model.
 ///
-/// # Panics If no preset has that name: the built-in studies name only existing presets.
+/// # Panics
+/// If no preset has that name: the built-in studies name only existing presets.
 pub(crate) fn machine(name: &str) -> Hardware {
     let description = preset(name).unwrap_or_else(|| panic!("studies use presets, and {name} is none"));
     Hardware::from_description(&description)

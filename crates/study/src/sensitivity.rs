@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether verdicts hang on prices, or on anything else: each of them changed, all else the same.
+//! Sensitivity of verdicts to single changes, such as half or double the cost of one kernel operation.
 
 use crate::StudyError;
 use crate::definition::{RowDefinition, TableDefinition};
@@ -9,13 +9,13 @@ use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 
-/// Half and double, by their names.
+/// Factors applied to a cost, with their names: numerator and denominator.
 const FACTORS: [(&str, u64, u64); 2] = [("half", 1, 2), ("double", 2, 1)];
 
-/// A judged row by table, label and arm.
+/// Table name, row label and arm of a row, with its verdict.
 type JudgedRow = ((String, String, String), RowVerdict);
 
-/// Judges the rows of tables that have a published figure.
+/// Returns the verdicts of all rows with a published value.
 fn judged_rows(tables: &[ReportTable]) -> Vec<JudgedRow> {
     let rows = tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
     rows.filter(|(_, row)| row.verdict != RowVerdict::NotPublished)
@@ -23,8 +23,10 @@ fn judged_rows(tables: &[ReportTable]) -> Vec<JudgedRow> {
         .collect()
 }
 
-/// Measures with each price of a preset machine halved and doubled. `measure` gives the tables whose
-/// verdicts count. `told` hears of each case that is done, and which part of all of them it is.
+/// Measures with each cost of a preset machine halved and doubled.
+///
+/// `measure` returns the tables whose verdicts count. `told` is called for each completed case with its name
+/// and its fraction of all cases.
 pub(crate) fn table(
     definition: &TableDefinition,
     arm: &str,
@@ -33,22 +35,23 @@ pub(crate) fn table(
     measure: impl Fn(Hardware) -> Result<Vec<ReportTable>, StudyError> + Sync,
 ) -> Result<ReportTable, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
-    let varied = description.prices().iter().flat_map(|price| {
+    let varied = description.costs().iter().flat_map(|price| {
         let operation = price.operation();
         FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), (operation, price.ps() * up / down)))
     });
-    // First all of them as they are: no operation has an empty name.
+    // The first case changes nothing: no operation has an empty name.
     let cases: Vec<_> = std::iter::once((String::new(), ("", 0))).chain(varied).collect();
     compare(definition, arm, cases, &told, |&(operation, ps)| {
         let mut hardware = Hardware::from_description(&description);
-        hardware.prices = CostModel::from_list(&description.prices().with(operation, ps));
+        hardware.costs = CostModel::from_list(&description.costs().with_cost(operation, ps));
         measure(hardware)
     })
 }
 
-/// Measures all cases, of which the first is that in which nothing is changed. `measure` gives the tables whose verdicts count.
+/// Measures all cases, the first of which changes nothing. `measure` returns the tables whose verdicts count.
 ///
-/// A row of the result says how many rows are reproduced in a case, and which verdicts differ from those of the first.
+/// Each row of the result says how many rows are reproduced in one case, and which verdicts differ from those
+/// of the first case.
 pub(crate) fn compare<C: Send>(
     definition: &TableDefinition,
     arm: &str,
@@ -59,7 +62,8 @@ pub(crate) fn compare<C: Send>(
     let part = 1.0 / cases.len() as f64;
     let run = |(label, case): (String, C)| {
         let verdicts = match measure(&case) {
-            // Where a price is another one a run may be over before there is anything to measure: that is a result of the case.
+            // With another cost a run may end before the event to measure occurs. That is a result of the
+            // case.
             Err(StudyError::Measurement(what)) => Err(what),
             other => Ok(judged_rows(&other?)),
         };
@@ -104,7 +108,7 @@ mod tests {
                 .expect("a table");
         let measure = |case: &u32| match case {
             0 => Ok(Vec::new()),
-            _ => Err(StudyError::Measurement("run 128 groups tells nothing".to_owned())),
+            _ => Err(StudyError::Measurement("run 128 groups has no value".to_owned())),
         };
         let cases = vec![(String::new(), 0), ("RqLock double".to_owned(), 1)];
         let table = compare(&definition, "all", cases, &|_, _| (), measure).expect("the study goes on");

@@ -30,15 +30,15 @@ const OUTSIDE: f64 = 0.025;
 pub enum Statistic {
     /// Sum of the values; 0 without values.
     Sum,
-    /// Arithmetic mean.
+    /// Arithmetic mean of the values.
     Mean,
     /// Median; of an even number of values, the lower one of the two in the middle.
     Median,
-    /// Smallest value.
+    /// Smallest of the values.
     Min,
-    /// Largest value.
+    /// Largest of the values.
     Max,
-    /// Number of values.
+    /// Number of values, whatever they are.
     Count,
     /// Smallest value that at least this percentage of the values does not exceed (nearest rank), from 0 to
     /// 100.
@@ -48,7 +48,8 @@ pub enum Statistic {
 impl Statistic {
     /// Computes the statistic.
     ///
-    /// # Panics If `values` is empty, except for [`Self::Sum`] and [`Self::Count`].
+    /// # Panics
+    /// If `values` is empty, except for [`Self::Sum`] and [`Self::Count`].
     pub fn of(self, values: &[f64]) -> f64 {
         let sum = || values.iter().sum::<f64>();
         let ranked = |part: f64| {
@@ -103,7 +104,7 @@ impl TryFrom<String> for Statistic {
         }
         let percent = text.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
         percent.filter(|percent| (0.0..=100.0).contains(percent)).map(Self::Percentile).ok_or_else(|| {
-            format!("`{text}` is no way to make one value of several: sum, mean, median, min, max, count, p90, p99.9")
+            format!("`{text}` is not a statistic: use sum, mean, median, min, max, count, or a percentile such as p90 or p99.9")
         })
     }
 }
@@ -122,7 +123,8 @@ pub fn interval(values: &[f64], statistic: impl Fn(&[f64]) -> f64) -> Option<[f6
 /// Returns the 95 % interval of a statistic of two arms, whose runs are drawn in pairs; `None` for fewer than
 /// three runs.
 ///
-/// # Panics If the arms have different numbers of runs.
+/// # Panics
+/// If the arms have different numbers of runs.
 pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64], &[f64]) -> f64) -> Option<[f64; 2]> {
     drawn_in_pairs(before, after, OUTSIDE, of_both)
 }
@@ -132,7 +134,8 @@ pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64],
 /// The fraction beyond each end is the value of the normal distribution function at Student's quantile for n
 /// - 1 degrees of freedom, multiplied by the square root of n / (n - 1), where n is the number of runs.
 ///
-/// # Panics If the arms have different numbers of runs.
+/// # Panics
+/// If the arms have different numbers of runs.
 pub fn widened_interval_of_pairs(
     before: &[f64],
     after: &[f64],

@@ -1,51 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every switch of the scheduler with its canonical scenario: a small file in which the switch makes a difference.
+//! Every feature and tunable of the scheduler with its canonical scenario: a small file in which the switch
+//! makes a difference.
 //!
-//! The switches are declared in `fairlab-sched`, each with where it shows. A test runs every scenario with its switch in both
-//! positions, and the book's page of switches is generated from here.
+//! `fairlab-sched` declares the switches, each with its scenario. A test runs every scenario with both values
+//! of its switch, and the book's page of switches is generated from this module.
 
 use fairlab_sched::features::{Demo, Feature};
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use std::fmt::Write;
 
-/// A switch and where it shows.
+/// Feature or tunable, with the scenario that shows its effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// Its name.
+    /// Name as in `--features` or `--set`.
     pub name: &'static str,
-    /// Its default, as it is written.
+    /// Default value as text: `on`, `off` or a number.
     pub default: String,
-    /// What it does.
+    /// Effect of the switch, in one phrase.
     pub meaning: &'static str,
-    /// Its two positions, as options of `fairlab run`: an option and its value.
+    /// Two values of the switch as options of `fairlab run`: an option and its argument.
     pub test_values: [(&'static str, String); 2],
-    /// Where it shows, and what is to be seen there.
+    /// Scenario that shows the effect, and the visible difference.
     pub demo: Demo,
 }
 
-/// Sysctls and debugfs files of 6.1's scheduler that are no switches here, and why.
+/// Sysctls and debugfs files of 6.1's scheduler that have no switch in fairlab, with the reason.
 pub const ABSENT: &[(&str, &str)] = &[
     ("tunable_scaling", "Scaling by the logarithm of the number of CPUs (1), the default, is applied to the defaults."),
-    ("preempt", "As a kernel that was built with full preemption."),
-    ("verbose, debug/*", "They print; `fairlab machine show`, `fairlab explain` and traces do that."),
+    ("preempt", "Always as in a kernel built with full preemption."),
+    ("verbose, debug/*", "Debug output; use `fairlab machine show`, `fairlab explain` and traces."),
     ("numa_balancing*, kernel.numa_balancing", "NUMA balancing is not modelled."),
     ("kernel.sched_autogroup_enabled", "Autogroup is not modelled."),
-    ("kernel.sched_schedstats", "What it switches on is always counted."),
+    ("kernel.sched_schedstats", "Schedstats are always counted."),
     ("kernel.sched_deadline_period_max_us, _min_us", "Fixed at their defaults, 4194304 and 100."),
-    ("kernel.sched_util_clamp_max, _min, _min_rt_default", "Machine-wide limits of clamps are not modelled."),
+    ("kernel.sched_util_clamp_max, _min, _min_rt_default", "System-wide uclamp limits are not modelled."),
 ];
 
-/// All switches: features in the kernel's order, then tunables. Defaults are those of a machine with `nr_cpus` CPUs.
+/// Returns all switches: features in the kernel's order, then tunables. Defaults are those of a machine with
+/// `nr_cpus` CPUs.
 ///
 /// # Panics
-/// If there is no CPU.
+/// If `nr_cpus` is 0.
 pub fn all(nr_cpus: usize) -> Vec<Switch> {
     let of_tunable = |info: &TunableInfo| Switch {
         name: info.name,
-        default: info.default.on(nr_cpus).to_string(),
+        default: info.default.for_nr_cpus(nr_cpus).to_string(),
         meaning: info.meaning,
         test_values: info.test_values.map(|value| ("--set", format!("{}={value}", info.name))),
-        demo: info.shown,
+        demo: info.demo,
     };
     Feature::ALL.iter().map(of_feature).chain(TUNABLES.iter().map(of_tunable)).collect()
 }
@@ -61,9 +63,9 @@ fn of_feature(feature: &Feature) -> Switch {
     }
 }
 
-/// The tables of the book's page of switches.
+/// Returns the Markdown tables of the book's page of switches.
 pub fn page() -> String {
-    /// Tunables are shown with the defaults of a machine of this size, as by `fairlab tunables`.
+    /// Size of the machine whose default tunables are shown, as in `fairlab tunables`.
     const CPUS: usize = 8;
     let switches = all(CPUS);
     let (features, tunables) = switches.split_at(Feature::ALL.len());
@@ -72,7 +74,7 @@ pub fn page() -> String {
     text.push_str("\n## Sysctls, debugfs files and published changes\n\n");
     let _ = writeln!(text, "Defaults are those of a machine with {CPUS} CPUs.\n");
     table(&mut text, tunables);
-    text.push_str("\n## What is no switch here\n\n| in 6.1 | here |\n|---|---|\n");
+    text.push_str("\n## Sysctls and debugfs files without a switch\n\n| in 6.1 | in fairlab |\n|---|---|\n");
     for (name, why) in ABSENT {
         let _ = writeln!(text, "| `{name}` | {why} |");
     }
@@ -80,7 +82,7 @@ pub fn page() -> String {
 }
 
 fn table(text: &mut String, switches: &[Switch]) {
-    text.push_str("| name | default | what it does | where it shows |\n|---|---|---|---|\n");
+    text.push_str("| name | default | effect | scenario that shows it |\n|---|---|---|---|\n");
     for switch in switches {
         let shown = match switch.demo {
             Demo::Digest(scenario, effect) => format!("`{scenario}`: {effect}"),

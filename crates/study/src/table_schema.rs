@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a study's code knows how to fill: its tables, and the labels of their rows. Data that say anything else are refused, since
-//! nothing would be measured for it.
+//! Tables and row labels that the code of a built-in study can fill.
+//!
+//! Data with any other table or label are rejected, because nothing would be measured for them.
 
 use crate::data::sensitivity::TABLES;
 use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
 use fairlab_workload::suggest;
 
-/// A table that a study fills.
+/// Table that the code of a study fills.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableSchema {
     name: &'static str,
     labels: LabelSchema,
 }
 
-/// Which labels the rows of a table may have.
+/// Labels that the rows of a table may have.
 #[derive(Clone, Copy, Debug)]
 enum LabelSchema {
     /// The code makes the rows itself; the data have none.
     Own,
-    /// Each row has one of these.
+    /// Each row has one of these labels.
     OneOf(&'static [&'static str]),
-    /// Whatever can be read as a label of the table of this name, such as these.
+    /// Each row has a label that `reads` accepts for this table; `such_as` has examples for messages.
     Read { reads: fn(&str, &str) -> bool, such_as: &'static [&'static str] },
 }
 
 impl TableSchema {
-    /// A table whose rows the code makes.
+    /// Table whose rows the code makes.
     pub(crate) const fn own(name: &'static str) -> Self {
         Self { name, labels: LabelSchema::Own }
     }
 
-    /// A table whose rows have these labels.
+    /// Table whose rows have these labels.
     pub(crate) const fn one_of(name: &'static str, labels: &'static [&'static str]) -> Self {
         Self { name, labels: LabelSchema::OneOf(labels) }
     }
 
-    /// A table whose labels are read: `reads` takes the name of the table and the label.
+    /// Table whose labels are parsed: `reads` takes the name of the table and the label.
     pub(crate) const fn read(
         name: &'static str,
         reads: fn(&str, &str) -> bool,
@@ -44,7 +45,7 @@ impl TableSchema {
         Self { name, labels: LabelSchema::Read { reads, such_as } }
     }
 
-    /// Checks the labels of a table of this form.
+    /// Checks the labels of a table that has this schema.
     fn check(&self, file: &str, table: &TableDefinition) -> Result<(), DefinitionError> {
         for row in &table.rows {
             let label = row.label.as_str();
@@ -58,11 +59,11 @@ impl TableSchema {
             }
             let (what, help) = match self.labels {
                 LabelSchema::Own => {
-                    ("has no figure", "leave it out: the study makes the rows of this table".to_owned())
+                    ("cannot be set", "leave it out: the study makes the rows of this table".to_owned())
                 }
-                LabelSchema::OneOf(_) => ("is no label of this table", suggest::help(label, "labels", known)),
+                LabelSchema::OneOf(_) => ("is not a label of this table", suggest::help(label, "labels", known)),
                 LabelSchema::Read { .. } => {
-                    ("is no label of this table", suggest::help(label, "labels are like", known))
+                    ("is not a label of this table", suggest::help(label, "labels are like", known))
                 }
             };
             let place = format!("table {}", table.name);
@@ -72,10 +73,11 @@ impl TableSchema {
     }
 }
 
-/// Checks that a study has the tables that its code fills, each once, no other ones, and in them only labels that it knows.
+/// Checks that a study has exactly the tables that its code fills, each once, and only labels that the code
+/// knows.
 ///
 /// # Errors
-/// The first table or label that is otherwise, with the way out.
+/// The first table or label that breaks this rule, with a remedy.
 pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) -> Result<(), DefinitionError> {
     let known: Vec<&str> = forms.iter().map(|form| form.name).collect();
     for (place, table) in study.tables.iter().enumerate() {
@@ -84,16 +86,16 @@ pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) 
         };
         let is_there_before = study.tables[..place].iter().any(|before| before.name == table.name);
         if is_there_before {
-            return Err(wrong("there is one of that name above", "put the rows of both into one".to_owned()));
+            return Err(wrong("this name is already used above", "merge the rows of both tables".to_owned()));
         }
-        // Rows of data have their own checks; what is varied has no rows in the data.
+        // Rows of data have their own checks. The tables of varied settings have no rows in the data.
         let is_varied = study.sensitivity.is_some() && TABLES.contains(&table.name.as_str());
         if table.is_data() || is_varied {
             continue;
         }
         let Some(form) = forms.iter().find(|form| form.name == table.name) else {
             let help = match known.as_slice() {
-                [] => "say what fills it: figure = '...', and run = '...' if there are several".to_owned(),
+                [] => "add figure = '...', and run = '...' if there are several runs".to_owned(),
                 known => suggest::help(&table.name, "tables", known),
             };
             return Err(wrong("nothing fills this table", help));
@@ -115,12 +117,12 @@ mod tests {
     use crate::STUDIES;
     use crate::definition::RowDefinition;
 
-    /// Studies with code.
+    /// Built-in studies that have code.
     fn of_code() -> impl Iterator<Item = &'static crate::BuiltInStudy> {
         STUDIES.iter().filter(|study| study.body.is_some())
     }
 
-    /// The complaint about a study whose data were changed.
+    /// Returns the error message for a study whose data `change` has modified.
     fn complaint(study: &crate::BuiltInStudy, change: impl FnOnce(&mut StudyDefinition)) -> String {
         let mut definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
         change(&mut definition);
@@ -154,7 +156,7 @@ mod tests {
                 for row in 0..rows {
                     let told = complaint(study, |definition| definition.tables[table].rows[row].label.push('x'));
                     let label = &definition.tables[table].rows[row].label;
-                    let place = format!("table {}: `{label}x` is no label", definition.tables[table].name);
+                    let place = format!("table {}: `{label}x` is not a label", definition.tables[table].name);
                     assert!(told.contains(&place) && told.contains("\nhelp: did you mean `"), "{told}");
                 }
             }
@@ -173,7 +175,7 @@ mod tests {
         };
         assert_eq!(
             relabelled("prices", "ScanCpu half"),
-            "studies/sis-util.toml: table prices: `ScanCpu half` has no figure\n\
+            "studies/sis-util.toml: table prices: `ScanCpu half` cannot be set\n\
              help: leave it out: the study makes the rows of this table"
         );
         let told = relabelled("eight CPUs", "8 CPUs, nr_scam");
@@ -186,12 +188,12 @@ mod tests {
         for label in
             ["TCP_RR 28 clients", "TCP_RR threads", "TCP_RR 0 threads", "TCP_RR 28 threads, traced", "Tcp 28 threads"]
         {
-            assert!(relabelled("se_eff", label).contains("is no label of this table"), "{label}");
+            assert!(relabelled("se_eff", label).contains("is not a label of this table"), "{label}");
         }
         for label in
             ["TCP_RR 224 threads, 3 us, traced", "TCP_RR 224 threads, 4 us", "TCP_RR 224 threads, 4 us, untraced"]
         {
-            assert!(relabelled("histogram shares", label).contains("is no label of this table"), "{label}");
+            assert!(relabelled("histogram shares", label).contains("is not a label of this table"), "{label}");
         }
     }
 
@@ -202,7 +204,7 @@ mod tests {
             let told = complaint(study, |definition| definition.tables.retain(|table| table.name != first));
             assert!(told.contains("there is no table ") && told.contains("\nhelp: add it"), "{told}");
             let told = complaint(study, |definition| definition.tables.push(definition.tables[0].clone()));
-            assert!(told.contains("there is one of that name above"), "{told}");
+            assert!(told.contains("this name is already used above"), "{told}");
         }
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The file that a new study begins with: one that runs as it is, and says of each key what it means.
+//! Template of a new study's file: a study that runs unchanged and explains every key.
 
-/// The text of a new study's file. The licence in its first line is that of this project, not of whoever's study it becomes.
+/// Returns the text of a new study with this name. The licence line is omitted: it applies to the template,
+/// not to the new study.
 pub fn of(name: &str) -> String {
     let (_, text) = TEXT.split_once('\n').unwrap_or(("", TEXT));
     text.replace("NAME", name)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run of which only the end is measured: a warm-up, in which tasks are made and averages of load settle, and a window.
+//! Runs that are measured only in a window after a warm-up, in which tasks are created and load averages
+//! settle.
 //!
-//! Benchmarks that publish figures of 100 s spend nearly all of it in a steady state. What is measured of that needs no more
-//! than a few of a steady state's milliseconds.
+//! Benchmarks with published results of 100 s runs spend nearly all of that time in a steady state, so a few
+//! milliseconds of it suffice for a measurement.
 
 use crate::StudyError;
 use crate::definition::ArmDefinition;
@@ -15,45 +16,43 @@ use fairlab_observe::measure::histogram::PowerHistogram;
 use fairlab_observe::measure::search::{SearchCounters, SearchStats, searches_domain};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::workload::Workload;
 use std::collections::BTreeMap;
 
-/// Warm-up and window.
+/// Lengths of the warm-up and of the measured window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WindowSpan {
-    /// Time before anything is measured.
     pub(crate) warm_up: Nanos,
-    /// Time in which it is.
     pub(crate) window: Nanos,
 }
 
-/// What was seen in the window.
+/// Counters and histograms of the measured window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WindowCounts {
-    /// Length of the window.
     pub(crate) window: Nanos,
-    /// How often each mark was passed, by its number.
+    /// Number of passes of each mark, by the mark's number.
     pub(crate) marks: BTreeMap<u32, u64>,
-    /// Times between one mark of a task and its next.
+    /// Intervals between consecutive marks of a task.
     pub(crate) between_marks: Latency,
-    /// Latencies from a time noted for a task to its mark.
+    /// Latencies from the time noted for a task to its next mark.
     pub(crate) since_noted: Latency,
-    /// Searches for an idle CPU.
+    /// Counters of searches for an idle CPU.
     pub(crate) search: SearchCounters,
-    /// Switches away from a task that could still run.
+    /// Number of switches away from a runnable task.
     pub(crate) preemptions: u64,
-    /// Waits for locks of runqueues, and how long they took in all.
+    /// Number of waits for runqueue locks.
     pub(crate) lock_waits: u64,
+    /// Total time of the waits for runqueue locks.
     pub(crate) lock_waiting: Nanos,
-    /// Sum of `util_avg` of all CPUs at the end, in percent of what all have.
+    /// Sum of `util_avg` of all CPUs at the end of the window, in percent of 1024 per CPU.
     pub(crate) util_percent: f64,
-    /// Time of selections that searched a domain, in microseconds.
+    /// Times of task placements that searched a domain, in microseconds.
     pub(crate) search_usecs: PowerHistogram,
 }
 
-/// What listens in the window.
+/// Observer that counts during the window.
 struct WindowObserver {
     marks: BTreeMap<u32, u64>,
     last_mark: Vec<Option<Nanos>>,
@@ -62,11 +61,11 @@ struct WindowObserver {
     since_noted: Latency,
     search: SearchStats,
     preemptions: u64,
-    /// Idle tasks and stoppers have numbers below this.
+    /// Index of the first workload task: idle tasks and stoppers have smaller ones.
     first_task: usize,
-    /// Whether each CPU's last selection searched a domain.
+    /// Whether the last selection on each CPU searched a domain.
     searched: Vec<bool>,
-    /// Time of each CPU's selection so far.
+    /// Time that the current selection on each CPU has taken so far.
     selecting: Vec<Nanos>,
     search_usecs: PowerHistogram,
 }
@@ -105,7 +104,7 @@ impl WindowObserver {
     }
 }
 
-impl Probe for WindowObserver {
+impl SchedObserver for WindowObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         match event {
@@ -133,7 +132,7 @@ impl Observer for WindowObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
             MachineEvent::Mark { task, phase } => self.on_mark(now, task, phase),
-            MachineEvent::TimeNoted { task } => {
+            MachineEvent::TimeRecorded { task } => {
                 if let Some(noted) = self.noted.get_mut(task) {
                     *noted = Some(now);
                 }
@@ -153,16 +152,17 @@ impl Observer for WindowObserver {
     }
 }
 
-/// Hears of kernel paths, and does nothing: the machine asks only once whether anybody wants them.
+/// Observer of the warm-up, which does nothing. It requests kernel paths, because the machine asks only once
+/// whether an observer wants them.
 struct WarmUpObserver;
 
-impl Probe for WarmUpObserver {
+impl SchedObserver for WarmUpObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
 impl Observer for WarmUpObserver {
     fn wants(&self) -> Interest {
-        Interest::NOTHING
+        Interest::NONE
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -170,14 +170,15 @@ impl Observer for WarmUpObserver {
     }
 }
 
-/// Sum of the waits of all CPUs for locks of runqueues.
+/// Number and total time of the waits for runqueue locks, over all CPUs.
 fn lock_waits(machine: &Machine) -> (u64, Nanos) {
     let counters = &machine.counters().per_cpu;
-    (counters.iter().map(|cpu| cpu.lock_waits).sum(), Nanos(counters.iter().map(|cpu| cpu.lock_waiting.0).sum()))
+    (counters.iter().map(|cpu| cpu.lock_waits).sum(), Nanos(counters.iter().map(|cpu| cpu.lock_wait_time.0).sum()))
 }
 
-/// Runs a workload under an arm for a warm-up and a window, and tells what was seen in the window. With seed 0 nothing is drawn
-/// otherwise than without a seed.
+/// Runs a workload under an arm for a warm-up and a window, and returns the counts of the window.
+///
+/// Seed 0 leaves the machine's random streams as they are without a seed.
 pub(crate) fn run_window(
     arm: &ArmDefinition,
     hardware: Hardware,

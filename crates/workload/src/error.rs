@@ -1,55 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong with a file, and where.
+//! Errors in a file, with their location.
 //!
-//! Every importer reports its first error as a [`ParseError`], which shows itself on one screen: the place, the line with a
-//! caret under the word, and the way out. Parsers carry byte offsets alone; they become places here.
+//! Every importer reports its first error as a [`ParseError`]. Its display form fits on one screen: the
+//! location, the line with a caret under the word, and the remedy. Parsers pass byte offsets; this module
+//! turns them into lines and columns.
 
 use std::error::Error;
 use std::fmt;
 
-/// The longest part of a source line that an error shows, in characters: with its number before it, it fits into 80 columns.
+/// Longest part of a source line that an error shows, in characters; with its line number it fits into 80
+/// columns.
 const SHOWN_WIDTH: usize = 70;
 
-/// The first thing that is wrong with a file.
+/// First error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct ParseError {
-    /// The file's name, as it was given to the parser.
+    /// Name of the file, as it was given to the parser.
     pub file: String,
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: u32,
     /// Column, from 1, in characters.
     pub column: u32,
-    /// What is wrong.
     pub message: String,
-    /// The way out, if there is one to name.
+    /// Remedy, if there is one.
     pub help: Option<String>,
-    /// The line as it stands in the file.
+    /// Content of the line in the file.
     pub source_line: String,
 }
 
-/// Whether a character would steer a terminal or turn the text around it, instead of being seen: control characters, and those that
-/// change the direction of writing.
-pub fn steers(c: char) -> bool {
+/// Whether a character would control a terminal or change the direction of the text around it.
+pub fn is_unsafe_to_print(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl ParseError {
-    /// The same error with a way out.
+    /// Returns the error with a remedy.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The part of the line that is shown, and how many characters stand before the caret in it.
+    /// Returns the part of the line that is shown, and the number of characters before the caret in it.
     fn excerpt(&self) -> (String, usize) {
         let caret = self.column.saturating_sub(1) as usize;
         let skipped = if caret + 10 > SHOWN_WIDTH { caret - SHOWN_WIDTH / 2 } else { 0 };
         let shown = self.source_line.chars().skip(skipped).take(SHOWN_WIDTH);
-        // A caret can only stand under what is one column wide, and a terminal must not be steered by a file.
+        // A caret can only stand under a character of one column, and a file must not control the terminal.
         let clean = shown.map(|c| match c {
             '\t' => ' ',
-            c if steers(c) => '\u{fffd}',
+            c if is_unsafe_to_print(c) => '\u{fffd}',
             c => c,
         });
         (clean.collect(), caret - skipped)
@@ -72,25 +73,25 @@ impl fmt::Display for ParseError {
 
 impl Error for ParseError {}
 
-/// Where the lines of a text begin, and how many characters lie before each of its blocks: for who asks for many places.
+/// Index of a text for fast conversion of many byte offsets to lines and columns.
 #[derive(Debug)]
-pub(crate) struct ErrorLocations {
-    /// First bytes of the lines but the first.
+pub(crate) struct LineIndex {
+    /// Byte offsets at which lines begin, without the first line.
     lines: Vec<usize>,
-    /// Characters before each block of [`BLOCK`] bytes.
+    /// Number of characters before each block of [`BLOCK`] bytes.
     characters: Vec<usize>,
 }
 
-/// Bytes of a text of which characters are counted at once.
+/// Size of a block of [`LineIndex::characters`], in bytes.
 const BLOCK: usize = 4096;
 
-/// Characters that begin in these bytes.
+/// Number of characters that begin in these bytes.
 fn nr_characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-impl ErrorLocations {
-    pub(crate) fn of(text: &str) -> Self {
+impl LineIndex {
+    pub(crate) fn from_text(text: &str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let mut sum = 0;
         let before = text.as_bytes().chunks(BLOCK).map(|block| {
@@ -106,7 +107,7 @@ impl ErrorLocations {
         before + nr_characters(&text.as_bytes()[block * BLOCK..offset])
     }
 
-    /// Line and column, from 1, of a byte offset that lies between characters.
+    /// Returns line and column, from 1, of a byte offset that lies between characters.
     fn locate(&self, text: &str, offset: usize) -> (usize, usize) {
         let line = self.lines.partition_point(|&start| start <= offset);
         let start = line.checked_sub(1).map_or(0, |before| self.lines[before]);
@@ -114,26 +115,26 @@ impl ErrorLocations {
     }
 }
 
-/// A text and the name of the file that it comes from.
+/// Text with the name of its file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SourceText<'a> {
     pub(crate) file: &'a str,
     pub(crate) text: &'a str,
-    /// Made by who asks for many places.
-    places: Option<&'a ErrorLocations>,
+    /// Set by parsers that convert many offsets.
+    places: Option<&'a LineIndex>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceText<'a> {
     pub(crate) const fn new(file: &'a str, text: &'a str) -> Self {
         Self { file, text, places: None }
     }
 
-    /// The same with the places of the text.
-    pub(crate) const fn with_places(file: &'a str, text: &'a str, places: &'a ErrorLocations) -> Self {
+    /// Returns a source that converts offsets by means of `places`, an index of `text`.
+    pub(crate) const fn with_line_index(file: &'a str, text: &'a str, places: &'a LineIndex) -> Self {
         Self { file, text, places: Some(places) }
     }
 
-    /// An error at a byte offset; an offset behind the end means the end.
+    /// Returns an error at a byte offset; an offset behind the end means the end.
     pub(crate) fn error(&self, offset: usize, message: impl Into<String>) -> ParseError {
         let (line, column, source_line) = self.locate(offset);
         ParseError {
@@ -146,8 +147,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// `file:line:column` of a byte offset, for warnings.
-    pub(crate) fn place(&self, offset: usize) -> String {
+    /// Returns `file:line:column` of a byte offset, for warnings.
+    pub(crate) fn location(&self, offset: usize) -> String {
         let (line, column) = match self.places {
             Some(places) => places.locate(self.text, self.text.floor_char_boundary(offset)),
             None => {
@@ -173,15 +174,15 @@ fn saturate(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// Reads bytes as text, or says where they stop being UTF-8.
+/// Returns bytes as text.
 ///
 /// # Errors
-/// If the bytes are not UTF-8.
-pub fn text_of<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ParseError> {
+/// If the bytes are not UTF-8; the error is at the first invalid byte.
+pub fn utf8_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ParseError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let valid = &bytes[..error.valid_up_to()];
         let readable = String::from_utf8_lossy(valid);
-        let source = Source::new(file, &readable);
+        let source = SourceText::new(file, &readable);
         source
             .error(readable.len(), "the file is not text: this byte is not UTF-8")
             .with_help("scenario files and rt-app files are plain text; is this a compressed or binary file?")
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_error_shows_place_line_caret_and_way_out() {
-        let source = Source::new("a.scn", "cpus 4\ntask\tx rum 1ms\n");
+        let source = SourceText::new("a.scn", "cpus 4\ntask\tx rum 1ms\n");
         let error = source.error(14, "unknown word `rum`").with_help("did you mean `run`?");
         let expected =
             "a.scn:2:8: unknown word `rum`\n    2 | task x rum 1ms\n      |        ^\nhelp: did you mean `run`?";
@@ -204,23 +205,23 @@ mod tests {
     #[test]
     fn places_are_those_that_counting_from_the_start_gives() {
         let text = "a\n\u{e9}\u{4e16}b\n".repeat(700) + "x\ny";
-        let places = ErrorLocations::of(&text);
+        let places = LineIndex::from_text(&text);
         for offset in (0..text.len()).filter(|&offset| text.is_char_boundary(offset)).chain([text.len()]) {
-            let (line, column, _) = Source::new("f", &text).locate(offset);
+            let (line, column, _) = SourceText::new("f", &text).locate(offset);
             assert_eq!(places.locate(&text, offset), (line as usize, column as usize), "at {offset}");
         }
-        assert_eq!(ErrorLocations::of("").locate("", 0), (1, 1));
+        assert_eq!(LineIndex::from_text("").locate("", 0), (1, 1));
     }
 
     #[test]
     fn an_error_at_the_end_of_an_empty_file_shows_no_line() {
-        assert_eq!(Source::new("a", "").error(7, "nothing here").to_string(), "a:1:1: nothing here");
+        assert_eq!(SourceText::new("a", "").error(7, "nothing here").to_string(), "a:1:1: nothing here");
     }
 
     #[test]
     fn a_long_line_is_cut_around_the_caret() {
         let text = "x".repeat(5000);
-        let shown = Source::new("a", &text).error(3000, "here").to_string();
+        let shown = SourceText::new("a", &text).error(3000, "here").to_string();
         assert!(shown.lines().all(|line| line.len() < 130));
         assert_eq!(shown.lines().nth(2).map(str::len), Some(8 + SHOWN_WIDTH / 2 + 1));
     }
@@ -229,7 +230,7 @@ mod tests {
     fn a_caret_stands_under_what_is_shown_and_both_fit_into_eighty_columns() {
         let text: String = (0..300).map(|place| char::from(b'a' + (place % 26) as u8)).collect();
         for column in [1, 60, 61, 70, 71, 75, 76, 80, 81, 200, 299] {
-            let shown = Source::new("a", &text).error(column - 1, "here").to_string();
+            let shown = SourceText::new("a", &text).error(column - 1, "here").to_string();
             let lines: Vec<&str> = shown.lines().collect();
             assert!(lines.iter().all(|line| line.chars().count() <= 80), "{column}: {shown}");
             let caret = lines[2].find('^').expect("there is a caret");
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_refused_with_their_place() {
-        let error = text_of("a", b"cpus 4\nta\xff").expect_err("not UTF-8");
+        let error = utf8_text("a", b"cpus 4\nta\xff").expect_err("not UTF-8");
         assert_eq!((error.line, error.column), (2, 3));
     }
 }

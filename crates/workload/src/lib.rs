@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks do, as data.
+//! Tasks and their behaviour as data, without a scheduler or a machine.
 //!
-//! A [`workload::Workload`] is a set of task groups, tasks and timed changes. What a task does is a
-//! [`step::Behaviour`], which answers one question: what next? Importers read workloads from files: [`scn`] the scenarios of
-//! the oracle, [`rtapp`] the JSON of rt-app, [`recorded`] what traces became; [`load::load`] looks which of them a file is.
+//! A [`workload::Workload`] is a set of task groups, tasks and timed changes. Each task has a
+//! [`step::Behaviour`], which returns its next step. Importers read workloads from files: [`scenario`] from
+//! fairlab's scenarios, [`rtapp`] from rt-app's JSON, [`recorded`] from imported traces. [`load::load`]
+//! detects the kind of a file. [`bench`] models benchmarks.
 
 pub mod bench;
 pub mod error;

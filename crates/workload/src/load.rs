@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A workload from a file of any kind: what the file is shows in its text, not in its name.
+//! Loading of a workload file of any kind, which its text determines and not its name.
 
-use crate::error::{ParseError, Source};
-use crate::recorded::{self, Recorded};
+use crate::error::{ParseError, SourceText};
+use crate::recorded::{self, RecordedWorkload};
 use crate::rtapp;
 use crate::scenario::{self, Scenario};
 use crate::workload::Workload;
@@ -10,27 +10,27 @@ use crate::workload::Workload;
 /// Kinds of workload files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadKind {
-    /// A scenario: see [`crate::scn`].
+    /// Scenario with its own machine: see [`crate::scenario`].
     Scenario,
-    /// A file of rt-app: see [`crate::rtapp`].
+    /// File of rt-app: see [`crate::rtapp`].
     RtApp,
-    /// What `fairlab import` has written: see [`crate::recorded`].
+    /// Output of `fairlab import`: see [`crate::recorded`].
     Recorded,
 }
 
-/// What a file says.
+/// Content of a workload file.
 #[derive(Debug)]
-pub enum Loaded {
-    /// A scenario, which has its own machine.
+pub enum LoadedWorkload {
+    /// Scenario, which has its own machine.
     Scenario(Box<Scenario>),
-    /// A workload for any machine that has the CPUs.
+    /// Workload for any machine that has its CPUs.
     RtApp(Box<Workload>),
-    /// A workload of a trace, with what that has told of its machine.
-    Recorded(Box<Recorded>),
+    /// Workload of a trace, with the facts that the trace contains about its machine.
+    Recorded(Box<RecordedWorkload>),
 }
 
-impl Loaded {
-    /// The workload, without what a scenario says about the machine.
+impl LoadedWorkload {
+    /// Returns the workload, without a scenario's settings of the machine.
     pub fn into_workload(self) -> Workload {
         match self {
             Self::Scenario(scenario) => scenario.workload,
@@ -43,13 +43,13 @@ impl Loaded {
     }
 }
 
-/// What kind of file a text is. `file` is its name in the error.
+/// Returns the kind of file that a text is. `file` is its name in the error.
 ///
 /// # Errors
-/// If it looks like none of them.
+/// If the text begins like none of them.
 pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, ParseError> {
-    let source = Source::new(file, text);
-    let start = first_word(text);
+    let source = SourceText::new(file, text);
+    let start = first_word_offset(text);
     let word = text[start..].split([' ', '\t', '\r', '\n', '#']).next().unwrap_or_default();
     if word.starts_with('{') || word.starts_with("//") || word.starts_with("/*") {
         return Ok(WorkloadKind::RtApp);
@@ -57,7 +57,7 @@ pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, ParseError> {
     if word == recorded::KEYWORD {
         return Ok(WorkloadKind::Recorded);
     }
-    if scenario::Statement::named(word).is_some() {
+    if scenario::Statement::by_keyword(word).is_some() {
         return Ok(WorkloadKind::Scenario);
     }
     let message = if word.is_empty() {
@@ -70,8 +70,8 @@ pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, ParseError> {
     Err(source.error(start, message).with_help(help))
 }
 
-/// Where the first word begins that is not in a `#` comment.
-fn first_word(text: &str) -> usize {
+/// Returns the byte offset of the first word that is not in a `#` comment.
+fn first_word_offset(text: &str) -> usize {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let word = line.trim_start();
@@ -83,15 +83,21 @@ fn first_word(text: &str) -> usize {
     start
 }
 
-/// Reads a file of any kind.
+/// Reads a workload file of any kind.
 ///
 /// # Errors
-/// If the text is neither kind of file, or not a valid one.
-pub fn load(file: &str, text: &str, options: rtapp::Options<'_>) -> Result<Loaded, ParseError> {
+/// If the text is of no known kind, or not a valid file of its kind.
+pub fn load(file: &str, text: &str, options: rtapp::RtAppOptions<'_>) -> Result<LoadedWorkload, ParseError> {
     match detect(file, text)? {
-        WorkloadKind::Scenario => scenario::parse(file, text).map(|scenario| Loaded::Scenario(Box::new(scenario))),
-        WorkloadKind::RtApp => rtapp::parse(file, text, options).map(|workload| Loaded::RtApp(Box::new(workload))),
-        WorkloadKind::Recorded => recorded::parse(file, text).map(|recorded| Loaded::Recorded(Box::new(recorded))),
+        WorkloadKind::Scenario => {
+            scenario::parse(file, text).map(|scenario| LoadedWorkload::Scenario(Box::new(scenario)))
+        }
+        WorkloadKind::RtApp => {
+            rtapp::parse(file, text, options).map(|workload| LoadedWorkload::RtApp(Box::new(workload)))
+        }
+        WorkloadKind::Recorded => {
+            recorded::parse(file, text).map(|recorded| LoadedWorkload::Recorded(Box::new(recorded)))
+        }
     }
 }
 
@@ -109,13 +115,13 @@ mod tests {
         }
         for text in ["", "# nothing\n", "[machine]", "\"global\" : {", "cpu 4", "<xml>", "\u{feff}{"] {
             let error = detect("a", text).expect_err(text);
-            assert!(error.help.expect("a way out").contains("`cpus N`"), "{text}");
+            assert!(error.help.expect("a hint").contains("`cpus N`"), "{text}");
         }
     }
 
     #[test]
     fn a_file_of_each_kind_loads() {
-        let options = rtapp::Options::for_cpus(2);
+        let options = rtapp::RtAppOptions::for_cpus(2);
         let scenario = load("a", "cpus 8\ntask t run 1ms", options).expect("a scenario");
         assert_eq!(scenario.into_workload().tasks.len(), 1);
         let workload = load("a", r#"{"tasks":{"t":{"run":1}}}"#, options).expect("an rt-app file");

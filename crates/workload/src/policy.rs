@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The scheduling policies, with their names in scenarios and in rt-app's files.
+//! Scheduling policies with their names in scenarios and in rt-app's files.
 
-/// Declares the policies: variant, the word of scenarios with its parameters, the name of rt-app.
+/// Declares the policies: variant, syntax in scenarios with its parameters, name in rt-app's files.
 macro_rules! policies {
     ($($variant:ident $word:literal $name:literal)*) => {
-        /// A policy without its parameters.
+        /// Scheduling policy without its parameters.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum PolicyKind {
             $($variant,)*
         }
 
         impl PolicyKind {
-            /// All policies.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The word of scenarios, as it is explained: `fifo=P`.
+            /// Syntax in scenarios with parameters, as help texts show it: `fifo=P`.
             pub(crate) const fn syntax(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
 
-            /// The kernel's name, which rt-app's files use.
+            /// Kernel name of the policy, which rt-app's files use.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -37,13 +36,13 @@ policies! {
 }
 
 impl PolicyKind {
-    /// The word of scenarios, up to the `=` if it has one.
-    pub(crate) fn word(self) -> &'static str {
+    /// Keyword in scenarios, up to and including the `=` if the policy has parameters.
+    pub(crate) fn keyword(self) -> &'static str {
         let syntax = self.syntax();
         &syntax[..syntax.find('=').map_or(syntax.len(), |at| at + 1)]
     }
 
-    /// Whether it is one of the fair class.
+    /// Whether the policy belongs to the fair class.
     pub(crate) const fn is_fair(self) -> bool {
         match self {
             Self::Normal | Self::Batch | Self::Idle => true,

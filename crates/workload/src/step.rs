@@ -1,70 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The steps of a task, and who says which comes next.
+//! Steps of a task, and the trait that yields them one by one.
 
 use fairlab_sched::units::Nanos;
 
-/// A synchronisation object of a workload, by its place in the list of its kind.
+/// Synchronisation object of a workload: its index in the list of its kind in [`crate::workload::Objects`].
 pub type ObjectId = usize;
 
-/// A task of a workload, by its place in [`crate::workload::Workload::tasks`].
+/// Task of a workload: its index in [`crate::workload::Workload::tasks`].
 pub type TaskIndex = usize;
 
-/// Which timer a step waits for.
+/// Timer that a [`Step::Timer`] waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerRef {
-    /// A timer that tasks may share, by its place in [`crate::workload::Objects::timers`].
+    /// Timer that tasks may share: its index in [`crate::workload::Objects::timers`].
     Shared(ObjectId),
-    /// A timer that each instance of the task has for itself, by its place in
+    /// Timer that each instance of the task has for itself: its index in
     /// [`crate::workload::TaskSpec::own_timers`].
     Own(ObjectId),
 }
 
-/// How a timer goes on after it was missed.
+/// Behaviour of a timer after a missed expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerMode {
     /// The next expiry counts from now (rt-app's default).
     Relative,
-    /// The grid of expiries stays as it was.
+    /// Expiries stay on their original grid.
     Absolute,
 }
 
-/// One thing that a task does. A step either takes CPU time, or happens at once, or blocks the task.
+/// One action of a task. A step takes CPU time, happens at once, or blocks the task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Fixed work: takes this long on a CPU of capacity 1024 at its highest frequency, and longer on a slower one if
-    /// the machine scales work.
+    /// Fixed work: takes this long on a CPU of capacity 1024 at its highest frequency, and longer on a slower
+    /// one if the machine scales work.
     Run(Nanos),
-    /// Busy until this much wall time has passed, whether or not the task had the CPU meanwhile.
+    /// Busy until this much wall time has passed, whether or not the task had the CPU meanwhile. The task reads
+    /// the clock after every 32 us of work.
     RunWall(Nanos),
-    /// As [`Step::RunWall`], but looking at the clock all the time: ends exactly then, or when the task next has the CPU.
+    /// Busy like [`Step::RunWall`], but the task reads the clock continuously: ends exactly then, or when the
+    /// task next has the CPU.
     Spin(Nanos),
     /// Block for this long.
     Sleep(Nanos),
-    /// Block for this long, for input or output.
+    /// Block for this long in I/O wait.
     WaitIo(Nanos),
-    /// Block until a timer's next expiry, which is its last one plus the period; go on at once if that has passed.
-    /// Before its first use a timer counts as having expired at [`crate::workload::TaskSpec::timer_origin`] of the task
-    /// that uses it first.
+    /// Block until a timer's next expiry, which is its last one plus the period; continue at once if that has
+    /// passed. Before its first use a timer counts as having expired at
+    /// [`crate::workload::TaskSpec::timer_origin`] of the task that uses it first.
     Timer {
-        /// Which timer.
+        /// Shared timer, or one of the task's own.
         timer: TimerRef,
         /// Time between two expiries.
         period: Nanos,
-        /// What happens after a missed expiry.
+        /// Behaviour after a missed expiry.
         mode: TimerMode,
     },
-    /// Block until the task's origin ([`crate::workload::TaskSpec::timer_origin`]); go on at once if that has passed.
+    /// Block until the task's origin ([`crate::workload::TaskSpec::timer_origin`]); continue at once if that
+    /// has passed.
     AwaitOrigin,
-    /// Wake another task; it is remembered if that is not blocked.
+    /// Wake another task. A wakeup of a task that is not blocked is remembered for its next
+    /// [`Step::WaitWake`].
     Wake {
-        /// Who is woken.
+        /// Task that is woken.
         target: TaskIndex,
-        /// Whether the waker says that it is about to sleep (`WF_SYNC`).
+        /// Whether the waker announces that it is about to sleep (`WF_SYNC`).
         sync: bool,
     },
     /// Block until woken by [`Step::Wake`], unless that happened already.
     WaitWake,
-    /// Give way to others: `sched_yield()`.
+    /// Offer the CPU to other tasks: `sched_yield()`.
     Yield,
     /// Take a mutex, or block until it is free.
     Lock(ObjectId),
@@ -72,9 +76,9 @@ pub enum Step {
     Unlock(ObjectId),
     /// Release the mutex, block until the condition is signalled, take the mutex again.
     CondWait {
-        /// The condition.
+        /// Condition to wait for.
         cond: ObjectId,
-        /// The mutex; if the task does not hold it, it is only taken afterwards.
+        /// Mutex that is released; if the task does not hold it, it is only taken afterwards.
         mutex: ObjectId,
     },
     /// Wake one task that waits for the condition.
@@ -83,9 +87,9 @@ pub enum Step {
     CondBroadcast(ObjectId),
     /// Signal the condition and then wait for it, as one step (rt-app's `sync`).
     CondSync {
-        /// The condition.
+        /// Condition that is signalled and waited for.
         cond: ObjectId,
-        /// The mutex.
+        /// Mutex that is released while the task waits.
         mutex: ObjectId,
     },
     /// Wait until all participants have arrived.
@@ -98,78 +102,80 @@ pub enum Step {
     Suspend(ObjectId),
     /// Wake all tasks that are suspended under this name.
     Resume(ObjectId),
-    /// Put a message into a channel, or block while it is full. Wakes a receiver that waits, as a waker that is about to
-    /// sleep.
+    /// Put a message into a channel, or block while it is full. Wakes a waiting receiver, as a waker that is
+    /// about to sleep.
     Send(ObjectId),
-    /// Take a message from a channel, or block while it is empty. Wakes senders that wait once there is room enough.
+    /// Take a message from a channel, or block while it is empty. Wakes waiting senders once there is room
+    /// enough.
     Receive(ObjectId),
-    /// As [`Step::Send`], but a full channel takes no message: sleep for this long instead.
+    /// Send like [`Step::Send`], but a full channel takes no message: sleep for `or_sleep` instead.
     Offer {
-        /// The channel.
+        /// Channel that the message is for.
         channel: ObjectId,
-        /// For how long.
+        /// Time to sleep if the channel is full.
         or_sleep: Nanos,
     },
-    /// From now on a futex is not posted: who waits for it blocks.
+    /// Unpost a futex: from now on, tasks that wait for it block.
     FutexArm(ObjectId),
-    /// Post a futex: wake who waits for it. Nothing happens if it is posted already.
+    /// Post a futex: wake its waiter. Nothing happens if it is posted already.
     FutexPost(ObjectId),
     /// Block until a futex is posted, unless it is.
     FutexWait(ObjectId),
-    /// Enter oneself, with the futex for which one will wait, at the head of a list.
+    /// Add the task at the head of a list, with the futex for which it will wait.
     Enlist {
-        /// The list.
+        /// List that gets the entry.
         list: ObjectId,
-        /// The futex.
+        /// Futex that [`Step::PostAll`] will post.
         futex: ObjectId,
     },
-    /// Take all entries of a list, note the time for their tasks, and post their futexes one after the other, the last
-    /// entry first.
+    /// Take all entries of a list, record the time for their tasks, and post their futexes one after the
+    /// other, the last entry first.
     PostAll(ObjectId),
     /// Take the lock of the CPU on which the task runs; busy until it is free.
     LockCpu,
     /// Release the lock that [`Step::LockCpu`] took.
     UnlockCpu,
-    /// Of a thread ksoftirqd: run the softirqs of its CPU, again and again while any are pending.
+    /// Run the softirqs of the CPU, repeatedly while any are pending. Only ksoftirqd threads have this step.
     RunSoftirqs,
-    /// Of a frequency governor's thread: look for the frequency that was chosen, and have the driver switch to it. Blocks for as long as
-    /// that takes; nothing happens if the domain has the frequency.
+    /// Read the frequency that the governor chose for this frequency domain, and have the driver switch to
+    /// it. Blocks for as long as the switch takes; nothing happens if the domain has the frequency. Only
+    /// threads of a frequency governor have this step.
     BeginTransition(usize),
-    /// The driver has switched.
+    /// Complete the frequency switch that [`Step::BeginTransition`] started in this domain.
     EndTransition(usize),
     /// Start an instance of a task that is a template.
     Fork(TaskIndex),
-    /// Begin another program: `exec()`. A moment at which the scheduler may move the task.
+    /// Begin another program: `exec()`. The scheduler may move the task at this point (`sched_exec()`).
     Exec,
-    /// Apply a set of attributes to this task, by its place in [`crate::workload::TaskSpec::attributes`].
+    /// Apply a set of attributes to this task: its index in [`crate::workload::TaskSpec::attributes`].
     SetAttributes(usize),
-    /// A point worth noting in measurements: a loop of the phase with this number begins.
+    /// Mark the beginning of a loop of the phase with this number, for measurements.
     Mark(u32),
-    /// End.
+    /// End of the task.
     Exit,
 }
 
-/// Where a thread of rt-app is in its loops, as its markers count them.
+/// Position of an rt-app thread in its loops, as its markers count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopPlace {
-    /// How often it has been through all phases.
+    /// Number of times that the thread has been through all phases.
     pub thread_loop: u32,
-    /// The phase.
+    /// Index of the current phase.
     pub phase: u32,
-    /// How often it has been through this phase since it came to it.
+    /// Number of times that the thread has been through the current phase since it came to it.
     pub phase_loop: u32,
 }
 
-/// What a task does, one step after the other.
+/// Program of a task: yields its steps one after the other.
 ///
-/// The machine asks for the next step at the moment when the one before is done or begins to block, so an answer must not
-/// depend on the time. Random lengths are drawn from a stream of the behaviour's own.
+/// The machine requests the next step when the previous one is done or begins to block, so an implementation
+/// must not depend on the time. Random lengths are drawn from the behaviour's own random stream.
 pub trait Behaviour: Send {
-    /// Where it is in its loops, at a [`Step::Mark`] with which a loop of a phase of rt-app begins.
+    /// Position in the loops of an rt-app thread, at a [`Step::Mark`] with which a loop of a phase begins.
     fn loop_place(&self) -> Option<LoopPlace> {
         None
     }
 
-    /// The next step. After [`Step::Exit`] nobody asks again.
+    /// Returns the next step; never called again after [`Step::Exit`].
     fn next(&mut self) -> Step;
 }

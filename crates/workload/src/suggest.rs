@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! "Did you mean": the known name that is nearest to a misspelt one.
 
-/// The nearest of the known names, if it is near enough to be what was meant.
+/// Returns the known name nearest to `word`, if it is near enough to be the intended one.
 ///
-/// Near enough are as many edits as a third of the word's letters, at least one. Case does not count. Of equally near
-/// names the first wins.
+/// The distance may be at most a third of the word's letters, rounded down, but at least one edit. Case does
+/// not count. Of equally near names the first wins.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
     let limit = (word.chars().count() / 3).max(1);
     known
         .iter()
-        .map(|name| (edits(&word, &name.to_lowercase()), *name))
+        .map(|name| (edit_distance(&word, &name.to_lowercase()), *name))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
 
-/// Help for an unknown name: the nearest known one, and what is known, each name once.
+/// Returns the help text for an unknown name: the nearest known name, and a list of the known names, each
+/// once.
 pub fn help(word: &str, what: &str, known: &[&str]) -> String {
     let mut each: Vec<&str> = Vec::new();
     for name in known {
@@ -31,8 +32,8 @@ pub fn help(word: &str, what: &str, known: &[&str]) -> String {
     }
 }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that lead from one word to the other.
-fn edits(from: &str, to: &str) -> usize {
+/// Edit distance of two words: insertions, deletions, substitutions and swaps of neighbours.
+fn edit_distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=to.len()).collect();

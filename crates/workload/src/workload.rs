@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A workload: task groups, tasks, objects they share, and changes at given times.
+//! Workload: task groups, tasks, objects that they share, and changes at given times.
 
 use crate::step::{Behaviour, TaskIndex};
 use fairlab_sched::units::Nanos;
@@ -7,25 +7,23 @@ use std::fmt;
 
 /// Scheduling policy with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Policy {
+#[expect(missing_docs, reason = "the variants are named after the kernel's policies")]
+pub enum PolicySpec {
     /// `SCHED_NORMAL` (also called `SCHED_OTHER`).
     #[default]
     Normal,
-    /// `SCHED_BATCH`.
     Batch,
-    /// `SCHED_IDLE`.
     Idle,
     /// `SCHED_FIFO` with a priority from 1 to 99.
     Fifo(u8),
     /// `SCHED_RR` with a priority from 1 to 99.
     RoundRobin(u8),
-    /// `SCHED_DEADLINE`.
     Deadline {
         /// Budget in each period.
         runtime: Nanos,
-        /// Relative deadline.
+        /// Deadline relative to the start of the period.
         deadline: Nanos,
-        /// Period.
+        /// Time between two replenishments.
         period: Nanos,
     },
 }
@@ -36,26 +34,26 @@ pub enum Affinity {
     /// Every CPU of the machine.
     #[default]
     All,
-    /// These CPUs, in ascending order, at least one.
+    /// At least one CPU, in ascending order.
     Cpus(Vec<u32>),
 }
 
-/// Attributes that a task gets, at its start or at a step. `None` leaves an attribute as it is.
+/// Attributes that a task gets, at its start or at a step. `None` leaves an attribute unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Attributes {
-    /// Policy.
-    pub policy: Option<Policy>,
-    /// Whether a deadline task reclaims bandwidth that others do not use (SCHED_FLAG_RECLAIM). Only at the start.
+    pub policy: Option<PolicySpec>,
+    /// Whether a deadline task reclaims bandwidth that other tasks do not use (`SCHED_FLAG_RECLAIM`). Only at
+    /// the start.
     pub reclaims: bool,
     /// Nice value, -20 to 19.
     pub nice: Option<i8>,
-    /// Allowed CPUs.
     pub affinity: Option<Affinity>,
-    /// Lowest utilisation clamp, 0 to 1024.
+    /// Minimum utilisation clamp, 0 to 1024.
     pub uclamp_min: Option<u32>,
-    /// Highest utilisation clamp, 0 to 1024.
+    /// Maximum utilisation clamp, 0 to 1024.
     pub uclamp_max: Option<u32>,
-    /// Task group: its place in [`Workload::groups`]; `Some(None)` is the root group.
+    /// Task group as an index into [`Workload::groups`]; `Some(None)` is the root group.
     pub group: Option<Option<usize>>,
 }
 
@@ -64,30 +62,30 @@ pub struct Attributes {
 pub struct Quota {
     /// Runtime in each period, in microseconds.
     pub quota_us: u64,
-    /// Period, in microseconds.
+    /// Length of a period, in microseconds.
     pub period_us: u64,
-    /// Runtime that may be saved up, in microseconds.
+    /// Unused runtime that may accumulate, in microseconds.
     pub burst_us: u64,
 }
 
-/// A task group.
+/// Task group with its `cpu` controller settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
     /// Name, unique in the workload.
     pub name: String,
-    /// Parent: an earlier group, or the root group.
+    /// Index of the parent, which is an earlier group; `None` is the root group.
     pub parent: Option<usize>,
     /// `cpu.shares`, 2 to 262144.
     pub shares: u64,
-    /// Quota, if any.
+    /// CFS bandwidth; `None` is no limit.
     pub quota: Option<Quota>,
-    /// `cpu.idle`.
+    /// Whether the group is idle (`cpu.idle`).
     pub idle: bool,
     /// `cpu.uclamp.min` and `cpu.uclamp.max`, 0 to 1024, if either is set.
     pub uclamp: Option<(u32, u32)>,
 }
 
-/// A cpuset, below the top one.
+/// Cpuset below the top cpuset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpusetSpec {
     /// Name, unique in the workload.
@@ -96,37 +94,41 @@ pub struct CpusetSpec {
     pub cpus: Vec<u32>,
 }
 
-/// A task, or a template from which tasks are forked.
+/// Task, or template from which tasks are forked.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct TaskSpec {
-    /// Name, at most 15 characters.
+    /// Name, at most 15 bytes.
     pub name: String,
-    /// What the tasks that belong together are called in results: the name before instances were numbered.
+    /// Name that results use for tasks that belong together: the name before instances were numbered.
     pub family: String,
-    /// Attributes at the start.
     pub start: Attributes,
     /// Sets of attributes that [`crate::step::Step::SetAttributes`] refers to.
     pub attributes: Vec<Attributes>,
-    /// Cpuset: its place in [`Workload::cpusets`]; none: the top one.
+    /// Cpuset as an index into [`Workload::cpusets`]; `None` is the top cpuset.
     pub cpuset: Option<usize>,
     /// CPU on which the task is forked.
     pub start_cpu: u32,
-    /// When it is forked, from the start of the run; never, if it is a template.
+    /// Time of the fork, from the start of the run; `None` for a template.
     pub start_at: Option<Nanos>,
     /// Names of the timers that each instance has for itself.
     pub own_timers: Vec<String>,
-    /// From where a timer counts that this task is the first to use: a time from the start of the run. It lies before the
-    /// fork of an instance that is forked from a template.
+    /// Origin of the timers that this task is the first to use: a time from the start of the run. It lies
+    /// before the fork of an instance that is forked from a template.
     pub timer_origin: Nanos,
-    /// It is a thread of the kernel, not of the workload: it never ends, and waits for work without being stuck.
+    /// Whether the task is a kernel thread. A kernel thread never ends, and its waiting for work does not count
+    /// as a stall.
     pub is_kthread: bool,
-    /// Whether its first steps wait for its origin ([`crate::step::Step::AwaitOrigin`]), so that it may be forked before.
+    /// Whether the first steps wait for the origin ([`crate::step::Step::AwaitOrigin`]), so that the task may
+    /// be forked before it.
     pub awaits_origin: bool,
-    /// Makes the task's behaviour; each fork of a template gets its own. The number is that of the instance, from 0.
+    /// Constructor of the task's behaviour; each fork of a template gets its own. The argument is the number
+    /// of the instance, from 0.
     pub behaviour: Box<dyn Fn(u32) -> Box<dyn Behaviour> + Send + Sync>,
 }
 
 impl TaskSpec {
-    /// A thread of the kernel, there from the start on the CPU `start_cpu`, whose only instance does what `behaviour` says.
+    /// Returns a kernel thread that exists from the start on the CPU `start_cpu`; its only instance runs
+    /// `behaviour`.
     pub fn kthread<B: Behaviour + 'static>(
         name: String,
         family: &str,
@@ -169,119 +171,117 @@ impl fmt::Debug for TaskSpec {
     }
 }
 
-/// What changes at a given time.
+/// Change of the system at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants and fields are named after what they hold")]
 pub enum Change {
-    /// Attributes of a task.
     Task {
-        /// Whose.
         task: TaskIndex,
-        /// What it becomes. One attribute is set, or both clamps.
+        /// New attributes. One attribute is set, or both clamps.
         attributes: Attributes,
     },
     /// Shares of a group.
     Shares {
-        /// Which group.
+        /// Group, as an index into [`Workload::groups`].
         group: usize,
-        /// `cpu.shares`.
+        /// New `cpu.shares`, 2 to 262144.
         shares: u64,
     },
-    /// CPUs go offline or come back.
+    /// CPUs go offline or come online.
     Hotplug {
-        /// Which, in ascending order.
+        /// CPUs in ascending order.
         cpus: Vec<u32>,
-        /// Whether they come back.
         online: bool,
     },
-    /// The frequency of CPUs gets another limit.
+    /// Upper limit of the frequency of CPUs.
     FrequencyLimit {
-        /// Which CPUs, in ascending order.
+        /// CPUs in ascending order.
         cpus: Vec<u32>,
-        /// Whether heat is the reason, so that capacity counts as lost; otherwise the user wants it.
+        /// Whether thermal pressure is the reason, so that capacity counts as lost; otherwise the limit is a
+        /// user's.
         is_thermal: bool,
-        /// The part of 1024 of the highest frequency that is allowed.
+        /// Allowed share of the highest frequency, of 1024.
         part: u32,
     },
-    /// Somebody holds another request for a short way out of idle states (`/dev/cpu_dma_latency`), or none any more.
+    /// PM QoS CPU latency limit, as a process sets it through `/dev/cpu_dma_latency`; `None` removes it.
     CpuDmaLatency(Option<Nanos>),
-    /// A feature of the scheduler is switched.
+    /// Scheduler feature that is switched on or off (`sched_features`).
     Feature {
-        /// Its name, which exists.
+        /// Name of an existing feature.
         name: String,
-        /// Whether it is on from then on.
+        /// State of the feature from then on.
         on: bool,
     },
-    /// A tunable of the scheduler is set. Nothing is derived anew from it.
+    /// Tunable of the scheduler. Values derived from a tunable earlier are not recomputed.
     Tunable {
-        /// Its name, which exists.
+        /// Name of an existing tunable.
         name: String,
-        /// Its value.
+        /// Value in the unit of the tunable.
         value: u64,
     },
     /// Utilisation clamps of a group.
     GroupClamps {
-        /// Which group.
+        /// Group, as an index into [`Workload::groups`].
         group: usize,
-        /// `cpu.uclamp.min`, 0 to 1024.
+        /// New `cpu.uclamp.min`, 0 to 1024.
         min: u32,
-        /// `cpu.uclamp.max`, 0 to 1024.
+        /// New `cpu.uclamp.max`, 0 to 1024.
         max: u32,
     },
-    /// A cpuset gets other CPUs.
+    /// CPUs of a cpuset.
     CpusetCpus {
-        /// Which cpuset.
+        /// Cpuset, as an index into [`Workload::cpusets`].
         cpuset: usize,
-        /// Its CPUs from now on.
+        /// CPUs in ascending order.
         cpus: Vec<u32>,
     },
-    /// A task goes to a cpuset.
+    /// Move of a task to another cpuset.
     Attach {
-        /// Which task.
         task: TaskIndex,
-        /// Which cpuset; `None`: the top one.
+        /// Index into [`Workload::cpusets`]; `None` is the top cpuset.
         cpuset: Option<usize>,
     },
-    /// Quota of a group; `None` takes it away.
+    /// CFS bandwidth of a group.
     Quota {
-        /// Which group.
+        /// Group, as an index into [`Workload::groups`].
         group: usize,
-        /// Runtime in each period, in microseconds.
+        /// Runtime in each period, in microseconds; `None` removes the limit.
         quota_us: Option<u64>,
-        /// Period, in microseconds.
+        /// Length of a period, in microseconds.
         period_us: u64,
     },
 }
 
-/// A periodic interrupt of one CPU.
+/// Periodic interrupt of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct IrqLoad {
-    /// Which CPU.
     pub cpu: u32,
     /// Time between the ends of two interrupts; the first ends this long after the start.
     pub every: Nanos,
     /// Length of an interrupt, less than `every`.
     pub duration: Nanos,
-    /// Whether a host takes the time (`steal`).
+    /// Whether the time is steal time of a hypervisor, not that of an interrupt.
     pub is_stolen: bool,
 }
 
-/// Packets that come from outside to a CPU.
+/// Network packets that arrive at a CPU from outside the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketLoad {
-    /// To which CPU the network device belongs.
+    /// CPU to which the network device's interrupt is bound.
     pub cpu: u32,
     /// Time between two arrivals; the first is this long after the start.
     pub every: Nanos,
-    /// How many packets come at a time.
+    /// Number of packets that arrive together.
     pub count: u32,
-    /// Whom they wake, in turn.
+    /// Tasks that the packets wake, in turn.
     pub targets: Vec<TaskIndex>,
 }
 
 impl Change {
-    /// The same change of another task, if it is one of a task.
+    /// Returns this change with its task replaced; a change without a task is returned unchanged.
     #[must_use]
-    pub fn of_task(mut self, index: TaskIndex) -> Self {
+    pub fn with_task(mut self, index: TaskIndex) -> Self {
         if let Self::Task { task, .. } | Self::Attach { task, .. } = &mut self {
             *task = index;
         }
@@ -289,36 +289,37 @@ impl Change {
     }
 }
 
-/// What a channel is made of; decides what moving a message costs.
+/// Kind of a channel; decides the cost of moving a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants and fields are named after what they hold")]
 pub enum ChannelKind {
-    /// A pipe.
     Pipe,
-    /// A connected pair of stream sockets.
+    /// Connected pair of stream sockets.
     Socket,
-    /// A TCP connection through the loopback device.
+    /// TCP connection through the loopback device.
     Tcp,
-    /// A UDP flow through the loopback device.
+    /// UDP flow through the loopback device.
     Udp,
-    /// A list in shared memory whose reader waits for a futex: free of charge, and a message is no promise to sleep.
+    /// List in shared memory whose reader waits for a futex. Moving a message costs nothing, and the sender
+    /// does not announce that it is about to sleep.
     Queue,
 }
 
-/// A channel for messages between tasks.
+/// Channel for messages between tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Channel {
-    /// What it is.
     pub kind: ChannelKind,
-    /// How many messages fit.
+    /// Number of messages that fit.
     pub capacity: u32,
-    /// Senders that wait are woken when no more than this many messages are left.
+    /// Number of remaining messages at or below which waiting senders are woken.
     pub wake_senders_at: u32,
 }
 
-/// How many objects of each kind the tasks share.
+/// Objects that the tasks share, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Objects {
-    /// Names of mutexes.
     pub mutexes: Vec<String>,
     /// Names of condition variables.
     pub conds: Vec<String>,
@@ -326,11 +327,9 @@ pub struct Objects {
     pub barriers: Vec<(String, u32)>,
     /// Names of semaphores (all start at 0).
     pub semaphores: Vec<String>,
-    /// Names of timers.
     pub timers: Vec<String>,
     /// Names under which tasks suspend.
     pub suspends: Vec<String>,
-    /// Channels.
     pub channels: Vec<Channel>,
     /// Number of futexes; none is posted at first.
     pub futexes: usize,
@@ -340,31 +339,30 @@ pub struct Objects {
     pub priority_inheritance: bool,
 }
 
-/// A workload.
+/// Workload that a machine can run: groups, cpusets, tasks and what happens to them.
 #[derive(Debug, Default)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Workload {
     /// Task groups, parents before children.
     pub groups: Vec<GroupSpec>,
-    /// Cpusets.
     pub cpusets: Vec<CpusetSpec>,
-    /// Tasks, in the order of their pids.
+    /// Tasks in the order of their pids.
     pub tasks: Vec<TaskSpec>,
-    /// What they share.
     pub objects: Objects,
     /// Changes at given times, in the order of the file.
     pub changes: Vec<(Nanos, Change)>,
-    /// Interrupts, and time that a host takes, beside those of the machine.
+    /// Interrupts and steal time in addition to those of the machine.
     pub irqs: Vec<IrqLoad>,
-    /// Packets that come from outside.
+    /// Packets from outside the machine.
     pub packets: Vec<PacketLoad>,
-    /// How often one template may be forked; one fork more is an error that ends the run.
+    /// Maximum number of forks of one template; one fork more is an error that ends the run.
     pub fork_limit: Option<u32>,
-    /// The longest exit from an idle state that it allows: what it holds on `/dev/cpu_dma_latency` from its start on.
+    /// PM QoS CPU latency limit that the workload holds on `/dev/cpu_dma_latency` from its start.
     pub cpu_dma_latency: Option<Nanos>,
-    /// How long the workload wants to run, if it says so.
+    /// Length of the run, if the workload defines it.
     pub duration: Option<Nanos>,
-    /// What the file leaves open and was taken for granted, in words for a person.
+    /// Assumptions about settings that the file leaves open, as sentences for the user.
     pub assumptions: Vec<String>,
-    /// What could not be honoured, in words for a person.
+    /// Settings that could not be honoured, as sentences for the user.
     pub warnings: Vec<String>,
 }

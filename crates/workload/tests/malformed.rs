@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Each malformed file gives an error that names the file, the line and what is wrong, and shows the line.
+//! Each malformed file gives an error that names the file, the line and the cause, and shows the line.
 
 use fairlab_workload::load::load;
-use fairlab_workload::rtapp::Options;
+use fairlab_workload::rtapp::RtAppOptions;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("json-open-string.json", 1, "was expected behind the key"),
     ("json-open-comment.json", 1, "the comment does not end"),
     ("json-bare-word.json", 3, "`fast` is not a value"),
-    ("json-bare-suspend.json", 3, "rt-app itself refuses"),
+    ("json-bare-suspend.json", 3, "rt-app itself rejects"),
     ("json-too-deep.json", 1, "nest at most 32"),
     ("no-tasks.json", 1, r#"the file has no "tasks""#),
     ("tasks-empty.json", 1, r#""tasks" is empty"#),
@@ -87,7 +87,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("task-group-path.json", 3, "does not begin with /"),
     ("task-group-rt.json", 3, "for fair tasks only"),
     ("task-membind.json", 3, r#""membind_nodes" must be a whole number"#),
-    ("task-spins.json", 3, "never uses or waits for time"),
+    ("task-spins.json", 3, "takes no time"),
     ("timer-number.json", 3, r#"the event "timer" must be an object"#),
     ("timer-negative.json", 3, "must not be negative"),
     ("wait-string.json", 3, r#"the event "wait" must be an object"#),
@@ -112,7 +112,7 @@ fn directory() -> PathBuf {
 fn each_malformed_file_names_its_place_and_what_is_wrong() {
     for (name, line, part) in FILES {
         let text = fs::read_to_string(directory().join(name)).expect("the data are part of the crate");
-        let error = load(name, &text, Options::for_cpus(4)).err().unwrap_or_else(|| panic!("{name} is accepted"));
+        let error = load(name, &text, RtAppOptions::for_cpus(4)).err().unwrap_or_else(|| panic!("{name} is accepted"));
         assert!(error.message.contains(part), "{name}: {error}");
         assert_eq!(error.line, *line, "{name}: {error}");
         let shown = error.to_string();

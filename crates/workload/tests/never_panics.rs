@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whatever a file says, reading it ends with a workload or an error.
+//! Reading any file ends with a workload or an error.
 
-use fairlab_workload::error::{ParseError, text_of};
+use fairlab_workload::error::{ParseError, utf8_text};
 use fairlab_workload::load::{detect, load};
-use fairlab_workload::rtapp::{self, DuplicateKeys, Options};
+use fairlab_workload::rtapp::{self, DuplicateKeys, RtAppOptions};
 use fairlab_workload::scenario;
 use fairlab_workload::workload::Workload;
 use proptest::collection::vec;
@@ -12,7 +12,7 @@ use proptest::sample::{Index, select};
 use std::fs;
 use std::path::Path;
 
-/// Reads a text by every way there is; asks every task of it for some steps, and every error for its message.
+/// Reads a text with every parser, takes some steps of each task, and formats every error.
 fn read(text: &str) {
     let check = |result: Result<Workload, ParseError>| match result {
         Ok(workload) => {
@@ -27,13 +27,13 @@ fn read(text: &str) {
     };
     check(scenario::parse("file", text).map(|scenario| scenario.workload));
     for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-        check(rtapp::parse("file", text, Options { duplicate_keys, ..Options::for_cpus(4) }));
+        check(rtapp::parse("file", text, RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) }));
     }
-    check(load("file", text, Options::for_cpus(4)).map(|loaded| loaded.into_workload()));
+    check(load("file", text, RtAppOptions::for_cpus(4)).map(|loaded| loaded.into_workload()));
     let _kind = detect("file", text);
 }
 
-/// Every file of the tests.
+/// Returns every test file.
 fn files() -> Vec<String> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut texts = Vec::new();
@@ -41,14 +41,14 @@ fn files() -> Vec<String> {
         let entries = fs::read_dir(data.join(directory)).expect("the data are part of the crate");
         let mut paths: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
         paths.sort();
-        // The large ones only make the same mistakes more slowly.
+        // Large files would only repeat the same mistakes more slowly.
         let texts_of = paths.iter().map(|path| fs::read_to_string(path).expect("text"));
         texts.extend(texts_of.filter(|text| text.len() < 3000));
     }
     texts
 }
 
-/// One change of a text: at a place, some characters are taken away and others put there.
+/// Returns a text with one change: at a place, some characters are removed and others inserted.
 fn mutate(text: &str, place: Index, removed: usize, inserted: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let at = place.index(chars.len() + 1);
@@ -61,7 +61,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..400)) {
-        match text_of("file", &bytes) {
+        match utf8_text("file", &bytes) {
             Ok(text) => read(text),
             Err(error) => prop_assert!(error.to_string().starts_with("file:")),
         }

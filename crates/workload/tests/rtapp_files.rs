@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! rt-app's own example files, and the scenarios of the oracle.
+//! rt-app's own example files, and scenarios of the reference.
 
 use fairlab_sched::units::Nanos;
-use fairlab_workload::load::{Loaded, WorkloadKind, detect, load};
-use fairlab_workload::rtapp::{DuplicateKeys, Options, parse};
+use fairlab_workload::load::{LoadedWorkload, WorkloadKind, detect, load};
+use fairlab_workload::rtapp::{DuplicateKeys, RtAppOptions, parse};
 use fairlab_workload::step::{Step, TimerMode, TimerRef};
 use fairlab_workload::workload::Workload;
 use std::fs;
@@ -28,7 +28,7 @@ fn example(name: &str) -> String {
 }
 
 fn workload(name: &str, duplicate_keys: DuplicateKeys) -> Workload {
-    let options = Options { duplicate_keys, ..Options::for_cpus(4) };
+    let options = RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) };
     parse(name, &example(name), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -50,17 +50,17 @@ fn all_22_examples_are_read_or_refused_as_rt_app_refuses_them_and_workgen_mends_
     for (name, text) in files {
         assert_eq!(detect(&name, &text), Ok(WorkloadKind::RtApp), "{name}");
         for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-            let result = load(&name, &text, Options { duplicate_keys, ..Options::for_cpus(4) });
+            let result = load(&name, &text, RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) });
             if name.starts_with("video-") && duplicate_keys == DuplicateKeys::LastValue {
                 let error = result.err().unwrap_or_else(|| panic!("{name} has a key without a value"));
                 assert_eq!((error.line, error.file.as_str()), (6, name.as_str()));
-                assert!(error.message.contains("\"suspend\" has no value; rt-app itself refuses"), "{error}");
+                assert!(error.message.contains("\"suspend\" has no value; rt-app itself rejects"), "{error}");
                 continue;
             }
             let loaded = result.unwrap_or_else(|error| panic!("{error}"));
-            let Loaded::RtApp(workload) = loaded else { panic!("{name} is no scenario") };
+            let LoadedWorkload::RtApp(workload) = loaded else { panic!("{name} is no scenario") };
             assert!(!workload.tasks.is_empty(), "{name}");
-            // Every thread can be asked for a while.
+            // Every thread yields steps for a while.
             for task in &workload.tasks {
                 let mut behaviour = (task.behaviour)(0);
                 assert!((0..500).any(|_| behaviour.next() != Step::Mark(0)), "{name}: {}", task.name);
@@ -115,8 +115,8 @@ fn the_scenarios_of_the_oracle_are_read() {
     let files = data("scn");
     assert!(files.len() >= 15);
     for (name, text) in files {
-        let loaded = load(&name, &text, Options::for_cpus(1)).unwrap_or_else(|error| panic!("{error}"));
-        let Loaded::Scenario(scenario) = loaded else { panic!("{name} is a scenario") };
+        let loaded = load(&name, &text, RtAppOptions::for_cpus(1)).unwrap_or_else(|error| panic!("{error}"));
+        let LoadedWorkload::Scenario(scenario) = loaded else { panic!("{name} is a scenario") };
         assert_eq!(scenario.machine.topology.cpus.len(), scenario.machine.nr_cpus as usize, "{name}");
         assert!(!scenario.workload.tasks.is_empty(), "{name}");
     }

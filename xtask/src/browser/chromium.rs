@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A headless Chromium, spoken to by its DevTools protocol through a pipe: JSON, each message ended by a zero.
+//! A headless Chromium, driven with its DevTools protocol through a pipe. Messages are JSON; each ends with a zero byte.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Names under which it is installed.
+/// Names of the program.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// No answer takes longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest time to wait for a message of the browser.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The browser's program, if there is one.
+/// Returns the path of the browser's program, if one is installed.
 pub(super) fn find() -> Option<PathBuf> {
     let places = std::env::var_os("PATH")?;
     let all = std::env::split_paths(&places).flat_map(|place| NAMES.map(|name| place.join(name)));
@@ -28,12 +28,12 @@ pub(super) struct Browser {
     from: Receiver<Value>,
     session: Option<String>,
     last_id: u64,
-    /// What came besides answers.
+    /// Messages that are not responses.
     events: Vec<Value>,
 }
 
 impl Browser {
-    /// Starts it, with a directory for what it keeps.
+    /// Starts the browser, with a directory for its profile.
     pub(super) fn start(program: &Path, profile: &Path) -> Result<Self> {
         // It reads from descriptor 3 and writes to 4.
         let mut command = Command::new("sh");
@@ -50,9 +50,9 @@ impl Browser {
             let mut message = Vec::new();
             while out.read_until(0, &mut message).is_ok_and(|read| read > 0) {
                 message.pop();
-                let told = serde_json::from_slice(&message).unwrap_or(Value::Null);
+                let value = serde_json::from_slice(&message).unwrap_or(Value::Null);
                 message.clear();
-                if sender.send(told).is_err() {
+                if sender.send(value).is_err() {
                     break;
                 }
             }
@@ -68,10 +68,10 @@ impl Browser {
     }
 
     fn next(&self) -> Result<Value> {
-        self.from.recv_timeout(PATIENCE).context("the browser does not answer")
+        self.from.recv_timeout(TIMEOUT).context("the browser does not answer")
     }
 
-    /// Calls a method, and gives its answer.
+    /// Calls a method and returns its result.
     pub(super) fn call(&mut self, method: &str, params: Value) -> Result<Value> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
@@ -82,50 +82,50 @@ impl Browser {
         bytes.push(0);
         self.to.write_all(&bytes).with_context(|| format!("{method}: the browser has gone"))?;
         loop {
-            let told = self.next()?;
-            if told["id"] != json!(self.last_id) {
-                self.events.push(told);
-            } else if told["error"].is_null() {
-                return Ok(told["result"].clone());
+            let message = self.next()?;
+            if message["id"] != json!(self.last_id) {
+                self.events.push(message);
+            } else if message["error"].is_null() {
+                return Ok(message["result"].clone());
             } else {
-                bail!("{method}: {}", told["error"]["message"]);
+                bail!("{method}: {}", message["error"]["message"]);
             }
         }
     }
 
-    /// Opens a page in a window of this size, and waits until it is there.
+    /// Opens a page in a window of this size, and waits until it is loaded.
     pub(super) fn open(&mut self, page: &Path, (width, height): (u32, u32), is_phone: bool) -> Result<()> {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone });
         self.call("Emulation.setDeviceMetricsOverride", size)?;
         self.events.clear();
         self.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }))?;
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
-            let told = self.next()?;
-            self.events.push(told);
+            let event = self.next()?;
+            self.events.push(event);
         }
         Ok(())
     }
 
-    /// The value of an expression of JavaScript, for which it waits.
+    /// Returns the value of an expression of JavaScript; waits for the value of a promise.
     pub(super) fn value(&mut self, expression: &str) -> Result<Value> {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let told = self.call("Runtime.evaluate", params)?;
-        if told["exceptionDetails"].is_null() {
-            return Ok(told["result"]["value"].clone());
+        let result = self.call("Runtime.evaluate", params)?;
+        if result["exceptionDetails"].is_null() {
+            return Ok(result["result"]["value"].clone());
         }
-        bail!("{expression}: {}", told["exceptionDetails"]["exception"]["description"])
+        bail!("{expression}: {}", result["exceptionDetails"]["exception"]["description"])
     }
 
-    /// What the page has written on its console or thrown since it was opened.
-    pub(super) fn complaints(&self) -> Vec<String> {
+    /// Returns the messages that the page has written on its console and the exceptions that it has thrown since it was opened.
+    pub(super) fn console_errors(&self) -> Vec<String> {
         let kinds = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
-        let heard = self.events.iter().filter(|event| kinds.iter().any(|kind| event["method"] == *kind));
-        heard.map(|event| event["params"].to_string()).collect()
+        let events = self.events.iter().filter(|event| kinds.iter().any(|kind| event["method"] == *kind));
+        events.map(|event| event["params"].to_string()).collect()
     }
 }
 
 impl Drop for Browser {
-    /// Nobody is left behind, whatever went wrong.
+    /// Ends the browser, also after an error.
     fn drop(&mut self) {
         self.session = None;
         if self.call("Browser.close", json!({})).is_err() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random scenarios of the whole grammar, against the reference program, byte by byte.
+//! Random scenarios of the whole grammar, compared with the reference program byte by byte.
 //!
-//! The reference's own fuzzer (`cargo xtask oracle`) has a profile for each mechanism. This one mixes all statements, with odd
-//! numbers, limits, and much that happens at one instant. A scenario is a seed, so each difference can be had again.
+//! The reference's own fuzzer (`cargo xtask oracle`) has one profile per mechanism. This one mixes all
+//! statements, with odd numbers, limits, and many simultaneous events. A scenario is defined by its seed, so
+//! each difference can be reproduced.
 
 mod draw;
 
@@ -20,29 +21,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(ClapArgs)]
 pub(crate) struct FuzzOracleArgs {
-    /// How many scenarios.
+    /// Number of scenarios.
     #[arg(long, default_value_t = 1000)]
     scenarios: u64,
-    /// The seed of the first one.
+    /// Seed of the first scenario.
     #[arg(long, default_value_t = 1)]
     first: u64,
-    /// How many at once.
+    /// Number of parallel comparisons.
     #[arg(long, default_value_t = 2)]
     jobs: u64,
     /// Only print the scenario of the first seed.
     #[arg(long)]
     print: bool,
-    /// What CI compares: says so and succeeds where the reference cannot be built.
+    /// Comparison for CI: reports SKIPPED and succeeds if the reference cannot be built.
     #[arg(long)]
     ci: bool,
 }
 
-/// How a comparison ended.
+/// Result of a comparison.
 enum FuzzOutcome {
     Identical {
         lines: u64,
     },
-    /// Both stop, for instance since there is no bandwidth for a deadline task.
+    /// Both programs reject the scenario, for instance because a deadline task exceeds the bandwidth.
     BothRefuse,
     Different(String),
 }
@@ -52,16 +53,16 @@ pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
         print!("{}", draw::scenario(args.first));
         return Ok(());
     }
-    let Some(place) = oracle::find(root) else {
-        return oracle::absent(
+    let Some(place) = oracle::find_reference_dir(root) else {
+        return oracle::skip_or_fail(
             args.ci,
-            "there is no reference program beside the project (FAIRLAB_ORACLE can point to it)",
+            "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)",
         );
     };
     let reference = match oracle::build(&place, "6.1", args.ci) {
         Ok(reference) => reference,
         Err(error) => {
-            return oracle::absent(args.ci, &format!("the reference program cannot be built here: {error:#}"));
+            return oracle::skip_or_fail(args.ci, &format!("the reference program cannot be built here: {error:#}"));
         }
     };
     let folder = programs::target(root).join("fuzz-oracle");
@@ -95,7 +96,7 @@ fn report(mut outcomes: Vec<(u64, Result<FuzzOutcome>)>) -> Result<()> {
             FuzzOutcome::Different(how) => bad.push(format!("seed {seed}: {how}")),
         }
     }
-    println!("{identical} scenarios identical in {lines} lines, {refused} stopped by both, {} different", bad.len());
+    println!("{identical} scenarios identical in {lines} lines, {refused} rejected by both, {} different", bad.len());
     if bad.is_empty() { Ok(()) } else { bail!("{}", bad.join("\n")) }
 }
 
@@ -105,14 +106,14 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
     fs::write(&path, &text)?;
     let theirs = Command::new(reference).arg(&path).stdin(Stdio::null()).output().context("the reference program")?;
     let theirs = theirs.status.success().then_some(theirs.stdout);
-    let ours = std::panic::catch_unwind(|| ours(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
+    let ours = std::panic::catch_unwind(|| fairlab_trace(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
     let outcome = match (theirs, ours) {
         (Some(theirs), Ok(ours)) if theirs == ours => {
             FuzzOutcome::Identical { lines: theirs.iter().filter(|&&byte| byte == b'\n').count() as u64 }
         }
         (Some(theirs), Ok(ours)) => FuzzOutcome::Different(first_difference(&theirs, &ours)),
         (None, Err(_)) => FuzzOutcome::BothRefuse,
-        (Some(_), Err(why)) => FuzzOutcome::Different(format!("only ours stops: {why}")),
+        (Some(_), Err(why)) => FuzzOutcome::Different(format!("only the built-in scheduler stops: {why}")),
         (None, Ok(_)) => FuzzOutcome::Different("only the reference stops".to_owned()),
     };
     if !matches!(outcome, FuzzOutcome::Different(_)) {
@@ -121,8 +122,8 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
     Ok(outcome)
 }
 
-/// Our trace.
-fn ours(text: &str) -> Result<Vec<u8>, String> {
+/// Returns the trace of the built-in scheduler.
+fn fairlab_trace(text: &str) -> Result<Vec<u8>, String> {
     let scenario = scenario::parse("fuzz.scn", text).map_err(|error| error.to_string())?;
     let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
     let mut machine = Machine::new(Setup::from_scenario(scenario)).map_err(|error| error.to_string())?;
@@ -141,5 +142,5 @@ fn first_difference(theirs: &[u8], ours: &[u8]) -> String {
     let of = |lines: &[String]| {
         lines.get(same).map_or_else(|| "the end".to_owned(), |line| line.chars().take(120).collect())
     };
-    format!("line {}: {} and ours {}", same + 1, of(&theirs), of(&ours))
+    format!("line {}: reference {}, built-in {}", same + 1, of(&theirs), of(&ours))
 }

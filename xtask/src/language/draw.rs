@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Draws passages that a reader who knows only the glossary explains in a sentence.
+//! Draws random passages, to test whether a reader who knows only the glossary understands them.
 
 use super::ProseFile;
-use super::extract::{Kind, Passage};
+use super::extract::{Passage, PassageKind};
 
 /// Number of passages of each kind.
 const NR_EACH: usize = 10;
-/// Passages with fewer words say too little to be understood or not.
+/// Smallest number of words of a passage.
 const MIN_WORDS: usize = 6;
 
-/// A kind of passage: its title, and what belongs to it.
+/// Group of passages: its title, and the condition for a passage.
 type Group = (&'static str, fn(&str, &Passage) -> bool);
 
 const GROUPS: [Group; 4] = [
     ("book", |path, _| path.starts_with("docs/book/") || path == "README.md"),
     ("help and messages", |path, passage| {
         let is_program = path.starts_with("crates/") && path.contains("/src/") && !path.ends_with("tests.rs");
-        let is_help = path.ends_with("args.rs") && passage.kind == Kind::Doc;
-        is_program && (passage.kind == Kind::Text || is_help)
+        let is_help = path.ends_with("args.rs") && passage.kind == PassageKind::Doc;
+        is_program && (passage.kind == PassageKind::Text || is_help)
     }),
-    ("comments", |path, passage| path.ends_with(".rs") && matches!(passage.kind, Kind::Doc | Kind::Comment)),
+    ("comments", |path, passage| {
+        path.ends_with(".rs") && matches!(passage.kind, PassageKind::Doc | PassageKind::Comment)
+    }),
     ("changelog", |path, _| path == "CHANGELOG.md"),
 ];
 
 /// Prints passages with their places. Equal seeds and files give equal passages.
 pub(super) fn print(files: &[ProseFile], seeds: &[String]) {
-    let mut random = Random(
+    let mut random = PassageRng(
         seeds
             .join(" ")
             .bytes()
@@ -48,9 +50,9 @@ pub(super) fn print(files: &[ProseFile], seeds: &[String]) {
 }
 
 /// SplitMix64.
-struct Random(u64);
+struct PassageRng(u64);
 
-impl Random {
+impl PassageRng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

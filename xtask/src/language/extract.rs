@@ -4,14 +4,13 @@
 //! Code spans in backticks, fenced code blocks, HTML comments and link targets are removed. Strings without a space are keys or
 //! names, not prose.
 
-/// Where a passage comes from.
+/// Origin of a passage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PassageKind {
     /// A paragraph, table row or heading of a page.
     Page,
     /// A documentation comment of an item or module.
     Doc,
-    /// An ordinary comment.
     Comment,
     /// A string literal: a message, a help text, a table title.
     Text,
@@ -20,7 +19,7 @@ pub(crate) enum Kind {
 /// A piece of prose.
 #[derive(Clone, Debug)]
 pub(crate) struct Passage {
-    pub(crate) kind: Kind,
+    pub(crate) kind: PassageKind,
     /// Line number of the first line, from 1.
     pub(crate) line: usize,
     /// Number of source lines.
@@ -74,7 +73,7 @@ fn pages(text: &str) -> Vec<Passage> {
         match found.last_mut() {
             Some(last) if is_open && is_prose && !is_start => extend(last, trimmed),
             _ if is_prose => {
-                found.push(Passage { kind: Kind::Page, line: index + 1, nr_lines: 1, text: trimmed.to_owned() });
+                found.push(Passage { kind: PassageKind::Page, line: index + 1, nr_lines: 1, text: trimmed.to_owned() });
             }
             _ => {}
         }
@@ -114,7 +113,7 @@ impl<'a> Scanner<'a> {
         if syntax.has_block_comments && self.rest.starts_with("/*") {
             return self.block_comment();
         }
-        if syntax.is_rust && self.skips_rust_literal() {
+        if syntax.is_rust && self.try_skip_rust_literal() {
             return;
         }
         if let Some(quote) = syntax.quotes.iter().find(|quote| self.rest.starts_with(**quote)) {
@@ -138,8 +137,8 @@ impl<'a> Scanner<'a> {
         let length = self.rest.find('\n').unwrap_or(self.rest.len());
         let body = &self.take(length)[syntax.line_comment.len()..];
         let (kind, body) = match body.strip_prefix(['/', '!']) {
-            Some(rest) if syntax.is_rust => (Kind::Doc, rest),
-            _ => (Kind::Comment, body),
+            Some(rest) if syntax.is_rust => (PassageKind::Doc, rest),
+            _ => (PassageKind::Comment, body),
         };
         let body = body.strip_prefix(' ').unwrap_or(body).trim_end();
         match self.found.last_mut() {
@@ -153,11 +152,11 @@ impl<'a> Scanner<'a> {
         let length = self.rest.find("*/").map_or(self.rest.len(), |end| end + 2);
         let body = self.take(length);
         let text: Vec<&str> = body.lines().map(|line| line.trim().trim_matches(['/', '*']).trim()).collect();
-        self.found.push(Passage { kind: Kind::Comment, line, nr_lines: text.len(), text: text.join("\n") });
+        self.found.push(Passage { kind: PassageKind::Comment, line, nr_lines: text.len(), text: text.join("\n") });
     }
 
     /// Skips a lifetime or character literal, and reads a raw string. Returns false if neither begins here.
-    fn skips_rust_literal(&mut self) -> bool {
+    fn try_skip_rust_literal(&mut self) -> bool {
         let is_raw = self.rest.starts_with("r\"") || self.rest.starts_with("r#") || self.rest.starts_with("br#");
         if is_raw {
             let from_r = self.rest.trim_start_matches('b');
@@ -209,7 +208,7 @@ impl<'a> Scanner<'a> {
 
     fn push_string(&mut self, line: usize, body: &str, is_doc: bool) {
         if body.trim().contains(' ') {
-            let kind = if is_doc { Kind::Doc } else { Kind::Text };
+            let kind = if is_doc { PassageKind::Doc } else { PassageKind::Text };
             let nr_lines = body.lines().count();
             let text = body.replace("\\n", "  ");
             self.found.push(Passage { kind, line, nr_lines, text });
@@ -217,7 +216,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// A passage without code spans, code blocks, HTML comments and link targets.
+/// Returns a passage without code spans, code blocks, HTML comments and link targets.
 pub(crate) fn without_code(text: &str) -> String {
     let mut kept = String::new();
     let mut is_fenced = false;
@@ -230,10 +229,28 @@ pub(crate) fn without_code(text: &str) -> String {
         kept.push('\n');
     }
     let mut clean = String::new();
-    for (index, part) in kept.split('`').enumerate() {
+    for (index, part) in without_placeholders(&kept).replace("``", "`").split('`').enumerate() {
         clean.push_str(if index % 2 == 0 { part } else { "_" });
     }
     without_between(&without_between(&clean, "<!--", "-->"), "](", ")")
+}
+
+/// A text without `{name}` and `{name:?}`, which stand for values in messages.
+fn without_placeholders(text: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        kept.push_str(before);
+        let length = after.find(|letter: char| !letter.is_alphanumeric() && !"_.:?#<>^$".contains(letter));
+        match length {
+            Some(length) if after[length..].starts_with('}') => rest = &after[length + 1..],
+            _ => {
+                kept.push('{');
+                rest = after;
+            }
+        }
+    }
+    kept + rest
 }
 
 fn without_between(text: &str, begin: &str, end: &str) -> String {
@@ -252,7 +269,7 @@ fn without_between(text: &str, begin: &str, end: &str) -> String {
 mod tests {
     use super::*;
 
-    fn texts(name: &str, text: &str) -> Vec<(Kind, usize, String)> {
+    fn texts(name: &str, text: &str) -> Vec<(PassageKind, usize, String)> {
         let passages = passages(name, text).expect("the file has prose");
         passages.into_iter().map(|passage| (passage.kind, passage.line, passage.text)).collect()
     }
@@ -261,10 +278,10 @@ mod tests {
     fn comments_docs_and_messages_of_rust_are_found() {
         let source = "//! Head.\n//! More.\nfn f<'a>(c: char) { let x = '\"'; // after \"code\"\n bail!(\"no such file\"); key(\"a\"); r#\"a \"raw\" one\"# }\n";
         let wanted = [
-            (Kind::Doc, 1, "Head.\nMore."),
-            (Kind::Comment, 3, "after \"code\""),
-            (Kind::Text, 4, "no such file"),
-            (Kind::Text, 4, "a \"raw\" one"),
+            (PassageKind::Doc, 1, "Head.\nMore."),
+            (PassageKind::Comment, 3, "after \"code\""),
+            (PassageKind::Text, 4, "no such file"),
+            (PassageKind::Text, 4, "a \"raw\" one"),
         ];
         assert_eq!(texts("a.rs", source), wanted.map(|(kind, line, text)| (kind, line, text.to_owned())));
     }
@@ -272,25 +289,30 @@ mod tests {
     #[test]
     fn characters_and_lifetimes_do_not_open_strings() {
         let source = "f('\\'', '\\\\', '\\u{1F}', b'\"', &'static str) \"one two\"";
-        assert_eq!(texts("a.rs", source), [(Kind::Text, 1, "one two".to_owned())]);
+        assert_eq!(texts("a.rs", source), [(PassageKind::Text, 1, "one two".to_owned())]);
     }
 
     #[test]
     fn pages_are_split_into_paragraphs_without_code_blocks() {
         let page = "<!-- head -->\n# Title\n\nOne\ntwo.\n\n```sh\ncode here\n```\n| a | b |\n- item\n  goes on\n";
         let wanted = [(2, "# Title"), (4, "One\ntwo."), (10, "| a | b |"), (11, "- item\ngoes on")];
-        assert_eq!(texts("a.md", page), wanted.map(|(line, text)| (Kind::Page, line, text.to_owned())));
+        assert_eq!(texts("a.md", page), wanted.map(|(line, text)| (PassageKind::Page, line, text.to_owned())));
     }
 
     #[test]
     fn docstrings_and_comments_of_python_are_found() {
         let source = "def f():\n    \"\"\"Return it.\n\n    More.\"\"\"\n    x = 'a b'  # why\n";
-        let wanted = [(Kind::Doc, 2, "Return it.\n\n    More."), (Kind::Text, 5, "a b"), (Kind::Comment, 5, "why")];
+        let wanted = [
+            (PassageKind::Doc, 2, "Return it.\n\n    More."),
+            (PassageKind::Text, 5, "a b"),
+            (PassageKind::Comment, 5, "why"),
+        ];
         assert_eq!(texts("a.py", source), wanted.map(|(kind, line, text)| (kind, line, text.to_owned())));
     }
 
     #[test]
     fn code_and_link_targets_are_no_prose() {
+        assert_eq!(without_code("a {place:?} ``told``"), "a  _\n");
         assert_eq!(without_code("a `told` [b](told.md) <!-- told -->c"), "a _ [b c\n");
     }
 }

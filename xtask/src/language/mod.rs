@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// File with exceptions, and with what remains by area.
 const SETTINGS: &str = "xtask/language.toml";
-/// The list of avoided words, which has to name them.
+/// List of avoided words, which contains them.
 const WORDS: &str = "xtask/src/language/words.rs";
 /// Directories without sources of the project.
 const IGNORED: [&str; 5] = ["target", "fuzz", "runs", "__pycache__", "node_modules"];
@@ -57,19 +57,19 @@ enum LanguageCommand {
 struct Settings {
     /// Commits after this one are checked.
     commits_since: String,
-    exceptions: Vec<Exception>,
+    exceptions: Vec<WordException>,
     /// Number of avoided words that an area may still have. It may only fall.
     remaining: BTreeMap<String, usize>,
 }
 
 /// A use of an avoided word that stays.
-struct Exception {
+struct WordException {
     path: String,
     word: String,
 }
 
 /// A problem and its file.
-struct Located {
+struct LocatedProblem {
     path: String,
     problem: words::Problem,
 }
@@ -77,8 +77,8 @@ struct Located {
 pub(crate) fn run(root: &Path, args: &LanguageArgs) -> Result<()> {
     match &args.what {
         LanguageCommand::Words { path } => {
-            let located: Vec<Located> = located(root, &Settings::read(root)?)?;
-            let wanted: Vec<&Located> = located.iter().filter(|place| place.path.starts_with(path)).collect();
+            let located: Vec<LocatedProblem> = located(root, &Settings::read(root)?)?;
+            let wanted: Vec<&LocatedProblem> = located.iter().filter(|place| place.path.starts_with(path)).collect();
             wanted.iter().for_each(|place| println!("{}", place.sentence()));
             println!("{} avoided words", wanted.len());
         }
@@ -93,7 +93,7 @@ pub(crate) fn run(root: &Path, args: &LanguageArgs) -> Result<()> {
 /// Returns one sentence per problem: areas with more avoided words than remain allowed, exceptions without use, commit subjects.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
     let settings = Settings::read(root)?;
-    let mut by_area: BTreeMap<String, Vec<Located>> = BTreeMap::new();
+    let mut by_area: BTreeMap<String, Vec<LocatedProblem>> = BTreeMap::new();
     for place in located(root, &settings)? {
         by_area.entry(area(&place.path).to_owned()).or_default().push(place);
     }
@@ -101,7 +101,7 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
     for (area, places) in &by_area {
         let nr_allowed = settings.remaining.get(area).copied().unwrap_or(0);
         if places.len() > nr_allowed {
-            wrong.extend(places.iter().take(20).map(Located::sentence));
+            wrong.extend(places.iter().take(20).map(LocatedProblem::sentence));
             wrong.push(format!("{area}: {} avoided words, {nr_allowed} are allowed", places.len()));
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
     Ok(wrong)
 }
 
-impl Located {
+impl LocatedProblem {
     fn sentence(&self) -> String {
         format!("{}:{}: \"{}\"; {}", self.path, self.problem.line, self.problem.found, self.problem.hint)
     }
@@ -135,7 +135,7 @@ impl Settings {
         for exception in table.get("exceptions").and_then(toml::Value::as_array).into_iter().flatten() {
             let exception = exception.as_table().with_context(|| format!("{SETTINGS}: an exception is not a table"))?;
             string(exception, "reason")?;
-            exceptions.push(Exception { path: string(exception, "path")?, word: string(exception, "word")? });
+            exceptions.push(WordException { path: string(exception, "path")?, word: string(exception, "word")? });
         }
         let mut remaining = BTreeMap::new();
         for (area, number) in table.get("remaining").and_then(toml::Value::as_table).into_iter().flatten() {
@@ -147,13 +147,13 @@ impl Settings {
 }
 
 /// Returns every avoided word that no exception covers.
-fn located(root: &Path, settings: &Settings) -> Result<Vec<Located>> {
+fn located(root: &Path, settings: &Settings) -> Result<Vec<LocatedProblem>> {
     let mut located = Vec::new();
     for file in files(root)? {
         for problem in file.passages.iter().flat_map(words::problems) {
-            let is_exempt = |rule: &Exception| file.path.starts_with(&rule.path) && rule.word == problem.found;
+            let is_exempt = |rule: &WordException| file.path.starts_with(&rule.path) && rule.word == problem.found;
             if !settings.exceptions.iter().any(is_exempt) {
-                located.push(Located { path: file.path.clone(), problem });
+                located.push(LocatedProblem { path: file.path.clone(), problem });
             }
         }
     }

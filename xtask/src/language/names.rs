@@ -96,15 +96,15 @@ impl<'ast> Visit<'ast> for Definitions {
 }
 
 /// Whether a body calls a method of `self` that changes a value behind a shared reference.
-fn changes_inside(visit: impl FnOnce(&mut Interior)) -> bool {
-    let mut interior = Interior(false);
+fn changes_inside(visit: impl FnOnce(&mut InteriorMutation)) -> bool {
+    let mut interior = InteriorMutation(false);
     visit(&mut interior);
     interior.0
 }
 
-struct Interior(bool);
+struct InteriorMutation(bool);
 
-impl<'ast> Visit<'ast> for Interior {
+impl<'ast> Visit<'ast> for InteriorMutation {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.0 |= INTERIOR.iter().any(|name| call.method == name) && is_of_self(&call.receiver);
         visit::visit_expr_method_call(self, call);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers about comments, by area.
 
-use super::extract::{Kind, Passage};
+use super::extract::{Passage, PassageKind};
 use super::{ProseFile, area};
 use crate::table;
 use std::collections::BTreeMap;
@@ -50,10 +50,10 @@ impl Counts {
         let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
         self.nr_code += file.text.lines().filter(is_code).count();
         let is_head = |passage: &Passage| passage.text.starts_with("SPDX");
-        for passage in file.passages.iter().filter(|passage| passage.kind != Kind::Text && !is_head(passage)) {
+        for passage in file.passages.iter().filter(|passage| passage.kind != PassageKind::Text && !is_head(passage)) {
             self.nr_blocks += 1;
             self.nr_comment_lines += passage.nr_lines;
-            if passage.kind == Kind::Doc {
+            if passage.kind == PassageKind::Doc {
                 self.nr_docs += 1;
                 self.nr_short_docs += usize::from(passage.text.split_whitespace().count() <= MAX_SHORT);
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Words that prose of the project does not use, with the word to use instead.
 
-use super::extract::{Kind, Passage, without_code};
+use super::extract::{Passage, PassageKind, without_code};
 use unicase::UniCase;
 
 /// A word or phrase in lower case, and what to write instead. A trailing `*` matches any ending.
@@ -68,7 +68,7 @@ pub(crate) fn problems(passage: &Passage) -> Vec<Problem> {
     let mut found = Vec::new();
     for (position, (offset, word)) in words.iter().enumerate() {
         let line = passage.line + prose[..*offset].matches('\n').count();
-        if let Some(correct) = correction(word) {
+        if let Some(correct) = correction(word).filter(|_| prose[*offset + 1..].starts_with(&word[1..])) {
             found.push(Problem { line, found: word.clone(), hint: format!("spell: {correct}") });
         }
         for (phrase, hint) in AVOIDED {
@@ -77,7 +77,7 @@ pub(crate) fn problems(passage: &Passage) -> Vec<Problem> {
             }
         }
     }
-    if passage.kind == Kind::Doc
+    if passage.kind == PassageKind::Doc
         && let Some(first) = LEADING.iter().find(|first| begins_with(&words, first))
         && prose.trim_start().to_lowercase().starts_with(*first)
     {
@@ -125,7 +125,7 @@ fn begins_with(words: &[(usize, String)], phrase: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn found(kind: Kind, text: &str) -> Vec<(usize, String)> {
+    fn found(kind: PassageKind, text: &str) -> Vec<(usize, String)> {
         let passage = Passage { kind, line: 5, nr_lines: 1, text: text.to_owned() };
         problems(&passage).into_iter().map(|problem| (problem.line, problem.found)).collect()
     }
@@ -133,24 +133,24 @@ mod tests {
     #[test]
     fn avoided_words_are_found_with_their_line() {
         let wanted = [(5, "told".to_owned()), (6, "storey*".to_owned()), (6, "way out".to_owned())];
-        assert_eq!(found(Kind::Comment, "It is Told by\nstoreys, a way\u{20}out."), wanted);
+        assert_eq!(found(PassageKind::Comment, "It is Told by\nstoreys, a way\u{20}out."), wanted);
     }
 
     #[test]
     fn code_spans_and_parts_of_words_are_exempt() {
-        assert_eq!(found(Kind::Page, "`told` retold toldest endear"), []);
+        assert_eq!(found(PassageKind::Page, "`told` retold toldest endear"), []);
     }
 
     #[test]
     fn typical_spelling_errors_are_found_but_not_in_code() {
-        assert_eq!(found(Kind::Text, "`recieve` the recieve side"), [(5, "recieve".to_owned())]);
+        assert_eq!(found(PassageKind::Text, "`recieve` the recieve side"), [(5, "recieve".to_owned())]);
     }
 
     #[test]
     fn a_doc_comment_begins_with_what_the_item_is() {
-        assert_eq!(found(Kind::Doc, "The same for groups."), [(5, "the same ...".to_owned())]);
-        assert_eq!(found(Kind::Doc, "There."), [(5, "there ...".to_owned())]);
-        assert_eq!(found(Kind::Doc, "Itself a scan."), []);
-        assert_eq!(found(Kind::Comment, "The same for groups."), []);
+        assert_eq!(found(PassageKind::Doc, "The same for groups."), [(5, "the same ...".to_owned())]);
+        assert_eq!(found(PassageKind::Doc, "There."), [(5, "there ...".to_owned())]);
+        assert_eq!(found(PassageKind::Doc, "Itself a scan."), []);
+        assert_eq!(found(PassageKind::Comment, "The same for groups."), []);
     }
 }

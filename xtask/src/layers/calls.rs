@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whose function a call calls, by its name.
+//! Resolution of calls to the file that defines the function, by name.
 
 use super::source::{Call, Callee, Function, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Methods of the language's own types and iterators: `x.max()` says nothing about whose it is.
+/// Methods of the language's own types and iterators: for `x.max()` the definer is unknown.
 const COMMON: &str = "\
     abs abs_diff all any append as_deref as_mut as_ref as_slice as_str binary_search bytes chain chars checked_add \
     checked_mul checked_sub chunks clear cloned cmp collect contains copied count count_ones dedup drain entry \
@@ -17,7 +17,7 @@ const COMMON: &str = "\
     strip_prefix sum swap swap_remove take take_while then then_some to_owned to_vec trailing_zeros trim truncate \
     unwrap_or values values_mut windows with_capacity wrapping_add wrapping_sub zip";
 
-/// Which files define what, by their number.
+/// Definers of functions and types, as indices of files.
 pub(super) struct Definers<'a> {
     methods: BTreeMap<&'a str, BTreeSet<usize>>,
     free: BTreeMap<&'a str, BTreeSet<usize>>,
@@ -25,7 +25,8 @@ pub(super) struct Definers<'a> {
     owned: BTreeMap<(&'a str, &'a str), BTreeSet<usize>>,
     /// Types and traits that the crate defines.
     types: BTreeSet<&'a str>,
-    /// Names of methods that others have too: they implement traits of other crates, or are [`COMMON`].
+    /// Names of methods that other crates also define: implementations of their traits, or methods in
+    /// [`COMMON`].
     foreign: BTreeSet<&'a str>,
 }
 
@@ -60,34 +61,35 @@ impl<'a> Definers<'a> {
         }
     }
 
-    /// The file that defines what is called, if that is plain.
+    /// Returns the file that defines the called function, if it is unambiguous.
     ///
     /// Rules, in order:
-    /// 1. `Type::name` is that type's, or if it has none, as in a trait's default, that of whoever alone defines the name;
-    ///    unless the type is not one of the crate.
-    /// 2. `x.name()` is of the only file that defines such a method, unless others have one too: `next` may be any iterator's.
-    /// 3. `module::name()` is of the only file that defines such a function; `name()` too if it is defined or imported where it
-    ///    is called, as else it is a variable.
+    /// 1. `Type::name` is defined by that type. If the type has no such function, as for a trait's default,
+    ///    the only definer of the name counts. A type of another crate has no definer.
+    /// 2. `x.name()` is defined by the only file with such a method, unless other crates have one too: `next`
+    ///    may belong to any iterator.
+    /// 3. `module::name()` is defined by the only file with such a function. `name()` also is, if the calling
+    ///    file defines or imports it; without that it is a variable.
     pub(super) fn definer(&self, source: &Source, call: &Call) -> Option<usize> {
         let name = call.name.as_str();
         match &call.callee {
             Callee::Of(owner) => match self.owned.get(&(owner.as_str(), name)) {
-                Some(files) => only(files),
+                Some(files) => single_file(files),
                 None if self.types.contains(owner.as_str()) => self.method(name),
                 None => None,
             },
             Callee::Method => self.method(name),
             Callee::Plain if !source.has_in_scope(name) => None,
-            Callee::Plain | Callee::InModule => self.free.get(name).and_then(only),
+            Callee::Plain | Callee::InModule => self.free.get(name).and_then(single_file),
         }
     }
 
     fn method(&self, name: &str) -> Option<usize> {
-        if self.foreign.contains(name) { None } else { self.methods.get(name).and_then(only) }
+        if self.foreign.contains(name) { None } else { self.methods.get(name).and_then(single_file) }
     }
 
-    /// Whether a call is left alone because several files define such a method or function.
-    pub(super) fn is_left_alone(&self, call: &Call) -> bool {
+    /// Whether a call is ignored because several files define such a method or function.
+    pub(super) fn is_ambiguous(&self, call: &Call) -> bool {
         let name = call.name.as_str();
         let files = match &call.callee {
             Callee::Of(owner) => self.owned.get(&(owner.as_str(), name)),
@@ -99,7 +101,7 @@ impl<'a> Definers<'a> {
     }
 
     /// Whether the crate has a function, given as `function` or `Type::function`.
-    pub(super) fn knows(&self, function: &str) -> bool {
+    pub(super) fn has_function(&self, function: &str) -> bool {
         match function.rsplit_once("::") {
             Some((owner, name)) => self.owned.contains_key(&(owner, name)),
             None => {
@@ -109,9 +111,9 @@ impl<'a> Definers<'a> {
         }
     }
 
-    /// Whether a call is one of `function` or `Type::function`. A method with a type is told by its name if no other type has
-    /// one of that name.
-    pub(super) fn possible_definers(&self, call: &Call, function: &str) -> bool {
+    /// Whether a call may be one of `function` or `Type::function`. A method call matches by name if no other
+    /// type has a method of that name.
+    pub(super) fn may_call(&self, call: &Call, function: &str) -> bool {
         let Some((owner, name)) = function.rsplit_once("::") else { return call.name == function };
         if call.name != name {
             return false;
@@ -124,7 +126,7 @@ impl<'a> Definers<'a> {
     }
 }
 
-fn only(files: &BTreeSet<usize>) -> Option<usize> {
+fn single_file(files: &BTreeSet<usize>) -> Option<usize> {
     let mut files = files.iter();
     files.next().copied().filter(|_| files.next().is_none())
 }

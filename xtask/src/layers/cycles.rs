@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Knots: files each of which reaches each other by calls.
+//! Cycles in the graph of calls between files.
 
 use std::collections::BTreeSet;
 
-/// The largest cycle of a graph of so many nodes; empty if no two nodes reach each other.
-pub(super) fn largest(nr_nodes: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<usize> {
+/// Returns the largest set of nodes that all reach each other; empty if no two nodes do.
+pub(super) fn largest_cycle(nr_nodes: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<usize> {
     let reached: Vec<Vec<bool>> = (0..nr_nodes).map(|node| reached_from(node, nr_nodes, edges)).collect();
     let mut largest = Vec::new();
     for (node, from_node) in reached.iter().enumerate() {
@@ -16,7 +16,7 @@ pub(super) fn largest(nr_nodes: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<
     largest
 }
 
-/// Which nodes a node reaches, itself among them.
+/// Returns for each node whether it is reachable from `node`, including itself.
 fn reached_from(node: usize, nr_nodes: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<bool> {
     let mut is_reached = vec![false; nr_nodes];
     is_reached[node] = true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The structure of the scheduler's crate, in numbers for people.
+//! Report on the structure of the scheduler's crate, in numbers.
 
 use super::calls::Definers;
-use super::{FOLDER, LAYERS, ModuleGraph, cycles, layer_of};
+use super::{CRATE_DIR, LAYERS, ModuleGraph, cycles, layer_of};
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Prints how the crate's files hang together.
+/// Prints the calls between the crate's files.
 pub(crate) fn print(root: &Path) -> Result<()> {
     print!("{}", text(&ModuleGraph::read(root)?));
     Ok(())
@@ -18,15 +18,15 @@ pub(super) fn text(house: &ModuleGraph) -> String {
     let between: Vec<(usize, usize)> =
         calls.iter().map(|call| (call.caller, call.definer)).filter(|(caller, definer)| caller != definer).collect();
     let edges: BTreeSet<(usize, usize)> = between.iter().copied().collect();
-    let cycles = cycles::largest(house.sources.len(), &edges);
+    let cycles = cycles::largest_cycle(house.sources.len(), &edges);
     let definers = Definers::of(&house.sources);
     let all_calls = house.sources.iter().flat_map(|source| &source.calls);
-    let nr_left_alone = all_calls.filter(|call| definers.is_left_alone(call)).count();
+    let nr_left_alone = all_calls.filter(|call| definers.is_ambiguous(call)).count();
     let mut lines = vec![
-        format!("{FOLDER}, without tests"),
+        format!("{CRATE_DIR}, without tests"),
         format!("files                   {}", house.sources.len()),
         format!("calls between files     {} ({} pairs of files)", between.len(), edges.len()),
-        format!("calls left alone        {nr_left_alone} (several files define what they may call)"),
+        format!("unresolved calls        {nr_left_alone} (several files define the name)"),
         format!("upward calls            {}", house.upward_calls().len()),
         format!("upward imports, paths   {}", house.upward_names().len()),
         format!("methods on Sched        {}", nr_methods(house, "Sched")),
@@ -35,12 +35,12 @@ pub(super) fn text(house: &ModuleGraph) -> String {
     ];
     lines.extend(cycles.iter().map(|&file| format!("  {}", house.sources[file].file)));
     lines.push(String::new());
-    lines.push("Calls of other files, from the layer of the row to that of the column:".to_owned());
+    lines.push("Calls between files, from the layer of the row to the layer of the column:".to_owned());
     lines.extend(table(house, &between));
     lines.join("\n") + "\n"
 }
 
-/// Methods in a type's own `impl` blocks.
+/// Returns the number of methods in a type's own `impl` blocks.
 fn nr_methods(house: &ModuleGraph, owner: &str) -> usize {
     let functions = house.sources.iter().flat_map(|source| &source.functions);
     let own = functions.filter(|function| function.owner.as_deref() == Some(owner) && function.of_trait.is_none());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a file defines, calls and names outside tests.
+//! Definitions, calls and paths in a source file, without tests.
 
 use super::tokens;
 use anyhow::Result;
@@ -8,43 +8,41 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, ImplItem, Item, Meta, Signature, Stmt, Token, TraitItem, Type, UseTree};
 
-/// What is known of a file.
+/// Contents of a source file.
 #[derive(Default)]
 pub(super) struct Source {
-    /// Its name below the crate's root.
+    /// Name below the crate's root.
     pub(super) file: String,
-    /// Its module.
+    /// Path of the module.
     pub(super) module: Vec<String>,
     pub(super) functions: Vec<Function>,
-    /// Types and traits that it defines.
+    /// Types that the file defines.
     pub(super) types: Vec<String>,
     pub(super) traits: Vec<String>,
     pub(super) calls: Vec<Call>,
-    /// Paths through the crate's modules, imports among them.
-    pub(super) names: Vec<Named>,
+    /// Paths through the crate's modules, including imports.
+    pub(super) names: Vec<NamedPath>,
     pub(super) imports: Vec<Import>,
-    /// Modules that it declares for tests.
+    /// Modules that the file declares for tests.
     pub(super) test_modules: Vec<Vec<String>>,
 }
-
-/// A function or method.
 pub(super) struct Function {
     pub(super) name: String,
-    /// The type or trait whose function it is.
+    /// Type or trait that has the function.
     pub(super) owner: Option<String>,
-    /// The trait that it implements.
+    /// Trait that the function implements.
     pub(super) of_trait: Option<String>,
     pub(super) has_receiver: bool,
 }
 
-/// A call, as it is written.
+/// Call in a source file.
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) callee: Callee,
     pub(super) line: usize,
 }
 
-/// How the function is named that a call calls.
+/// Form in which a call names its function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Callee {
     /// `x.name()`.
@@ -57,13 +55,13 @@ pub(super) enum Callee {
     Plain,
 }
 
-/// A path from the crate's root.
-pub(super) struct Named {
+/// Path from the crate's root.
+pub(super) struct NamedPath {
     pub(super) segments: Vec<String>,
     pub(super) line: usize,
 }
 
-/// A name that a `use` gives to a path.
+/// Name that a `use` gives to a path.
 pub(super) struct Import {
     pub(super) name: String,
     pub(super) segments: Vec<String>,
@@ -73,19 +71,19 @@ impl Source {
     pub(super) fn read(file: &str, text: &str) -> Result<Self> {
         let module = module_of(file);
         let source = Self { file: file.to_owned(), module: module.clone(), ..Self::default() };
-        let mut reader = Reader { source, module, owner: None, of_trait: None };
+        let mut reader = SourceReader { source, module, owner: None, of_trait: None };
         reader.visit_file(&syn::parse_file(text)?);
         Ok(reader.source)
     }
 
-    /// Whether a function may be called by its plain name: the file defines it, or imports it.
+    /// Whether a function may be called by its plain name: the file defines or imports it.
     pub(super) fn has_in_scope(&self, name: &str) -> bool {
         self.functions.iter().any(|function| function.owner.is_none() && function.name == name)
             || self.imports.iter().any(|import| import.name == name || import.name == "*")
     }
 }
 
-/// The module that a file is, from the crate's root.
+/// Returns the module of a file, from the crate's root.
 fn module_of(file: &str) -> Vec<String> {
     let mut module: Vec<String> = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
     if module.last().is_some_and(|last| last == "mod" || last == "lib") {
@@ -94,16 +92,16 @@ fn module_of(file: &str) -> Vec<String> {
     module
 }
 
-struct Reader {
+struct SourceReader {
     source: Source,
-    /// Where it stands: the file's module, and modules inside it.
+    /// Current module: the file's module, or a module inside it.
     module: Vec<String>,
-    /// The type or trait whose items it reads, and the trait that they implement.
+    /// Type or trait whose items are read, and the trait that they implement.
     owner: Option<String>,
     of_trait: Option<String>,
 }
 
-impl Reader {
+impl SourceReader {
     fn define(&mut self, signature: &Signature, owner: Option<String>, of_trait: Option<String>) {
         let has_receiver = signature.receiver().is_some();
         self.source.functions.push(Function { name: signature.ident.to_string(), owner, of_trait, has_receiver });
@@ -111,11 +109,11 @@ impl Reader {
 
     fn name(&mut self, segments: &[String], line: usize) {
         if let Some(segments) = absolute(&self.module, segments) {
-            self.source.names.push(Named { segments, line });
+            self.source.names.push(NamedPath { segments, line });
         }
     }
 
-    /// Reads all that a `use` imports; `prefix` is what stands before the tree.
+    /// Reads all imports of a `use`; `prefix` is the path before the tree.
     fn import(&mut self, tree: &UseTree, prefix: &[String]) {
         let with = |last: &syn::Ident| [prefix, &[last.to_string()]].concat();
         let (name, segments, line) = match tree {
@@ -138,7 +136,7 @@ impl Reader {
     }
 }
 
-impl<'ast> Visit<'ast> for Reader {
+impl<'ast> Visit<'ast> for SourceReader {
     fn visit_item(&mut self, item: &'ast Item) {
         if attributes(item).iter().any(is_test) {
             if let Item::Mod(module) = item {
@@ -231,7 +229,7 @@ impl<'ast> Visit<'ast> for Reader {
         visit::visit_expr_call(self, call);
     }
 
-    /// A path of several parts that names a function is a call of it, as `map(Self::name)` shows.
+    /// Records a path of several segments that names a function as a call, for instance `map(Self::name)`.
     fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
         let segments = Vec::from_iter(&path.path.segments);
         if let [.., before, last] = segments[..] {
@@ -259,7 +257,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// How a function is named whose name comes after `before::`, in the items of `owner`.
+/// Returns the form of a call whose name follows `before::`, in the items of `owner`.
 pub(super) fn callee_after(before: &str, owner: Option<&str>) -> Callee {
     match (before, owner) {
         ("Self", Some(owner)) => Callee::Of(owner.to_owned()),
@@ -268,7 +266,7 @@ pub(super) fn callee_after(before: &str, owner: Option<&str>) -> Callee {
     }
 }
 
-/// A path from the crate's root, if it is one that begins with `crate`, `self` or `super`.
+/// Resolves a path that begins with `crate`, `self` or `super` to one from the crate's root.
 fn absolute(module: &[String], segments: &[String]) -> Option<Vec<String>> {
     let (first, mut rest) = segments.split_first()?;
     if rest.is_empty() {
@@ -305,18 +303,17 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether an attribute leaves its item to tests: `cfg(test)`, or `cfg(all(test, ...))`.
+/// Whether an attribute restricts its item to tests: `cfg(test)`, or `cfg(all(test, ...))`.
 fn is_test(attribute: &Attribute) -> bool {
-    attribute.path().is_ident("cfg")
-        && attribute.parse_args::<Meta>().is_ok_and(|condition| is_test_attribute(&condition))
+    attribute.path().is_ident("cfg") && attribute.parse_args::<Meta>().is_ok_and(|condition| requires_test(&condition))
 }
 
-fn is_test_attribute(condition: &Meta) -> bool {
+fn requires_test(condition: &Meta) -> bool {
     match condition {
         Meta::Path(path) => path.is_ident("test"),
         Meta::List(list) if list.path.is_ident("all") => list
             .parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)
-            .is_ok_and(|all| all.iter().any(is_test_attribute)),
+            .is_ok_and(|all| all.iter().any(requires_test)),
         _ => false,
     }
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The layers of small made-up crates.
+//! Tests of the layer check with small made-up crates.
 
 use super::*;
 
 const LOW: &str = "track/low.rs";
 const HIGH: &str = "paths/high.rs";
 
-/// A crate with a function and a method in a high file; `low` stands further down.
-fn house<'a>(low: &'a str, high: &'a str) -> ModuleGraph {
-    ModuleGraph::of([(LOW, low), (HIGH, high)]).expect("the sources can be read")
+/// Parses a crate with one low and one high file.
+fn graph<'a>(low: &'a str, high: &'a str) -> ModuleGraph {
+    ModuleGraph::from_files([(LOW, low), (HIGH, high)]).expect("the sources can be read")
 }
 
 fn upward_calls(low: &str) -> Vec<String> {
     let high = "pub fn walk() {} impl Sched { pub fn new() {} pub fn handle(&mut self) {} }";
     let high = format!("{high} pub struct Sched; impl Drop for Sched {{ fn drop(&mut self) {{}} }}");
-    house(low, &high).upward_calls()
+    graph(low, &high).upward_calls()
 }
 
 fn upward_names(file: &str, text: &str) -> Vec<String> {
     let root = "pub mod words; pub use paths::{boot, walks as tours};";
-    ModuleGraph::of([("lib.rs", root), (file, text)]).expect("the sources can be read").upward_names()
+    ModuleGraph::from_files([("lib.rs", root), (file, text)]).expect("the sources can be read").upward_names()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn every_way_of_writing_an_upward_call_is_found() {
 #[test]
 fn a_downward_call_is_not_wrong() {
     let house =
-        house("pub fn low() {} impl State { pub fn update(&self) {} }", "fn f() { low::low(); State::update(s) }");
+        graph("pub fn low() {} impl State { pub fn update(&self) {} }", "fn f() { low::low(); State::update(s) }");
     assert_eq!(house.upward_calls(), [""; 0]);
     assert_eq!(house.resolved().len(), 2);
 }
@@ -52,9 +52,11 @@ fn tests_are_exempt() {
     assert_eq!(upward_calls(&format!("#[cfg(test)] {upward}")), [""; 0]);
     assert_eq!(upward_calls(&format!("impl X {{ #[cfg(all(test, a))] {upward} }}")), [""; 0]);
     assert_eq!(upward_calls("fn f() { #[cfg(test)] x.handle(); }"), [""; 0]);
-    for file in ["track/tests.rs", "track/golden_tests.rs", "track/tests/moves.rs", "test_machine.rs", "track/fixture.rs"] {
+    for file in
+        ["track/tests.rs", "track/golden_tests.rs", "track/tests/moves.rs", "test_machine.rs", "track/fixture.rs"]
+    {
         let declares = ("track/mod.rs", "#[cfg(test)] mod fixture;");
-        let house = ModuleGraph::of([declares, (file, upward), (HIGH, "impl X { fn handle(&self) {} }")]);
+        let house = ModuleGraph::from_files([declares, (file, upward), (HIGH, "impl X { fn handle(&self) {} }")]);
         let house = house.expect("the sources can be read");
         assert_eq!(house.sources.len(), 2, "{file}");
         assert_eq!(house.upward_calls(), [""; 0], "{file}");
@@ -63,7 +65,7 @@ fn tests_are_exempt() {
 
 #[test]
 fn what_only_tests_define_is_called_by_nobody() {
-    assert_eq!(house("fn f() { x.handle() }", "#[cfg(test)] impl X { fn handle(&self) {} }").upward_calls(), [""; 0]);
+    assert_eq!(graph("fn f() { x.handle() }", "#[cfg(test)] impl X { fn handle(&self) {} }").upward_calls(), [""; 0]);
 }
 
 #[test]
@@ -76,8 +78,8 @@ fn a_name_defined_twice_is_left_alone_unless_a_type_tells() {
 #[test]
 fn methods_that_others_have_too_are_left_alone() {
     assert_eq!(upward_calls("fn f() { x.drop() }"), [""; 0]);
-    assert_eq!(house("fn f() { x.max(1) }", "impl A { fn max(&self) {} }").upward_calls(), [""; 0]);
-    assert_eq!(house("fn f() { Vec::make() }", "impl A { fn make() {} }").upward_calls(), [""; 0]);
+    assert_eq!(graph("fn f() { x.max(1) }", "impl A { fn max(&self) {} }").upward_calls(), [""; 0]);
+    assert_eq!(graph("fn f() { Vec::make() }", "impl A { fn make() {} }").upward_calls(), [""; 0]);
 }
 
 #[test]
@@ -128,14 +130,14 @@ fn downward_imports_and_those_of_tests_are_not_wrong() {
 
 #[test]
 fn a_file_outside_the_layers_is_a_stranger() {
-    let house =
-        ModuleGraph::of([("lib.rs", ""), ("golden.rs", ""), ("attic/box.rs", "")]).expect("the sources can be read");
-    assert_eq!(house.strangers(), ["crates/sched/src/attic/box.rs: belongs to no layer"]);
+    let house = ModuleGraph::from_files([("lib.rs", ""), ("golden.rs", ""), ("attic/box.rs", "")])
+        .expect("the sources can be read");
+    assert_eq!(house.unassigned_files(), ["crates/sched/src/attic/box.rs: belongs to no layer"]);
 }
 
 #[test]
 fn a_function_of_one_caller_is_refused_to_others() {
-    let house = house(
+    let house = graph(
         "struct Guard; impl Guard { fn of() {} fn give_back(&self) {} }\nfn f(guard: Guard) { guard.give_back() }",
         "fn f() {\n    Guard::of();\n    Other::of();\n    debug_assert!(guard.give_back());\n}",
     );
@@ -152,7 +154,7 @@ fn a_function_of_one_caller_is_refused_to_others() {
 
 #[test]
 fn an_entry_that_holds_for_nothing_is_refused() {
-    let house = house("", "fn f() {}");
+    let house = graph("", "fn f() {}");
     assert_eq!(
         house.forbidden_calls(&[("Guard::of", HIGH), ("f", "paths/gone.rs")]),
         ["ONLY_IN: no function is `Guard::of`", "ONLY_IN: no file is paths/gone.rs"]
@@ -162,13 +164,13 @@ fn an_entry_that_holds_for_nothing_is_refused() {
 #[test]
 fn the_largest_cycle_is_of_files_that_reach_each_other() {
     let edges = [(0, 1), (1, 0), (2, 3), (3, 4), (4, 2), (4, 5)].into();
-    assert_eq!(cycles::largest(6, &edges), [2, 3, 4]);
-    assert_eq!(cycles::largest(6, &[(0, 1), (2, 2)].into()), [0; 0]);
+    assert_eq!(cycles::largest_cycle(6, &edges), [2, 3, 4]);
+    assert_eq!(cycles::largest_cycle(6, &[(0, 1), (2, 2)].into()), [0; 0]);
 }
 
 #[test]
 fn the_printed_structure_counts_methods_and_calls() {
-    let text = print::text(&house(
+    let text = print::text(&graph(
         "impl State { fn update(&self) {} fn new() {} }",
         "impl Sched { fn a(&self) { x.update() } fn b(&self) { x.update(); x.a() } }",
     ));

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Calls inside macros, whose text is no Rust until the macro is expanded: an identifier before parentheses is a call, or
-//! after `fn` a definition.
+//! Calls inside macros. Their tokens are not Rust before expansion: an identifier before parentheses is a
+//! call, or after `fn` a definition.
 
-use super::source::{Call, Callee, Function, Named, callee_after};
+use super::source::{Call, Callee, Function, NamedPath, callee_after};
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
-/// What is found in a macro's tokens. Paths are as they are written.
+/// Uses in a macro's tokens. Paths are not resolved.
 #[derive(Default)]
 pub(super) struct TokenUses {
     pub(super) functions: Vec<Function>,
     pub(super) calls: Vec<Call>,
-    pub(super) names: Vec<Named>,
+    pub(super) names: Vec<NamedPath>,
 }
 
-/// Searches the tokens of a macro that stands in the items of `owner`.
+/// Searches the tokens of a macro in the items of `owner`.
 pub(super) fn search(tokens: TokenStream, owner: Option<&str>) -> TokenUses {
     let mut found = TokenUses::default();
     found.search(tokens, owner);
@@ -39,7 +39,7 @@ impl TokenUses {
         }
     }
 
-    /// A path through modules, if the tokens begin with one.
+    /// Records a path through modules, if the tokens begin with one.
     fn read_path(&mut self, tokens: &[TokenTree]) {
         let Some(TokenTree::Ident(first)) = tokens.first() else { return };
         if !["crate", "self", "super"].contains(&first.to_string().as_str()) {
@@ -54,14 +54,14 @@ impl TokenUses {
             segments.push(segment.to_string());
             rest = after;
         }
-        self.names.push(Named { segments, line: first.span().start().line });
+        self.names.push(NamedPath { segments, line: first.span().start().line });
     }
 
-    /// An identifier before parentheses, after the tokens `before`.
+    /// Records an identifier before parentheses; `before` are the tokens before it.
     fn read_call(&mut self, before: &[TokenTree], ident: &Ident, arguments: &Group, owner: Option<&str>) {
         let name = ident.to_string();
         let callee = match before {
-            // A variable of the macro.
+            // A variable of the macro is not a call.
             [.., dollar] if is_punct(dollar, '$') => return,
             [.., TokenTree::Ident(word)] if word == "fn" => {
                 let has_receiver = has_self(arguments);

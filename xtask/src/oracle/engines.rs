@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Comparisons in which an engine of a kernel tree has a part, as judge or as what is judged: every line of the traces and, if it is asked for,
-//! what each call of the scheduler has counted.
+//! Comparisons that involve a compiled-kernel engine, as the reference or as the compared side: all trace
+//! lines and, on request, the operation counts of each scheduler call.
 //!
-//! Kernel code is free in these scenarios, so both sides make the same calls as long as they decide the same. A scenario that a side refuses,
-//! because it has something that an engine does not have, is told with the reason.
+//! Kernel code has zero cost in these scenarios, so both sides make equal calls as long as they decide
+//! equally. A scenario that a side rejects because an engine lacks support is reported with the reason.
 
-use super::operations::Operations;
+use super::operations::OpComparisons;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,40 +13,35 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// So long may a run take, in seconds.
-const LIMIT: &str = "120";
+/// Time limit of a run, in seconds.
+const TIMEOUT_S: &str = "120";
 
-/// Who runs a scenario.
-pub(super) enum Side {
-    /// The built-in scheduler.
+/// Program that runs a scenario.
+pub(super) enum TraceSource {
     BuiltIn,
-    /// An engine, as `--engine` names it.
+    /// Compiled-kernel engine, as `--engine` names it.
     Engine(String),
-    /// The reference program.
     Reference(PathBuf),
 }
 
-/// What is compared with what.
-pub(super) struct Pair<'a> {
-    /// The project's program.
+/// Two sides of a comparison, and their directories.
+pub(super) struct ComparedPair<'a> {
     pub(super) program: &'a Path,
-    pub(super) ours: Side,
-    pub(super) judge: Side,
-    /// Where the generator lies.
+    pub(super) ours: TraceSource,
+    pub(super) judge: TraceSource,
+    /// Directory of the scenario generator.
     pub(super) oracle: &'a Path,
-    /// Where scenarios and traces that differ stay.
+    /// Directory of scenarios and traces that differ.
     pub(super) folder: PathBuf,
     pub(super) wants_operations: bool,
 }
-
-/// A random scenario.
 pub(super) struct OracleCase<'a> {
     pub(super) profile: &'a str,
     pub(super) seed: u32,
     pub(super) add: Option<&'a str>,
 }
 
-/// How a comparison ended.
+/// Result of one comparison.
 enum CaseOutcome {
     Identical { lines: usize },
     Different { line: usize },
@@ -54,7 +49,7 @@ enum CaseOutcome {
     Failed(String),
 }
 
-/// What came of all comparisons of a profile.
+/// Results of all comparisons of a profile.
 #[derive(Default)]
 struct OracleCounts {
     identical: u32,
@@ -63,18 +58,18 @@ struct OracleCounts {
     bad: Vec<String>,
 }
 
-/// How a run ended.
+/// Result of one run.
 enum OracleRun {
-    Told(Vec<u8>),
+    Finished(Vec<u8>),
     Refused(String),
     Failed(String),
 }
 
-impl Side {
-    /// The command that traces a scenario, or writes what is counted in it.
+impl TraceSource {
+    /// Returns the command that traces a scenario or writes its operation counts.
     fn command(&self, program: &Path, what: &[&str], scenario: &Path) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(LIMIT);
+        command.arg(TIMEOUT_S);
         match self {
             Self::Reference(path) => {
                 command.arg(path).arg(scenario);
@@ -92,26 +87,26 @@ impl Side {
     fn run(&self, program: &Path, what: &[&str], scenario: &Path) -> Result<OracleRun> {
         let output = self.command(program, what, scenario).output().context("timeout")?;
         if output.status.success() {
-            return Ok(OracleRun::Told(output.stdout));
+            return Ok(OracleRun::Finished(output.stdout));
         }
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(match output.status.code() {
-            Some(2) => OracleRun::Refused(reason(&said)),
-            Some(124) => OracleRun::Failed(format!("does not end within {LIMIT} s")),
-            _ => OracleRun::Failed(said.lines().next().unwrap_or("it says nothing").to_owned()),
+            Some(2) => OracleRun::Refused(refusal_reason(&said)),
+            Some(124) => OracleRun::Failed(format!("does not end within {TIMEOUT_S} s")),
+            _ => OracleRun::Failed(said.lines().next().unwrap_or("no message").to_owned()),
         })
     }
 }
 
-/// What an error says, in one line without the name of the file and without the way out.
-fn reason(said: &str) -> String {
+/// Returns an error's message in one line, without the file name and the help.
+fn refusal_reason(said: &str) -> String {
     let text: Vec<&str> = said.split_whitespace().take_while(|word| *word != "help:").collect();
     let text = text.join(" ");
     text.split_once(".scn: ").map_or(text.as_str(), |(_, rest)| rest).to_owned()
 }
 
-impl Pair<'_> {
-    /// Compares all of them, so many at a time, and tells what came of it.
+impl ComparedPair<'_> {
+    /// Compares all scenarios, `jobs` at a time, and prints the results.
     pub(super) fn compare(&self, cases: &[OracleCase<'_>], jobs: usize) -> Result<()> {
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         let next = Mutex::new(cases.iter());
@@ -132,7 +127,7 @@ impl Pair<'_> {
         self.print_outcome(cases, results)
     }
 
-    fn compare_one(&self, case: &OracleCase<'_>) -> Result<(CaseOutcome, Operations)> {
+    fn compare_one(&self, case: &OracleCase<'_>) -> Result<(CaseOutcome, OpComparisons)> {
         let path = self.folder.join(format!("{}-{}.scn", case.profile, case.seed));
         let generated = Command::new("python3")
             .arg(self.oracle.join("gen_scen.py"))
@@ -144,15 +139,15 @@ impl Pair<'_> {
         }
         let text = String::from_utf8(generated.stdout).context("a scenario is text")?;
         fs::write(&path, format!("{text}\n{}\ntrace 3\n", case.add.unwrap_or_default()))?;
-        let outcome = self.outcome(&path)?;
-        let mut operations = Operations::default();
+        let outcome = self.compare_traces(&path)?;
+        let mut operations = OpComparisons::default();
         if self.wants_operations && matches!(outcome, CaseOutcome::Identical { .. }) {
-            let counted = |side: &Side| match side.run(self.program, &["--trace-work"], &path)? {
-                OracleRun::Told(bytes) => String::from_utf8(bytes).context("counts are text"),
+            let counted = |side: &TraceSource| match side.run(self.program, &["--trace-work"], &path)? {
+                OracleRun::Finished(bytes) => String::from_utf8(bytes).context("counts are text"),
                 OracleRun::Refused(why) | OracleRun::Failed(why) => bail!("{}: {why}", path.display()),
             };
             let name = format!("{} {}", case.profile, case.seed);
-            operations = Operations::of(&name, &counted(&self.ours)?, &counted(&self.judge)?)?;
+            operations = OpComparisons::of(&name, &counted(&self.ours)?, &counted(&self.judge)?)?;
         }
         if matches!(outcome, CaseOutcome::Identical { .. } | CaseOutcome::Refused(_)) {
             fs::remove_file(&path)?;
@@ -160,14 +155,14 @@ impl Pair<'_> {
         Ok((outcome, operations))
     }
 
-    fn outcome(&self, path: &Path) -> Result<CaseOutcome> {
+    fn compare_traces(&self, path: &Path) -> Result<CaseOutcome> {
         let trace = ["--trace-jsonl", "-"];
         let [ours, theirs] = [&self.ours, &self.judge].map(|side| side.run(self.program, &trace, path));
         Ok(match (ours?, theirs?) {
-            (OracleRun::Told(ours), OracleRun::Told(theirs)) if ours == theirs => {
+            (OracleRun::Finished(ours), OracleRun::Finished(theirs)) if ours == theirs => {
                 CaseOutcome::Identical { lines: ours.iter().filter(|&&byte| byte == b'\n').count() }
             }
-            (OracleRun::Told(ours), OracleRun::Told(theirs)) => {
+            (OracleRun::Finished(ours), OracleRun::Finished(theirs)) => {
                 let lines = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
                 let same = lines(&ours).iter().zip(&lines(&theirs)).take_while(|(one, other)| one == other).count();
                 fs::write(path.with_extension("ours.jsonl"), ours)?;
@@ -182,10 +177,10 @@ impl Pair<'_> {
     fn print_outcome(
         &self,
         cases: &[OracleCase<'_>],
-        results: Vec<(&OracleCase<'_>, Result<(CaseOutcome, Operations)>)>,
+        results: Vec<(&OracleCase<'_>, Result<(CaseOutcome, OpComparisons)>)>,
     ) -> Result<()> {
         let mut tallies: BTreeMap<&str, OracleCounts> = BTreeMap::new();
-        let (mut reasons, mut operations) = (BTreeMap::<String, u32>::new(), Operations::default());
+        let (mut reasons, mut operations) = (BTreeMap::<String, u32>::new(), OpComparisons::default());
         for (case, result) in results {
             let tally = tallies.entry(case.profile).or_default();
             let (outcome, counted) = result?;
@@ -209,11 +204,11 @@ impl Pair<'_> {
             }
             told.push(profile);
             let OracleCounts { identical, lines, refused, bad: its } = &tallies[profile];
-            println!("{profile}: {identical} identical in {lines} lines, {} different, {refused} refused", its.len());
+            println!("{profile}: {identical} identical in {lines} lines, {} different, {refused} rejected", its.len());
             bad.extend(its.iter().map(|what| format!("{profile}: {what}")));
         }
         for (why, times) in reasons {
-            println!("refused {times} times: {why}");
+            println!("rejected {times} time{}: {why}", if times == 1 { "" } else { "s" });
         }
         if self.wants_operations {
             print!("{}", operations.table());
@@ -227,11 +222,11 @@ impl Pair<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::reason;
+    use super::refusal_reason;
 
     #[test]
     fn a_reason_is_one_line_without_file_and_help() {
         let said = "error: /tmp/a/irq-3.scn: kernel engines do not have yet: cpusets\nhelp: leave them out\n";
-        assert_eq!(reason(said), "kernel engines do not have yet: cpusets");
+        assert_eq!(refusal_reason(said), "kernel engines do not have yet: cpusets");
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Comparison with a judge: the reference program, which is Linux 6.1's own scheduler code, built from Debian's package `linux-source-6.1`; or an
-//! engine that `fairlab kernel add` has built.
+//! Comparison with a reference: the reference program, which is the scheduler code of Linux 6.1 built from
+//! Debian's package `linux-source-6.1`, or an engine that `fairlab kernel add` has built.
 //!
-//! The program and its fuzzer lie beside the project, in `../shared/oracle`, or where FAIRLAB_ORACLE points. Without them, or
-//! without the kernel's sources, nothing is compared, and that is said.
+//! The program and its fuzzer are beside the project in `../shared/oracle`, or in the directory that
+//! FAIRLAB_ORACLE names. Without them, or without the kernel's sources, the comparison is reported as SKIPPED
+//! or fails.
 
 mod engines;
 mod operations;
@@ -11,13 +12,13 @@ mod operations;
 use crate::programs;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use engines::{OracleCase, Pair, Side};
+use engines::{ComparedPair, OracleCase, TraceSource};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// The fuzzer's profiles, in the order in which an implementation grows through them.
+/// Profiles of the fuzzer, in the order in which an implementation can support them.
 const PROFILES: [&str; 19] = [
     "one-cpu",
     "one-cpu-groups",
@@ -39,40 +40,40 @@ const PROFILES: [&str; 19] = [
     "features",
     "mixed",
 ];
-/// The one whose scenarios set switches for published changes, which no kernel has at once.
-const SWITCHES: &str = "arms";
+/// Profile whose scenarios set switches for published changes; no kernel contains all of them.
+const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
-/// How many comparisons run at once.
+/// Number of parallel comparisons.
 const JOBS: usize = 2;
 
 #[derive(ClapArgs)]
 pub(crate) struct OracleArgs {
-    /// Seeds, such as 1..200 (both ends are compared).
+    /// Seeds, such as 1..200 (both ends are included).
     #[arg(long, default_value = "1..20")]
     seeds: String,
-    /// Only this profile; may be given several times. All by default.
+    /// Only this profile; may be repeated. All by default.
     #[arg(long)]
     profile: Vec<String>,
-    /// A statement added to every scenario, such as "arm pelt_contribution 1".
+    /// Statement to add to every scenario, such as "arm pelt_contribution 1".
     #[arg(long)]
     add: Option<String>,
-    /// The reference program: 6.1, or 6.1-arms with switches for published changes.
+    /// Version of the reference program: 6.1, or 6.1-arms with switches for published changes.
     #[arg(long, default_value = "6.1")]
     version: String,
-    /// The judge is an engine that `fairlab kernel add NAME` has built, instead of the reference program.
+    /// Use an engine built by `fairlab kernel add NAME` as the reference.
     #[arg(long, value_name = "kernel:NAME", conflicts_with = "ci")]
     judge: Option<String>,
-    /// What is judged is such an engine, instead of the built-in scheduler.
+    /// Compare such an engine instead of the built-in scheduler.
     #[arg(long, value_name = "kernel:NAME", conflicts_with = "ci")]
     engine: Option<String>,
-    /// Compare also what both count, call by call: a table of all operations. The judge has to be an engine.
+    /// Also compare operation counts, call by call, in a table of all operations. The reference must be an engine.
     #[arg(long, requires = "judge")]
     operations: bool,
-    /// This program instead of a release build.
+    /// Program to test instead of a release build.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// What CI compares: a few seeds of every profile. Says so and succeeds where the reference cannot be built.
+    /// Comparison for CI: a few seeds of every profile. Reports SKIPPED and succeeds if the reference cannot be built.
     #[arg(long)]
     ci: bool,
 }
@@ -87,14 +88,17 @@ struct OracleJob {
 }
 
 pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
-    let Some(oracle) = find(root) else {
-        return absent(args.ci, "there is no reference program beside the project (FAIRLAB_ORACLE can point to it)");
+    let Some(oracle) = find_reference_dir(root) else {
+        return skip_or_fail(
+            args.ci,
+            "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)",
+        );
     };
     if args.judge.is_some() || args.engine.is_some() {
         return with_engines(root, &oracle, args);
     }
     if let Err(error) = build(&oracle, &args.version, args.ci) {
-        return absent(args.ci, &format!("the reference program cannot be built here: {error:#}"));
+        return skip_or_fail(args.ci, &format!("the reference program cannot be built here: {error:#}"));
     }
     let binary = program(root, args)?;
     let jobs = jobs(args)?;
@@ -121,27 +125,27 @@ pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
 }
 
 fn program(root: &Path, args: &OracleArgs) -> Result<PathBuf> {
-    args.program.as_ref().map_or_else(|| programs::plain(root), |file| Ok(std::path::absolute(file)?))
+    args.program.as_ref().map_or_else(|| programs::build_program(root), |file| Ok(std::path::absolute(file)?))
 }
 
-/// The comparisons in which an engine has a part.
+/// Runs the comparisons that involve an engine.
 fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     let (program, started) = (program(root, args)?, Instant::now());
-    let side = |name: &Option<String>| name.as_ref().map(|name| Side::Engine(name.clone()));
+    let side = |name: &Option<String>| name.as_ref().map(|name| TraceSource::Engine(name.clone()));
     let judge = match side(&args.judge) {
         Some(engine) => engine,
-        None => Side::Reference(build(oracle, &args.version, false)?),
+        None => TraceSource::Reference(build(oracle, &args.version, false)?),
     };
-    let pair = Pair {
+    let pair = ComparedPair {
         program: &program,
-        ours: side(&args.engine).unwrap_or(Side::BuiltIn),
+        ours: side(&args.engine).unwrap_or(TraceSource::BuiltIn),
         judge,
         oracle,
         folder: programs::target(root).join("oracle"),
         wants_operations: args.operations,
     };
     let (first, last) = seeds(&args.seeds)?;
-    let names = profiles(args, &[&PROFILES[..], &[SWITCHES]].concat())?;
+    let names = profiles(args, &[&PROFILES[..], &[ARMS_PROFILE]].concat())?;
     let seeds_of = |profile| (first..=last).map(move |seed| (profile, seed));
     let cases = names.iter().flat_map(|name| seeds_of(name.as_str()));
     let cases: Vec<OracleCase<'_>> =
@@ -151,11 +155,11 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     compared
 }
 
-/// The profiles that were asked for, or these.
+/// Returns the requested profiles, or all.
 fn profiles(args: &OracleArgs, all: &[&str]) -> Result<Vec<String>> {
-    let known = |name: &String| PROFILES.contains(&name.as_str()) || name == SWITCHES;
+    let known = |name: &String| PROFILES.contains(&name.as_str()) || name == ARMS_PROFILE;
     if let Some(unknown) = args.profile.iter().find(|name| !known(name)) {
-        bail!("there is no profile {unknown}; there are {}, and {SWITCHES}", PROFILES.join(", "));
+        bail!("unknown profile {unknown}; known profiles: {}, {ARMS_PROFILE}", PROFILES.join(", "));
     }
     Ok(match args.profile.as_slice() {
         [] => all.iter().map(|&name| name.to_owned()).collect(),
@@ -163,14 +167,14 @@ fn profiles(args: &OracleArgs, all: &[&str]) -> Result<Vec<String>> {
     })
 }
 
-/// The first and the last.
+/// Parses the first and the last seed.
 fn seeds(text: &str) -> Result<(u32, u32)> {
     let (first, last) = text.split_once("..").with_context(|| format!("--seeds {text}: write FIRST..LAST"))?;
-    let number = |seed: &str| seed.parse::<u32>().with_context(|| format!("--seeds {text}: `{seed}` is no number"));
+    let number = |seed: &str| seed.parse::<u32>().with_context(|| format!("--seeds {text}: `{seed}` is not a number"));
     Ok((number(first)?, number(last)?))
 }
 
-pub(crate) fn absent(is_ci: bool, message: &str) -> Result<()> {
+pub(crate) fn skip_or_fail(is_ci: bool, message: &str) -> Result<()> {
     if !is_ci {
         bail!("{message}");
     }
@@ -191,7 +195,7 @@ fn jobs(args: &OracleArgs) -> Result<Vec<OracleJob>> {
     let mut jobs: Vec<OracleJob> =
         profiles.into_iter().map(|profile| job(profile, &args.version, args.add.clone())).collect();
     if args.ci {
-        jobs.push(job(SWITCHES.to_owned(), "6.1-arms", None));
+        jobs.push(job(ARMS_PROFILE.to_owned(), "6.1-arms", None));
         jobs.push(job("one-cpu-freq".to_owned(), "6.1-arms", Some("arm pelt_contribution 1".to_owned())));
     }
     Ok(jobs)
@@ -215,12 +219,13 @@ fn run_job(oracle: &Path, binary: &Path, job: &OracleJob) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn find(root: &Path) -> Option<PathBuf> {
+pub(crate) fn find_reference_dir(root: &Path) -> Option<PathBuf> {
     let place = std::env::var_os("FAIRLAB_ORACLE").map_or_else(|| root.join("../shared/oracle"), PathBuf::from);
     place.join("fuzz.sh").is_file().then_some(place)
 }
 
-/// Builds the reference program, and in CI also the switched one; returns the path of the one asked for.
+/// Builds the reference program, in CI also the version with switches; returns the path of the requested
+/// version.
 pub(crate) fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
     let mut program = PathBuf::new();
     let versions = if is_ci { vec!["6.1-arms", version] } else { vec![version] };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What two schedulers have counted in the same calls, by operation and by path.
+//! Comparison of the operation counts of two schedulers in equal calls, by operation and path.
 
 use crate::table;
 use anyhow::{Context, Result};
@@ -8,19 +8,19 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Of one operation on one path.
+/// Counts of one operation on one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OpCountsByCall {
+struct OpComparison {
     ours: u64,
     theirs: u64,
-    /// Calls in which somebody counted it, and those in which both counted it equally often.
+    /// Number of calls in which a side counted the operation, and of those with equal counts.
     calls: u64,
     equal: u64,
-    /// The first call in which they did not.
+    /// First call with different counts.
     first: Option<String>,
 }
 
-impl OpCountsByCall {
+impl OpComparison {
     fn record(&mut self, ours: u64, theirs: u64, differs: impl Fn(u64, u64) -> String) {
         self.ours += ours;
         self.theirs += theirs;
@@ -32,22 +32,23 @@ impl OpCountsByCall {
     }
 }
 
-/// Of all.
+/// Counts of all operations.
 #[derive(Default)]
-pub(super) struct Operations {
-    /// By operation and path.
-    counts: BTreeMap<(KernelOp, String), OpCountsByCall>,
-    /// In how many scenarios an operation was counted at all, and in how many all calls were equal.
+pub(super) struct OpComparisons {
+    /// Counts by operation and path.
+    counts: BTreeMap<(KernelOp, String), OpComparison>,
+    /// Number of scenarios in which an operation was counted, and of those in which it is equal in all calls.
     scenarios: BTreeMap<KernelOp, (u32, u32)>,
     calls: u64,
-    /// Scenarios, and those in which both counted the same throughout.
+    /// Number of scenarios, and of those with equal counts throughout.
     compared: u32,
     same: u32,
 }
 
-impl Operations {
-    /// Of one scenario: what both wrote of it, one line for each call. A call is known by its instant, its CPU and its path: where one side
-    /// does in two calls what the other does in one, such as moving a task by another CPU's stopper, others are not mistaken for each other.
+impl OpComparisons {
+    /// Compares the counts of one scenario, one line per call. A call is identified by its time, CPU and
+    /// path: one side may do in two calls what the other does in one, such as moving a task with the stopper
+    /// of a different CPU, and other calls must still match.
     pub(super) fn of(name: &str, ours: &str, theirs: &str) -> Result<Self> {
         let mut calls = BTreeMap::<(u64, u64, String), [[u64; NR_OPS]; 2]>::new();
         for (side, text) in [ours, theirs].into_iter().enumerate() {
@@ -72,7 +73,7 @@ impl Operations {
             }
         }
         for op in KernelOp::ALL {
-            let its: Vec<&OpCountsByCall> =
+            let its: Vec<&OpComparison> =
                 all.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its).collect();
             if !its.is_empty() {
                 all.scenarios.insert(*op, (1, u32::from(its.iter().all(|its| its.calls == its.equal))));
@@ -82,7 +83,7 @@ impl Operations {
         Ok(all)
     }
 
-    /// Adds those of another scenario.
+    /// Adds the counts of another scenario.
     pub(super) fn add(&mut self, other: Self) {
         for (key, its) in other.counts {
             let sum = self.counts.entry(key).or_default();
@@ -101,7 +102,7 @@ impl Operations {
         self.same += other.same;
     }
 
-    /// All operations, and the paths on which counts differ.
+    /// Returns the table of all operations, and of the paths with different counts.
     pub(super) fn table(&self) -> String {
         let row = |op: &KernelOp| {
             let its = self.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its);
@@ -117,10 +118,11 @@ impl Operations {
         };
         let rows: Vec<Vec<String>> = KernelOp::ALL.iter().map(row).collect();
         let mut text = format!(
-            "\n{} scenarios, {} calls; in {} scenarios all operations are equal in all calls\n\n",
+            "\n{} scenarios, {} calls; scenarios with equal operations in all calls: {}\n\n",
             self.compared, self.calls, self.same
         );
-        text += &table::render(1, &["operation", "ours", "judge", "calls", "unequal", "scenarios equal"], &rows);
+        text +=
+            &table::render(1, &["operation", "compared", "reference", "calls", "unequal", "scenarios equal"], &rows);
         let differing = self.counts.iter().filter(|(_, its)| its.equal < its.calls);
         let rows: Vec<Vec<String>> = differing
             .map(|((op, path), its)| {
@@ -131,7 +133,7 @@ impl Operations {
             })
             .collect();
         if !rows.is_empty() {
-            let head = ["operation", "path", "first call that differs", "ours", "judge", "calls", "unequal"];
+            let head = ["operation", "path", "first call that differs", "compared", "reference", "calls", "unequal"];
             write!(text, "\n{}", table::render(3, &head, &rows)).expect("a string takes text");
         }
         text
@@ -140,15 +142,15 @@ impl Operations {
 
 #[cfg(test)]
 mod tests {
-    use super::Operations;
+    use super::OpComparisons;
 
     #[test]
     fn calls_are_compared_one_by_one_so_that_sums_hide_nothing() {
         let ours = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n";
         let theirs = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n";
-        let mut sum = Operations::default();
-        sum.add(Operations::of("a", ours, theirs).expect("the same calls"));
-        sum.add(Operations::of("b", ours, ours).expect("the same calls"));
+        let mut sum = OpComparisons::default();
+        sum.add(OpComparisons::of("a", ours, theirs).expect("the same calls"));
+        sum.add(OpComparisons::of("b", ours, ours).expect("the same calls"));
         let table = sum.table();
         let row = |name: &str| {
             let line = table.lines().find(|line| line.starts_with(name)).expect("there is a row for each operation");
@@ -157,7 +159,7 @@ mod tests {
         assert_eq!(row("Tick"), ["4", "4", "4", "0", "2/2"]);
         assert_eq!(row("RqLock"), ["4", "4", "3", "2", "1/2"]);
         assert_eq!(row("Fork"), ["0", "0", "0", "0", "0/0"]);
-        assert!(table.contains("a: 1 ns, CPU 0: 2 and 0") && table.contains("in 1 scenarios"), "{table}");
-        assert!(Operations::of("c", ours, "no line").is_err());
+        assert!(table.contains("a: 1 ns, CPU 0: 2 and 0") && table.contains("in all calls: 1"), "{table}");
+        assert!(OpComparisons::of("c", ours, "no line").is_err());
     }
 }

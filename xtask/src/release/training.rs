@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The runs of which the optimised program has a profile.
+//! Training runs for the profile of the optimised program.
 //!
-//! Their counts must not depend on anything but the program, or no two builds would be equal. So they are runs of one thread
-//! (no studies), read standard input (no paths), and write a run directory and a trace, in which there are no times of this
-//! machine. Mixes have other sizes than those that are measured.
+//! Their counts must depend only on the program; other builds would differ. They therefore use one thread (no
+//! studies), read standard input (no paths), and write a run directory and a trace that contain no times of
+//! this machine. Mixes differ in size from those that are measured.
 
 use crate::mixes;
-use crate::programs::{self, Input};
+use crate::programs::{self, RunInput};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What comes before the input of a run that is only simulated, and of one that is also observed.
+/// Arguments of a run that is only simulated, and of one that is also observed.
 const ALONE: &[&str] = &["run", "--trace-jsonl", "-"];
 const OBSERVED: &[&str] = &["run", "--trace-jsonl", "-", "--output", "directory"];
 
-/// Files whose machines have prices, idle states and frequencies, with more options: an energy model with misfit tasks, and a
-/// machine of 224 CPUs.
+/// Files whose machines have costs, idle states and frequencies, with further options: an energy model with
+/// misfit tasks, and a machine of 224 CPUs.
 const PRICED: [(&str, &[&str]); 3] = [
     ("scenarios/hello.json", &[]),
     ("scenarios/hello.json", &["--machine", "xeon-2s-224", "--for", "200ms"]),
     ("scenarios/energy-aware.json", &["--for", "500ms"]),
 ];
-
-/// Models of benchmarks.
 const BENCHMARKS: [&str; 6] = [
     "bench schbench --release 2020 -m 2 -t 2 -r 1 --machine sc7180",
     "bench hackbench -g 2 -f 4 -l 50 --pipe --machine xeon-2s-224",
@@ -34,11 +32,9 @@ const BENCHMARKS: [&str; 6] = [
     "bench cyclictest -t 8 -S -p 80 --hogs 16 --for 200ms",
 ];
 
-/// Sizes and lengths of mixes that keep all CPUs busy, and of mixes that leave most of them idle.
+/// Sizes and lengths of mixes that keep all CPUs busy, and of mixes that leave most CPUs idle.
 const CROWDED: [(u64, &str); 3] = [(4, "2s"), (32, "1s"), (128, "250ms")];
 const LIGHT: [(u64, &str); 2] = [(8, "4s"), (96, "1s")];
-
-/// One run.
 struct TrainingRun {
     arguments: Vec<String>,
     input: Option<String>,
@@ -51,7 +47,7 @@ impl TrainingRun {
     }
 }
 
-/// Runs all, in a folder that is made for it, and returns the files with counts in their order.
+/// Runs all in a new folder, and returns the profiles in order.
 pub(super) fn run(root: &Path, binary: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let mut files = Vec::new();
@@ -59,7 +55,7 @@ pub(super) fn run(root: &Path, binary: &Path, folder: &Path) -> Result<Vec<PathB
         let file = folder.join(format!("{index:03}.profraw"));
         let mut command = Command::new(binary);
         command.args(&run.arguments).env_clear().env("LLVM_PROFILE_FILE", &file);
-        programs::finish(&mut command, folder, run.input.map(Input::Text).as_ref())?;
+        programs::run_to_end(&mut command, folder, run.input.map(RunInput::Text).as_ref())?;
         let directory = folder.join("directory");
         if directory.exists() {
             fs::remove_dir_all(&directory).with_context(|| directory.display().to_string())?;
@@ -90,7 +86,7 @@ fn runs(root: &Path) -> Result<Vec<TrainingRun>> {
     Ok(runs)
 }
 
-/// The project's scenarios, each of which shows a mechanism, by name.
+/// Returns the project's scenarios by name, each of which demonstrates a mechanism.
 fn scenarios(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in ["scenarios", "scenarios/switches"] {

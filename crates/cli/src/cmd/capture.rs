@@ -1,48 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab machine capture`: a machine that exists as a machine file.
+//! `fairlab machine capture`: describes an existing machine as a machine file.
 
 use crate::error::CliError;
 use crate::output::Output;
-use crate::whole_file::WholeFile;
+use crate::whole_file::AtomicFile;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_machine::capture;
 use serde_json::json;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
-FROM is the root directory of a machine (of this one: /), a directory or a tar of /sys (as hwloc-gather-topology makes it), hwloc's XML
-(lstopo machine.xml), or the JSON of lscpu (lscpu -J -e, lscpu -J). What it does not tell stands in comments of the file.
+FROM is the root directory of a machine (of this one: /), a directory or a tar of /sys (from hwloc-gather-topology), \
+hwloc's XML (lstopo machine.xml), or the JSON of lscpu (lscpu -J -e, lscpu -J). Comments in the machine file name the \
+data that FROM lacks.
 
 Examples:
-  fairlab machine capture -o mine.toml                     this machine; as root it reads more
+  fairlab machine capture -o mine.toml       this machine; root reads more data
   fairlab machine capture board.tar.gz --name board -o board.toml
-      made there with: tar czf board.tar.gz --ignore-failed-read /sys/devices/system/cpu /sys/devices/system/node /proc/cpuinfo
+      create the archive on the board with:
+      tar czf board.tar.gz --ignore-failed-read /sys/devices/system/cpu \\
+          /sys/devices/system/node /proc/cpuinfo
   lscpu -J -e > there.json; fairlab machine capture there.json
   fairlab run app.json --machine mine.toml";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CaptureArgs {
-    /// Where from: see below
+    /// Source of the description; see below
     #[arg(value_name = "FROM", value_hint = ValueHint::AnyPath, default_value = "/")]
     pub(crate) from: PathBuf,
     /// Name of the machine
     #[arg(long, default_value = "captured")]
     pub(crate) name: String,
-    /// Write the machine file here [default: standard output]
+    /// Machine file to write [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Write the file even if it is not one of a machine that fairlab can describe, to edit it
+    /// Write the file even if fairlab cannot simulate that machine, as a draft to edit
     #[arg(long)]
     pub(crate) raw: bool,
 }
 
-/// Runs the command.
 pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), CliError> {
     let text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
     match &args.output {
         Some(path) => {
-            WholeFile::write(path, text.as_bytes())?;
+            AtomicFile::write(path, text.as_bytes())?;
             if output.is_json() { output.json(&json!({ "file": path })) } else { Ok(()) }
         }
         None if output.is_json() => output.json(&json!({ "toml": text })),

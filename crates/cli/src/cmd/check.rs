@@ -1,78 +1,82 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab check`: whether a workload file is one, fits its machine, and runs with all invariants of the scheduler kept.
+//! `fairlab check`: reads a workload file, places it on its machine, and runs it with all scheduler
+//! invariants checked.
 
 use super::run::{RunObservers, simulate};
 use crate::args::CheckArgs;
 use crate::engine;
-use crate::error::{CliError, command_line, for_shell};
-use crate::output::{Output, plain};
+use crate::error::{CliError, command_line, quote_for_shell};
+use crate::output::{Output, sanitize};
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::Engine;
 use fairlab_observe::cpus::SoftirqCounts;
 use fairlab_observe::stall::Stall;
 use serde::Serialize;
 
-/// The form of what is written as JSON.
+/// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "check/1";
 
-/// What is written as JSON.
+/// Result of a check.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct CheckVerdict<'a> {
-    /// The form of this.
+pub(crate) struct CheckOutput<'a> {
+    /// Name and version of this format.
     schema: &'static str,
-    /// The workload's file, as it was given.
+    /// Workload file, as given.
     file: &'a str,
-    /// What kind of file: `scenario` or `rt-app`.
+    /// Kind of the file: `scenario` or `rt-app`.
     kind: &'a str,
-    /// The machine's name.
+    /// Name of the machine.
     machine: &'a str,
-    /// Its CPUs.
+    /// Number of CPUs of the machine.
     cpus: usize,
-    /// Tasks of the file: those that it names and those that they have forked; threads of the kernel are none.
+    /// Number of tasks of the file: those that it names and those that they have forked, without kernel
+    /// threads.
     tasks: usize,
-    /// Packets, and threads ksoftirqd.
+    /// Counts of packets and of `ksoftirqd` threads.
     softirqs: SoftirqCounts,
-    /// How much was simulated.
+    /// Simulated time, in nanoseconds.
     simulated_ns: u64,
-    /// Events of the machine.
+    /// Number of events of the machine.
     events: u64,
-    /// The hash over all that the scheduler did.
+    /// Hash over all actions of the scheduler.
     digest: String,
-    /// Whether the scheduler's invariants were checked after every event. Of a kernel engine only its books are looked at, each tick.
+    /// Whether the scheduler's invariants were checked after every event. Of a compiled-kernel engine only
+    /// the accounting is checked, at each tick.
     invariants_checked: bool,
-    /// Whether so many events came that not all of them were looked at.
+    /// Whether the check ended early because the run has more events than a check examines.
     is_cut: bool,
-    /// What did not get on.
+    /// Tasks that made no progress.
     standstill: Stall,
-    /// What could not be honoured.
+    /// Parts of the workload that the simulation could not honour.
     warnings: Vec<String>,
 }
 
-/// So many events are checked on a small machine with few tasks; each check of more takes longer.
-const MOST_EVENTS: u64 = 2_000_000;
+/// Largest number of checked events on a small machine with few tasks. A larger machine or workload gets
+/// fewer, since each check takes longer.
+const MAX_CHECKED_EVENTS: u64 = 2_000_000;
 
-/// Runs the command.
 pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliError> {
     let choices = Choices { is_check: true, keep_duplicate_keys: args.keep_duplicate_keys, ..Choices::default() };
     if let Some(engine) = args.variant.kernel_engine() {
         return engine::check(output, args, choices, engine);
     }
-    check_on(output, Plan::new(&args.file, &args.variant, choices)?)
+    check_plan(output, Plan::new(&args.file, &args.variant, choices)?)
 }
 
-/// The same on a machine of any engine. What an engine's own books say its kernel's side looks at, each tick; a run in which they are wrong ends.
-pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Result<(), CliError> {
-    plan.machine.check_every_event(for_shell(&command_line()));
+/// Checks a plan on a machine of any engine. The kernel side of an engine checks its own accounting at each
+/// tick, and an error there ends the run.
+pub(crate) fn check_plan<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Result<(), CliError> {
+    plan.machine.check_every_event(quote_for_shell(&command_line()));
     let (nr_cpus, nr_tasks) = (plan.machine.hardware().nr_cpus(), plan.machine.tasks().len());
-    plan.machine.limit_events(MOST_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
+    plan.machine.limit_events(MAX_CHECKED_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
     let whole = plan.machine.duration();
-    let mut listeners = RunObservers::recording(&plan.machine);
+    let mut listeners = RunObservers::for_summary(&plan.machine);
     let name = plan.about.input.name.clone();
     simulate(&mut plan.machine, &mut listeners).map_err(|error| CliError::run(format!("{name}: {error}")))?;
     let machine = &plan.machine;
     let mut standstill = Stall::from_machine(machine);
     if plan.about.is_shortened {
-        // They may come later.
+        // Such tasks may start later.
         standstill.never_ran.clear();
         standstill.never_started.clear();
     }
@@ -80,7 +84,7 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
     let is_deadlock = standstill.is_deadlock();
     let refused = listeners.recorder.as_ref().and_then(|recorder| recorder.rejected.sentences(machine));
     let specs = &machine.workload().tasks;
-    let verdict = CheckVerdict {
+    let verdict = CheckOutput {
         schema: SCHEMA,
         file: &name,
         kind: &plan.about.subject.kind,
@@ -91,7 +95,7 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
         simulated_ns: machine.duration().0,
         events: machine.counters().events,
         digest: machine.digest().to_string(),
-        invariants_checked: machine.built_in().is_some(),
+        invariants_checked: machine.as_built_in().is_some(),
         is_cut: machine.duration() < whole,
         standstill,
         warnings: refused.into_iter().chain(machine.workload().warnings.iter().cloned()).collect(),
@@ -99,7 +103,7 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
     output.warn_all(&verdict.warnings)?;
     if output.is_json() {
         output.json(&verdict)?;
-        return end(&name, is_deadlock, &said);
+        return fail_on_deadlock(&name, is_deadlock, &said);
     }
     if !is_deadlock {
         output.warn_all(&said)?;
@@ -107,18 +111,18 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
     if verdict.is_cut {
         let events = verdict.events;
         output.warn(&format!(
-            "only the first {} of {whole} were checked: there are {events} events in them, as many as a check looks at; \
-             `fairlab run` goes on to the end",
+            "only the first {} of {whole} were checked: they have {events} events, the largest number that a check examines; \
+             `fairlab run` continues to the end",
             machine.duration()
         ))?;
     }
     let on = if plan.about.machine_text.is_some() { format!(" on {}", verdict.machine) } else { String::new() };
     if is_deadlock {
-        return end(&name, is_deadlock, &said);
+        return fail_on_deadlock(&name, is_deadlock, &said);
     }
     output.text(&format!(
         "{}: OK: {}{on}, {} CPUs, {} tasks; {} simulated, {} {} events; digest {}\n",
-        plain(verdict.file),
+        sanitize(verdict.file),
         verdict.kind,
         verdict.cpus,
         verdict.tasks,
@@ -126,14 +130,14 @@ pub(crate) fn check_on<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> Res
         if verdict.invariants_checked {
             "invariants checked after"
         } else {
-            "the engine's books were looked at each tick;"
+            "the engine's accounting checked at each tick;"
         },
         verdict.events,
         verdict.digest
     ))
 }
 
-/// A workload whose tasks wait for each other for ever is one that does not run.
-fn end(name: &str, is_deadlock: bool, said: &[String]) -> Result<(), CliError> {
+/// Reports a deadlock as a failed run: its tasks wait for each other for ever.
+fn fail_on_deadlock(name: &str, is_deadlock: bool, said: &[String]) -> Result<(), CliError> {
     if is_deadlock { Err(CliError::Run(format!("{name}: {}", said.join("\n")))) } else { Ok(()) }
 }

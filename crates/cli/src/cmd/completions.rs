@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab completions`: scripts that let a shell complete fairlab's commands and options.
+//! `fairlab completions`: scripts with which a shell completes fairlab's commands and options.
 
 use crate::args::{Args, CompletionsArgs};
 use crate::error::CliError;
@@ -8,15 +8,15 @@ use crate::output::Output;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Runs the command.
 pub(crate) fn completions(output: &mut Output, args: &CompletionsArgs) -> Result<(), CliError> {
     let mut script = Vec::new();
-    hints::completing(|| clap_complete::generate(args.shell, &mut Args::command(), "fairlab", &mut script));
+    hints::with_completion(|| clap_complete::generate(args.shell, &mut Args::command(), "fairlab", &mut script));
     let script = String::from_utf8_lossy(&script);
     output.text(&if args.shell == Shell::Fish { with_paths(&script) } else { script.into_owned() })
 }
 
-/// Fish completes no paths beside names; of machines and studies there are both. Other shells turn to paths where no name fits.
+/// Returns the Fish script with paths completed beside the names of machines and studies. Other shells
+/// complete paths where no name fits.
 fn with_paths(script: &str) -> String {
     let names = |line: &str| line.contains(" -l machine ") || line.contains(" -l recorded-on ");
     let lines =

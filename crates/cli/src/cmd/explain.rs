@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab explain`: why, at a moment of an earlier run.
+//! `fairlab explain`: reasons for the state of a task or CPU at a given time of an earlier run.
 //!
-//! Nothing but the manifest and the copies of inputs is read from the run's directory: the run is repeated with a listener
-//! up to the moment, and then to its end, so that its digest can be compared with the one of the manifest.
+//! Only the manifest and the copies of inputs are read from the run's directory. The run is repeated with an
+//! observer up to that time, and then to its end, so that its digest can be compared with that of the
+//! manifest.
 
 use crate::args::ExplainArgs;
 use crate::error::CliError;
-use crate::output::{Output, plain, wrap};
+use crate::output::{Output, sanitize, wrap};
 use crate::rerun;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, START};
@@ -14,21 +15,20 @@ use fairlab_observe::explain::{Explanation, History, Question, explain as answer
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
-/// The form of what is written as JSON.
+/// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "explain/1";
 
-/// What is written as JSON.
+/// Explanation of a task, a CPU or its load balancing at one time of a run.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct ExplainOutput {
-    /// The form of this.
+    /// Name and version of this format.
     schema: &'static str,
     #[serde(flatten)]
     explanation: Explanation,
-    /// Whether the repeated run was the one of the manifest.
+    /// Whether the digest of the repeated run equals that of the manifest.
     digest_matches: bool,
 }
 
-/// Runs the command.
 pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), CliError> {
     let question = match (&args.task, args.cpu, args.balance) {
         (Some(task), ..) => Question::Task(task.clone()),
@@ -39,31 +39,31 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
     let mut machine = rerun::repeat(&args.dir, &manifest)?.machine;
     if args.at > machine.duration() {
         return Err(CliError::Input(format!(
-            "--at {}: the run ends at {}\nhelp: give a time up to that, from the start of the run",
+            "--at {}: the run ends at {}\nhelp: give a time up to that end, counted from the start of the run",
             args.at,
             machine.duration()
         )));
     }
-    let explanation = explain_at(&mut machine, &question, args.at)?;
-    let difference = rerun::difference(&machine, &manifest, &args.dir, "this explains");
+    let explanation = explain_and_finish(&mut machine, &question, args.at)?;
+    let difference = rerun::digest_warning(&machine, &manifest, &args.dir, "this explains");
     if let Some(warning) = &difference {
         output.warn(warning)?;
     }
     if output.is_json() {
         return output.json(&ExplainOutput { schema: SCHEMA, explanation, digest_matches: difference.is_none() });
     }
-    let text: String = explanation.sentences.iter().map(|sentence| wrap(&plain(sentence), 2)).collect();
+    let text: String = explanation.sentences.iter().map(|sentence| wrap(&sanitize(sentence), 2)).collect();
     output.text(&text)
 }
 
-/// Lets the machine run up to the moment, looks at it, and lets it run to the end.
-fn explain_at(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
+/// Runs the machine up to `at`, explains that state, and runs the machine to its end.
+fn explain_and_finish(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
     let explanation = explain_moment(machine, question, at)?;
     while machine.advance(&mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)? {}
     Ok(explanation)
 }
 
-/// Lets the machine run up to a moment from the start of the run, and looks at it.
+/// Runs the machine up to `at`, counted from the start of the run, and explains that state.
 pub(crate) fn explain_moment(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
     let now = Nanos(START.0 + at.0);
     let mut history = History::new(machine);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab export`: the trace of an earlier run in the format of another tool.
 //!
-//! A run directory holds no events: the run is repeated, which gives the same ones, and its digest is compared.
+//! A run directory contains no events. The run is repeated, which gives equal events, and its digest is
+//! compared with the manifest's.
 
 use super::run::{RunObservers, simulate};
 use crate::args::ExportCommandArgs;
 use crate::engine;
 use crate::error::CliError;
-use crate::exports::{Export, ExportArgs, Traces, process_of};
+use crate::exports::{Export, ExportArgs, ExportWriters, process_name};
 use crate::output::Output;
 use crate::plan::Plan;
 use crate::rerun;
@@ -19,33 +20,31 @@ use fairlab_observe::manifest::Manifest;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What is written as JSON.
+/// Result of an export.
 #[derive(Serialize)]
 struct ExportOutput<'a> {
     format: &'static str,
     file: &'a str,
     digest: String,
-    /// Whether the repeated run was the one of the manifest.
     digest_matches: bool,
 }
 
-/// Runs the command.
 pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<(), CliError> {
     if args.task.is_some() && !args.format.takes_task() {
         let able: Vec<&str> = FORMATS.iter().filter(|format| format.takes_task()).map(|format| format.name).collect();
-        let help = format!("leave --task out; it is for {}", able.join(", "));
-        return Err(CliError::Input(format!("{} tells of all tasks\nhelp: {help}", args.format.name)));
+        let help = format!("omit --task; it is for {}", able.join(", "));
+        return Err(CliError::Input(format!("{} always contains all tasks\nhelp: {help}", args.format.name)));
     }
     let manifest = rerun::read_manifest(&args.dir)?;
     if let Some(engine) = &manifest.engine {
         return engine::export(output, args, &manifest, &engine.name);
     }
     let plan = rerun::repeat(&args.dir, &manifest)?;
-    repeat(output, args, &manifest, plan)
+    repeat_and_export(output, args, &manifest, plan)
 }
 
-/// Runs it again, with whichever engine, and writes the trace.
-pub(crate) fn repeat<E: Engine>(
+/// Repeats the run with its engine and writes the trace.
+pub(crate) fn repeat_and_export<E: Engine>(
     output: &mut Output,
     args: &ExportCommandArgs,
     manifest: &Manifest,
@@ -54,15 +53,19 @@ pub(crate) fn repeat<E: Engine>(
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();
     let file = args.output.clone().unwrap_or_else(default);
     if file != "-" {
-        refuse_to_replace(Path::new(&file), "-o", rerun::files_of(&args.dir, manifest).iter().map(PathBuf::as_path))?;
+        refuse_to_replace(
+            Path::new(&file),
+            "-o",
+            rerun::input_files(&args.dir, manifest).iter().map(PathBuf::as_path),
+        )?;
     }
     let wanted = Export { format: args.format, file: file.clone() };
     let wanted = ExportArgs { export: vec![wanted], events: args.events.clone(), task: args.task.clone() };
-    let traces = Traces::open(&wanted, &plan.machine, process_of(&plan.about.subject.kind))?;
-    let mut listeners = RunObservers::exporting(traces);
+    let traces = ExportWriters::open(&wanted, &plan.machine, process_name(&plan.about.subject.kind))?;
+    let mut listeners = RunObservers::for_traces(traces);
     simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
     listeners.finish_traces(&plan.machine)?;
-    let difference = rerun::difference(&plan.machine, manifest, &args.dir, "this is a trace of");
+    let difference = rerun::digest_warning(&plan.machine, manifest, &args.dir, "this is a trace of");
     if let Some(warning) = &difference {
         output.warn(warning)?;
     }
@@ -78,7 +81,7 @@ pub(crate) fn repeat<E: Engine>(
     output.text(&format!("{file}: {}\n", args.format.meaning))
 }
 
-/// What the help of the command says of formats and groups of events.
+/// Returns the part of the command's help that lists formats and groups of events.
 pub(crate) fn help() -> String {
     let mut text = "Formats:\n".to_owned();
     for format in FORMATS {

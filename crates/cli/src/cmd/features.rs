@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab features`: the scheduler's switches.
+//! `fairlab features`: scheduler features with default and meaning.
 
 use crate::args::FeaturesArgs;
 use crate::error::CliError;
@@ -15,7 +15,6 @@ struct FeatureRow {
     meaning: &'static str,
 }
 
-/// Runs the command.
 pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), CliError> {
     let row = |feature: &Feature| FeatureRow {
         name: feature.name(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab findings`: what is wrong in an earlier run, or in a recorded trace, with the time to look at and the reason.
+//! `fairlab findings`: problems of an earlier run or of a recorded trace, with time and reason.
 //!
-//! Like `explain` it repeats the run; the worst findings are explained, for which the run is repeated up to their moments.
+//! The run is repeated to find them, and again up to the worst moment of each finding that is explained.
 
 use super::{explain, import};
 use crate::args::FindingsArgs;
@@ -17,57 +17,58 @@ use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::path::Path;
 
-/// The form of what is written as JSON: a list of these.
+/// Name and version of the JSON output, which is a list of findings.
 pub(crate) const SCHEMA: &str = "findings/1";
 
-/// A finding with what explains it.
+/// One finding with its explanation.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct FindingOutput {
     #[serde(flatten)]
     finding: Finding,
-    /// The command that explains its worst moment; none if it has none.
+    /// Command that explains the worst moment of the finding; absent for a finding without one.
     explain: Option<String>,
-    /// What that says, for the worst findings.
+    /// Sentences of that explanation, for the worst findings.
     because: Vec<String>,
 }
 
-/// Runs the command.
 pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
     if args.dir.is_file() {
-        return of_trace(output, args);
+        return trace_findings(output, args);
     }
     let manifest = rerun::read_manifest(&args.dir)?;
     let mut machine = rerun::repeat(&args.dir, &manifest)?.machine;
     let mut limits = Limits::of(&machine);
-    change(&mut limits, args);
+    apply_limits(&mut limits, args);
     let mut progress = Progress::new("simulating", machine.duration());
     let found = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
     let (found, _) = found.map_err(CliError::run)?;
-    if let Some(warning) = rerun::difference(&machine, &manifest, &args.dir, "these are findings of") {
+    if let Some(warning) = rerun::digest_warning(&machine, &manifest, &args.dir, "these are findings of") {
         output.warn(&warning)?;
     }
     let answers = found.into_iter().enumerate().map(|(place, finding)| {
-        let because = if place < args.explain { because(&args.dir, &manifest, &finding)? } else { Vec::new() };
-        let explain = command(&args.dir, &finding);
+        let because =
+            if place < args.explain { explain_sentences(&args.dir, &manifest, &finding)? } else { Vec::new() };
+        let explain = explain_command(&args.dir, &finding);
         Ok(FindingOutput { finding, explain, because })
     });
     let answers = answers.collect::<Result<Vec<FindingOutput>, CliError>>()?;
     print_findings(output, &answers)
 }
 
-/// Limits as the command line has them.
-fn change(limits: &mut Limits, args: &FindingsArgs) {
+/// Applies the limits of the command line.
+fn apply_limits(limits: &mut Limits, args: &FindingsArgs) {
     limits.idle = args.idle.unwrap_or(limits.idle);
     limits.latency = args.latency.unwrap_or(limits.latency);
     limits.starvation = args.starvation.unwrap_or(limits.starvation);
 }
 
-/// The same of a recorded trace, as far as its events tell. Nothing can be asked of it.
-fn of_trace(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
+/// Prints the findings of a recorded trace, as far as its events show them. They have no explanations, since
+/// a trace cannot be repeated.
+fn trace_findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
     let recording = import::read(&args.dir.display().to_string())?;
     let mut limits = Limits::of_tick(Hz::DEFAULT.tick());
-    change(&mut limits, args);
+    apply_limits(&mut limits, args);
     let found = findings::find_in_trace(&recording, limits).into_iter();
     let answers = found.map(|finding| FindingOutput { finding, explain: None, because: Vec::new() });
     let answers: Vec<FindingOutput> = answers.collect();
@@ -79,13 +80,13 @@ fn print_findings(output: &mut Output, answers: &[FindingOutput]) -> Result<(), 
         return output.json(&answers);
     }
     if answers.is_empty() {
-        return output.text("nothing found\n");
+        return output.text("no findings\n");
     }
-    let text: String = answers.iter().map(text_of).collect();
+    let text: String = answers.iter().map(finding_text).collect();
     output.text(&text)
 }
 
-fn text_of(answer: &FindingOutput) -> String {
+fn finding_text(answer: &FindingOutput) -> String {
     let finding = &answer.finding;
     let severity = match finding.severity {
         Severity::High => "high",
@@ -100,8 +101,8 @@ fn text_of(answer: &FindingOutput) -> String {
     text
 }
 
-/// The command that explains a finding.
-fn command(dir: &Path, finding: &Finding) -> Option<String> {
+/// Returns the command that explains a finding.
+fn explain_command(dir: &Path, finding: &Finding) -> Option<String> {
     let question = match &finding.question {
         Question::Task(name) => format!("--task {name}"),
         Question::Cpu(cpu) => format!("--cpu {cpu}"),
@@ -110,8 +111,8 @@ fn command(dir: &Path, finding: &Finding) -> Option<String> {
     (finding.at_ns > 0).then(|| format!("fairlab explain {} {question} --at {}ns", dir.display(), finding.at_ns))
 }
 
-/// What `explain` says of the worst moment.
-fn because(dir: &Path, manifest: &Manifest, finding: &Finding) -> Result<Vec<String>, CliError> {
+/// Returns the explanation of a finding's worst moment.
+fn explain_sentences(dir: &Path, manifest: &Manifest, finding: &Finding) -> Result<Vec<String>, CliError> {
     if finding.at_ns == 0 {
         return Ok(Vec::new());
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab import`: a recorded trace becomes a workload.
+//! `fairlab import`: converts a recorded trace into a workload.
 
 use crate::error::CliError;
 use crate::hints;
 use crate::input;
 use crate::output::figures::time;
 use crate::output::{Output, wrap};
-use crate::whole_file::WholeFile;
+use crate::whole_file::AtomicFile;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_machine::files;
 use fairlab_machine::hardware::Hardware;
@@ -19,24 +19,29 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const EXAMPLES: &str = "\
-TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script), a page of systrace,
-or a trace of Perfetto. Record at least sched_switch; the more of these it has, the more is known:
-  trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new -e sched_migrate_task -e sched_process_fork \\
-      -e sched_process_exec -e sched_process_exit -e task_rename -e cgroup_attach_task -e cpu_idle -e cpu_frequency -- COMMAND
+TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script), \
+a page of systrace, or a trace of Perfetto. Record at least sched_switch; each of these events makes the workload more \
+exact:
+
+  trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup \\
+      -e sched_wakeup_new -e sched_migrate_task -e sched_process_fork \\
+      -e sched_process_exec -e sched_process_exit -e task_rename \\
+      -e cgroup_attach_task -e cpu_idle -e cpu_frequency -- COMMAND
 
 Examples:
-  fairlab import trace.dat                             what is in it, and what is not
+  fairlab import trace.dat                      contents, and missing events
   fairlab import trace.dat --machine board.toml -o board.rec
-  fairlab run board.rec --machine xeon-2s-224          the recorded workload on another machine
-  fairlab replay trace.dat --as-recorded --machine board.toml   how far such a run can be believed";
+  fairlab run board.rec --machine xeon-2s-224   run it on another machine
+  fairlab replay trace.dat --as-recorded --machine board.toml";
 
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct ImportArgs {
-    /// The trace
+    /// Trace to read; `-` is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: String,
-    /// Machine on which it was recorded, for capacities, frequencies and idle states: a name or a TOML file [default: what the trace tells]
+    /// Machine on which the trace was recorded, for capacities, frequencies and idle states: a name or a TOML
+    /// file [default: described by the trace]
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
     /// Write the workload, for `fairlab run` and all other commands; `-` is standard output
@@ -44,7 +49,7 @@ pub(crate) struct ImportArgs {
     pub(crate) output: Option<String>,
 }
 
-/// What is told of an import.
+/// Result of an import.
 #[derive(Serialize)]
 struct ImportOutput<'a> {
     trace: &'a str,
@@ -60,7 +65,7 @@ struct ImportOutput<'a> {
     notes: &'a [String],
 }
 
-/// Reads a trace.
+/// Reads a trace from a file, or from standard input for `-`.
 pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
     let bytes = if trace == "-" {
         files::read_all(std::io::stdin().lock(), MAX_BYTES)
@@ -77,17 +82,17 @@ pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
             std::io::ErrorKind::NotFound => "there is no such file; give the path of a trace",
             std::io::ErrorKind::IsADirectory => "give the path of a trace, which is a file",
             std::io::ErrorKind::PermissionDenied => "this user may not read it",
-            _ => "give a trace; a longer one can be cut: trace-cmd split, perf report --time, or record for less long",
+            _ => "give a trace; shorten a long one with trace-cmd split or perf report --time, or record for less time",
         };
         CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
     })?;
     import::read(trace, &bytes).map_err(CliError::input)
 }
 
-/// A trace is kept in memory as a whole.
+/// Largest trace, in bytes: a trace is kept in memory as a whole.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Makes a workload of a trace that was recorded on a machine.
+/// Converts a trace into a workload; `machine` is the machine on which it was recorded.
 pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<ImportedWorkload, CliError> {
     let machine = machine.map(input::machine).transpose()?;
     let hardware = machine.map(|machine| Hardware::from_description(&machine.description));
@@ -96,7 +101,7 @@ pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<Im
     {
         let help = "give the machine on which the trace was recorded: see `fairlab machine capture`";
         let message = format!(
-            "the trace has events of {} CPUs, the machine {} has {}\nhelp: {help}",
+            "the trace has events of {} CPUs, but the machine {} has {}\nhelp: {help}",
             recording.nr_cpus,
             hardware.name,
             hardware.nr_cpus()
@@ -106,14 +111,13 @@ pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<Im
     Ok(behaviour::import(recording, hardware.as_ref()))
 }
 
-/// Runs the command.
 pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliError> {
     let recording = read(&args.trace)?;
     let ImportedWorkload { recorded, gaps, .. } = convert(&recording, args.machine.as_deref())?;
     let to_stdout = args.output.as_deref() == Some("-");
     match args.output.as_deref() {
         Some("-") => output.text(&recorded.to_text())?,
-        Some(path) => WholeFile::write(Path::new(path), recorded.to_text().as_bytes())?,
+        Some(path) => AtomicFile::write(Path::new(path), recorded.to_text().as_bytes())?,
         None => {}
     }
     let told = ImportOutput {
@@ -135,16 +139,16 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
     if output.is_json() {
         return output.json(&told);
     }
-    let text = page(&told);
+    let text = result_text(&told);
     output.text(&text)
 }
 
-fn page(told: &ImportOutput<'_>) -> String {
+fn result_text(told: &ImportOutput<'_>) -> String {
     let mut text = format!("{}: {}, {} CPUs, {} recorded\n", told.trace, told.format, told.cpus, time(told.length_ns));
-    let events = told.events.iter().map(|(kind, nr)| format!("{nr} {}", name_of(*kind)));
+    let events = told.events.iter().map(|(kind, nr)| format!("{nr} {}", tracepoint_name(*kind)));
     let mut events: Vec<String> = events.collect();
     if told.other_events > 0 {
-        events.push(format!("{} others, which are not used", told.other_events));
+        events.push(format!("{} others, which are ignored", told.other_events));
     }
     text.push_str(&wrap(&format!("events: {}", events.join(", ")), 2));
     let Gaps { edges, sleeps, timer_sleeps, .. } = told.gaps;
@@ -156,12 +160,12 @@ fn page(told: &ImportOutput<'_>) -> String {
         ),
         2,
     ));
-    text.push_str("what the trace does not tell, and what was made of it:\n");
+    text.push_str("missing in the trace, and the assumptions made instead:\n");
     told.notes.iter().for_each(|note| text.push_str(&wrap(&format!("- {note}"), 2)));
     text
 }
 
-/// The name of a tracepoint.
-fn name_of(kind: TraceEventName) -> String {
+/// Returns the kernel's name of a tracepoint.
+fn tracepoint_name(kind: TraceEventName) -> String {
     serde_json::to_value(kind).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
 }

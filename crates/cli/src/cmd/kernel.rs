@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab kernel`: engines that are built from kernel trees.
+//! `fairlab kernel`: builds engines from kernel trees, and lists, shows and removes them.
 
 use super::regressions::{self, RegressionsArgs};
 use crate::cmd::kernel_bisect::{KernelBisectArgs, kernel_bisect};
@@ -14,7 +14,8 @@ use fairlab_kernel::store::{Store, StoreEntry};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
-The tree is only read. Building needs gcc, make, flex, bison, bc, patch and xz; what is missing is named with its package.
+The tree is only read. Building needs gcc, make, flex, bison, bc, patch and xz; a missing program is reported with its \
+package.
 
 Examples:
   fairlab kernel add mine --source ~/linux
@@ -31,32 +32,33 @@ pub(crate) struct KernelArgs {
 
 #[derive(Debug, Subcommand)]
 enum KernelCommand {
-    /// Build an engine from a tree, under a name; what is already there is not built again
+    /// Build an engine from a tree, under a name; an existing build is reused
     Add(AddArgs),
-    /// List engines, with what they take
+    /// List engines with their size on disk
     List {
-        /// Those too that commands have built for themselves
+        /// Include engines that commands have built for themselves
         #[arg(long)]
         all: bool,
     },
-    /// Show what an engine was made of
+    /// Show the tree, patches, configuration and compiler of an engine
     Show {
-        /// The engine
+        /// Name of the engine
         name: String,
     },
-    /// Find the commit of a tree that changed what a run tells
+    /// Find the commit of a tree that changed the result of a run
     Bisect(Box<KernelBisectArgs>),
     /// Put fixed bugs back into a tree, and check that scenarios detect them
     #[command(alias = "museum")]
     Regressions(RegressionsArgs),
-    /// Forget an engine, and remove what was only there for it
+    /// Remove an engine, and the files that no other engine needs
     Remove {
-        /// The engine
+        /// Name of the engine
         name: String,
     },
-    /// Remove what no engine of yours needs: engines that commands have built for themselves, folders of builds, extracted trees
+    /// Remove files that no named engine needs: engines that commands have built for themselves, build
+    /// folders, extracted trees
     Prune {
-        /// Show what would go, and remove nothing
+        /// List the files, and remove nothing
         #[arg(long)]
         dry_run: bool,
     },
@@ -67,13 +69,13 @@ enum KernelCommand {
 struct AddArgs {
     /// Name of the engine
     name: String,
-    /// The tree: a folder, a tarball, or debian:VERSION for the package linux-source-VERSION
+    /// Kernel tree: a folder, a tarball, or debian:VERSION for the package linux-source-VERSION
     #[arg(long, value_name = "DIR|TARBALL|debian:VERSION", value_hint = ValueHint::AnyPath)]
     source: String,
-    /// Apply a patch (`git diff`, -p1) to a copy of the files that it names; several times if need be
+    /// Apply a patch (`git diff`, -p1) to a copy of the files that it names; may be repeated
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     patch: Vec<PathBuf>,
-    /// A line for the configuration, such as CONFIG_HZ_1000=y; several times if need be
+    /// Line for the configuration, such as CONFIG_HZ_1000=y; may be repeated
     #[arg(long, value_name = "CONFIG_X=VALUE")]
     config: Vec<String>,
 }
@@ -84,9 +86,8 @@ impl From<KernelError> for CliError {
     }
 }
 
-/// Runs the command.
 pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliError> {
-    let store = Store::of_user()?;
+    let store = Store::for_user()?;
     match &args.what {
         KernelCommand::Add(add) => self::add(output, &store, add),
         KernelCommand::List { all } => list(output, &store, *all),
@@ -100,9 +101,9 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
 
 fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliError> {
     if is_own(&args.name) {
-        let help = "choose another one: these are of fairlab patch, kernel regressions and kernel bisect";
+        let help = "choose a different name: fairlab patch, kernel regressions and kernel bisect use these";
         return Err(CliError::Input(format!(
-            "{}: a name that commands give to engines of their own\nhelp: {help}",
+            "{}: this name is reserved for engines that commands build for themselves\nhelp: {help}",
             args.name
         )));
     }
@@ -114,7 +115,7 @@ fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliErro
         return output.json(&added);
     }
     let seconds = added.took_ms as f64 / 1000.0;
-    let how = if added.is_new { "built" } else { "was there already" };
+    let how = if added.is_new { "built" } else { "already built" };
     output.text(&format!(
         "{}: Linux {}, {how} ({seconds:.1} s)\nuse it: fairlab run FILE --engine kernel:{}\n",
         args.name, added.entry.version, args.name
@@ -143,11 +144,11 @@ fn list(output: &mut Output, store: &Store, all: bool) -> Result<(), CliError> {
         page.push_str(&wrap(&format!("{name}: Linux {version}, from {}{patched}; {sizes}", entry.origin()), 2));
     }
     let (root, whole) = (store.root().display(), figures::bytes(store.bytes()));
-    page.push_str(&format!("{whole} in {root}; fairlab kernel prune removes what none of these needs\n"));
+    page.push_str(&format!("{whole} in {root}; fairlab kernel prune removes files that none of these engines needs\n"));
     output.text(&page)
 }
 
-/// What was removed, with sizes.
+/// Prints the files that were removed, or would be in a dry run, with their sizes.
 fn print_removed(output: &mut Output, gone: &[RemovedKernel], is_dry: bool) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&gone);
@@ -160,7 +161,7 @@ fn print_removed(output: &mut Output, gone: &[RemovedKernel], is_dry: bool) -> R
     let small = gone.iter().filter(|one| !is_large(one)).count();
     let bytes = figures::bytes(gone.iter().map(|one| one.bytes).sum());
     let page = if gone.iter().any(|one| is_large(&one)) { table.render(output.styles()) + "\n" } else { String::new() };
-    let (what, freed) = if is_dry { ("would go", "would be freed") } else { ("removed", "freed") };
+    let (what, freed) = if is_dry { ("would be removed", "would be freed") } else { ("removed", "freed") };
     let more = if small == 0 { String::new() } else { format!(", {small} of them smaller than 1 MB") };
     output.text(&format!("{page}{} files and folders {what}{more}; {bytes} {freed}\n", gone.len()))
 }
@@ -169,7 +170,7 @@ fn show(output: &mut Output, store: &Store, entry: &StoreEntry) -> Result<(), Cl
     if output.is_json() {
         return output.json(entry);
     }
-    let object = store.object(&entry.key).display().to_string();
+    let object = store.object_path(&entry.key).display().to_string();
     let several = |words: &[String]| if words.is_empty() { "none".to_owned() } else { words.join("\n          ") };
     output.text(&format!(
         "engine    {}\nkernel    Linux {}\nsource    {}\npatches   {}\nbugs      {}\nconfig    {}\ncompiler  {}\nkey       {}\nobject    {object}\n",

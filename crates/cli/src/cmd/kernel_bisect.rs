@@ -1,91 +1,96 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab kernel bisect`: which commit of a tree changed what a run tells.
+//! `fairlab kernel bisect`: finds the commit of a kernel tree that changed the result of a run.
 //!
-//! git chooses the commits, in a clone of its own that has no files; the tree is only read. Each commit is built as an engine and runs the same
-//! workload, and what was expected holds there or not. A commit that cannot be built, or whose kernel does not come back, is skipped.
+//! git chooses the commits in a temporary clone without files; the tree is only read. Each commit is built as
+//! an engine and runs the workload, and the expectation holds or fails. A commit that cannot be built, or
+//! whose kernel does not return, is skipped.
 
-use super::patch::kernels::{commit, export, git};
+use super::patch::kernels::{commit, export_commit, git};
 use crate::args::{Plain, VariantArgs};
-use crate::cmd::compare::formats::figure;
+use crate::cmd::compare::formats::metric_text;
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
 use crate::trial::{Trial, Work};
-use crate::values::{EngineName, time_of};
+use crate::values::{EngineName, parse_time};
 use clap::{Args, ValueHint};
 use fairlab_kernel::store::Store;
-use fairlab_kernel::tree::{FILES, PARTS};
+use fairlab_kernel::tree::{TREE_FILES, TREE_PARTS};
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{Metric, RequestedMetric, of_run};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The name under which engines are built for it. Its folder is used again by the next commit.
-const NAME: &str = "bisect";
+/// Name under which engines are built. The next commit reuses the build folder.
+const ENGINE_NAME: &str = "bisect";
 
-/// The form of its JSON.
+/// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "kernel-bisect/1";
 
 const EXAMPLES: &str = "\
-What is expected holds for the good commit and does not for the bad one, which is looked at first. The value of several runs is their median.
+Both commits are tested first: the expectation must hold for the good one and fail for the bad one. The value of \
+several runs is their median.
 
 Examples:
-  fairlab kernel bisect ~/linux v6.5 v6.6 --file load.scn --expect 'totals.migrations < 500'
-  fairlab kernel bisect ~/linux v6.1 v6.6 --bench 'hackbench -g 4 -l 100' --machine laptop-8 --expect 'time < 80ms' --runs 5
-  fairlab kernel bisect ~/linux good bad --file ui.json --machine phone-8 --expect 'ui: wake to run p99 < 2ms'";
+  fairlab kernel bisect ~/linux v6.5 v6.6 --file load.scn \\
+      --expect 'totals.migrations < 500'
+  fairlab kernel bisect ~/linux v6.1 v6.6 --bench 'hackbench -g 4 -l 100' \\
+      --machine laptop-8 --expect 'time < 80ms' --runs 5
+  fairlab kernel bisect ~/linux good bad --file ui.json --machine phone-8 \\
+      --expect 'ui: wake to run p99 < 2ms'";
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct KernelBisectArgs {
-    /// A kernel tree with its history
+    /// Kernel tree with its history
     #[arg(value_name = "TREE", value_hint = ValueHint::DirPath)]
     tree: String,
-    /// A commit for which it holds
+    /// Commit for which the expectation holds
     good: String,
-    /// A later one for which it does not
+    /// Later commit for which the expectation fails
     bad: String,
-    /// A workload file
+    /// Workload file
     #[arg(long, visible_alias = "scenario", value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "bench")]
     file: Option<String>,
-    /// A benchmark, as `fairlab bench` takes it
+    /// Benchmark line, as `fairlab bench` takes it
     #[arg(long, value_name = "LINE", conflicts_with = "file", requires = "machine")]
     bench: Option<String>,
-    /// The machine (files may have their own)
+    /// Machine [default: that of the workload file]
     #[arg(long, value_name = "NAME|FILE")]
     machine: Option<String>,
-    /// Take its shape alone, or with prices and idle states, as in `fairlab run`
+    /// Simplify the machine, as `fairlab run --plain` does
     #[arg(
         long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
         hide_possible_values = true
     )]
     plain: Option<Plain>,
-    /// What holds: a metric as in `fairlab compare`, or a path, `<` or `>`, and a number or a time
+    /// Expectation: a metric as in `fairlab compare`, or a path; `<` or `>`; and a number or a time
     #[arg(long, value_name = "METRIC < VALUE", value_parser = Expectation::parse)]
     expect: Expectation,
-    /// Run each commit so often, with seeds of their own
+    /// Number of runs of each commit, each with its own seed
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
     runs: u64,
-    /// Simulate for this long
-    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    /// Simulated time of each run: 5s, 300ms, ... [default: the file's duration, or 5s]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     duration: Option<Nanos>,
-    /// A line for the configuration of all, such as CONFIG_HZ_1000=y; several times if need be
+    /// Line for the configuration of all kernels, such as CONFIG_HZ_1000=y; may be repeated
     #[arg(long, value_name = "CONFIG_X=VALUE")]
     config: Vec<String>,
 }
 
-/// What holds before the change.
+/// Condition that holds before the change.
 #[derive(Clone, Debug, PartialEq)]
 struct Expectation {
     text: String,
     asked: RequestedMetric,
     is_below: bool,
-    /// As it was written: a time has ns.
-    value: Bound,
+    /// Bound; a time is converted to the unit of the metric.
+    value: ExpectedValue,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Bound {
+enum ExpectedValue {
     Number(f64),
     Time(Nanos),
 }
@@ -93,14 +98,14 @@ enum Bound {
 impl Expectation {
     fn parse(text: &str) -> Result<Self, String> {
         let help = "write METRIC < VALUE, for example 'ui: wake to run p99 < 2ms'";
-        let place = text.rfind(['<', '>']).ok_or_else(|| format!("nothing is compared: {help}"))?;
+        let place = text.rfind(['<', '>']).ok_or_else(|| format!("the comparison is missing: {help}"))?;
         let (metric, value) = (text[..place].trim(), text[place + 1..].trim());
         if metric.is_empty() || value.is_empty() {
             return Err(format!("one side is missing: {help}"));
         }
         let value = match value.parse::<f64>() {
-            Ok(number) => Bound::Number(number),
-            Err(_) => Bound::Time(time_of(value)?),
+            Ok(number) => ExpectedValue::Number(number),
+            Err(_) => ExpectedValue::Time(parse_time(value)?),
         };
         Ok(Self {
             text: text.to_owned(),
@@ -110,16 +115,16 @@ impl Expectation {
         })
     }
 
-    /// Whether it holds for a value of a metric.
+    /// Whether the expectation holds for a value of a metric.
     fn holds(&self, metric: &Metric, value: f64) -> Result<bool, CliError> {
         let bound = match self.value {
-            Bound::Number(number) => number,
-            Bound::Time(time) => {
+            ExpectedValue::Number(number) => number,
+            ExpectedValue::Time(time) => {
                 let ns_of = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
                 let Some((_, ns)) = ns_of.iter().find(|(unit, _)| *unit == metric.unit) else {
                     let what = if metric.unit.is_empty() { "a number" } else { &metric.unit };
                     return Err(CliError::Input(format!(
-                        "--expect {}: {} is no time\nhelp: give {what} without a unit of time",
+                        "--expect {}: {} is not a time\nhelp: give {what} without a unit of time",
                         self.text, metric.name
                     )));
                 };
@@ -130,20 +135,20 @@ impl Expectation {
     }
 }
 
-/// What came of it.
+/// Result of a bisection.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct KernelBisectOutput<'a> {
-    /// The form that this has.
+    /// Name and version of this format.
     schema: &'static str,
-    /// What was expected, as it was written.
+    /// Expectation, as given.
     expect: &'a str,
-    /// The commit from which on it does not hold; none: too many were skipped.
+    /// First commit for which the expectation fails; null if too many commits were skipped.
     first_bad: Option<&'a str>,
-    /// Commits that were built and run, in their order.
+    /// Commits that were built and run, in that order.
     looked: &'a [TestedCommit],
 }
 
-/// What came of a commit.
+/// Result of one commit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct TestedCommit {
     commit: String,
@@ -151,14 +156,13 @@ struct TestedCommit {
     /// `good`, `bad` or `skip`.
     verdict: &'static str,
     value: Option<f64>,
-    /// Why it was skipped.
+    /// Reason why the commit was skipped.
     why: Option<String>,
 }
 
-/// Runs the command.
 pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Result<(), CliError> {
-    let store = Store::of_user()?;
-    let _held = store.hold()?;
+    let store = Store::for_user()?;
+    let _held = store.lock_against_prune()?;
     let (good, bad) = (commit(&args.tree, &args.good)?, commit(&args.tree, &args.bad)?);
     let clone = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
     let clone = clone.path().join("clone");
@@ -172,14 +176,14 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
             let what =
                 one.why.unwrap_or_else(|| format!("{} is {}", args.expect.asked.text(), one.value.unwrap_or(0.0)));
             let which = if is_expected { "good" } else { "bad" };
-            let help = "choose other commits, or expect another value";
-            return Err(CliError::Input(format!("the {which} commit {commit} is not: {what}\nhelp: {help}")));
+            let help = "choose different commits, or change the expected value";
+            return Err(CliError::Input(format!("the commit {commit} is not {which}: {what}\nhelp: {help}")));
         }
         looked.push(one);
     }
-    // Other commits change nothing for an engine.
+    // Commits to other files do not affect an engine, so git considers only these.
     let begin = ["bisect", "start", "--no-checkout", &bad, &good, "--"];
-    let mut said = run_git(git(&history).args(begin).args(PARTS).args(FILES))?;
+    let mut said = run_git(git(&history).args(begin).args(TREE_PARTS).args(TREE_FILES))?;
     while !is_over(&said) {
         let next = commit(&history, "BISECT_HEAD")?;
         let one = test_commit(output, args, &store, &next)?;
@@ -189,14 +193,16 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     print_result(output, args, &said, &looked)
 }
 
-/// Whether git has said which commit it is, or that it cannot say.
+/// Whether git has reported the first bad commit, or that only skipped commits are left.
 fn is_over(said: &str) -> bool {
     said.contains("is the first bad commit") || said.contains("only 'skip'ped commits left")
 }
 
-/// Runs git: what it says. It ends with another status than 0 when only skipped commits are left.
+/// Runs git and returns its output. git ends with a status other than 0 if only skipped commits are left.
 fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
-    let run = command.output().map_err(|error| CliError::Input(format!("git: {error}\nhelp: history needs git")))?;
+    let run = command
+        .output()
+        .map_err(|error| CliError::Input(format!("git: {error}\nhelp: install git, which reads the history")))?;
     let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     if run.status.success() || is_over(&said) { Ok(said) } else { Err(CliError::run(format!("git: {}", said.trim()))) }
 }
@@ -205,19 +211,19 @@ fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
 fn test_commit(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<TestedCommit, CliError> {
     let subject = run_git(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
     let mut one = TestedCommit { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
-    let folder = export(store, &args.tree, name)?;
+    let folder = export_commit(store, &args.tree, name)?;
     let mut say = |_: &str| ();
-    let measured = match store.add(NAME, &folder, &[], &args.config, &mut say) {
-        Ok(added) => measure(args, &store.pin(&added.entry)?.name),
+    let measured = match store.add(ENGINE_NAME, &folder, &[], &args.config, &mut say) {
+        Ok(added) => median_of_runs(args, &store.pin(&added.entry)?.name),
         Err(error) => Err(error.into()),
     };
-    // The folder of a commit is taken out of the tree again if it is needed.
+    // The folder of a commit is extracted again when needed.
     let _gone = std::fs::remove_dir_all(Path::new(&folder));
     match measured {
         Ok((metric, value)) => {
             one.verdict = if args.expect.holds(&metric, value)? { "good" } else { "bad" };
             one.value = Some(value);
-            let figure = figure(&metric.unit, value);
+            let figure = metric_text(&metric.unit, value);
             output.eprint(&format!("{} {}: {} {figure}: {}\n", &name[..12], one.subject, metric.name, one.verdict))?;
         }
         Err(error @ CliError::Stopped { .. }) => return Err(error),
@@ -235,8 +241,8 @@ fn test_commit(output: &Output, args: &KernelBisectArgs, store: &Store, name: &s
     Ok(one)
 }
 
-/// The median of its runs.
-fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliError> {
+/// Returns the metric and the median of its runs.
+fn median_of_runs(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliError> {
     let work = match (&args.file, &args.bench) {
         (Some(file), _) => Work::File(Arc::new(input::workload(&PathBuf::from(file).display().to_string())?)),
         (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
@@ -245,7 +251,7 @@ fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliEr
         work,
         variant: VariantArgs {
             machine: args.machine.clone(),
-            engine: vec![EngineName::of_kernel(engine)],
+            engine: vec![EngineName::from_kernel(engine)],
             plain: args.plain,
             ..VariantArgs::default()
         },
@@ -261,7 +267,7 @@ fn measure(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliEr
     }
     found.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let middle = found.len() / 2;
-    found.into_iter().nth(middle).ok_or_else(|| CliError::Input(format!("no run tells {}", args.expect.asked.text())))
+    found.into_iter().nth(middle).ok_or_else(|| CliError::Input(format!("no run reports {}", args.expect.asked.text())))
 }
 
 fn print_result(
@@ -283,9 +289,9 @@ fn print_result(
         Some(first) => {
             let one = looked.iter().find(|one| one.commit == first);
             let subject = one.map_or("", |one| one.subject.as_str());
-            format!("{first} is the first bad commit\n    {subject}\n{} commits looked at\n", looked.len())
+            format!("{first} is the first bad commit\n    {subject}\n{} commits tested\n", looked.len())
         }
-        None => format!("it cannot be said: commits were skipped\n{}\n", said.trim()),
+        None => format!("the first bad commit is unknown, since commits were skipped\n{}\n", said.trim()),
     };
     output.text(&text)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab kernels`: what each named kernel models and what not.
+//! `fairlab kernels`: named kernels, the changes that each models and those that it leaves out.
 
 use crate::args::KernelsArgs;
 use crate::error::CliError;
@@ -17,7 +17,6 @@ struct KernelRow {
     leaves_out: Vec<&'static str>,
 }
 
-/// Runs the command.
 pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), CliError> {
     let row = |kernel: Kernel| KernelRow {
         name: kernel.name,
@@ -32,19 +31,22 @@ pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), Cli
             None => output.json(&kernels::all().map(row).collect::<Vec<_>>()),
         };
     }
-    let page = args.kernel.map_or_else(|| history(output), |kernel| kernel_row(output, &row(kernel)));
+    let page = args.kernel.map_or_else(|| release_history(output), |kernel| kernel_text(output, &row(kernel)));
     output.text(&page)
 }
 
-/// What came with which release.
-fn history(output: &Output) -> String {
+/// Returns the changes of each release, newest first.
+fn release_history(output: &Output) -> String {
     let styles = output.styles();
     let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
     let mut page = wrap(
         &format!("Kernels are sets of features and tunables on top of the scheduler of 6.1: {}.", names.join(", ")),
         2,
     );
-    page.push_str(&wrap("Each has what is told here of later ones; `fairlab kernels RELEASE` shows its switches.", 2));
+    page.push_str(&wrap(
+        "Each list applies to all kernels before that release; `fairlab kernels RELEASE` shows the switches of a kernel.",
+        2,
+    ));
     for kernel in kernels::all().rev() {
         let (told, missing) = kernel.changes_of_release();
         if told.is_empty() && missing.is_empty() {
@@ -57,15 +59,15 @@ fn history(output: &Output) -> String {
     page
 }
 
-/// What one of them is made of.
-fn kernel_row(output: &Output, row: &KernelRow) -> String {
+/// Returns the switches of one kernel and the changes that they model.
+fn kernel_text(output: &Output, row: &KernelRow) -> String {
     let styles = output.styles();
     let features = row.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
     let tunables = row.tunables.iter().map(|(name, value)| format!("{name}={value}"));
     let switches: Vec<String> = features.chain(tunables).collect();
     let mut page = wrap(&format!("{} {}", styles.bold(row.name), switches.join(" ")), 4);
     if row.models.is_empty() {
-        page.push_str("  the scheduler as it is here\n");
+        page.push_str("  the built-in scheduler without changes\n");
     }
     page.extend(row.models.iter().map(|what| wrap(&format!("  - {what}"), 4)));
     page.extend(row.leaves_out.iter().map(|what| wrap(&format!("  - as in 6.1: {what}"), 4)));

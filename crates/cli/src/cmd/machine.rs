@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab machine`: the machines that there are, and what they consist of.
+//! `fairlab machine`: lists machines, shows one, describes an existing one, and prints sched domains.
 
 use crate::args::{MachineArgs, MachineCommand};
 use crate::error::CliError;
@@ -34,7 +34,6 @@ struct MachineRow {
     priced_operations: usize,
 }
 
-/// Runs the command.
 pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), CliError> {
     match &args.command {
         MachineCommand::List => list(output),
@@ -61,7 +60,7 @@ fn row_of(machine: &MachineDescription) -> MachineRow {
         capacities: capacities.collect(),
         frequency_domains: machine.frequency_domains().len(),
         idle_states: machine.idle_states().len(),
-        priced_operations: machine.prices().iter().len(),
+        priced_operations: machine.costs().iter().len(),
     }
 }
 

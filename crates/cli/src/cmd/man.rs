@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab man`: manual pages, made from what `--help` says.
+//! `fairlab man`: manual pages, generated from the command-line definition.
 
 use crate::args::{Args, ManArgs};
 use crate::error::CliError;
@@ -7,7 +7,6 @@ use crate::output::Output;
 use clap::CommandFactory;
 use clap_mangen::Man;
 
-/// Runs the command.
 pub(crate) fn man(output: &mut Output, args: &ManArgs) -> Result<(), CliError> {
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();

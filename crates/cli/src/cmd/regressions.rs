@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab kernel regressions`: bugs that are fixed, seen again.
+//! `fairlab kernel regressions`: puts fixed bugs back into a kernel tree and checks that scenarios detect
+//! them.
 //!
-//! 1. The tree is built once as it is, and once for each batch of bugs that are put back together.
-//! 2. Each bug's scenario runs with its own batch, with the tree as it is, and with all other batches that have no bug of which it is known that
-//!    it shows the same.
-//! 3. It is told apart if its check says that the bug is in its own batch, and nowhere else.
+//! 1. The tree is built once unchanged, and once for each batch of bugs that are put back together.
+//! 2. Each bug's scenario runs with its own batch, with the unchanged tree, and with all other batches except
+//!    those with a bug known to have the same symptom.
+//! 3. A bug is detected if its check reports it with its own batch, and with no other engine.
 
 use crate::engine;
 use crate::error::CliError;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, figures, wrap};
 use clap::Args as ClapArgs;
-use fairlab_kernel::regressions::check::{Bound, BugCheck, BugReport, Check};
+use fairlab_kernel::regressions::check::{Bound, Check, ObservedRun, RunOutput};
 use fairlab_kernel::regressions::{Bug, BugBatch, BugLabel, batches, bugs};
 use fairlab_kernel::store::{BuildRequest, Store};
 use serde::Serialize;
@@ -21,15 +22,15 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The name of the engine without any of the bugs. All are built in its folder.
-const FIXED: &str = "regressions.fixed";
-/// The form of its JSON.
+/// Name of the engine without any of the bugs. All engines are built in its folder.
+const FIXED_ENGINE_NAME: &str = "regressions.fixed";
+/// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "regressions/1";
-/// Exit status: a bug was not told apart.
+/// Exit status if a bug was not detected.
 const NOT_DETECTED: u8 = 1;
 
 const EXAMPLES: &str = "\
-Exit status: 0 all bugs are detected, 1 one is not, 2 the corpus could not be run.
+Exit status: 0 all bugs are detected, 1 a bug is not detected, 2 the corpus could not be run.
 
 Examples:
   fairlab kernel regressions --list
@@ -39,20 +40,20 @@ Examples:
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RegressionsArgs {
-    /// Bugs; all, if none is named
+    /// Names of bugs [default: all]
     names: Vec<String>,
-    /// List bugs instead, with what went wrong
+    /// List the bugs and their effects instead
     #[arg(long)]
     list: bool,
-    /// The tree into which bugs are put back: a folder, a tarball, or debian:VERSION
+    /// Tree into which bugs are put back: a folder, a tarball, or debian:VERSION
     #[arg(long, value_name = "DIR|TARBALL|debian:VERSION", default_value = "debian:6.1")]
     source: String,
-    /// Put each bug back alone: slower, and nobody else's edits are in its engine
+    /// Put each bug back alone: slower, but no other edits are in its engine
     #[arg(long)]
     alone: bool,
 }
 
-/// A bug as `--list --json` tells it.
+/// Bug in the output of `--list --json`.
 #[derive(Serialize)]
 struct ListedBug<'a> {
     bug: &'a str,
@@ -62,59 +63,58 @@ struct ListedBug<'a> {
     what: String,
 }
 
-/// Of a day and longer nobody asks.
-fn milliseconds(time: Duration) -> u64 {
+/// Returns the time in milliseconds.
+fn saturating_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What became of a bug.
+/// Result of one bug.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct RegressionRow<'a> {
     bug: &'a str,
     commit: &'a str,
     title: &'a str,
-    /// What the check looks at.
+    /// Metric of the check.
     figure: String,
-    /// With the bug it is above this,
+    /// Upper bound: a larger value indicates the bug.
     #[serde(skip_serializing_if = "Option::is_none")]
     above: Option<u64>,
-    /// or below this.
+    /// Lower bound: a smaller value indicates the bug.
     #[serde(skip_serializing_if = "Option::is_none")]
     below: Option<u64>,
-    /// With the bug; nothing if the kernel did not come back.
+    /// Value with the bug; null if the kernel did not return.
     buggy: Option<u64>,
-    /// Without it.
+    /// Value without the bug; null if the kernel did not return.
     fixed: Option<u64>,
-    /// With other bugs in its place.
+    /// Values with other bugs in its place; null if the kernel did not return.
     elsewhere: Vec<Option<u64>>,
     is_told_apart: bool,
     #[serde(skip)]
     is_time: bool,
 }
 
-/// All of them.
+/// Results of the regression corpus.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct RegressionsOutput<'a> {
-    /// The form that this has.
+    /// Name and version of this format.
     schema: &'static str,
-    /// The tree, as it was given.
+    /// Kernel tree, as given.
     source: &'a str,
-    /// The version that it names.
+    /// Kernel version of the tree.
     version: String,
     bugs: Vec<RegressionRow<'a>>,
-    /// How many engines were built for them.
+    /// Number of engines that were built.
     engines: usize,
     built_ms: u64,
     took_ms: u64,
 }
 
-/// Runs the command.
 pub(crate) fn regressions(output: &mut Output, store: &Store, args: &RegressionsArgs) -> Result<(), CliError> {
-    let bugs = chosen(&args.names)?;
+    let bugs = select_bugs(&args.names)?;
     if args.list {
         return list(output, &bugs);
     }
-    let _held = store.hold()?;
+    let _held = store.lock_against_prune()?;
     let begun = Instant::now();
     let batches = batches(&bugs, args.alone);
     let build = |name: &str, batch: Option<&BugBatch<'_>>| {
@@ -123,7 +123,7 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
         let mut say = |what: &str| told = output.eprint(&format!("{name}: {what}\n"));
         let wish = BuildRequest {
             name,
-            workshop: FIXED,
+            build_dir: FIXED_ENGINE_NAME,
             source: &args.source,
             title: None,
             patches: &[],
@@ -131,24 +131,24 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
             config: &[],
             is_covered: false,
         };
-        let added = store.make(&wish, &mut say)?;
+        let added = store.build(&wish, &mut say)?;
         told?;
-        // Another command that builds meanwhile does not change what runs here.
+        // The engine is pinned, so that a command that builds meanwhile cannot change it.
         Ok::<_, CliError>(store.pin(&added.entry)?)
     };
     let mut engines = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {
         engines.push(build(&format!("regressions.{}", nr + 1), Some(batch))?.name);
     }
-    // Last: edits that do not fit have been told by then.
-    let fixed = build(FIXED, None)?;
+    // Built last, so that edits that do not fit are reported before.
+    let fixed = build(FIXED_ENGINE_NAME, None)?;
     let built = begun.elapsed();
     let mut rows = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {
         for bug in &batch.bugs {
-            let is_other = |(other, batch): &(usize, &BugBatch<'_>)| *other != nr && batch.detects(bug);
+            let is_other = |(other, batch): &(usize, &BugBatch<'_>)| *other != nr && batch.hides_nothing_of(bug);
             let others = batches.iter().enumerate().filter(is_other).map(|(other, _)| engines[other].as_str());
-            rows.push(row(bug, &engines[nr], &fixed.name, others)?);
+            rows.push(test_bug(bug, &engines[nr], &fixed.name, others)?);
         }
     }
     rows.sort_by_key(|row| row.bug);
@@ -158,8 +158,8 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
         version: fixed.version,
         bugs: rows,
         engines: engines.len() + 1,
-        built_ms: milliseconds(built),
-        took_ms: milliseconds(begun.elapsed()),
+        built_ms: saturating_millis(built),
+        took_ms: saturating_millis(begun.elapsed()),
     };
     if output.is_json() {
         output.json(&tour)?;
@@ -173,13 +173,13 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
     }
 }
 
-/// Those that were named, or all.
-fn chosen(names: &[String]) -> Result<Vec<Bug>, CliError> {
+/// Returns the named bugs, or all.
+fn select_bugs(names: &[String]) -> Result<Vec<Bug>, CliError> {
     let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let all = bugs();
     if let Some(name) = wanted.iter().find(|name| !all.iter().any(|bug| bug.name == **name)) {
         return Err(CliError::Input(format!(
-            "{name}: not in the regression corpus\nhelp: fairlab kernel regressions --list shows them"
+            "{name}: not in the regression corpus\nhelp: fairlab kernel regressions --list shows all bugs"
         )));
     }
     Ok(all.into_iter().filter(|bug| wanted.is_empty() || wanted.contains(bug.name)).collect())
@@ -203,19 +203,19 @@ fn list(output: &mut Output, bugs: &[Bug]) -> Result<(), CliError> {
     let mut page = String::new();
     for bug in bugs {
         let BugLabel { title, commit, fixed, .. } = &bug.label;
-        let head = format!("{}: {title} ({}, {})", bug.name, known(commit), known(fixed));
+        let head = format!("{}: {title} ({}, {})", bug.name, or_dash(commit), or_dash(fixed));
         page.push_str(&wrap(&format!("{head}. {}", bug.what()), 2));
     }
     output.text(&page)
 }
 
-/// Where something is not known there is a dash.
-fn known(text: &str) -> &str {
+/// Returns a dash for an unknown value.
+fn or_dash(text: &str) -> &str {
     if text.is_empty() { "–" } else { text }
 }
 
 /// Runs a bug's scenario with its own engine, the one without bugs, and those with other bugs.
-fn row<'a, 'e>(
+fn test_bug<'a, 'e>(
     bug: &'a Bug,
     own: &str,
     fixed: &str,
@@ -225,8 +225,8 @@ fn row<'a, 'e>(
     let file = folder.path().join(format!("{}.scn", bug.name));
     fs::write(&file, bug.scenario).map_err(|error| CliError::run(format!("{}: {error}", file.display())))?;
     let label = &bug.label;
-    let with = |engine: &str| Ok::<_, CliError>(label.check.figure(&is_distinguished(engine, &file, &label.check)?));
-    let is_buggy = |figure: Option<u64>| figure.map(|figure| label.check.is_buggy_output(figure));
+    let with = |engine: &str| Ok::<_, CliError>(label.check.figure(&run_scenario(engine, &file, &label.check)?));
+    let is_buggy = |figure: Option<u64>| figure.map(|figure| label.check.indicates_bug(figure));
     let (buggy, fixed) = (with(own)?, with(fixed)?);
     let elsewhere = others.map(with).collect::<Result<Vec<_>, _>>()?;
     let is_elsewhere = elsewhere.iter().any(|figure| is_buggy(*figure) != Some(false));
@@ -249,21 +249,21 @@ fn row<'a, 'e>(
     })
 }
 
-/// Runs a scenario with an engine, in a process of its own, and looks at it as a check wants to.
-fn is_distinguished(engine: &str, file: &Path, check: &Check) -> Result<BugReport, CliError> {
+/// Runs a scenario with an engine in its own process and returns the output that the check needs.
+fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun, CliError> {
     let mut words =
         vec!["run".to_owned(), file.display().to_string(), "--engine".to_owned(), format!("kernel:{engine}")];
-    words.extend(match check.check_bug() {
-        BugCheck::Trace => vec!["--trace-jsonl".to_owned(), "-".to_owned()],
-        BugCheck::Summary => vec!["--json".to_owned()],
-        BugCheck::State(at) => vec!["--engine-state".to_owned(), at.to_string()],
+    words.extend(match check.required_output() {
+        RunOutput::Trace => vec!["--trace-jsonl".to_owned(), "-".to_owned()],
+        RunOutput::Summary => vec!["--json".to_owned()],
+        RunOutput::State(at) => vec!["--engine-state".to_owned(), at.to_string()],
     });
     let (ended, report) = engine::work(engine, &words)?;
     if !ended.status.success() && report.end.is_none() {
         let said = String::from_utf8_lossy(&ended.stderr);
         return Err(CliError::run(format!("{} with kernel:{engine}: {}", file.display(), said.trim_end())));
     }
-    let unread = |error| CliError::run(format!("what kernel:{engine} told cannot be read: {error}"));
+    let unread = |error| CliError::run(format!("the output of kernel:{engine} cannot be read: {error}"));
     let told = match report.end {
         Some(_) => Vec::new(),
         None => serde_json::Deserializer::from_slice(&ended.stdout)
@@ -271,7 +271,7 @@ fn is_distinguished(engine: &str, file: &Path, check: &Check) -> Result<BugRepor
             .collect::<Result<_, _>>()
             .map_err(unread)?,
     };
-    Ok(BugReport { told, report })
+    Ok(ObservedRun { values: told, report })
 }
 
 impl RegressionsOutput<'_> {
@@ -282,19 +282,19 @@ impl RegressionsOutput<'_> {
             ("figure", Align::Left),
             ("buggy", Align::Right),
             ("fixed", Align::Right),
-            ("told apart", Align::Left),
+            ("detected", Align::Left),
         ];
         let mut table = Table::new(&columns);
         for row in &self.bugs {
             let figure = |figure: Option<u64>| match figure {
-                None => "did not end".to_owned(),
+                None => "no return".to_owned(),
                 Some(ns) if row.is_time => figures::time(ns),
                 Some(number) => number.to_string(),
             };
             let verdict = if row.is_told_apart { Cell::from("yes").good() } else { Cell::from("no").bad() };
             table.row(vec![
                 row.bug.into(),
-                known(row.commit).into(),
+                or_dash(row.commit).into(),
                 row.figure.as_str().into(),
                 figure(row.buggy).into(),
                 figure(row.fixed).into(),
@@ -304,7 +304,7 @@ impl RegressionsOutput<'_> {
         let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
         let seconds = |ms: u64| ms as f64 / 1000.0;
         format!(
-            "{}\n{told_apart} of {} bugs are told apart from Linux {} ({}), {} engines in {:.1} s, all in {:.1} s\n",
+            "{}\n{told_apart} of {} bugs are detected in Linux {} ({}); {} engines built in {:.1} s, {:.1} s in all\n",
             table.render(output.styles()),
             self.bugs.len(),
             self.version,

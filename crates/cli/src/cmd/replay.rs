@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab replay`: a recorded trace is simulated, and what tasks and CPUs did stands beside what was recorded.
+//! `fairlab replay`: simulates a recorded trace and prints recorded and simulated values of tasks and CPUs
+//! side by side.
 
 use super::import;
 use crate::args::{PriceChoice, VariantArgs};
 use crate::error::CliError;
 use crate::hints;
 use crate::input::WorkloadText;
-use crate::output::figures::{percent, time};
+use crate::output::figures::{self, percent, time};
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
@@ -19,41 +20,42 @@ use serde::Serialize;
 use std::sync::Arc;
 
 const EXAMPLES: &str = "\
-With --as-recorded the trace is simulated on the machine on which it was recorded, with the kernel for free, since its time is in the
-recorded run times. What differs from the recording then is what the simulation does not know or does otherwise: that is how far
-other replays of this trace can be believed.
+With --as-recorded the trace is simulated on the machine on which it was recorded, with zero-cost kernel code: \
+recorded run times include the kernel's time. Differences from the recording then measure the fidelity of other \
+replays of this trace. `fairlab machine capture` describes a machine more exactly than a trace does.
 
 Examples:
-  fairlab replay trace.dat --as-recorded                        on what the trace tells of its machine
-  fairlab replay trace.dat --as-recorded --machine board.toml   on a machine of yours: see `fairlab machine capture`
-  fairlab replay trace.dat --machine xeon-2s-224 --recorded-on board.toml    what if
-  fairlab replay trace.dat --features NO_SIS_UTIL --set migration_cost_ns=0 --json";
+  fairlab replay trace.dat --as-recorded
+  fairlab replay trace.dat --as-recorded --machine board.toml
+  fairlab replay trace.dat --machine xeon-2s-224 --recorded-on board.toml
+  fairlab replay trace.dat --features NO_SIS_UTIL --json";
 
-/// So many names have rows of their own.
-const MOST_FAMILIES: usize = 12;
-/// So many CPUs have rows of their own.
-const MOST_CPUS: usize = 16;
+/// Largest number of task names with their own rows.
+const MAX_FAMILIES: usize = 12;
+/// Largest number of CPUs with their own rows.
+const MAX_CPUS: usize = 16;
 
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct ReplayArgs {
-    /// The trace: see `fairlab import --help`
+    /// Trace to replay; see `fairlab import --help`
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) trace: String,
-    /// On the machine of the recording: --machine, or what the trace tells
+    /// Simulate on the machine of the recording: --machine, or as far as the trace describes it
     #[arg(long, conflicts_with = "recorded_on")]
     pub(crate) as_recorded: bool,
-    /// Machine on which the trace was recorded, if that is another one than --machine [default: what the trace tells]
+    /// Machine on which the trace was recorded, if it differs from --machine [default: described by the
+    /// trace]
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) recorded_on: Option<String>,
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Show all names and all CPUs
+    /// Show all task names and all CPUs
     #[arg(long)]
     pub(crate) all: bool,
 }
 
-/// What is told as JSON.
+/// Result of a replay.
 #[derive(Serialize)]
 struct ReplayOutput<'a> {
     trace: &'a str,
@@ -66,7 +68,6 @@ struct ReplayOutput<'a> {
     credibility: &'a ReplayFidelity,
 }
 
-/// Runs the command.
 pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliError> {
     let recording = import::read(&args.trace)?;
     let mut variant = args.variant.clone();
@@ -113,14 +114,15 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     );
     page.push_str(&tables(&fidelity, args.all, output.styles()));
     page.push_str(&sentences(&fidelity));
-    // Beside what the trace does not tell: what was left out for this machine.
+    // Notes of the import are counted below; only later notes, about parts left out on this machine, are
+    // printed.
     for note in plan.machine.workload().assumptions.iter().skip(imported.recorded.notes.len()) {
         page.push_str(&wrap(note, 2));
     }
     page.push_str(&wrap(
         &format!(
-            "{} notes on what the trace does not tell: fairlab import {}",
-            imported.recorded.notes.len(),
+            "{} on data missing in the trace: fairlab import {}",
+            figures::counted(imported.recorded.notes.len() as u64, "note"),
             args.trace
         ),
         2,
@@ -130,10 +132,10 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
 }
 
 fn tables(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
-    let most = if all { usize::MAX } else { MOST_FAMILIES };
+    let most = if all { usize::MAX } else { MAX_FAMILIES };
     let mut rows: Vec<&TaskFidelity> = fidelity.families.iter().take(most).collect();
     rows.push(&fidelity.all);
-    let mut text = "\nof each figure the recorded one, then the simulated one; sw: switches to it,\nsame: its recorded time that it spends on the same CPU\n\n".to_owned();
+    let mut text = "\nfor each metric the recorded value, then the simulated value; sw: switches to\nthe task, same: share of its recorded time spent on the same CPU\n\n".to_owned();
     text.push_str(&tasks(&rows, fidelity.has_wakeups, styles));
     if rows.iter().any(|row| row.latency.recorded.is_some()) {
         text.push('\n');
@@ -160,17 +162,17 @@ fn tasks(rows: &[&TaskFidelity], has_wakeups: bool, styles: Styles) -> String {
     ]);
     for row in rows {
         let mut cells: Vec<Cell> = vec![row.name.as_str().into(), row.tasks.to_string().into()];
-        cells.extend(both(row.run_ns, |ns| time(*ns)));
-        cells.extend(both(row.wait_ns, |ns| if has_wakeups { time(*ns) } else { "-".to_owned() }));
-        cells.extend(both(row.switches, u64::to_string));
-        cells.extend(both(row.migrations, u64::to_string));
+        cells.extend(recorded_and_simulated(row.run_ns, |ns| time(*ns)));
+        cells.extend(recorded_and_simulated(row.wait_ns, |ns| if has_wakeups { time(*ns) } else { "-".to_owned() }));
+        cells.extend(recorded_and_simulated(row.switches, u64::to_string));
+        cells.extend(recorded_and_simulated(row.migrations, u64::to_string));
         cells.push(format!("{:.0}%", row.same_cpu_percent).into());
         table.row(cells);
     }
     table.render(styles)
 }
 
-fn both<T>(figures: RecordedSimulated<T>, show: impl Fn(&T) -> String) -> [Cell; 2] {
+fn recorded_and_simulated<T>(figures: RecordedSimulated<T>, show: impl Fn(&T) -> String) -> [Cell; 2] {
     [show(&figures.recorded).into(), show(&figures.simulated).into()]
 }
 
@@ -189,7 +191,9 @@ fn latencies(rows: &[&TaskFidelity], styles: Styles) -> String {
     for row in rows.iter().filter(|row| row.latency.recorded.is_some() || row.latency.simulated.is_some()) {
         let mut cells: Vec<Cell> = vec![row.name.as_str().into()];
         let of = |get: fn(&LatencySummary) -> u64, show: fn(u64) -> String| {
-            both(row.latency, |summary| summary.as_ref().map_or_else(|| "-".to_owned(), |summary| show(get(summary))))
+            recorded_and_simulated(row.latency, |summary| {
+                summary.as_ref().map_or_else(|| "-".to_owned(), |summary| show(get(summary)))
+            })
         };
         cells.extend(of(|summary| summary.count, |nr| nr.to_string()));
         cells.extend(of(|summary| summary.p50_ns, time));
@@ -208,11 +212,11 @@ fn cpus(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
         ("switches", Align::Right),
         ("", Align::Right),
     ]);
-    let most = if all { usize::MAX } else { MOST_CPUS };
+    let most = if all { usize::MAX } else { MAX_CPUS };
     for (cpu, row) in fidelity.cpus.iter().enumerate().take(most) {
         let mut cells: Vec<Cell> = vec![cpu.to_string().into()];
-        cells.extend(both(row.busy_ns, |ns| percent(*ns, fidelity.length_ns)));
-        cells.extend(both(row.switches, u64::to_string));
+        cells.extend(recorded_and_simulated(row.busy_ns, |ns| percent(*ns, fidelity.length_ns)));
+        cells.extend(recorded_and_simulated(row.switches, u64::to_string));
         table.row(cells);
     }
     let mut text = table.render(styles);
@@ -224,7 +228,7 @@ fn cpus(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
 
 fn sentences(fidelity: &ReplayFidelity) -> String {
     let ReplayFidelity { run_off_percent, wait_off_percent, cpu_off_percent, latency_distance, .. } = fidelity;
-    let mut text = format!("\ncredibility: run times of tasks differ by {run_off_percent:.2}% of all run time, ");
+    let mut text = format!("\nfidelity: run times of tasks differ by {run_off_percent:.2}% of all run time, ");
     if fidelity.has_wakeups {
         text.push_str(&format!("waiting by {wait_off_percent:.2}%, "));
     }
@@ -234,7 +238,7 @@ fn sentences(fidelity: &ReplayFidelity) -> String {
     ));
     if let Some(distance) = latency_distance {
         text.push_str(&format!(
-            "; distributions of wake-up latencies are {distance:.2} apart at the most (0: alike, 1: nothing in common)"
+            "; the largest distance of wake-up latency distributions is {distance:.2} (0: equal, 1: disjoint)"
         ));
     }
     let mut text = format!("\n{}", wrap(text.trim_start(), 2));

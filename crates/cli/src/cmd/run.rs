@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab run`: a workload on a machine, and what came of it.
+//! `fairlab run`: runs a workload on a machine and prints the run summary.
 
 use super::watch::{self, watcher::Watcher};
 use crate::args::RunArgs;
 use crate::engine;
 use crate::error::{CliError, command_line};
-use crate::exports::{Traces, process_of};
+use crate::exports::{ExportWriters, process_name};
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::{Output, Styles, report};
 use crate::plan::{About, Choices, Plan};
-use crate::whole_file::{WholeFile, refuse_to_replace};
+use crate::whole_file::{AtomicFile, refuse_to_replace};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, RunError, START};
+use fairlab_observe::findings::{Finding, Findings, Limits, sampling_interval};
 use fairlab_observe::manifest::{self, Manifest};
 use fairlab_observe::run_directory::{INPUTS, RunDirectory};
 use fairlab_observe::summary::{EngineSummary, RunSubject, RunSummary};
@@ -21,85 +22,98 @@ use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_observe::work_jsonl::WorkJsonl;
 use fairlab_sched::features::Feature;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often progress is shown.
-const PARTS: u64 = 1000;
-/// No longer is simulated before somebody looks whether the run is to go on.
-const LONGEST_PART: Nanos = Nanos::from_millis(10);
+/// Progress is printed after this share of a run.
+const NR_PROGRESS_STEPS: u64 = 1000;
+/// Longest simulated time without a check for signals.
+const MAX_PART: Nanos = Nanos::from_millis(10);
 
-/// Where a trace goes.
+/// Destination of a trace.
 pub(crate) enum TraceTarget {
     Stdout,
     File(PathBuf),
 }
 
-/// Who listens to a run.
+/// Observers of a run.
+#[derive(Default)]
 pub(crate) struct RunObservers {
     pub(crate) recorder: Option<SummaryObserver>,
     trace: Option<OpenTrace>,
-    traces: Option<Traces>,
-    /// Who watches on a terminal.
+    traces: Option<ExportWriters>,
+    /// Rules over what happens; only of the built-in scheduler, whose state they sample.
+    findings: Option<Findings>,
+    /// Observer of `--watch`.
     watcher: Option<Watcher>,
 }
 
 impl RunObservers {
-    /// Only what a summary needs.
-    pub(crate) fn recording(machine: &Machine<impl Engine>) -> Self {
-        Self { recorder: Some(SummaryObserver::new(machine)), trace: None, traces: None, watcher: None }
+    /// Returns the observers that a summary needs.
+    pub(crate) fn for_summary(machine: &Machine<impl Engine>) -> Self {
+        Self { recorder: Some(SummaryObserver::new(machine)), ..Self::default() }
     }
 
-    /// Only what writes traces.
-    pub(crate) fn exporting(traces: Option<Traces>) -> Self {
-        Self { recorder: None, trace: None, traces, watcher: None }
+    /// Returns observers that only write traces.
+    pub(crate) fn for_traces(traces: Option<ExportWriters>) -> Self {
+        Self { traces, ..Self::default() }
     }
 
-    /// Only who watches.
+    /// Returns the observer of `--watch` alone.
     #[cfg(test)]
-    pub(super) fn watched(machine: &Machine) -> Self {
-        Self { recorder: None, trace: None, traces: None, watcher: Some(Watcher::new(machine)) }
+    pub(super) fn for_watch(machine: &Machine) -> Self {
+        Self { watcher: Some(Watcher::new(machine)), ..Self::default() }
     }
 
-    /// The same listeners, and traces.
-    pub(crate) fn and_exporting(self, traces: Option<Traces>) -> Self {
+    /// Adds writers of traces.
+    pub(crate) fn with_traces(self, traces: Option<ExportWriters>) -> Self {
         Self { traces, ..self }
     }
 
-    /// Ends the traces, after the run.
+    /// Ends the traces after the run.
     pub(crate) fn finish_traces(&mut self, machine: &Machine<impl Engine>) -> Result<(), CliError> {
         self.traces.take().map_or(Ok(()), |traces| traces.finish(machine))
     }
 
-    /// Who watches, if somebody does.
+    /// Returns the observer of `--watch`.
     ///
     /// # Panics
-    /// If nobody does.
+    /// Without `--watch`.
     pub(super) fn watcher(&self) -> &Watcher {
-        self.watcher.as_ref().expect("somebody watches")
+        self.watcher.as_ref().expect("the run has --watch")
     }
 
-    /// Lets traces note what nobody tells when it changes.
+    /// Lets traces sample state whose changes have no event.
     pub(super) fn sample(&mut self, machine: &Machine<impl Engine>) {
         if let Some(traces) = &mut self.traces {
             traces.exporter.sample(machine);
         }
     }
 
-    /// Whether a trace could not be written, so that the rest of the run is of no use.
+    /// Lets findings sample the state of the built-in scheduler.
+    fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>) {
+        let machine: &dyn Any = machine;
+        if let (Some(findings), Some(machine)) = (&mut self.findings, machine.downcast_ref::<Machine>()) {
+            findings.sample(machine);
+        }
+    }
+
+    /// Whether a trace could not be written, so that the run need not go on.
     pub(super) fn has_failed(&self) -> bool {
         let has_failed = self.traces.as_ref().is_some_and(|traces| traces.exporter.has_failed());
         has_failed || self.trace.as_ref().is_some_and(|open| open.trace.has_failed())
     }
 }
 
-impl Probe for RunObservers {
+impl SchedObserver for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         if let Some(recorder) = &mut self.recorder {
@@ -110,6 +124,9 @@ impl Probe for RunObservers {
         }
         if let Some(traces) = &mut self.traces {
             traces.exporter.event(now, event);
+        }
+        if let Some(findings) = &mut self.findings {
+            findings.event(now, event);
         }
         if let Some(watcher) = &mut self.watcher {
             watcher.event(now, event);
@@ -124,11 +141,12 @@ impl Probe for RunObservers {
 
 impl<E: Engine> Observer<E> for RunObservers {
     fn wants(&self) -> Interest {
-        let recorder = self.recorder.as_ref().map_or(Interest::NOTHING, <SummaryObserver as Observer<E>>::wants);
-        let traces = self.traces.as_ref().map_or(Interest::NOTHING, |traces| Observer::<E>::wants(&traces.exporter));
-        let watcher = self.watcher.as_ref().map_or(Interest::NOTHING, |_| Watcher::WANTS);
-        let trace = self.trace.as_ref().map_or(Interest::NOTHING, |open| Observer::<E>::wants(&open.trace));
-        recorder.or(traces).or(watcher).or(trace)
+        let recorder = self.recorder.as_ref().map_or(Interest::NONE, <SummaryObserver as Observer<E>>::wants);
+        let traces = self.traces.as_ref().map_or(Interest::NONE, |traces| Observer::<E>::wants(&traces.exporter));
+        let watcher = self.watcher.as_ref().map_or(Interest::NONE, |_| Watcher::WANTS);
+        let findings = self.findings.as_ref().map_or(Interest::NONE, Observer::<Sched>::wants);
+        let trace = self.trace.as_ref().map_or(Interest::NONE, |open| Observer::<E>::wants(&open.trace));
+        recorder.merge(traces).merge(watcher).merge(trace).merge(findings)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
@@ -140,6 +158,9 @@ impl<E: Engine> Observer<E> for RunObservers {
         }
         if let Some(traces) = &mut self.traces {
             Observer::<E>::machine_event(&mut traces.exporter, now, event);
+        }
+        if let Some(findings) = &mut self.findings {
+            findings.machine_event(now, event);
         }
         if let Some(watcher) = &mut self.watcher {
             watcher.machine_event(now, event);
@@ -157,16 +178,28 @@ impl<E: Engine> Observer<E> for RunObservers {
     }
 }
 
-/// A run that is over, with everything written that was to be.
+/// Finished run, whose files are written.
 pub(crate) struct FinishedRun<E = Sched> {
     pub(crate) plan: Plan<E>,
-    /// What came of it, unless nobody wanted to know.
+    /// Summary of the run, if it was requested.
     pub(crate) summary: Option<RunSummary>,
+    /// Findings, the worst first; none if they were not computed.
+    pub(crate) findings: Option<Vec<Finding>>,
     cut_short_of: Option<Nanos>,
 }
 
+/// Result of a run as JSON.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct RunOutput {
+    #[serde(flatten)]
+    summary: RunSummary,
+    /// Findings, the worst first; only with `--findings`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    findings: Option<Vec<Finding>>,
+}
+
 impl RunArgs {
-    /// What is said beyond the variant.
+    /// Returns the options that do not belong to the variant.
     pub(crate) fn choices(&self) -> Choices {
         Choices {
             duration: self.duration,
@@ -197,27 +230,27 @@ pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     print_summary(output, args, finished, wants_report)
 }
 
-/// Whether somebody reads what the run amounts to.
+/// Whether the run summary is printed: not if a trace takes standard output and standard error is no terminal.
 pub(crate) fn wants_report(args: &RunArgs) -> bool {
     !args.is_on_stdout() || std::io::stderr().is_terminal()
 }
 
-/// Tells what came of a run.
+/// Prints the summary of a run.
 pub(crate) fn print_summary<E: Engine>(
     output: &mut Output,
     args: &RunArgs,
     finished: FinishedRun<E>,
     wants_report: bool,
 ) -> Result<(), CliError> {
-    let FinishedRun { plan, summary, cut_short_of } = finished;
+    let FinishedRun { plan, summary, findings, cut_short_of } = finished;
     let Some(summary) = summary.filter(|_| wants_report) else { return interrupt::end(cut_short_of) };
     if output.is_json() {
-        output.json(&summary)?;
+        output.json(&RunOutput { summary, findings })?;
         return interrupt::end(cut_short_of);
     }
     let to_stdout = args.is_on_stdout();
     let styles = if to_stdout { output.stderr_styles() } else { output.styles() };
-    let report = page(&plan, &summary, styles, args);
+    let report = summary_text(&plan, &summary, findings.as_deref(), styles, args);
     if to_stdout {
         output.eprint(&report)?;
     } else {
@@ -226,32 +259,43 @@ pub(crate) fn print_summary<E: Engine>(
     interrupt::end(cut_short_of)
 }
 
-/// Runs for the sake of what is counted.
+/// Runs a machine and writes the operation counts of each call.
 pub(crate) fn trace_work<E: Engine>(machine: &mut Machine<E>, name: &str) -> Result<(), CliError> {
     let mut lines = WorkJsonl::new(std::io::stdout().lock());
     machine.run(&mut lines).map_err(|error| CliError::run(format!("{name}: {error}")))?;
     lines.finish().map_err(|error| CliError::write("standard output", &error))
 }
 
-/// The page about a run.
-pub(crate) fn page<E: Engine>(plan: &Plan<E>, summary: &RunSummary, styles: Styles, args: &RunArgs) -> String {
+/// Returns the run summary.
+pub(crate) fn summary_text<E: Engine>(
+    plan: &Plan<E>,
+    summary: &RunSummary,
+    findings: Option<&[Finding]>,
+    styles: Styles,
+    args: &RunArgs,
+) -> String {
     report::run(
         summary,
+        findings,
         plan.machine.hardware(),
         styles,
-        &report::Options {
+        &report::SummaryOptions {
             per_cpu: args.per_cpu,
             is_default_duration: plan.about.is_default_duration,
+            tables: &args.tables,
             measures: &args.measure,
         },
     )
 }
 
-/// Runs what the command says, and writes files.
+/// Runs the workload and writes the requested files.
 pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Result<FinishedRun, CliError> {
-    refuse_together(output, args)?;
+    refuse_conflicts(output, args)?;
     let mut plan = Plan::new(&args.file, &args.variant, args.choices())?;
     let mut open = OpenOutputs::new(args, &plan, wants_report)?;
+    if wants_report && (args.findings || output.is_text()) {
+        open.listeners.findings = Some(Findings::new(&plan.machine, Limits::of(&plan.machine)));
+    }
     open.listeners.watcher = args.watch.then(|| Watcher::new(&plan.machine));
     let start = Instant::now();
     let whole = plan.machine.duration();
@@ -260,17 +304,19 @@ pub(crate) fn execute(output: &Output, args: &RunArgs, wants_report: bool) -> Re
         let RunSubject { workload, machine, kernel, .. } = &plan.about.subject;
         let title = format!("{workload} on {machine}, {kernel}");
         watch::simulate(&mut plan.machine, &mut open.listeners, &title).map_err(|ended| match ended {
-            watch::WatchEnd::Run(error) => failed(error),
-            watch::WatchEnd::Screen(error) => CliError::write("the terminal", &error),
+            watch::WatchError::Run(error) => failed(error),
+            watch::WatchError::Screen(error) => CliError::write("the terminal", &error),
         })?;
     } else {
         simulate(&mut plan.machine, &mut open.listeners).map_err(failed)?;
     }
     let engine = || Ok(None);
-    finish(output, args, plan, open, RunEnd { whole, wall: start.elapsed() }, engine)
+    finish(output, args, plan, open, RunTiming { whole, wall: start.elapsed() }, engine)
 }
 
-/// The same for a run with an engine, in its worker: what comes before `warmup` is not measured, and `engine` tells of it afterwards.
+/// Runs a workload with a compiled-kernel engine, in its worker, and writes the requested files.
+///
+/// The time before `warmup` is not measured. `engine` describes the engine after the run.
 pub(crate) fn execute_with<E: Engine>(
     output: &Output,
     args: &RunArgs,
@@ -278,7 +324,7 @@ pub(crate) fn execute_with<E: Engine>(
     warmup: Nanos,
     engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::ManifestEngine)>, CliError>,
 ) -> Result<FinishedRun<E>, CliError> {
-    refuse_together(output, args)?;
+    refuse_conflicts(output, args)?;
     let mut open = OpenOutputs::new(args, &plan, true)?;
     let start = Instant::now();
     let (whole, machine) = (plan.machine.duration(), &mut plan.machine);
@@ -294,18 +340,18 @@ pub(crate) fn execute_with<E: Engine>(
     });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
-    finish(output, args, plan, open, RunEnd { whole, wall: start.elapsed() }, engine)
+    finish(output, args, plan, open, RunTiming { whole, wall: start.elapsed() }, engine)
 }
 
-/// Refuses what does not go together.
-fn refuse_together(output: &Output, args: &RunArgs) -> Result<(), CliError> {
+/// Rejects options that exclude each other.
+fn refuse_conflicts(output: &Output, args: &RunArgs) -> Result<(), CliError> {
     let to_stdout = args.is_on_stdout();
     if to_stdout && output.is_json() {
         let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
         return Err(CliError::Input(format!("--json and a trace both want standard output\nhelp: {help}")));
     }
     if args.watch {
-        watch::refuse_what_is_no_terminal()?;
+        watch::require_terminal()?;
         if to_stdout {
             let help = "give the trace a file, or leave --watch out";
             return Err(CliError::Input(format!("--watch and a trace both want standard output\nhelp: {help}")));
@@ -320,7 +366,7 @@ fn refuse_together(output: &Output, args: &RunArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What is open while a run goes on.
+/// Files and observers that are open during a run.
 struct OpenOutputs {
     directory: Option<RunDirectory>,
     listeners: RunObservers,
@@ -330,35 +376,35 @@ impl OpenOutputs {
     fn new<E: Engine>(args: &RunArgs, plan: &Plan<E>, wants_report: bool) -> Result<Self, CliError> {
         let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
         let target = args.trace_jsonl.as_deref().map(|file| trace_target(file, directory.as_ref())).transpose()?;
-        let exports = args.exports.inside(directory.as_ref().map(RunDirectory::path));
+        let exports = args.exports.in_directory(directory.as_ref().map(RunDirectory::path));
         exports.refuse_to_replace(&plan.about.inputs())?;
-        interrupt::listen();
+        interrupt::install_handlers();
         let open = |target: &TraceTarget| open_trace(target, &plan.about, plan.machine.hardware().nr_cpus());
         let listeners = RunObservers {
             recorder: (wants_report || directory.is_some()).then(|| SummaryObserver::new(&plan.machine)),
             trace: target.as_ref().map(open).transpose()?,
-            traces: Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?,
-            watcher: None,
+            traces: ExportWriters::open(&exports, &plan.machine, process_name(&plan.about.subject.kind))?,
+            ..RunObservers::default()
         };
         Ok(Self { directory, listeners })
     }
 }
 
-/// How a run ended.
-struct RunEnd {
-    /// How long it was to be.
+/// Requested length and duration of a run.
+struct RunTiming {
+    /// Requested simulated length.
     whole: Nanos,
-    /// How long it took.
+    /// Wall time of the simulation.
     wall: Duration,
 }
 
-/// Writes what is to be written of a run that is over.
+/// Writes the files of a finished run.
 fn finish<E: Engine>(
     output: &Output,
     args: &RunArgs,
     plan: Plan<E>,
     open: OpenOutputs,
-    ended: RunEnd,
+    ended: RunTiming,
     engine: impl FnOnce() -> Result<Option<(EngineSummary, manifest::ManifestEngine)>, CliError>,
 ) -> Result<FinishedRun<E>, CliError> {
     let OpenOutputs { directory, mut listeners } = open;
@@ -367,7 +413,9 @@ fn finish<E: Engine>(
         trace.finish(&plan.machine)?;
     }
     listeners.finish_traces(&plan.machine)?;
-    let Some(recorder) = listeners.recorder else { return Ok(FinishedRun { plan, summary: None, cut_short_of }) };
+    let Some(recorder) = listeners.recorder else {
+        return Ok(FinishedRun { plan, summary: None, findings: None, cut_short_of });
+    };
     let mut summary = RunSummary::new(plan.about.subject.clone(), &plan.machine, &recorder);
     summary.cut_short_of_ns = cut_short_of.map(|whole| whole.0);
     let (engine, of_manifest) = engine()?.unzip();
@@ -380,11 +428,14 @@ fn finish<E: Engine>(
         directory.finish()?;
     }
     output.warn_all(&summary.warnings)?;
+    let machine: &dyn Any = &plan.machine;
+    let findings = listeners.findings.zip(machine.downcast_ref::<Machine>());
+    let findings = findings.map(|(findings, machine)| findings.finish(machine, &summary.families));
     let summary = Some(summary.with_speed(ended.wall, peak_rss_bytes()));
-    Ok(FinishedRun { plan, summary, cut_short_of })
+    Ok(FinishedRun { plan, summary, findings, cut_short_of })
 }
 
-/// The most memory that this program has had, as Linux tells it; `None` elsewhere.
+/// Returns the peak resident memory of this process in bytes, from `/proc`; `None` without it.
 pub(crate) fn peak_rss_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -392,23 +443,23 @@ pub(crate) fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Simulates to the end of the run, or until the trace cannot be written any more, and shows progress.
+/// Simulates to the end of the run, or until a trace cannot be written, and prints progress.
 pub(crate) fn simulate<E: Engine>(machine: &mut Machine<E>, listeners: &mut RunObservers) -> Result<(), RunError> {
     let mut progress = Progress::new("simulating", machine.duration());
-    let result = simulate_telling(machine, listeners, &mut |elapsed| progress.show(elapsed));
+    let result = simulate_with_progress(machine, listeners, &mut |elapsed| progress.show(elapsed));
     progress.clear();
     result
 }
 
-/// Simulates up to a time, without a word. Tells whether the run goes on; a signal ends it.
-pub(crate) fn advance_asking(
+/// Simulates up to a time without progress output. Returns whether the run goes on; a signal ends it.
+pub(crate) fn advance_interruptible(
     machine: &mut Machine,
     listeners: &mut RunObservers,
     until: Nanos,
 ) -> Result<bool, RunError> {
     let mut at = machine.now();
     while at < until {
-        at = (at + LONGEST_PART).min(until);
+        at = (at + MAX_PART).min(until);
         if !machine.advance(listeners, at)? {
             return Ok(false);
         }
@@ -420,8 +471,8 @@ pub(crate) fn advance_asking(
     Ok(true)
 }
 
-/// The same where somebody else shows progress: `told` hears now and then how much is done.
-pub(crate) fn simulate_telling<E: Engine>(
+/// Simulates to the end of the run, and reports the simulated time to a callback now and then.
+pub(crate) fn simulate_with_progress<E: Engine>(
     machine: &mut Machine<E>,
     listeners: &mut RunObservers,
     told: &mut dyn FnMut(Nanos),
@@ -430,7 +481,7 @@ pub(crate) fn simulate_telling<E: Engine>(
     advance_run(machine, listeners, START, told)
 }
 
-/// The same from some time on, of a run that has begun.
+/// Simulates a run that has begun from `from` to its end.
 fn advance_run<E: Engine>(
     machine: &mut Machine<E>,
     listeners: &mut RunObservers,
@@ -438,11 +489,12 @@ fn advance_run<E: Engine>(
     told: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
     let duration = machine.duration();
-    let part = Nanos(duration.0.div_ceil(PARTS).min(LONGEST_PART.0));
+    let part = sampling_interval(duration);
     let (mut until, mut told_at) = (from, Nanos::ZERO);
     loop {
         until += part;
         let has_more = machine.advance(listeners, until)?;
+        listeners.sample_findings(machine);
         if !has_more || listeners.has_failed() {
             break;
         }
@@ -451,7 +503,7 @@ fn advance_run<E: Engine>(
             machine.end_at(until);
             break;
         }
-        if machine.elapsed().saturating_since(told_at).0 >= duration.0 / PARTS {
+        if machine.elapsed().saturating_since(told_at).0 >= duration.0 / NR_PROGRESS_STEPS {
             told_at = machine.elapsed();
             told(told_at);
         }
@@ -460,7 +512,7 @@ fn advance_run<E: Engine>(
     Ok(())
 }
 
-/// Where a trace goes: with a directory a plain name is a file there.
+/// Returns the destination of a trace. With a run directory, a plain name is a file in it.
 pub(crate) fn trace_target(file: &str, directory: Option<&RunDirectory>) -> Result<TraceTarget, CliError> {
     let path = Path::new(file);
     match directory {
@@ -477,21 +529,21 @@ pub(crate) fn trace_target(file: &str, directory: Option<&RunDirectory>) -> Resu
     }
 }
 
-/// A trace that is being written.
+/// Trace that is being written.
 pub(crate) struct OpenTrace {
     pub(crate) trace: TraceJsonl<Box<dyn Write>>,
-    /// The file that gets its name at the end.
-    file: Option<WholeFile>,
-    /// What it is called in messages.
+    /// File that gets its name when the trace is complete.
+    file: Option<AtomicFile>,
+    /// Name in messages.
     name: String,
 }
 
 impl OpenTrace {
-    /// Ends it, after the run.
+    /// Ends the trace after the run.
     pub(crate) fn finish<E: Engine>(mut self, machine: &Machine<E>) -> Result<(), CliError> {
         self.trace.write_totals(machine);
         self.trace.finish().map_err(|error| CliError::write(&self.name, &error))?;
-        self.file.map_or(Ok(()), WholeFile::finish)
+        self.file.map_or(Ok(()), AtomicFile::finish)
     }
 }
 
@@ -509,7 +561,7 @@ pub(crate) fn open_trace(target: &TraceTarget, about: &About, nr_cpus: usize) ->
         TraceTarget::Stdout => (Box::new(std::io::stdout()), None),
         TraceTarget::File(path) => {
             refuse_to_replace(path, "--trace-jsonl", about.inputs())?;
-            let (whole, file) = WholeFile::create(path).map_err(|error| {
+            let (whole, file) = AtomicFile::create(path).map_err(|error| {
                 let help = "--trace-jsonl takes a file that can be written, or - for standard output";
                 CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
             })?;
@@ -520,7 +572,7 @@ pub(crate) fn open_trace(target: &TraceTarget, about: &About, nr_cpus: usize) ->
     Ok(OpenTrace { trace, file, name: target.name() })
 }
 
-/// Keeps the inputs, and says how to repeat the run.
+/// Stores copies of the inputs, and returns the manifest that repeats the run.
 fn manifest_of<E: Engine>(args: &RunArgs, plan: &Plan<E>, directory: &RunDirectory) -> Result<Manifest, CliError> {
     let name = match plan.about.subject.kind.as_str() {
         "scenario" => "workload.scn",
@@ -558,7 +610,7 @@ fn manifest_of<E: Engine>(args: &RunArgs, plan: &Plan<E>, directory: &RunDirecto
     if args.keep_duplicate_keys {
         repeat.push("--keep-duplicate-keys".to_owned());
     }
-    let sched = plan.machine.built_in().map(Machine::sched);
+    let sched = plan.machine.as_built_in().map(Machine::sched);
     Ok(Manifest {
         schema: manifest::SCHEMA.to_owned(),
         fairlab: env!("CARGO_PKG_VERSION").to_owned(),

@@ -2,14 +2,14 @@
 //! `fairlab study`: published measurements of scheduler changes beside simulated ones.
 
 use crate::args::{StudyArgs, StudyCommand, StudyRunArgs};
-use crate::cmd::bench::line::BenchLines;
+use crate::cmd::bench::line::BenchLineReader;
 use crate::engine;
 use crate::error::CliError;
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::values::EngineName;
-use crate::whole_file::WholeFile;
+use crate::whole_file::AtomicFile;
 use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::report::{ReportRow, RowVerdict, StudyReport};
@@ -27,11 +27,10 @@ struct StudyRow {
     tables: usize,
 }
 
-/// Runs the command.
 pub(crate) fn study(output: &mut Output, args: &StudyArgs) -> Result<(), CliError> {
     match &args.command {
         StudyCommand::List => list(output),
-        StudyCommand::New { name } => new(output, name),
+        StudyCommand::New { name } => create_file(output, name),
         StudyCommand::Check { study, jobs } => {
             jobs.apply();
             check(output, study)
@@ -43,23 +42,25 @@ pub(crate) fn study(output: &mut Output, args: &StudyArgs) -> Result<(), CliErro
     }
 }
 
-/// Writes the file of a new study, which must not be there yet.
-fn new(output: &mut Output, given: &str) -> Result<(), CliError> {
+/// Writes the file of a new study. The file must not exist yet.
+fn create_file(output: &mut Output, given: &str) -> Result<(), CliError> {
     let path = if given.ends_with(".toml") { PathBuf::from(given) } else { PathBuf::from(format!("{given}.toml")) };
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let (text, shown) = (template::of(&name), path.display());
     StudyDefinition::parse(&shown.to_string(), &text).map_err(CliError::input)?;
     let file = std::fs::File::create_new(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        CliError::Input(format!("{shown}: cannot be written: {error}\nhelp: give a name that no file has yet"))
+        CliError::Input(format!(
+            "{shown}: cannot be written: {error}\nhelp: give a name of a file that does not exist yet"
+        ))
     })?;
     output.text(&format!(
-        "{shown}: a study that runs as it is; change it to yours\n  fairlab study check {shown}\n  fairlab study run {shown} --quick -o out\n"
+        "{shown}: a complete study; edit it to make your own\n  fairlab study check {shown}\n  fairlab study run {shown} --quick -o out\n"
     ))
 }
 
-/// What is wrong with the input is told as such.
-fn error_of(error: StudyError) -> CliError {
+/// Classifies an error of a study as wrong input or as a failed run.
+fn study_error(error: StudyError) -> CliError {
     match error {
         StudyError::Unknown(..) => {
             CliError::Input(format!("{error}\nhelp: see `fairlab study list`, or give the path of a study's file"))
@@ -70,14 +71,14 @@ fn error_of(error: StudyError) -> CliError {
 }
 
 fn check(output: &mut Output, study: &str) -> Result<(), CliError> {
-    let study = LoadedStudy::new(study).map_err(error_of)?;
-    let runs = study.check(&StudyOptions::default(), &BenchLines).map_err(error_of)?;
+    let study = LoadedStudy::new(study).map_err(study_error)?;
+    let runs = study.check(&StudyOptions::default(), &BenchLineReader).map_err(study_error)?;
     let definition = &study.definition;
     let rows: usize = definition.tables.iter().map(|table| table.rows.len()).sum();
     let published =
         definition.tables.iter().flat_map(|table| &table.rows).filter(|row| row.published.is_some()).count();
     output.text(&format!(
-        "{}: all is well: {} arms, {} tables with {rows} rows, {published} of them published; {runs} runs of data\n",
+        "{}: OK: {} arms, {} tables with {rows} rows, {published} of them published; {runs} runs of data\n",
         study.file,
         definition.arms.len(),
         definition.tables.len()
@@ -113,8 +114,8 @@ fn list(output: &mut Output) -> Result<(), CliError> {
 
 fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     if let (Some(case), Some(arm), Some(seed)) = (&args.engine_case, &args.engine_arm, args.engine_seed) {
-        let study = LoadedStudy::new(&args.study).map_err(error_of)?;
-        let begun = study.begin(&choices_of(args), &BenchLines, case, arm, seed).map_err(error_of)?;
+        let study = LoadedStudy::new(&args.study).map_err(study_error)?;
+        let begun = study.begin(&study_options(args), &BenchLineReader, case, arm, seed).map_err(study_error)?;
         return engine::study::run_of_worker(output, args, begun);
     }
     let directory = args.output.as_deref();
@@ -123,29 +124,29 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
             CliError::Input(format!("{}: {error}\nhelp: -o takes a directory", directory.display()))
         })?;
     }
-    let choices = choices_of(args);
-    let study = LoadedStudy::new(&args.study).map_err(error_of)?;
+    let choices = study_options(args);
+    let study = LoadedStudy::new(&args.study).map_err(study_error)?;
     let progress = StudyProgress::new();
     let report = match args.engine.as_ref().and_then(EngineName::kernel) {
         Some(name) => {
             let workers = engine::study::Workers::new(&study.definition.name, name, args.plain)?;
-            study.run_elsewhere(&choices, &BenchLines, &workers, &progress)
+            study.run_elsewhere(&choices, &BenchLineReader, &workers, &progress)
         }
-        None => study.run(&choices, &BenchLines, &progress),
+        None => study.run(&choices, &BenchLineReader, &progress),
     };
     progress.clear();
-    let report = report.map_err(error_of)?;
+    let report = report.map_err(study_error)?;
     if let Some(directory) = directory {
         write(directory, &study, &report)?;
     }
     if output.is_json() {
         return output.json(&report);
     }
-    let text = page(&report, &study.definition, output.styles());
+    let text = result_text(&report, &study.definition, output.styles());
     output.text(&text)
 }
 
-fn choices_of(args: &StudyRunArgs) -> StudyOptions {
+fn study_options(args: &StudyRunArgs) -> StudyOptions {
     StudyOptions {
         options: StudyLength { quick: args.quick },
         seeds: args.seeds,
@@ -157,11 +158,11 @@ fn choices_of(args: &StudyRunArgs) -> StudyOptions {
     }
 }
 
-/// Writes the page, the data and the pictures.
+/// Writes the HTML page, the data and the charts.
 fn write(directory: &Path, study: &LoadedStudy, report: &StudyReport) -> Result<(), CliError> {
     let write = |name: String, text: &[u8]| {
         let path = directory.join(name);
-        WholeFile::write(&path, text)
+        AtomicFile::write(&path, text)
     };
     let mut json = serde_json::to_vec_pretty(report).map_err(CliError::run)?;
     json.push(b'\n');
@@ -171,7 +172,7 @@ fn write(directory: &Path, study: &LoadedStudy, report: &StudyReport) -> Result<
     report.pictures.iter().try_for_each(|picture| write(format!("{}.svg", picture.name), picture.svg.as_bytes()))
 }
 
-fn page(report: &StudyReport, definition: &StudyDefinition, styles: Styles) -> String {
+fn result_text(report: &StudyReport, definition: &StudyDefinition, styles: Styles) -> String {
     let mut page = format!("{}\n{}{}\n", styles.bold(&report.title), wrap(&report.source, 0), report.headline());
     for table in &report.tables {
         page.push_str(&format!("\n{}\n", styles.bold(&table.title)));

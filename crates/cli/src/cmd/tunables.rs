@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab tunables`: the scheduler's numbers, with the defaults of a machine.
+//! `fairlab tunables`: scheduler tunables, with the defaults of a machine.
 
 use crate::args::TunablesArgs;
 use crate::error::CliError;
@@ -9,7 +9,7 @@ use crate::output::table::{Align, Table};
 use fairlab_sched::tunables::{TUNABLES, TunableInfo, Tunables};
 use serde::Serialize;
 
-/// CPUs of the machine whose defaults are shown if none is named. From 8 on the defaults are the same.
+/// Number of CPUs whose defaults are shown without an option. Defaults do not change from 8 CPUs on.
 const DEFAULT_CPUS: usize = 8;
 
 #[derive(Serialize)]
@@ -22,7 +22,6 @@ struct TunableRow {
     meaning: &'static str,
 }
 
-/// Runs the command.
 pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), CliError> {
     let (nr_cpus, of) = match &args.machine {
         Some(name) => {

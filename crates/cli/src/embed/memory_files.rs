@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Texts that a program holds and that stand for files: they lie on a shelf under a name of their own for as long as somebody needs them. So do its
-//! policies ([`super::policies`]).
+//! Files in memory: texts of an embedding program that stand for workload and machine files. Each is
+//! registered under a unique name while it is in use, as policies are ([`super::policies`]).
 
-use super::policies::{self, MakePolicy};
+use super::policies::{self, PolicyFactory};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Texts by name. Names are told in errors and results, so that a text keeps the one that was given to it where no other has it.
-static SHELF: Mutex<BTreeMap<String, MemoryFile>> = Mutex::new(BTreeMap::new());
+/// Texts by name. Errors and results contain these names, so a text keeps its given name unless another text
+/// has it.
+static MEMORY_FILES: Mutex<BTreeMap<String, MemoryFile>> = Mutex::new(BTreeMap::new());
 
 struct MemoryFile {
     text: Arc<str>,
-    /// How many need it.
     users: usize,
 }
 
-/// Texts on the shelf. In words the first of them is written `\0 0 \0` without the spaces, the second `\0 1 \0`, and so on. Policies are numbered
-/// by themselves, with a `p` before the number.
+/// Registered texts and policies. In command-line arguments the first text is written `\0 0 \0` without the
+/// spaces, the second `\0 1 \0`, and so on. Policies have their own numbers, preceded by `p`.
 #[derive(Debug, Default)]
 pub struct MemoryTexts {
     texts: Vec<String>,
@@ -24,22 +24,22 @@ pub struct MemoryTexts {
 }
 
 impl MemoryTexts {
-    /// Puts texts, each with a name, on the shelf.
+    /// Registers texts, each with a name.
     pub fn new(texts: Vec<(String, String)>) -> Self {
-        let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
-        let texts = texts.into_iter().map(|(name, text)| put(&mut shelf, &name, &text)).collect();
+        let mut shelf = MEMORY_FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        let texts = texts.into_iter().map(|(name, text)| add_file(&mut shelf, &name, &text)).collect();
         Self { texts, policies: Vec::new() }
     }
 
-    /// Puts policies, each with a name, beside them.
+    /// Registers policies, each with a name.
     #[must_use]
-    pub fn and_policies(mut self, policies: Vec<(String, MakePolicy)>) -> Self {
-        self.policies.extend(policies.into_iter().map(|(name, make)| policies::put(&name, make)));
+    pub fn with_policies(mut self, policies: Vec<(String, PolicyFactory)>) -> Self {
+        self.policies.extend(policies.into_iter().map(|(name, make)| policies::add_policy(&name, make)));
         self
     }
 
-    /// A word with the names of texts and policies in the place of their places.
-    pub(super) fn named(&self, word: &str) -> String {
+    /// Replaces the placeholders in an argument by the registered names.
+    pub(super) fn resolve_names(&self, word: &str) -> String {
         let mut word = word.to_owned();
         for (place, name) in self.texts.iter().enumerate() {
             word = word.replace(&format!("\0{place}\0"), name);
@@ -53,7 +53,7 @@ impl MemoryTexts {
 
 impl Drop for MemoryTexts {
     fn drop(&mut self) {
-        let mut shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = MEMORY_FILES.lock().unwrap_or_else(PoisonError::into_inner);
         for name in &self.texts {
             if let Some(shelved) = shelf.get_mut(name) {
                 shelved.users -= 1;
@@ -62,12 +62,12 @@ impl Drop for MemoryTexts {
                 }
             }
         }
-        self.policies.iter().for_each(|name| policies::remove(name));
+        self.policies.iter().for_each(|name| policies::remove_policy(name));
     }
 }
 
-/// Puts a text there, under its name or, if another text has that, the name with a number.
-fn put(shelf: &mut BTreeMap<String, MemoryFile>, name: &str, text: &str) -> String {
+/// Registers a text under its name, or under the name with a number if another text has it.
+fn add_file(shelf: &mut BTreeMap<String, MemoryFile>, name: &str, text: &str) -> String {
     for number in 1_u64.. {
         let name = if number == 1 { format!("<{name}>") } else { format!("<{name} {number}>") };
         match shelf.get_mut(&name) {
@@ -85,11 +85,11 @@ fn put(shelf: &mut BTreeMap<String, MemoryFile>, name: &str, text: &str) -> Stri
     unreachable!("there are more numbers than texts")
 }
 
-/// The text of that name.
-pub(crate) fn text(name: &str) -> Option<Arc<str>> {
+/// Returns the text with a registered name.
+pub(crate) fn read_text(name: &str) -> Option<Arc<str>> {
     if !name.starts_with('<') {
         return None;
     }
-    let shelf = SHELF.lock().unwrap_or_else(PoisonError::into_inner);
+    let shelf = MEMORY_FILES.lock().unwrap_or_else(PoisonError::into_inner);
     shelf.get(name).map(|shelved| Arc::clone(&shelved.text))
 }

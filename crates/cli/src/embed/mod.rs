@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! fairlab inside another program, which gives the words of a command and gets results as values: options, defaults and errors are those
-//! of the command, since it is the command.
+//! fairlab inside another program, which passes the arguments of a command and gets results as values.
+//! Options, defaults and errors are those of the command.
 //!
-//! [`command`] does any command. A [`run::Run`] is a run that can be asked for its tables and its page; a [`sweep::Sweep`] has points that are run
-//! one by one, wherever. Workloads and machines may be texts that the program holds, and its own policies may select CPUs ([`MemoryTexts`]). [`stop`] ends everything that is under way.
+//! [`command`] runs any command. A [`run::EmbeddedRun`] is a run with tables and an HTML report; a
+//! [`sweep::EmbeddedSweep`] has points that are run one by one, in any process. Workloads and machines may be
+//! texts that the program holds, and its own policies may select CPUs ([`MemoryTexts`]). [`stop`] ends all
+//! calls in progress.
 
 pub(crate) mod memory_files;
 pub(crate) mod policies;
@@ -11,7 +13,7 @@ pub mod run;
 pub mod sweep;
 
 pub use memory_files::MemoryTexts;
-pub use policies::MakePolicy;
+pub use policies::PolicyFactory;
 
 use crate::args::Args;
 use crate::error::CliError;
@@ -21,32 +23,32 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// How many calls are under way.
+/// Number of calls in progress.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Whether there has been one.
+/// Whether the program has made a call.
 static IS_EMBEDDED: AtomicBool = AtomicBool::new(false);
-/// Whether they are to end.
-static IS_ASKED_TO_STOP: AtomicBool = AtomicBool::new(false);
+/// Whether the calls in progress are asked to end.
+static IS_STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The words of the call of this thread.
+    /// Command-line arguments of this thread's call.
     static WORDS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// Why something was not done. Messages are those of the command, with the way out.
+/// Error of a call. Messages are those of the command, with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CallFailure {
-    /// Something that was given is wrong.
+pub enum CallError {
+    /// Wrong input; the message names the place and a remedy.
     Input(String),
-    /// A run could not go on, or its results could not be written.
+    /// A run could not continue, or its results could not be written.
     Run(String),
-    /// What was asked to hold does not.
+    /// A required condition does not hold.
     Gate(String),
-    /// Somebody asked for the end.
+    /// The program requested the end of the call.
     Stopped,
 }
 
-impl fmt::Display for CallFailure {
+impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
@@ -55,9 +57,9 @@ impl fmt::Display for CallFailure {
     }
 }
 
-impl std::error::Error for CallFailure {}
+impl std::error::Error for CallError {}
 
-impl From<CliError> for CallFailure {
+impl From<CliError> for CallError {
     fn from(error: CliError) -> Self {
         match error {
             CliError::Input(message) => Self::Input(message),
@@ -69,20 +71,21 @@ impl From<CliError> for CallFailure {
     }
 }
 
-/// What a command told.
+/// Output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOutput {
-    /// What it would have written to standard output, piece by piece.
+    /// Text for standard output, in pieces.
     pub results: Vec<String>,
-    /// What it would have said beside that.
+    /// Text for standard error.
     pub warnings: Vec<String>,
 }
 
-/// Does a command: words as behind `fairlab`, in which texts stand by their places (see [`MemoryTexts`]).
+/// Runs a command. `words` are the arguments after `fairlab`, with placeholders for texts (see
+/// [`MemoryTexts`]).
 ///
 /// # Errors
 /// Those of the command.
-pub fn command(words: &[String], texts: &MemoryTexts) -> Result<CallOutput, CallFailure> {
+pub fn command(words: &[String], texts: &MemoryTexts) -> Result<CallOutput, CallError> {
     let call = EmbeddedCall::new(words, texts);
     let args = parse(&call.words)?;
     let mut output = Output::for_caller(args.json);
@@ -92,48 +95,46 @@ pub fn command(words: &[String], texts: &MemoryTexts) -> Result<CallOutput, Call
     Ok(CallOutput { results, warnings })
 }
 
-/// Asks everything that is under way to end. What begins when all of it has ended is not meant.
+/// Asks all calls in progress to end. Later calls are not affected once these have ended.
 pub fn stop() {
     if CALLS.load(Ordering::SeqCst) > 0 {
-        IS_ASKED_TO_STOP.store(true, Ordering::SeqCst);
+        IS_STOP_REQUESTED.store(true, Ordering::SeqCst);
     }
 }
 
-/// At most so many runs of one call at a time, instead of one for each core.
+/// Runs a function with at most `jobs` runs at a time, instead of one per core.
 ///
 /// # Errors
-/// If there cannot be so many.
-pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, CallFailure> {
+/// If the thread pool cannot be created.
+pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, CallError> {
     let Some(jobs) = jobs else { return Ok(work()) };
-    fairlab_study::pool::with(jobs, work).map_err(|error| CallFailure::Input(format!("{jobs} jobs at a time: {error}")))
+    fairlab_study::pool::with(jobs, work).map_err(|error| CallError::Input(format!("{jobs} jobs at a time: {error}")))
 }
 
-/// The words of the command that a program gives, as if somebody had typed them.
+/// Returns the command-line arguments of the call in progress on this thread.
 pub(crate) fn words() -> Option<Vec<String>> {
     WORDS.with_borrow(Clone::clone)
 }
 
-/// Whether signals, and what is shown on a terminal, are another program's affair.
+/// Whether an embedding program owns signals and the terminal.
 pub(crate) fn is_embedded() -> bool {
     IS_EMBEDDED.load(Ordering::Relaxed)
 }
 
-/// Whether what is under way is to end.
-pub(crate) fn is_asked_to_stop() -> bool {
-    IS_ASKED_TO_STOP.load(Ordering::Relaxed)
+/// Whether the calls in progress are asked to end.
+pub(crate) fn is_stop_requested() -> bool {
+    IS_STOP_REQUESTED.load(Ordering::Relaxed)
 }
 
-/// Reads words; what is wrong with them is told as on the command line.
-fn parse(words: &[String]) -> Result<Args, CallFailure> {
+/// Parses arguments; errors have the texts of the command line.
+fn parse(words: &[String]) -> Result<Args, CallError> {
     Args::try_parse_from(words).map_err(|error| {
         let text = error.to_string();
-        CallFailure::Input(text.trim_start_matches("error: ").trim_end().to_owned())
+        CallError::Input(text.trim_start_matches("error: ").trim_end().to_owned())
     })
 }
-
-/// A call that is under way.
 struct EmbeddedCall {
-    /// The words, with `fairlab` before them.
+    /// Arguments, beginning with `fairlab`.
     words: Vec<String>,
 }
 
@@ -142,14 +143,14 @@ impl EmbeddedCall {
         IS_EMBEDDED.store(true, Ordering::Relaxed);
         CALLS.fetch_add(1, Ordering::SeqCst);
         let words: Vec<String> =
-            std::iter::once("fairlab".to_owned()).chain(words.iter().map(|word| texts.named(word))).collect();
+            std::iter::once("fairlab".to_owned()).chain(words.iter().map(|word| texts.resolve_names(word))).collect();
         WORDS.set(Some(words.clone()));
         Self { words }
     }
 
-    /// The result of the call. What somebody has stopped has none.
-    fn end<T>(self, result: Result<T, CliError>) -> Result<T, CallFailure> {
-        if is_asked_to_stop() { Err(CallFailure::Stopped) } else { result.map_err(CallFailure::from) }
+    /// Ends the call and returns its result; a stopped call has none.
+    fn end<T>(self, result: Result<T, CliError>) -> Result<T, CallError> {
+        if is_stop_requested() { Err(CallError::Stopped) } else { result.map_err(CallError::from) }
     }
 }
 
@@ -157,7 +158,7 @@ impl Drop for EmbeddedCall {
     fn drop(&mut self) {
         WORDS.set(None);
         if CALLS.fetch_sub(1, Ordering::SeqCst) == 1 {
-            IS_ASKED_TO_STOP.store(false, Ordering::SeqCst);
+            IS_STOP_REQUESTED.store(false, Ordering::SeqCst);
         }
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command inside another program. What somebody stops is tried from Python, where it concerns nobody else.
+//! Tests of the embedded command. Stopping is tested from Python, where it cannot end other tests.
 
-use super::run::Run;
-use super::sweep::{Sweep, SweepStore};
+use super::run::EmbeddedRun;
+use super::sweep::{EmbeddedSweep, SweepStore};
 use super::*;
 
 const TASKS: &str = r#"{ "tasks": { "ui": { "loop": 20, "run": 1000, "sleep": 4000 } }, "global": { "duration": 1 } }"#;
@@ -17,7 +17,7 @@ fn texts() -> MemoryTexts {
 
 #[test]
 fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
-    let (run, _) = Run::new(&words("@ --for 200ms --seed 3"), None, texts()).expect("it runs");
+    let (run, _) = EmbeddedRun::new(&words("@ --for 200ms --seed 3"), None, texts()).expect("it runs");
     assert_eq!((run.summary().run.workload.as_str(), run.summary().duration_ns), ("<ui>", 200_000_000));
     assert!(run.report().starts_with("<ui>: rt-app on hikey960"));
     let tables = run.tables(&["sched".to_owned(), "decisions".to_owned()]).expect("it runs again");
@@ -29,18 +29,19 @@ fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
 
 #[test]
 fn an_arm_changes_what_options_cannot() {
-    let digest = |arm| Run::new(&words("@ --for 200ms"), arm, texts()).expect("it runs").0.summary().digest.clone();
+    let digest =
+        |arm| EmbeddedRun::new(&words("@ --for 200ms"), arm, texts()).expect("it runs").0.summary().digest.clone();
     assert_ne!(digest(None), digest(Some("price.ContextSwitch=100000")));
-    let error = Run::new(&words("@"), Some("price.ContextSwich=1"), texts()).expect_err("misspelt");
+    let error = EmbeddedRun::new(&words("@"), Some("price.ContextSwich=1"), texts()).expect_err("misspelt");
     assert!(error.to_string().contains("price.ContextSwitch"), "{error}");
 }
 
 #[test]
 fn errors_are_those_of_the_command() {
-    let error = Run::new(&words("@ --features NO_SIS_UTL"), None, texts()).expect_err("misspelt");
-    assert!(matches!(&error, CallFailure::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
+    let error = EmbeddedRun::new(&words("@ --features NO_SIS_UTL"), None, texts()).expect_err("misspelt");
+    assert!(matches!(&error, CallError::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
     let broken = MemoryTexts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
-    let error = Run::new(&words("@"), None, broken).expect_err("there is no such event");
+    let error = EmbeddedRun::new(&words("@"), None, broken).expect_err("there is no such event");
     assert!(error.to_string().starts_with("<broken>:"), "{error}");
 }
 
@@ -56,12 +57,12 @@ fn two_texts_of_one_name_have_two_names_and_leave_with_those_who_need_them() {
     let one = MemoryTexts::new(vec![("same".to_owned(), "one".to_owned())]);
     let other = MemoryTexts::new(vec![("same".to_owned(), "other".to_owned())]);
     let again = MemoryTexts::new(vec![("same".to_owned(), "one".to_owned())]);
-    let name = |texts: &MemoryTexts| texts.named("\x000\0");
+    let name = |texts: &MemoryTexts| texts.resolve_names("\x000\0");
     assert_eq!((name(&one), name(&other), name(&again)), ("<same>".into(), "<same 2>".into(), "<same>".into()));
     drop(one);
-    assert_eq!(memory_files::text("<same>").as_deref(), Some("one"));
+    assert_eq!(memory_files::read_text("<same>").as_deref(), Some("one"));
     drop((other, again));
-    assert_eq!((memory_files::text("<same>"), memory_files::text("<same 2>")), (None, None));
+    assert_eq!((memory_files::read_text("<same>"), memory_files::read_text("<same 2>")), (None, None));
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn points_that_somebody_else_ran_are_in_the_store_like_others() {
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     let plan =
         "workload = \"\\u00000\\u0000\"\nfor = '50ms'\nmetrics = ['switches']\n[grid]\nSIS_UTIL = [true, false]\n";
-    let sweep = Sweep::new("plan", plan, directory.path(), texts()).expect("it is a plan");
+    let sweep = EmbeddedSweep::new("plan", plan, directory.path(), texts()).expect("it is a plan");
     sweep.check().expect("it can be run");
     let path = directory.path().join("plan.sweep");
     let mut store = SweepStore::open(&path, &sweep, false).expect("it can be written");

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Looks at a run with an engine from outside its worker: every event, the state at some time, or the functions that calls enter then.
+//! Detailed output of a run with an engine, written by its worker: every event, the state at a given time, or
+//! the functions that calls enter.
 
 use crate::args::VariantArgs;
 use crate::error::CliError;
 use crate::output::Output;
 use fairlab_kernel::engine::KernelEngine;
-use fairlab_kernel::object::Domain;
+use fairlab_kernel::object::SchedDomainState;
 use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::engine::Engine;
@@ -19,10 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Write};
 
-/// Switches, wake-ups, migrations, interrupts, steps of balancing.
+/// Trace level: switches, wake-ups, migrations, interrupts, steps of load balancing.
 const LEVEL: u8 = 3;
 
-/// A CPU, under the kernel's names.
+/// State of a CPU, with the kernel's names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct CpuState {
     pub(crate) cpu: u32,
@@ -33,18 +34,18 @@ pub(crate) struct CpuState {
     pub(crate) load_avg: u64,
     pub(crate) runnable_avg: u64,
     pub(crate) cpu_capacity: u64,
-    /// In nanoseconds.
+    /// Average idle time, in nanoseconds.
     #[serde(default)]
     pub(crate) avg_idle: u64,
-    /// Its sched domains, lowest first.
+    /// Sched domains of the CPU, lowest first.
     #[serde(default)]
-    pub(crate) domains: Vec<Domain>,
-    /// Tasks that are runnable there.
+    pub(crate) domains: Vec<SchedDomainState>,
+    /// Names of the tasks on the CPU's runqueue.
     #[serde(default)]
     pub(crate) queued: Vec<String>,
 }
 
-/// A task.
+/// State of a task, with the kernel's names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub(crate) struct TaskState {
     pub(crate) task: String,
@@ -54,19 +55,19 @@ pub(crate) struct TaskState {
     pub(crate) vruntime: u64,
 }
 
-/// What an engine has in hand.
+/// State of an engine: CPUs and tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EngineState {
     pub(crate) cpus: Vec<CpuState>,
     pub(crate) tasks: Vec<TaskState>,
 }
 
-/// Whether somebody only looks.
+/// Whether the options request detailed output.
 pub(super) fn is_wanted(variant: &VariantArgs) -> bool {
     variant.engine_trace || variant.engine_state.is_some() || variant.engine_calls.is_some()
 }
 
-/// Runs for the sake of looking.
+/// Runs the machine and writes the requested output.
 pub(super) fn look(
     output: &mut Output,
     machine: &mut Machine<KernelEngine>,
@@ -89,7 +90,7 @@ pub(super) fn look(
         machine.advance(&mut NoObserver, Nanos(at.saturating_sub(1))).map_err(failed)?;
         machine.sched().object().trace(true);
         let came = machine.advance(&mut NoObserver, Nanos(at)).map_err(failed);
-        let calls = machine.sched().object().called();
+        let calls = machine.sched().object().take_traced_calls();
         came?;
         return output.json(&calls);
     }
@@ -98,10 +99,11 @@ pub(super) fn look(
     trace.finish().map_err(|error| CliError::write("standard output", &error))
 }
 
-/// So much of a run at a time.
+/// Simulated time between two collections of traced calls.
 const STEP: Nanos = Nanos(1_000_000);
 
-/// Of each call a line: when, and the hash of what was called, where, and of the functions that it has entered.
+/// Writes one line for each call: its time, and a hash of the called function, the CPU, and the functions
+/// that it has entered.
 fn sums(
     machine: &mut Machine<KernelEngine>,
     until: Nanos,
@@ -115,7 +117,7 @@ fn sums(
     while came.is_ok() && now < until {
         now = until.min(now + STEP);
         came = machine.advance(&mut NoObserver, now).map(|_| ());
-        for call in machine.sched().object().called() {
+        for call in machine.sched().object().take_traced_calls() {
             let mut hasher = DefaultHasher::new();
             (call.what, call.cpu).hash(&mut hasher);
             for hash in call.functions.iter().filter_map(|(_, place)| hashes.get(place)) {
@@ -128,10 +130,11 @@ fn sums(
     Ok(came.map_err(failed))
 }
 
-/// By places of the first engine, of the names that both have.
+/// Returns hashes of the function names that both engines have, by address in the first engine.
 fn hashes(engines: [&str; 2]) -> Result<BTreeMap<u64, u64>, CliError> {
-    let store = Store::of_user()?;
-    let [own, other] = engines.map(|name| Ok::<_, CliError>(operations::names(&store.object(&store.get(name)?.key))?));
+    let store = Store::for_user()?;
+    let [own, other] =
+        engines.map(|name| Ok::<_, CliError>(operations::names_by_address(&store.object_path(&store.get(name)?.key))?));
     let (own, other) = (own?, other?);
     let others: BTreeSet<&String> = other.values().collect();
     let hash = |name: &String| {
@@ -153,7 +156,7 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
             let its = machine.sched().task_snapshot(*id);
             its.on_rq != 0 && its.cpu == cpu
         };
-        let tasks = machine.tasks().iter().filter(|task| !task.dead && task.id.as_ref().is_some_and(is_there));
+        let tasks = machine.tasks().iter().filter(|task| !task.is_dead && task.id.as_ref().is_some_and(is_there));
         tasks.map(|task| task.name.clone()).collect()
     };
     let cpu = |cpu: CpuId| {
@@ -173,7 +176,7 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
         }
     };
     let task = |task: &fairlab_machine::sim::SimTask| {
-        let id = task.id.filter(|_| !task.dead)?;
+        let id = task.id.filter(|_| !task.is_dead)?;
         let its = machine.sched().task_snapshot(id);
         let (util_avg, vruntime) = (its.avg.util_avg, its.vruntime);
         Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: its.cpu, util_avg, vruntime })

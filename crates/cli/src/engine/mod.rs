@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs with the scheduler of a kernel tree. They happen in a worker process, one run each: this program once more, so that a kernel that crashes,
-//! panics or does not end takes one run with it. [`trial`] makes one of several runs.
+//! Runs with the scheduler of a kernel tree, one run per worker process.
+//!
+//! The worker is this program with a report file in its environment, so a kernel that crashes, panics or does
+//! not return ends only one run. [`trial`] makes one of several runs.
 
 pub(crate) mod look;
 mod reports;
@@ -13,7 +15,7 @@ use crate::cmd::bench::args::{Bench, On};
 use crate::cmd::{check, export, report, run};
 use crate::embed;
 use crate::error::CliError;
-use crate::exports::Traces;
+use crate::exports::ExportWriters;
 use crate::input;
 use crate::interrupt;
 use crate::output::Output;
@@ -35,10 +37,10 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
-/// So many lines of a kernel's log are shown; JSON has all.
+/// Largest number of lines of a kernel's log that are printed; JSON has all.
 const MOST_LINES: usize = 20;
 
-/// An engine that was built.
+/// Engine that was built.
 struct Engine {
     store: Store,
     entry: StoreEntry,
@@ -46,51 +48,50 @@ struct Engine {
 
 impl Engine {
     fn named(name: &str) -> Result<Self, CliError> {
-        let store = Store::of_user()?;
-        let entry = store.usable(name)?;
+        let store = Store::for_user()?;
+        let entry = store.get_usable(name)?;
         Ok(Self { store, entry })
     }
 
-    /// Runs a command as its worker.
+    /// Runs a command as the worker of this engine.
     fn work(&self, command: &mut Command) -> Result<(std::process::Output, WorkerReport), CliError> {
-        Ok(worker::run(command, &self.store.object(&self.entry.key))?)
+        Ok(worker::run(command, &self.store.object_path(&self.entry.key))?)
     }
 
-    /// What became of a worker that did not end well.
+    /// Returns the error of a worker that has failed.
     fn failure(&self, status: ExitStatus, end: Option<&CrashReport>, command: Option<&str>) -> Option<CliError> {
         let name = &self.entry.name;
         match (end, status.code()) {
             (Some(end), _) => Some(CliError::Run(reports::sentences(&self.store, &self.entry, end, command))),
             (None, Some(0)) => None,
             (None, Some(code)) => Some(CliError::AlreadyReported { status: u8::try_from(code).unwrap_or(1) }),
-            (None, None) => {
-                Some(CliError::Run(format!("the process with the engine kernel:{name} was ended: {status}")))
-            }
+            (None, None) => Some(CliError::Run(format!("the worker process of kernel:{name} was ended: {status}"))),
         }
     }
 }
 
-/// The program that becomes a worker.
+/// Returns the command that starts this program as a worker.
 fn this_program() -> Result<Command, CliError> {
     if embed::is_embedded() {
-        let help = "use the command: fairlab run|compare|sweep --engine kernel:NAME";
-        let what = "a kernel engine runs in a process of the command, and this is another program";
+        let help = "use the command line: fairlab run|compare|sweep --engine kernel:NAME";
+        let what =
+            "a compiled-kernel engine needs a worker process of the fairlab command, and this program embeds fairlab";
         return Err(CliError::Input(format!("{what}\nhelp: {help}")));
     }
     let program = std::env::current_exe().map_err(|error| CliError::Run(format!("this program: {error}")))?;
     Ok(Command::new(program))
 }
 
-/// `fairlab run --engine`: this process starts another one for the kernel's code, or is that one.
+/// Runs `fairlab run --engine`: starts the worker, or is the worker.
 pub(crate) fn run(output: &mut Output, args: &RunArgs, name: &str) -> Result<(), CliError> {
     let engine = Engine::named(name)?;
-    match worker::report_of_worker() {
+    match worker::worker_report_path() {
         Some(report) => simulate(output, args, engine, &report),
         None => reexec_as_worker(output, &engine),
     }
 }
 
-/// `fairlab bench --engine`: the same.
+/// Runs `fairlab bench --engine`: starts the worker, or is the worker.
 pub(crate) fn bench(
     output: &mut Output,
     bench: &Bench,
@@ -98,34 +99,34 @@ pub(crate) fn bench(
     choices: Choices,
     name: &str,
 ) -> Result<(), CliError> {
-    let On { variant, exports, engine_trial, .. } = bench.on();
+    let On { variant, exports, engine_trial, .. } = bench.run_options();
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else { return reexec_as_worker(output, &engine) };
+    let Some(report) = worker::worker_report_path() else { return reexec_as_worker(output, &engine) };
     let ready = bench::prepare(bench, variant, warmup, choices)?;
-    let bench::PreparedRun { about, setup, mut meter } = ready;
+    let bench::PreparedBench { about, setup, mut meter } = ready;
     let Loaded { mut machine, _report } = machine(&engine, setup, &report, &about.given, choices.seed)?;
     if look::is_wanted(variant) {
         return look::look(output, &mut machine, variant, about.name);
     }
     if *engine_trial {
-        interrupt::listen();
+        interrupt::install_handlers();
         let mut told = crate::trial::measure(&about, &mut machine, &mut *meter, warmup, about.name, &mut |_, _| {})?;
         told.summary.engine = Some(about_engine(&engine, &report)?);
         return output.json(&told);
     }
-    let mut traces = Traces::open(exports, &machine, Some(about.name))?;
+    let mut traces = ExportWriters::open(exports, &machine, Some(about.name))?;
     let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer<KernelEngine>);
     let measured = bench::measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
     bench::print_result(output, &about, &machine, measured, choices.seed)
 }
 
-/// A command in a process of its own, which has the engine: what it wrote, and what the kernel reported.
+/// Runs a command in a worker; returns its output and the kernel's report.
 pub(crate) fn work(name: &str, words: &[String]) -> Result<(std::process::Output, WorkerReport), CliError> {
     Engine::named(name)?.work(this_program()?.args(words).stdin(Stdio::null()))
 }
 
-/// The same command in a process of its own, which has the engine.
+/// Runs this command again in a worker.
 fn reexec_as_worker(output: &Output, engine: &Engine) -> Result<(), CliError> {
     let mut command = this_program()?;
     command.args(std::env::args_os().skip(1)).stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
@@ -144,21 +145,22 @@ fn tell_log(output: &Output, report: &WorkerReport) -> Result<(), CliError> {
     }
     let hidden = report.log.len().saturating_sub(MOST_LINES);
     if hidden > 0 {
-        writeln!(text, "... and {hidden} lines more: --json has all").expect("a string takes text");
+        let noun = if hidden == 1 { "line" } else { "lines" };
+        writeln!(text, "... and {hidden} more {noun}: --json has all").expect("a string takes text");
     }
     output.eprint(&text)
 }
 
-/// A machine with the engine, in its worker. What the kernel says goes to the report.
+/// Creates a machine with the engine, in its worker. Messages of the kernel are written to the report.
 fn machine(engine: &Engine, setup: Setup, report: &Path, name: &str, seed: Option<u64>) -> Result<Loaded, CliError> {
     let of_report = |error: std::io::Error| CliError::Run(format!("{}: {error}", report.display()));
     let file = OpenOptions::new().append(true).open(report).map_err(of_report)?;
-    let seconds = std::env::var(worker::LOOP_SECONDS).ok().and_then(|text| text.parse().ok());
+    let seconds = std::env::var(worker::LOOP_SECONDS_VAR).ok().and_then(|text| text.parse().ok());
     let seconds = seconds.unwrap_or(worker::DEFAULT_LOOP_SECONDS);
     let Engine { store, entry } = engine;
     let load = |config| {
-        KernelEngine::load(&store.object(&entry.key), config, file.as_raw_fd(), seconds)
-            .map_err(|error| SetupError::Lacking(error.to_string()))
+        KernelEngine::load(&store.object_path(&entry.key), config, file.as_raw_fd(), seconds)
+            .map_err(|error| SetupError::Unsupported(error.to_string()))
     };
     let mut machine = Machine::with_engine(setup, load).map_err(|error| CliError::Input(format!("{name}: {error}")))?;
     if let Some(seed) = seed {
@@ -167,13 +169,13 @@ fn machine(engine: &Engine, setup: Setup, report: &Path, name: &str, seed: Optio
     Ok(Loaded { machine, _report: file })
 }
 
-/// The kernel writes to its report as long as it is there.
+/// Machine with its report file, which stays open while the kernel may write to it.
 struct Loaded {
     machine: Machine<KernelEngine>,
     _report: File,
 }
 
-/// What a summary tells of the engine.
+/// Describes the engine for a summary.
 fn about_engine(engine: &Engine, report: &Path) -> Result<EngineSummary, CliError> {
     let of_report = |error: std::io::Error| CliError::Run(format!("{}: {error}", report.display()));
     let log = worker::parse(&std::fs::read_to_string(report).map_err(of_report)?).0.log.into_iter();
@@ -187,7 +189,7 @@ fn about_engine(engine: &Engine, report: &Path) -> Result<EngineSummary, CliErro
     })
 }
 
-/// The worker's part of a run.
+/// Runs `fairlab run` in the worker.
 fn simulate(output: &mut Output, args: &RunArgs, engine: Engine, report: &Path) -> Result<(), CliError> {
     let warmup = args.engine_warmup.unwrap_or_default();
     let mut choices = args.choices();
@@ -196,7 +198,7 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: Engine, report: &Path) 
     let Prepared { setup, about } = prepared;
     let Loaded { mut machine, _report } = machine(&engine, setup, report, &about.input.name, choices.seed)?;
     if look::is_wanted(&args.variant) {
-        interrupt::listen();
+        interrupt::install_handlers();
         return look::look(output, &mut machine, &args.variant, &about.input.name);
     }
     if args.trace_work {
@@ -213,22 +215,23 @@ fn for_manifest(entry: &StoreEntry) -> manifest::ManifestEngine {
     manifest::ManifestEngine { name, version, source, patches, key }
 }
 
-/// A run of a directory again, with its engine.
+/// Repeated run of a run directory, with its engine.
 struct Again {
     loaded: Loaded,
     about: About,
 }
 
-/// The worker's part of a command that repeats a run; none if this process is not the worker, and has had one do all.
+/// Prepares the repetition of a run in the worker. Returns `None` in the parent process, after its worker has
+/// ended.
 fn again(output: &Output, dir: &Path, manifest: &Manifest, name: &str) -> Result<Option<Again>, CliError> {
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else { return reexec_as_worker(output, &engine).map(|()| None) };
+    let Some(report) = worker::worker_report_path() else { return reexec_as_worker(output, &engine).map(|()| None) };
     let (Prepared { setup, about }, seed) = rerun::prepare(dir, manifest)?;
     let loaded = machine(&engine, setup, &report, &about.input.name, seed)?;
     Ok(Some(Again { loaded, about }))
 }
 
-/// `fairlab export` of a run with an engine.
+/// Runs `fairlab export` for a run with an engine.
 pub(crate) fn export(
     output: &mut Output,
     args: &ExportCommandArgs,
@@ -236,10 +239,11 @@ pub(crate) fn export(
     name: &str,
 ) -> Result<(), CliError> {
     let Some(Again { loaded, about }) = again(output, &args.dir, manifest, name)? else { return Ok(()) };
-    export::repeat(output, args, manifest, Plan { machine: loaded.machine, about })
+    export::repeat_and_export(output, args, manifest, Plan { machine: loaded.machine, about })
 }
 
-/// What the page of `fairlab report` has of a run with an engine, from a worker of its own: runs of a page may have several engines.
+/// Returns the report data of a run with an engine, from its own worker: the runs of one report may have
+/// several engines.
 pub(crate) fn page(output: &Output, dir: &Path, name: &str) -> Result<Value, CliError> {
     let engine = Engine::named(name)?;
     let mut command = this_program()?;
@@ -253,16 +257,16 @@ pub(crate) fn page(output: &Output, dir: &Path, name: &str) -> Result<Value, Cli
         Some(error) => return Err(error),
         None => output.eprint(&said)?,
     }
-    let unread = |error| CliError::Run(format!("what the engine kernel:{name} told cannot be read: {error}"));
+    let unread = |error| CliError::Run(format!("the output of kernel:{name} cannot be read: {error}"));
     serde_json::from_slice(&ended.stdout).map_err(unread)
 }
 
-/// The worker's part of that.
+/// Writes the report data in the worker.
 pub(crate) fn page_of_worker(output: &mut Output, dir: &Path, manifest: &Manifest) -> Result<(), CliError> {
     let name = manifest.engine.as_ref().map_or("", |engine| engine.name.as_str());
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else {
-        return Err(CliError::Input("--engine-page is for workers\nhelp: leave it out".to_owned()));
+    let Some(report) = worker::worker_report_path() else {
+        return Err(CliError::Input("--engine-page is for workers\nhelp: omit it".to_owned()));
     };
     let (Prepared { setup, about }, seed) = rerun::prepare(dir, manifest)?;
     let Loaded { machine, _report } = machine(&engine, setup, &report, &about.input.name, seed)?;
@@ -271,11 +275,11 @@ pub(crate) fn page_of_worker(output: &mut Output, dir: &Path, manifest: &Manifes
     output.json(&page)
 }
 
-/// `fairlab check --engine`.
+/// Runs `fairlab check --engine`.
 pub(crate) fn check(output: &mut Output, args: &CheckArgs, choices: Choices, name: &str) -> Result<(), CliError> {
     let engine = Engine::named(name)?;
-    let Some(report) = worker::report_of_worker() else { return reexec_as_worker(output, &engine) };
+    let Some(report) = worker::worker_report_path() else { return reexec_as_worker(output, &engine) };
     let Prepared { setup, about } = Prepared::of(Arc::new(input::workload(&args.file)?), None, &args.variant, choices)?;
     let Loaded { machine, _report } = machine(&engine, setup, &report, &about.input.name, None)?;
-    check::check_on(output, Plan { machine, about })
+    check::check_plan(output, Plan { machine, about })
 }

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What somebody has to know whose kernel did not come back.
+//! Reports of kernels that crashed, panicked, deadlocked or did not return.
 
-use fairlab_kernel::store::{Store, StoreEntry, patched};
-use fairlab_kernel::worker::{CrashReport, LOOP_SECONDS, Waiter};
+use fairlab_kernel::store::{Store, StoreEntry, patched_folder};
+use fairlab_kernel::worker::{CrashReport, LOOP_SECONDS_VAR, Waiter};
 use fairlab_machine::sim::START;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// So many lines of a patched file are shown.
+/// Largest number of lines of patched files that are shown.
 const MOST_LINES: usize = 3;
 
-/// A time of the machine's clock, which stands at a second when a run begins, as runs tell it.
+/// Converts a time of the machine's clock, which is one second when a run begins, to a time of the run.
 pub(super) fn on_runs_clock(at_ns: u64) -> String {
     format!("{:.6} ms", (at_ns as f64 - START.0 as f64) / 1e6)
 }
 
-/// The report. A command is named that repeats the run, if it was not the one that was given.
+/// Returns the report. `command` repeats the run if it is not the command that was given.
 pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, command: Option<&str>) -> String {
     let what = match end.why.as_str() {
         "panic" => "the kernel has panicked",
         "crash" => "the kernel has crashed",
-        "loop" | "endless" => "kernel code does not end",
-        "lock" => "a lock is not used as it must be",
-        "deadlock" => "CPUs wait for each other for ever",
-        "forbidden" => "the kernel has called what an engine does not have",
-        "books" => "the scheduler's books are wrong, as seen at a tick",
-        "context" => "a call of the kernel has not put back what it took",
-        _ => "the engine is used as it cannot be",
+        "loop" | "endless" => "kernel code does not return",
+        "lock" => "a lock is misused",
+        "deadlock" => "CPUs are in a deadlock",
+        "forbidden" => "the kernel has called a function that an engine does not provide",
+        "books" => "the scheduler's accounting is wrong, as checked at a tick",
+        "context" => "a kernel call has not restored its context",
+        _ => "the engine is misused",
     };
     let mut text = format!("kernel:{} (Linux {}): {what}: {}\n", entry.name, entry.version, end.text);
     let (at, cpu, during) = (on_runs_clock(end.at_ns), end.cpu, &end.during);
     let mut say = |line: String| writeln!(text, "{line}").expect("a string takes text");
     say(format!("  at {at} (on the kernel's clock {} ns) on CPU {cpu}, in: {during}", end.at_ns));
-    let object = store.object(&entry.key);
+    let object = store.object_path(&entry.key);
     let mut shown = 0;
     let mut parts = vec![
         (String::new(), &end.stack),
-        ("  it was taken here:".to_owned(), &end.taken),
-        ("  it began here, or as one of those that follow:".to_owned(), &end.sections),
+        ("  the lock was taken here:".to_owned(), &end.taken),
+        ("  the section began at one of these places:".to_owned(), &end.sections),
     ];
     for Waiter { cpu, has, taken, wants, stack } in &end.circle {
         let own =
             |other: &u32| if other == cpu { "its own runqueue".to_owned() } else { format!("CPU {other}'s runqueue") };
-        parts.push((format!("  CPU {cpu} has the lock of {}, taken here:", own(has)), taken));
-        parts.push((format!("  CPU {cpu} waits for that of {} here:", own(wants)), stack));
+        parts.push((format!("  CPU {cpu} holds the lock of {}, taken here:", own(has)), taken));
+        parts.push((format!("  CPU {cpu} waits for the lock of {} here:", own(wants)), stack));
     }
     for (heading, stack) in parts {
         if !heading.is_empty() && !stack.is_empty() {
@@ -53,27 +53,30 @@ pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, co
             say(format!("    {frame}{}", as_patched(&object, frame, &mut shown)));
         }
     }
-    let again = command.map_or_else(|| "the same command repeats it".to_owned(), |it| format!("this repeats it: {it}"));
+    let again = command.map_or_else(
+        || "repeat the command to reproduce it".to_owned(),
+        |command| format!("this command reproduces it: {command}"),
+    );
     if shown > 0 {
         let name = |path: &String| Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
         let by: Vec<String> = entry.patches.iter().filter_map(name).chain(entry.bugs.iter().cloned()).collect();
-        let line = format!("  (patched): a line of the file as patched by {}\n", by.join(", "));
+        let line = format!("  (patched): the file is patched by {}\n", by.join(", "));
         text.push_str(&line);
     }
-    text.push_str("help: the run is the same each time: ");
+    text.push_str("help: the run is deterministic; ");
     text.push_str(&again);
     if end.why == "loop" {
-        let more = format!("; {LOOP_SECONDS}=60 lets a call take a minute of CPU time, 0 any time");
+        let more = format!("; {LOOP_SECONDS_VAR}=60 allows a call a minute of CPU time, 0 removes the limit");
         text.push_str(&more);
     }
     text
 }
 
-/// Of a place in a file that a patch has changed: that it is, and the line, since the tree has another one there.
+/// Returns a mark and the source line for a location in a patched file, since the line in the tree differs.
 fn as_patched(object: &Path, frame: &str, shown: &mut usize) -> String {
     let place = frame.split_once(" at ").and_then(|(_, place)| place.rsplit_once(':'));
     let Some((file, line)) = place else { return String::new() };
-    let Ok(text) = std::fs::read_to_string(patched(object).join(file)) else { return String::new() };
+    let Ok(text) = std::fs::read_to_string(patched_folder(object).join(file)) else { return String::new() };
     *shown += 1;
     let line = line.parse::<usize>().ok().and_then(|line| text.lines().nth(line.saturating_sub(1)));
     let line = line.filter(|line| *shown <= MOST_LINES && !line.trim().is_empty());

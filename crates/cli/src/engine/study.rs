@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs of a study with an engine: each in a worker of its own, which is the same command with the names of its case and arm.
+//! Runs of a study with an engine. Each has its own worker, which is this command with the names of the case
+//! and the arm.
 
 use super::{Engine, Loaded, machine, this_program};
 use crate::args::{Plain, StudyRunArgs};
@@ -12,7 +13,7 @@ use fairlab_study::{Begun, Elsewhere, StudyError};
 use serde_json::Value;
 use std::process::Stdio;
 
-/// Who starts workers.
+/// Starts workers for the runs of a study.
 pub(crate) struct Workers {
     study: String,
     engine: Engine,
@@ -20,7 +21,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// For a study and an engine that was built.
+    /// Creates the runner for a study and an engine that was built.
     pub(crate) fn new(study: &str, engine: &str, plain: Option<Plain>) -> Result<Self, CliError> {
         Ok(Self { study: study.to_owned(), engine: Engine::named(engine)?, plain })
     }
@@ -62,20 +63,20 @@ impl Elsewhere for Workers {
     }
 }
 
-/// The worker's part.
+/// Runs one case of a study in the worker.
 pub(crate) fn run_of_worker(
     output: &mut Output,
     args: &StudyRunArgs,
     (mut setup, begun): (Setup, Begun),
 ) -> Result<(), CliError> {
     let name = args.engine.as_ref().and_then(EngineName::kernel).unwrap_or_default();
-    let Some(report) = worker::report_of_worker() else {
-        return Err(CliError::Input("--engine-case is for workers\nhelp: leave it out".to_owned()));
+    let Some(report) = worker::worker_report_path() else {
+        return Err(CliError::Input("--engine-case is for workers\nhelp: omit it".to_owned()));
     };
     match args.plain {
         None => {}
-        Some(Plain::Shape) => setup.hardware = setup.hardware.shape(),
-        Some(Plain::Priced) => setup.hardware = setup.hardware.shape_with_costs(),
+        Some(Plain::Shape) => setup.hardware = setup.hardware.topology_only(),
+        Some(Plain::Priced) => setup.hardware = setup.hardware.topology_with_costs(),
     }
     let Loaded { mut machine, _report } = machine(&Engine::named(name)?, setup, &report, &args.study, None)?;
     output.json(&begun.run(&mut machine).map_err(CliError::run)?)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One of several runs with an engine: its worker is a command that says the same, and tells all as JSON.
+//! One of several runs with an engine. Its worker is an equivalent command that writes its result as JSON.
 
 use super::{Engine, this_program};
 use crate::args::VariantArgs;
@@ -14,26 +14,25 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use tempfile::NamedTempFile;
 
-/// What is run.
+/// Workload of the run.
 pub(crate) enum What<'a> {
-    /// A workload file.
     File(&'a WorkloadText),
-    /// The line of a benchmark.
+    /// Line of a benchmark.
     Bench(&'a str),
 }
 
-/// What is run, under what.
+/// Run that is requested from a worker.
 pub(crate) struct Wanted<'a> {
     pub(crate) what: What<'a>,
     pub(crate) variant: &'a VariantArgs,
     pub(crate) choices: Choices,
     pub(crate) warmup: Nanos,
-    /// The traces that its worker writes.
+    /// Traces that the worker writes.
     pub(crate) exports: Option<&'a ExportArgs>,
 }
 
 impl Wanted<'_> {
-    /// As words of a command for a worker, which tells all.
+    /// Returns the worker's arguments.
     fn words_of_worker(&self, engine: &str) -> Vec<String> {
         let mut words = vec!["--json".to_owned()];
         words.extend(self.words(engine));
@@ -43,7 +42,7 @@ impl Wanted<'_> {
         words
     }
 
-    /// The command that a person gives to repeat it.
+    /// Returns the command with which a user repeats the run.
     fn command(&self, engine: &str) -> String {
         let quoted = |word: &String| {
             let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-+=/:,@%".contains(letter);
@@ -52,7 +51,7 @@ impl Wanted<'_> {
         format!("fairlab {}", self.words(engine).iter().map(quoted).collect::<Vec<_>>().join(" "))
     }
 
-    /// The run as words of a command.
+    /// Returns the run as command-line arguments.
     fn words(&self, engine: &str) -> Vec<String> {
         let Self { what, variant, choices, warmup, exports } = self;
         let mut words = Vec::new();
@@ -94,21 +93,21 @@ impl Wanted<'_> {
             }
         }
         if let Some(exports) = exports {
-            words.extend(exports.words());
+            words.extend(exports.command_words());
         }
         words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).to_owned()));
         words
     }
 }
 
-/// A time as options take it, in the largest unit in which it is a whole number.
+/// Formats a time as options take it, in the largest unit in which it is a whole number.
 fn time(time: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
     let whole = units.iter().find(|(ns, _)| time.0.is_multiple_of(*ns));
     whole.map_or_else(String::new, |(ns, unit)| format!("{}{unit}", time.0 / ns))
 }
 
-/// A worker that was started, and what it reports to.
+/// Starts a worker; also returns its report file.
 pub(crate) fn spawn_worker(
     name: &str,
     wanted: &Wanted<'_>,
@@ -117,13 +116,13 @@ pub(crate) fn spawn_worker(
     Engine::named(name)?;
     let report = NamedTempFile::new().map_err(|error| CliError::run(format!("a temporary file: {error}")))?;
     let mut command = this_program()?;
-    command.args(wanted.words_of_worker(name)).args(how).env(worker::REPORT, report.path());
+    command.args(wanted.words_of_worker(name)).args(how).env(worker::REPORT_VAR, report.path());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let child = command.spawn().map_err(|error| CliError::run(format!("a worker: {error}")))?;
     Ok((child, report))
 }
 
-/// Runs it: what it told.
+/// Runs a trial in a worker and returns its result.
 pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
     let engine = Engine::named(name)?;
     let variant = wanted.variant;
@@ -131,21 +130,24 @@ pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
         && !Path::new(&text.given).is_file()
     {
         let help = "write it to a file first";
-        let what = format!("{}: a kernel engine's process reads the workload again, and this is no file", text.name);
+        let what = format!(
+            "{}: the worker of a compiled-kernel engine reads the workload again, so it must be a file",
+            text.name
+        );
         return Err(CliError::Input(format!("{what}\nhelp: {help}")));
     }
     if variant.prices_of.is_some() || !variant.price.is_empty() {
-        let help = "give prices to arms with the built-in engine";
+        let help = "set costs only in arms with the built-in engine";
         return Err(CliError::Input(format!(
-            "a kernel engine has its machine's prices, and no others yet\nhelp: {help}"
+            "compiled-kernel engines support only the costs of their machine\nhelp: {help}"
         )));
     }
     if variant.policy.is_some() {
-        let help = "compare it with the built-in engine";
-        return Err(CliError::Input(format!("a kernel engine asks no policy of one's own\nhelp: {help}")));
+        let help = "use the policy with the built-in engine";
+        return Err(CliError::Input(format!("compiled-kernel engines do not support policies\nhelp: {help}")));
     }
     let (ended, report) = engine.work(this_program()?.args(wanted.words_of_worker(name)).stdin(Stdio::null()))?;
-    let unread = |error| CliError::Run(format!("what the engine kernel:{name} told cannot be read: {error}"));
+    let unread = |error| CliError::Run(format!("the output of kernel:{name} cannot be read: {error}"));
     let command = wanted.command(name);
     match (engine.failure(ended.status, report.end.as_ref(), Some(&command)), &wanted.what) {
         (None, What::File(_)) => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The columns of the page about a run: those of tasks, timers and CPUs.
+//! Columns of the run summary: tasks, latencies, timers, cgroups and CPUs.
 //!
-//! A column is one entry of a list: its heading, how it is laid out, its cells, and when it is shown if that is not always.
+//! A column is one entry of a list: its heading, alignment, cells, and the condition under which it is shown.
 
-use super::figures::{bar, cpu_list, percent, time, whole_percent};
+use super::figures::{bar, format_cpu_list, percent, time, whole_percent};
 use super::table::{Align, Cell, Table};
 use fairlab_observe::cgroups::CgroupSummary;
 use fairlab_observe::cpus::CpuSummary;
@@ -11,12 +11,12 @@ use fairlab_observe::families::{FamilySummary, TimerSummary};
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::RunSummary;
 
-/// Width of bars.
+/// Width of bars, in columns.
 const BAR: usize = 10;
-/// A wake-up latency that is worth a look: a tick of most kernels.
+/// Wake-up latency that is highlighted, in nanoseconds: one tick at 250 Hz.
 const LONG_LATENCY_NS: u64 = 4_000_000;
 
-/// A column of a table whose rows are about an `R` each.
+/// Column of a table whose rows describe an `R` each.
 pub(super) struct Column<R> {
     heading: &'static str,
     align: Align,
@@ -33,13 +33,13 @@ impl<R> Column<R> {
         Self { align: Align::Right, ..Self::left(heading, cell) }
     }
 
-    /// The same, shown only in some runs or with some rows.
+    /// Returns the column with a condition under which it is shown.
     const fn when(self, is_shown: fn(&RunSummary, &[R]) -> bool) -> Self {
         Self { is_shown, ..self }
     }
 }
 
-/// The table of these rows.
+/// Builds the table of `rows` with the columns that are shown.
 pub(super) fn table<R>(columns: &[Column<R>], summary: &RunSummary, rows: &[R]) -> Table {
     let shown: Vec<&Column<R>> = columns.iter().filter(|column| (column.is_shown)(summary, rows)).collect();
     let headings: Vec<_> = shown.iter().map(|column| (column.heading, column.align)).collect();
@@ -50,7 +50,7 @@ pub(super) fn table<R>(columns: &[Column<R>], summary: &RunSummary, rows: &[R]) 
     table
 }
 
-/// Of task families.
+/// Columns of task families.
 pub(super) const TASKS: &[Column<FamilySummary>] = &[
     Column::left("task", |_, family| family.name.as_str().into()),
     Column::right("n", |_, family| family.tasks.to_string().into()),
@@ -63,7 +63,7 @@ pub(super) const TASKS: &[Column<FamilySummary>] = &[
     Column::right("migr", |_, family| count(family.migrations)),
 ];
 
-/// Of latencies after wake-ups: what the program sees, and the scheduler's own part of it.
+/// Columns of latencies after wake-ups: from wake-up to run, and the part of it spent on the runqueue.
 pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
     Column::left("wake to run", |_, family| family.name.as_str().into()),
     Column::right("p50", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p50_ns)),
@@ -76,10 +76,10 @@ pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
     Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.max_ns)),
 ];
 
-/// A family's name and its periodic timers.
+/// Name of a family and its periodic timers.
 pub(super) type TimerRow = (String, TimerSummary);
 
-/// Of periodic timers, in the words of rt-app's log.
+/// Columns of periodic timers, with the terms of rt-app's log.
 pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::left("timer of", |_, (name, _)| name.as_str().into()),
     Column::right("arrivals", |_, (_, timers)| timers.arrivals.to_string().into()),
@@ -95,7 +95,7 @@ pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.max_ns)),
 ];
 
-/// Of cgroups with a quota.
+/// Columns of cgroups with a quota.
 pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
     Column::left("cgroup", |_, group| group.name.as_str().into()),
     Column::right("quota", |_, group| group.quota_ns.map_or_else(|| "max".to_owned(), time).into()),
@@ -117,13 +117,13 @@ fn has_bursts(_: &RunSummary, groups: &[CgroupSummary]) -> bool {
 /// CPUs that share a row.
 pub(super) type CpuRow<'a> = Vec<&'a CpuSummary>;
 
-/// Of CPUs.
+/// Returns the columns of CPUs.
 pub(super) fn of_cpus<'a>() -> Vec<Column<CpuRow<'a>>> {
     vec![
-        Column::left("CPU", |_, row| cpu_list(&row.iter().map(|cpu| cpu.cpu).collect::<Vec<u32>>()).into()),
+        Column::left("CPU", |_, row| format_cpu_list(&row.iter().map(|cpu| cpu.cpu).collect::<Vec<u32>>()).into()),
         Column::right("cap", |_, row: &CpuRow<'a>| row[0].capacity.to_string().into())
             .when(|summary, _| summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity)),
-        // A page is 80 columns wide: beside idle states there is no room for bars.
+        // The summary is 80 columns wide: beside idle states it has no room for bars.
         Column::left("busy", |summary, row: &CpuRow<'a>| {
             bar(sum(row, |cpu| cpu.busy_ns), whole(summary, row), BAR).into()
         })
@@ -144,7 +144,7 @@ pub(super) fn of_cpus<'a>() -> Vec<Column<CpuRow<'a>>> {
     ]
 }
 
-/// Nothing is a dash.
+/// Formats a count; zero is a dash.
 fn count(number: u64) -> Cell {
     if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
 }
@@ -153,7 +153,7 @@ fn span(ns: u64) -> Cell {
     if ns == 0 { Cell::from("0").quiet() } else { time(ns).into() }
 }
 
-/// A quantile of a latency, which stands out if it is long.
+/// Formats a quantile of a latency; long ones are highlighted.
 fn latency(latency: Option<&LatencySummary>, quantile: fn(&LatencySummary) -> u64) -> Cell {
     match latency.map(quantile) {
         None => Cell::from("-").quiet(),
@@ -170,7 +170,7 @@ fn sum(row: &[&CpuSummary], what: fn(&CpuSummary) -> u64) -> u64 {
     row.iter().map(|cpu| what(cpu)).sum()
 }
 
-/// The time that all CPUs of a row have together.
+/// Returns the time of all CPUs of a row together, in nanoseconds.
 fn whole(summary: &RunSummary, row: &[&CpuSummary]) -> u64 {
     summary.duration_ns * row.len() as u64
 }
@@ -190,7 +190,7 @@ fn idle_states(row: &[&CpuSummary]) -> String {
         let time: u64 = row.iter().filter_map(|cpu| cpu.idle_states.get(index)).map(|state| state.ns).sum();
         (state.state.as_str(), time)
     });
-    // Less than half a percent is no more than a place on the page.
+    // States with less than half a percent of idle time would only take space.
     let used = states.filter(|(_, time)| *time > 0 && 200 * *time >= idle);
     used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join(", ")
 }

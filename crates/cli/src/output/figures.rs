@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Figures for people: times with three digits, percentages, bars, lists of CPUs.
+//! Numbers for people: times with three digits, percentages, bars, sizes, lists of CPUs.
 
-pub(crate) use fairlab_machine::description::cpu_list;
+pub(crate) use fairlab_machine::description::format_cpu_list;
 
-/// CPUs by their numbers: `CPU 7`, `CPUs 0-3`.
+/// Formats CPU numbers with a noun: `CPU 7`, `CPUs 0-3`.
 pub(crate) fn cpus_named(cpus: &[u32]) -> String {
-    format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, cpu_list(cpus))
+    format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, format_cpu_list(cpus))
 }
 
-/// A time with three digits, in the unit that suits it.
+/// Returns a number with its noun, in the plural unless the number is 1.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Formats a time with three digits, in the unit that suits it.
 pub(crate) fn time(ns: u64) -> String {
     let (unit, name) = match ns {
         0 => return "0".to_owned(),
@@ -27,12 +32,13 @@ pub(crate) fn time(ns: u64) -> String {
     format!("{value:.digits$}{name}")
 }
 
-/// A part of a whole in percent, with a digit behind the point.
+/// Formats a share in percent with one decimal; a dash if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
 }
 
-/// A part of a whole in percent without digits behind the point, where nothing and everything are exact.
+/// Formats a share in percent without decimals. `0%` and `100%` are exact: other shares print as `<1%` or
+/// `>99%`.
 pub(crate) fn whole_percent(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0%".to_owned();
@@ -45,7 +51,7 @@ pub(crate) fn whole_percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// A part of a whole as a bar.
+/// Formats a share as a bar.
 pub(crate) fn bar(part: u64, whole: u64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if whole == 0 {
@@ -58,7 +64,7 @@ pub(crate) fn bar(part: u64, whole: u64, width: usize) -> String {
     format!("{}{}{}", "█".repeat(full), EIGHTHS[rest], "░".repeat(width - used))
 }
 
-/// A number of events in a second, with three digits.
+/// Formats a size in bytes with a binary unit.
 pub(crate) fn bytes(bytes: u64) -> String {
     let units = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB")];
     match units.iter().find(|(unit, _)| bytes >= *unit) {
@@ -67,7 +73,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// A rate.
+/// Formats a rate per second.
 pub(crate) fn rate(per_s: f64) -> String {
     match per_s {
         ..1e3 => format!("{per_s:.0}"),
@@ -77,7 +83,7 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// A ratio with about two digits.
+/// Formats a ratio with about two digits.
 pub(crate) fn ratio(ratio: f64) -> String {
     let digits = match ratio {
         ..0.095 => 3,

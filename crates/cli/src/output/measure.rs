@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Measurements of a run, as lines of its page and as tables for who asks for them.
+//! Measurements of a run: lines of the run summary, and detailed tables for `--measure`.
 
-use super::figures::{cpu_list, cpus_named, time};
+use super::figures::{cpus_named, format_cpu_list, time};
 use super::residency;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
@@ -14,36 +14,37 @@ use fairlab_observe::measure::text::{ParsedRow, schedstat_parse};
 use fairlab_observe::summary::RunSummary;
 use std::collections::BTreeSet;
 
-/// What can be shown at length.
+/// Measurement that `--measure` prints in detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Measure {
-    /// Search for an idle CPU: counters and ratios, as `schedstat_parse.py` prints them
+    /// Scan for an idle CPU: counters and ratios, as `schedstat_parse.py` prints them
     Search,
     /// Calls of `kick_ilb()` by CPU and reason
     Kicks,
     /// Calls of `update_blocked_averages()` by caller
     Blocked,
-    /// Balancing passes by domain level and state of the CPU, with their work
+    /// Passes of `load_balance()` by domain level and idle state of the CPU, with their work
     Balance,
     /// Energy by performance domain, operating point and idle state
     Energy,
-    /// Time of each task family by kind of CPU and operating point
+    /// Time of each task family by CPU type and operating point
     Residency,
-    /// Time in paths of the kernel, and waiting for locks; only with prices
+    /// Time in kernel paths and lock wait time; only with a cost model
     Times,
-    /// The same as histograms, in bpftrace's form
+    /// Histograms of time in kernel paths, in the format of bpftrace
     Histograms,
-    /// All of it
+    /// All measurements
     All,
 }
 
-/// Why there are no times.
-const NO_TIMES: &str = "none: kernel code costs nothing here (a scenario, a machine without prices, or --prices zero)";
+/// Text in the place of kernel times for a run without a cost model.
+const NO_TIMES_REASON: &str =
+    "none: kernel code has zero cost in this run (a scenario, a machine without costs, or --prices zero)";
 
-/// Makes the table of a measurement.
-type ToTable = fn(&RunSummary, Styles) -> String;
+/// Renders the table of a measurement.
+type MeasureTableFn = fn(&RunSummary, Styles) -> String;
 
-/// The lines that every page has.
+/// Returns the lines of the run summary about measurements.
 pub(crate) fn lines(summary: &RunSummary) -> String {
     let measure = &summary.measure;
     let mut text = String::new();
@@ -51,7 +52,7 @@ pub(crate) fn lines(summary: &RunSummary) -> String {
     if sis_search > 0 {
         let ratios = &measure.search.ratios;
         let line = format!(
-            "idle-CPU search: {sis_search} searches; se_eff {:.1}%, dom_eff {:.1}%, fast_rate {:.1}%, success_rate {:.1}%",
+            "idle-CPU scans: {sis_search}; se_eff {:.1}%, dom_eff {:.1}%, fast_rate {:.1}%, success_rate {:.1}%",
             ratios.se_eff, ratios.dom_eff, ratios.fast_rate, ratios.success_rate
         );
         text.push_str(&wrap(&line, 2));
@@ -61,7 +62,7 @@ pub(crate) fn lines(summary: &RunSummary) -> String {
         let callers = blocked.by_caller.iter().map(|row| format!("{} {:.0}", row.caller, row.calls_per_s));
         let callers: Vec<String> = callers.collect();
         text.push_str(&wrap(
-            &format!("blocked load: {:.0} updates a second ({})", blocked.calls_per_s, callers.join(", ")),
+            &format!("blocked load: {:.0} updates per second ({})", blocked.calls_per_s, callers.join(", ")),
             2,
         ));
     }
@@ -75,18 +76,22 @@ pub(crate) fn lines(summary: &RunSummary) -> String {
     text
 }
 
-/// What was asked for, each under a head of its own.
+/// Returns the tables of the requested measurements, each with a heading.
 pub(crate) fn tables(summary: &RunSummary, styles: Styles, wanted: &[Measure]) -> String {
     let is_wanted = |measure| wanted.contains(&measure) || wanted.contains(&Measure::All);
-    let parts: &[(Measure, &str, ToTable)] = &[
-        (Measure::Search, "search for an idle CPU", search),
+    let parts: &[(Measure, &str, MeasureTableFn)] = &[
+        (Measure::Search, "scans for an idle CPU", search),
         (Measure::Kicks, "calls of kick_ilb()", kicks),
         (Measure::Blocked, "calls of update_blocked_averages()", blocked),
         (Measure::Balance, "passes of load_balance()", balance),
         (Measure::Energy, "energy", energy),
-        (Measure::Residency, "time by kind of CPU and operating point, of each family's own", residency::by_point),
-        (Measure::Times, "time in paths of the kernel", times),
-        (Measure::Histograms, "histograms of time in paths of the kernel, in microseconds", histograms),
+        (
+            Measure::Residency,
+            "time by CPU type and operating point, as a share of the family's run time",
+            residency::by_operating_point,
+        ),
+        (Measure::Times, "time in kernel paths", times),
+        (Measure::Histograms, "histograms of time in kernel paths, in microseconds", histograms),
     ];
     let mut text = String::new();
     for &(measure, head, table) in parts {
@@ -143,13 +148,13 @@ fn kicks(summary: &RunSummary, styles: Styles) -> String {
         );
         table.row(cells);
     };
-    // CPUs without a call have a row too: their zeros are figures of the published tables.
+    // CPUs without a call have a row too: the published tables contain their zeros.
     let quiet: Vec<u32> = summary.cpus.iter().map(|cpu| cpu.cpu).filter(|&cpu| !has_row(rows, cpu)).collect();
     for row in rows {
         add(row.cpu.to_string(), &[row]);
     }
     if !quiet.is_empty() {
-        add(cpu_list(&quiet), &[]);
+        add(format_cpu_list(&quiet), &[]);
     }
     add("all".to_owned(), &rows.iter().collect::<Vec<_>>());
     table.render(styles)
@@ -159,7 +164,7 @@ fn has_row(rows: &[KickRow], cpu: u32) -> bool {
     rows.iter().any(|row| row.cpu == cpu)
 }
 
-/// Nothing is a dash.
+/// Formats a count; zero is a dash.
 fn dash(number: u64) -> Cell {
     if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
 }
@@ -221,12 +226,12 @@ pub(super) fn joules(uj: u64) -> String {
 
 fn energy(summary: &RunSummary, styles: Styles) -> String {
     let Some(energy) = &summary.energy else {
-        return none("not known: the machine has no frequency domain with powers");
+        return none("unknown: the machine has no frequency domain with power values");
     };
     let columns = ["power", "busy", "idle", "energy"].map(|name| (name, Align::Right));
     let mut table = Table::new(&[&[("CPUs", Align::Left), ("point", Align::Left)][..], &columns[..]].concat());
     for domain in &energy.domains {
-        let cpus = cpu_list(&domain.cpus);
+        let cpus = format_cpu_list(&domain.cpus);
         let mut row = |point: String, power: Option<u64>, busy: u64, idle: u64, uj: Option<u64>| {
             let power = power.map_or_else(|| "-".to_owned(), |power| format!("{:.1} mW", power as f64 / 1e3));
             let energy = uj.map_or_else(|| "not modelled".to_owned(), joules);
@@ -242,7 +247,7 @@ fn energy(summary: &RunSummary, styles: Styles) -> String {
     }
     let mut text = table.render(styles);
     if !energy.unknown_cpus.is_empty() {
-        text.push_str(&none(&format!("power of {} is not known", cpus_named(&energy.unknown_cpus))));
+        text.push_str(&none(&format!("the power of {} is unknown", cpus_named(&energy.unknown_cpus))));
     }
     text
 }
@@ -250,7 +255,7 @@ fn energy(summary: &RunSummary, styles: Styles) -> String {
 fn times(summary: &RunSummary, styles: Styles) -> String {
     let rows = &summary.measure.times;
     if rows.is_empty() {
-        return none(NO_TIMES);
+        return none(NO_TIMES_REASON);
     }
     let columns = ["calls", "total", "p50", "p90", "p99", "max", "lock waits", "waited", "wait p99"];
     let columns = columns.map(|name| (name, Align::Right));
@@ -270,7 +275,7 @@ fn times(summary: &RunSummary, styles: Styles) -> String {
 fn histograms(summary: &RunSummary, _: Styles) -> String {
     let rows = &summary.measure.times;
     if rows.is_empty() {
-        return none(NO_TIMES);
+        return none(NO_TIMES_REASON);
     }
     rows.iter().map(KernelTimeRow::bpftrace).collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where results and complaints go, and how they look: colours on a terminal only.
+//! Destination and style of results, warnings and errors. Colours are used only on a terminal.
 
 mod columns;
 pub(crate) mod figures;
@@ -8,38 +8,39 @@ pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod residency;
 pub(crate) mod table;
+pub(crate) mod verdict;
 
 use crate::args::Color;
 use crate::error::CliError;
-use fairlab_workload::error::steers;
+use fairlab_workload::error::is_unsafe_to_print;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
-/// So many warnings are shown.
-const MOST_WARNINGS: usize = 20;
+/// Largest number of warnings that are printed as text.
+const MAX_WARNINGS: usize = 20;
 
-/// Width of text where nothing says how wide the terminal is.
+/// Width of text, in columns, if the width of the terminal is unknown.
 pub(crate) const WIDTH: usize = 80;
 
-/// Where results and complaints go.
+/// Destination of results and warnings.
 enum Sink {
-    /// To standard output, and to standard error.
+    /// Standard output for results, standard error for warnings.
     Standard(BufWriter<StdoutLock<'static>>),
-    /// To whoever called, piece by piece: results, and warnings.
+    /// The embedding program: results and warnings, in pieces.
     Caller(Vec<String>, RefCell<Vec<String>>),
 }
 
-/// Standard output and standard error, or what stands for them.
+/// Writer of results, warnings and errors.
 pub(crate) struct Output {
     sink: Sink,
     color: Color,
     json: bool,
 }
 
-/// Whether text is styled.
+/// Style of text: with or without escape sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Styles {
     pub(crate) on: bool,
@@ -47,7 +48,7 @@ pub(crate) struct Styles {
 
 impl Styles {
     fn styled(self, code: &str, text: &str) -> String {
-        let text = plain(text);
+        let text = sanitize(text);
         if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.into_owned() }
     }
 
@@ -73,12 +74,12 @@ impl Output {
         Self { sink: Sink::Standard(BufWriter::new(io::stdout().lock())), color, json }
     }
 
-    /// For a caller who takes results as values.
+    /// Creates an output for an embedding program that takes results as values.
     pub(crate) const fn for_caller(json: bool) -> Self {
         Self { sink: Sink::Caller(Vec::new(), RefCell::new(Vec::new())), color: Color::Never, json }
     }
 
-    /// What the caller gets: results as they were written, and warnings.
+    /// Returns the results and warnings for the embedding program.
     pub(crate) fn into_results(self) -> (Vec<String>, Vec<String>) {
         match self.sink {
             Sink::Standard(_) => (Vec::new(), Vec::new()),
@@ -86,17 +87,21 @@ impl Output {
         }
     }
 
-    /// Whether results are to be JSON.
     pub(crate) const fn is_json(&self) -> bool {
         self.json
     }
 
-    /// How standard output is styled.
+    /// Whether results are text for people, not JSON or values for an embedding program.
+    pub(crate) const fn is_text(&self) -> bool {
+        !self.json && matches!(self.sink, Sink::Standard(_))
+    }
+
+    /// Returns the style of standard output.
     pub(crate) fn styles(&self) -> Styles {
         self.styles_of(io::stdout().is_terminal())
     }
 
-    /// How standard error is styled.
+    /// Returns the style of standard error.
     pub(crate) fn stderr_styles(&self) -> Styles {
         self.styles_of(io::stderr().is_terminal())
     }
@@ -112,7 +117,7 @@ impl Output {
         Styles { on }
     }
 
-    /// Writes a result.
+    /// Writes a result as text.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
         match &mut self.sink {
             Sink::Standard(out) => {
@@ -125,13 +130,13 @@ impl Output {
         }
     }
 
-    /// Writes a result as JSON.
+    /// Writes a result as indented JSON.
     pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(data).map_err(CliError::run)?;
         self.text(&(text + "\n"))
     }
 
-    /// Writes what is no result to standard error.
+    /// Writes text that is not a result to standard error.
     pub(crate) fn eprint(&self, text: &str) -> Result<(), CliError> {
         if let Sink::Caller(_, warnings) = &self.sink {
             warnings.borrow_mut().push(text.trim_end().to_owned());
@@ -141,27 +146,27 @@ impl Output {
         stderr.write_all(text.as_bytes()).map_err(|error| CliError::write("standard error", &error))
     }
 
-    /// Warns on standard error.
+    /// Writes a warning to standard error.
     pub(crate) fn warn(&self, warning: &str) -> Result<(), CliError> {
         if matches!(self.sink, Sink::Caller(..)) {
-            return self.eprint(&plain(warning));
+            return self.eprint(&sanitize(warning));
         }
         let word = self.stderr_styles().warning("warning:");
-        self.eprint(&wrap(&format!("{word} {}", plain(warning)), 2))
+        self.eprint(&wrap(&format!("{word} {}", sanitize(warning)), 2))
     }
 
-    /// Warns of all of these, or of the first ones and how many more there are.
+    /// Writes warnings, at most [`MAX_WARNINGS`] of them, and the number of the rest.
     pub(crate) fn warn_all(&self, warnings: &[String]) -> Result<(), CliError> {
-        for warning in warnings.iter().take(MOST_WARNINGS) {
+        for warning in warnings.iter().take(MAX_WARNINGS) {
             self.warn(warning)?;
         }
-        match warnings.len().checked_sub(MOST_WARNINGS).filter(|&more| more > 0) {
-            Some(more) => self.warn(&format!("and {more} more warnings; --json has them all")),
+        match warnings.len().checked_sub(MAX_WARNINGS).filter(|&more| more > 0) {
+            Some(more) => {
+                self.warn(&format!("and {} more; --json has all of them", figures::counted(more as u64, "warning")))
+            }
             None => Ok(()),
         }
     }
-
-    /// Writes what is left.
     pub(crate) fn flush(&mut self) -> Result<(), CliError> {
         match &mut self.sink {
             Sink::Standard(out) => out.flush().map_err(|error| CliError::write("standard output", &error)),
@@ -169,26 +174,26 @@ impl Output {
         }
     }
 
-    /// Says why the command failed.
-    pub(crate) fn complain(&self, error: &CliError) {
+    /// Writes the reason why the command failed to standard error.
+    pub(crate) fn report_error(&self, error: &CliError) {
         let word = self.stderr_styles().error("error:");
         let mut text = String::new();
-        let error = error.to_string().lines().map(plain).collect::<Vec<_>>().join("\n");
+        let error = error.to_string().lines().map(sanitize).collect::<Vec<_>>().join("\n");
         for line in format!("{word} {error}").lines() {
-            // A line of a file with a caret under it stays as it is.
+            // A line of a file with a caret below it keeps its layout.
             let is_excerpt =
                 line.trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).starts_with('|');
             text.push_str(&if is_excerpt { format!("{}\n", clip(line)) } else { wrap(line, 2) });
         }
-        // If nobody can be told, nothing more can be done.
+        // A failure to write has no remedy here.
         let _ = self.eprint(&text);
     }
 }
 
-/// Shows the help that was asked for, or says what is wrong with the command line.
+/// Prints the requested help, or the error of the command line, and returns the exit status.
 pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // A reader who has had enough is no error.
+        // A closed pipe is not an error.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -201,17 +206,21 @@ pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// A text whose characters cannot steer a terminal: names in files may have any.
-pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    if text.chars().any(steers) { Cow::Owned(text.replace(steers, "\u{fffd}")) } else { Cow::Borrowed(text) }
+/// Replaces characters that can control a terminal: names in files may contain any.
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
+    if text.chars().any(is_unsafe_to_print) {
+        Cow::Owned(text.replace(is_unsafe_to_print, "\u{fffd}"))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
-/// The beginning of a line, if it is too long.
+/// Cuts a line to the usual width.
 fn clip(line: &str) -> String {
     line.chars().take(WIDTH).collect()
 }
 
-/// Breaks a line between words, at the usual width; following lines are indented. Ends with a newline.
+/// Breaks a line between words at the usual width; later lines are indented. Ends with a newline.
 pub(crate) fn wrap(line: &str, indent: usize) -> String {
     let mut text = String::new();
     let start: String = line.chars().take_while(|c| *c == ' ').collect();
@@ -236,7 +245,7 @@ pub(crate) fn wrap(line: &str, indent: usize) -> String {
     text
 }
 
-/// Number of characters without styles.
+/// Returns the number of characters without escape sequences.
 fn visible_width(text: &str) -> usize {
     let mut is_code = false;
     let visible = text.chars().filter(|&c| {
@@ -262,8 +271,8 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_replaced() {
-        assert_eq!(plain("a\u{1b}[31m\tb"), "a\u{fffd}[31m\u{fffd}b");
-        assert_eq!(plain("t\u{e9}st"), "t\u{e9}st");
+        assert_eq!(sanitize("a\u{1b}[31m\tb"), "a\u{fffd}[31m\u{fffd}b");
+        assert_eq!(sanitize("t\u{e9}st"), "t\u{e9}st");
     }
 
     #[test]

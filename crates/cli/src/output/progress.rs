@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Progress on standard error, for work that takes longer than a second, on a terminal only.
+//! Progress of long work on standard error.
+//!
+//! Bars appear on a terminal for work that takes longer than a second. [`CountProgress`] also writes a line
+//! per minute without a terminal.
 
+use super::figures::counted;
 use crate::embed;
 use fairlab_sched::units::Nanos;
 use fairlab_study::ProgressReporter as Told;
@@ -9,17 +13,17 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long work may take before it shows progress.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Steps of a bar whose whole is a fraction.
-const STEPS: u64 = 1000;
+/// Duration of work before a bar is shown.
+const SHOW_AFTER: Duration = Duration::from_secs(1);
+/// Number of steps of a bar that shows a fraction.
+const NR_STEPS: u64 = 1000;
 
-/// Whether somebody watches: not if standard error belongs to another program's page.
+/// Whether bars are shown: only on a terminal, and not in an embedding program.
 fn is_shown() -> bool {
     std::io::stderr().is_terminal() && !embed::is_embedded()
 }
 
-/// Progress of a simulation.
+/// Progress of one simulation.
 pub(crate) struct Progress {
     what: &'static str,
     whole: Nanos,
@@ -29,14 +33,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Nothing is done yet.
+    /// Creates the progress of work that has not begun; `whole` is its simulated time.
     pub(crate) fn new(what: &'static str, whole: Nanos) -> Self {
         Self { what, whole, start: Instant::now(), is_terminal: is_shown(), bar: None }
     }
 
-    /// So much is done.
+    /// Shows that `done` of the simulated time is complete.
     pub(crate) fn show(&mut self, done: Nanos) {
-        if !self.is_terminal || self.start.elapsed() < PATIENCE {
+        if !self.is_terminal || self.start.elapsed() < SHOW_AFTER {
             return;
         }
         let (what, whole) = (self.what, self.whole);
@@ -44,8 +48,6 @@ impl Progress {
         bar.set_message(format!("{} of {whole}", Nanos(done.0 / 1_000_000 * 1_000_000)));
         bar.set_position(done.0);
     }
-
-    /// All is done: the line is free again.
     pub(crate) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
@@ -53,20 +55,20 @@ impl Progress {
     }
 }
 
-/// Progress of several simulations of one length, side by side.
+/// Progress of several simulations of equal length that run in parallel.
 pub(crate) struct RunsProgress {
     nr_runs: u64,
-    /// The bar, and how much all runs have done together; none until the first of them tells its length.
+    /// The bar and the simulated time of all runs together; `None` until the first run reports its length.
     told: Mutex<Option<(Progress, Nanos)>>,
 }
 
 impl RunsProgress {
-    /// Nothing is done yet.
+    /// Creates the progress of `nr_runs` runs.
     pub(crate) const fn new(nr_runs: usize) -> Self {
         Self { nr_runs: nr_runs as u64, told: Mutex::new(None) }
     }
 
-    /// One of the runs, of this length, has done so much more.
+    /// Adds `more` simulated time of a run with this length.
     pub(crate) fn add(&self, length: Nanos, more: Nanos) {
         let mut told = self.told.lock().expect("showing does not panic");
         let whole = Nanos(length.0.saturating_mul(self.nr_runs));
@@ -74,8 +76,6 @@ impl RunsProgress {
         *done = Nanos(done.0.saturating_add(more.0));
         progress.show(*done);
     }
-
-    /// All is done: the line is free again.
     pub(crate) fn clear(self) {
         if let Some((mut progress, _)) = self.told.into_inner().expect("showing does not panic") {
             progress.clear();
@@ -83,10 +83,11 @@ impl RunsProgress {
     }
 }
 
-/// Where there is no terminal, long work with many parts tells so often how far it is.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// Interval of progress lines of long work without a terminal.
+const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Progress of many things of one kind, with an estimate: a bar on a terminal, a line now and then elsewhere, for the logs of clusters.
+/// Progress of many runs with an estimate: a bar on a terminal, else one line per minute, for the logs of
+/// clusters.
 pub(crate) struct CountProgress {
     bar: Option<ProgressBar>,
     what: &'static str,
@@ -97,7 +98,7 @@ pub(crate) struct CountProgress {
 }
 
 impl CountProgress {
-    /// Nothing is done yet of so many; 0 if nobody knows how many.
+    /// Creates the progress of `whole` runs; 0 means an unknown number.
     pub(crate) fn new(what: &'static str, whole: u64) -> Self {
         let new = || if whole == 0 { new_counter(what) } else { new_bar(whole, what) };
         let bar = is_shown().then(new);
@@ -105,7 +106,7 @@ impl CountProgress {
         Self { bar, what, whole, done: 0, start: now, told: now }
     }
 
-    /// So many more are done.
+    /// Adds `more` completed runs.
     pub(crate) fn add(&mut self, more: u64) {
         self.done += more;
         if let Some(bar) = &self.bar {
@@ -113,20 +114,18 @@ impl CountProgress {
                 bar.set_message(format!("{} of {}", self.done, self.whole));
             }
             bar.set_position(self.done);
-        } else if self.told.elapsed() >= TELL_EVERY && !embed::is_embedded() {
+        } else if self.told.elapsed() >= REPORT_INTERVAL && !embed::is_embedded() {
             self.told = Instant::now();
             let left = self.whole.saturating_sub(self.done) as f64;
             let left = left * self.start.elapsed().as_secs_f64() / self.done as f64;
             let line = match self.whole {
-                0 => format!("{}: {} runs\n", self.what, self.done),
+                0 => format!("{}: {}\n", self.what, counted(self.done, "run")),
                 whole => format!("{}: {} of {whole}, about {left:.0}s left\n", self.what, self.done),
             };
-            // Whoever cannot be told goes without.
+            // A failure to write has no remedy here.
             let _ = std::io::Write::write_all(&mut std::io::stderr().lock(), line.as_bytes());
         }
     }
-
-    /// All is done: the line is free again.
     pub(crate) fn clear(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
@@ -142,7 +141,7 @@ pub(crate) struct StudyProgress {
 impl StudyProgress {
     pub(crate) fn new() -> Self {
         let is_terminal = is_shown();
-        Self { bar: if is_terminal { new_bar(STEPS, "studying") } else { ProgressBar::hidden() } }
+        Self { bar: if is_terminal { new_bar(NR_STEPS, "studying") } else { ProgressBar::hidden() } }
     }
 
     pub(crate) fn clear(&self) {
@@ -153,7 +152,7 @@ impl StudyProgress {
 impl Told for StudyProgress {
     fn done(&self, step: &str, fraction: f64) {
         self.bar.set_message(step.to_owned());
-        self.bar.set_position((fraction * STEPS as f64) as u64);
+        self.bar.set_position((fraction * NR_STEPS as f64) as u64);
     }
 }
 

@@ -1,71 +1,100 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The page about a run: what a kernel engineer wants to know at a glance.
+//! The run summary: what matters first, then the tables that the workload calls for, and others on request.
 
 use super::columns::{self, CpuRow, TimerRow};
 use super::figures::{cpus_named, rate, ratio, time, whole_percent};
 use super::measure::{self, Measure};
 use super::residency;
+use super::verdict;
 use super::{Styles, wrap};
+use clap::ValueEnum;
 use fairlab_machine::hardware::Hardware;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::FamilySummary;
+use fairlab_observe::findings::Finding;
 use fairlab_observe::summary::RunSummary;
 use fairlab_sched::units::Nanos;
 
 /// With more CPUs than this, rows are for whole caches.
-const MOST_CPUS: usize = 16;
+const MAX_CPU_ROWS: usize = 16;
 /// With more families than this, the rest is one row.
-const MOST_FAMILIES: usize = 24;
+const MAX_FAMILY_ROWS: usize = 24;
 
-/// How much is shown.
+/// A table that is printed on request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportTables {
+    /// Share of each kind of CPU in the time of task families, and their energy
+    Residency,
+    /// CPUs: busy time, switches, ticks, interrupts, idle states
+    Cpus,
+    /// Time at each frequency
+    Frequencies,
+    /// CPU selection, load balancing, blocked load, energy
+    Decisions,
+    /// All tables
+    All,
+}
+
+/// How much is printed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options<'a> {
+pub(crate) struct SummaryOptions<'a> {
     /// Every CPU and every family.
     pub(crate) per_cpu: bool,
-    /// Nobody said how long to simulate.
+    /// Whether the length of the run is the default.
     pub(crate) is_default_duration: bool,
-    /// What is shown at length.
+    /// Tables beyond those that the workload calls for.
+    pub(crate) tables: &'a [ReportTables],
+    /// Measurements that are printed at length.
     pub(crate) measures: &'a [Measure],
 }
 
-/// The page about a run.
-pub(crate) fn run(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
-    let mut page = head(summary, hardware, styles, options);
-    page.push('\n');
-    page.push_str(&tasks(summary, styles, options));
-    let residency = residency::table(summary, &shown_families(summary, options));
-    if let Some(residency) = residency {
-        page.push('\n');
-        page.push_str(&residency.render(styles));
-    }
+/// Returns the run summary.
+pub(crate) fn run(
+    summary: &RunSummary,
+    findings: Option<&[Finding]>,
+    hardware: &Hardware,
+    styles: Styles,
+    options: &SummaryOptions<'_>,
+) -> String {
+    let is_wanted = |table| options.tables.contains(&table) || options.tables.contains(&ReportTables::All);
+    let mut parts = vec![verdict::lines(summary, findings, styles), tasks(summary, styles, options)];
     if summary.families.iter().any(|family| family.wake_to_run.is_some()) {
-        page.push('\n');
-        page.push_str(&latencies(summary, styles, options));
+        parts.push(latencies(summary, styles, options));
     }
     if summary.families.iter().any(|family| family.timers.is_some()) {
-        page.push('\n');
-        page.push_str(&timers(summary, styles));
+        parts.push(timers(summary, styles));
     }
     if !summary.cgroups.is_empty() {
-        page.push('\n');
-        page.push_str(&columns::table(columns::CGROUPS, summary, &summary.cgroups).render(styles));
+        parts.push(columns::table(columns::CGROUPS, summary, &summary.cgroups).render(styles));
     }
-    page.push('\n');
-    page.push_str(&cpus(summary, styles, options));
-    let frequencies = frequencies(summary, hardware);
-    if !frequencies.is_empty() {
-        page.push('\n');
-        page.push_str(&frequencies);
+    if is_wanted(ReportTables::Residency) {
+        let residency = residency::table(summary, &shown_families(summary, options));
+        parts.extend(residency.map(|table| table.render(styles)));
     }
-    page.push('\n');
-    page.push_str(&reasons(summary));
-    page.push_str(&measure::lines(summary));
+    if is_wanted(ReportTables::Cpus) || options.per_cpu {
+        parts.push(cpus(summary, styles, options));
+    }
+    if is_wanted(ReportTables::Frequencies) {
+        parts.push(frequencies(summary, hardware));
+    }
+    if is_wanted(ReportTables::Decisions) {
+        parts.push(reasons(summary) + &measure::lines(summary));
+    }
+    let mut page = head(summary, hardware, styles, options);
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        page.push('\n');
+        page.push_str(part);
+    }
     page.push_str(&measure::tables(summary, styles, options.measures));
+    page.push('\n');
     page.push_str(&foot(summary, styles));
+    if options.tables.is_empty() && options.measures.is_empty() {
+        page.push_str(&format!("{}\n", styles.dim("more: --tables all, --measure all, --json")));
+    }
     page
 }
 
-fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Options<'_>) -> String {
+fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &SummaryOptions<'_>) -> String {
     let run = &summary.run;
     let machine = if run.machine == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = match summary.cut_short_of_ns {
@@ -74,7 +103,7 @@ fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Opt
         None => String::new(),
     };
     let nr_cpus = summary.cpus.len();
-    let is_free = if hardware.prices.is_free() { "; kernel code is free here" } else { "" };
+    let is_free = if hardware.costs.is_zero_cost() { "; kernel code is free here" } else { "" };
     let kernel = match &summary.engine {
         Some(engine) => format!("engine {} (Linux {})", engine.name, engine.version),
         None => format!("kernel {}", run.kernel),
@@ -93,13 +122,13 @@ fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Opt
     head
 }
 
-fn tasks(summary: &RunSummary, styles: Styles, options: &Options<'_>) -> String {
+fn tasks(summary: &RunSummary, styles: Styles, options: &SummaryOptions<'_>) -> String {
     columns::table(columns::TASKS, summary, &shown_families(summary, options)).render(styles)
 }
 
 /// The families that have a row, the rest as one.
-fn shown_families(summary: &RunSummary, options: &Options<'_>) -> Vec<FamilySummary> {
-    let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
+fn shown_families(summary: &RunSummary, options: &SummaryOptions<'_>) -> Vec<FamilySummary> {
+    let shown = if options.per_cpu { summary.families.len() } else { MAX_FAMILY_ROWS };
     let mut rows: Vec<FamilySummary> = summary.families.iter().take(shown).cloned().collect();
     let hidden = &summary.families[rows.len()..];
     if !hidden.is_empty() {
@@ -109,8 +138,8 @@ fn shown_families(summary: &RunSummary, options: &Options<'_>) -> Vec<FamilySumm
 }
 
 /// Latencies of those families that were woken.
-fn latencies(summary: &RunSummary, styles: Styles, options: &Options<'_>) -> String {
-    let shown = if options.per_cpu { summary.families.len() } else { MOST_FAMILIES };
+fn latencies(summary: &RunSummary, styles: Styles, options: &SummaryOptions<'_>) -> String {
+    let shown = if options.per_cpu { summary.families.len() } else { MAX_FAMILY_ROWS };
     let families = summary.families.iter().take(shown).filter(|family| family.wake_to_run.is_some());
     let rows: Vec<FamilySummary> = families.cloned().collect();
     columns::table(columns::LATENCIES, summary, &rows).render(styles)
@@ -124,9 +153,9 @@ fn timers(summary: &RunSummary, styles: Styles) -> String {
 }
 
 /// Neighbours in a list of CPUs that become one row.
-fn rows_of<'a>(summary: &'a RunSummary, options: &Options<'_>) -> Vec<CpuRow<'a>> {
+fn rows_of<'a>(summary: &'a RunSummary, options: &SummaryOptions<'_>) -> Vec<CpuRow<'a>> {
     let mut rows: Vec<CpuRow<'_>> = Vec::new();
-    let by_cache = !options.per_cpu && summary.cpus.len() > MOST_CPUS;
+    let by_cache = !options.per_cpu && summary.cpus.len() > MAX_CPU_ROWS;
     let is_unused = |cpu: &CpuSummary| cpu.busy_ns == 0 && cpu.switches == 0;
     for cpu in &summary.cpus {
         let belongs = |row: &&mut CpuRow<'_>| {
@@ -142,7 +171,7 @@ fn rows_of<'a>(summary: &'a RunSummary, options: &Options<'_>) -> Vec<CpuRow<'a>
     rows
 }
 
-fn cpus(summary: &RunSummary, styles: Styles, options: &Options<'_>) -> String {
+fn cpus(summary: &RunSummary, styles: Styles, options: &SummaryOptions<'_>) -> String {
     columns::table(&columns::of_cpus(), summary, &rows_of(summary, options)).render(styles)
 }
 
@@ -174,7 +203,7 @@ fn reasons(summary: &RunSummary) -> String {
     if summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity) {
         let placement = &summary.placement;
         let on = if placement.by_energy { "on" } else { "off" };
-        text.push_str(&wrap(&format!("placement by energy: {on}: {}", placement.why), 2));
+        text.push_str(&wrap(&format!("energy-aware scheduling: {on}: {}", placement.why), 2));
     }
     if selections > 0 {
         let rules = selection.by_rule.iter().take(6);

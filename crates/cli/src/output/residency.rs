@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where families ran: a table by kind of CPU, and one by operating point for who asks for it.
+//! CPU residency of task families: a table by CPU type, and one by operating point for `--measure residency`.
 
-use super::figures::{cpu_list, cpus_named, percent};
+use super::figures::{cpus_named, format_cpu_list, percent};
 use super::measure::joules;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
@@ -9,10 +9,10 @@ use fairlab_observe::families::FamilySummary;
 use fairlab_observe::residency::{FamilyResidency, ResidencyPoint};
 use fairlab_observe::summary::RunSummary;
 
-/// With more kinds than this there is no room for a column of each.
-const MOST_KINDS: usize = 4;
+/// Largest number of CPU types with their own columns.
+const MAX_KINDS: usize = 4;
 
-/// The kinds of CPUs: which, and their capacity.
+/// Returns the CPU types, each as its CPUs and their capacity.
 pub(crate) fn kinds(residency: &FamilyResidency) -> Vec<(&[u32], u64)> {
     let mut kinds: Vec<(&[u32], u64)> = Vec::new();
     for ResidencyPoint { cpus, capacity, .. } in &residency.points {
@@ -23,7 +23,7 @@ pub(crate) fn kinds(residency: &FamilyResidency) -> Vec<(&[u32], u64)> {
     kinds
 }
 
-/// The table by kind of CPU, if there are several or if energy is known.
+/// Returns the table by CPU type, if there are several types or if energy is known.
 pub(super) fn table(summary: &RunSummary, rows: &[FamilySummary]) -> Option<Table> {
     let first = summary.families.iter().find_map(|family| family.residency.as_ref())?;
     let kinds = kinds(first);
@@ -32,11 +32,11 @@ pub(super) fn table(summary: &RunSummary, rows: &[FamilySummary]) -> Option<Tabl
     if !differ && !has_energy {
         return None;
     }
-    let shown = if differ { &kinds[..kinds.len().min(MOST_KINDS)] } else { &[] };
-    let names: Vec<String> = shown.iter().map(|(cpus, _)| format!("%{}", cpu_list(cpus))).collect();
+    let shown = if differ { &kinds[..kinds.len().min(MAX_KINDS)] } else { &[] };
+    let names: Vec<String> = shown.iter().map(|(cpus, _)| format!("%{}", format_cpu_list(cpus))).collect();
     let mut columns = vec![("on CPUs", Align::Left)];
     columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
-    // A kernel's own engine does not say what suits a task.
+    // A compiled-kernel engine does not report which CPUs fit a task.
     let says_what_suits = differ && summary.engine.is_none();
     if says_what_suits {
         columns.extend([("%too small", Align::Right), ("%too large", Align::Right)]);
@@ -62,8 +62,8 @@ pub(super) fn table(summary: &RunSummary, rows: &[FamilySummary]) -> Option<Tabl
     Some(table)
 }
 
-/// Each family's time by operating point.
-pub(super) fn by_point(summary: &RunSummary, _: Styles) -> String {
+/// Lists the time of each family by operating point.
+pub(super) fn by_operating_point(summary: &RunSummary, _: Styles) -> String {
     let mut text = String::new();
     for family in &summary.families {
         let Some(residency) = &family.residency else { continue };
@@ -71,7 +71,7 @@ pub(super) fn by_point(summary: &RunSummary, _: Styles) -> String {
         for (cpus, _) in kinds(residency) {
             let used = residency.points.iter().filter(|point| point.cpus == cpus && point.ns > 0);
             let at = used.map(|point| {
-                let name = point.khz.map_or_else(|| "full speed".to_owned(), |khz| format!("{} MHz", khz / 1000));
+                let name = point.khz.map_or_else(|| "full capacity".to_owned(), |khz| format!("{} MHz", khz / 1000));
                 format!("{name} {}%", percent(point.ns, whole))
             });
             let at: Vec<String> = at.collect();
@@ -80,7 +80,7 @@ pub(super) fn by_point(summary: &RunSummary, _: Styles) -> String {
         }
     }
     if text.is_empty() {
-        text.push_str("  not known: all CPUs are alike, and have one frequency\n");
+        text.push_str("  not applicable: all CPUs have equal capacity and one frequency\n");
     }
     text
 }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tables as fairlab prints them: a header, a line under it, columns apart from each other by two spaces.
+//! Text tables: a header, a line under it, columns separated by two spaces.
 
-use super::{Styles, WIDTH, plain};
+use super::{Styles, WIDTH, sanitize};
 use comfy_table::{
     Attribute, Cell as Inner, CellAlignment, Color, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle,
     Table as InnerTable, TableStyle,
 };
 use std::io::IsTerminal;
 
-/// The look of all tables.
+/// Style of all tables.
 const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('─').junction(' '))
     .content_lines(ContentLineStyle::none().junction(' '));
 
-/// Bounds of the width of tables with columns that are wrapped.
+/// Bounds of the width of tables with wrapped columns, in columns of text.
 const WIDTHS: std::ops::RangeInclusive<usize> = 70..=160;
 
-/// Text that is broken into lines has so many columns at the least: a table that has no room for that is wider than the page.
-const LEAST_WRAPPED: u16 = 30;
+/// Smallest width of wrapped text. A table without room for that is wider than the page.
+const MIN_WRAPPED_WIDTH: u16 = 30;
 
-/// How a column is laid out.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
-    /// Flush left, and broken into lines if it is too long.
+    /// Left-aligned, and wrapped if too long.
     Wrap,
 }
 
-/// How a cell stands out.
+/// Emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Tone {
     #[default]
@@ -40,7 +40,7 @@ enum Tone {
     Bad,
 }
 
-/// A cell.
+/// Cell of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
@@ -49,7 +49,7 @@ pub(crate) struct Cell {
 
 impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Self { text: plain(&text).into_owned(), tone: Tone::Plain }
+        Self { text: sanitize(&text).into_owned(), tone: Tone::Plain }
     }
 }
 
@@ -60,25 +60,25 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// The same, less striking.
+    /// Returns the cell with less emphasis.
     pub(crate) const fn quiet(mut self) -> Self {
         self.tone = Tone::Quiet;
         self
     }
 
-    /// The same, as good news.
+    /// Returns the cell marked as good.
     pub(crate) const fn good(mut self) -> Self {
         self.tone = Tone::Good;
         self
     }
 
-    /// The same, worth a look.
+    /// Returns the cell marked as notable.
     pub(crate) const fn notable(mut self) -> Self {
         self.tone = Tone::Notable;
         self
     }
 
-    /// The same, as bad news.
+    /// Returns the cell marked as bad.
     pub(crate) const fn bad(mut self) -> Self {
         self.tone = Tone::Bad;
         self
@@ -97,7 +97,7 @@ impl Cell {
     }
 }
 
-/// A table.
+/// Table with fixed columns.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Align>,
@@ -105,7 +105,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table with these columns and no rows.
+    /// Creates a table with these columns and no rows.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
         let mut inner = InnerTable::new();
         inner.load_style(STYLE);
@@ -115,13 +115,12 @@ impl Table {
         Self { columns, inner }
     }
 
-    /// Adds a row.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         let cells = cells.iter().zip(&self.columns).map(|(cell, align)| cell.inner(*align));
         self.inner.add_row(cells.collect::<Vec<_>>());
     }
 
-    /// The table as text. Lines have no blanks at their ends.
+    /// Returns the table as text. Lines have no trailing blanks.
     pub(crate) fn render(mut self, styles: Styles) -> String {
         if styles.on {
             self.inner.enforce_styling();
@@ -134,7 +133,7 @@ impl Table {
             column.set_padding((0, if index < last { 1 } else { 0 }));
             column.set_constraint(match align {
                 Align::Left | Align::Right => ColumnConstraint::ContentWidth,
-                Align::Wrap => ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(LEAST_WRAPPED)),
+                Align::Wrap => ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(MIN_WRAPPED_WIDTH)),
             });
         }
         if self.columns.contains(&Align::Wrap) {

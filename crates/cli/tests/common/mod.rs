@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Running the program in tests.
+//! Functions to run the program in tests.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses its own part of this")]
 
 use jsonschema::Validator;
@@ -8,49 +8,48 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What an error may take up: a screen.
+/// Largest size of an error message, in lines and columns: one screen.
 pub const SCREEN: (usize, usize) = (24, 100);
 
-/// The project's root, where the program is run.
+/// Returns the project's root, where the program runs.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The program, to be run in the project's root.
+/// Returns a command for the program in the project's root.
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fairlab"));
     command.current_dir(root()).env_remove("NO_COLOR").stdin(Stdio::null());
     command
 }
-
-/// Runs the program.
 pub fn fairlab(args: &[&str]) -> Output {
     program().args(args).output().expect("the program starts")
 }
 
-/// Runs the program with this on standard input.
+/// Runs the program with this standard input.
 pub fn fairlab_with_input(args: &[&str], input: &[u8]) -> Output {
     let mut command = program();
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
-    // It may end without having read all.
+    // The program may end without reading all input.
     let _ = child.stdin.take().expect("it is piped").write_all(input);
     child.wait_with_output().expect("the program ends")
 }
 
-/// What a successful run wrote.
+/// Returns the standard output of a successful run.
 pub fn stdout_of(args: &[&str]) -> String {
     let output = fairlab(args);
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("output is text")
 }
 
-/// What a successful run wrote as JSON.
+/// Returns the standard output of a successful run as JSON.
 pub fn json_of(args: &[&str]) -> Value {
     serde_json::from_str(&stdout_of(args)).expect("output is JSON")
 }
 
-/// The complaint of a run that was refused: exit status 2, nothing on standard output, one screen on standard error.
+/// Returns the error message of a rejected command: exit status 2, an empty standard output, at most one
+/// screen on standard error.
 pub fn complaint(what: &str, output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).expect("complaints are text");
     assert_eq!(output.status.code(), Some(2), "{what}: {text}");
@@ -65,7 +64,7 @@ pub fn complaint(what: &str, output: &Output) -> String {
     text
 }
 
-/// All files of a directory with one of these endings, as paths from the root, sorted.
+/// Returns all files of a directory with one of these endings, as sorted paths from the root.
 pub fn files(directory: &str, endings: &[&str]) -> Vec<String> {
     let entries = std::fs::read_dir(root().join(directory)).expect("the directory exists");
     let names = entries.map(|entry| entry.expect("the directory can be read").file_name());
@@ -78,34 +77,34 @@ pub fn files(directory: &str, endings: &[&str]) -> Vec<String> {
     files
 }
 
-/// A number in JSON.
+/// Returns an integer of a JSON value.
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The items of a list in JSON.
+/// Returns the items of a JSON list.
 pub fn items(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("{value} is no list"))
 }
 
-/// The sum over a list in JSON.
+/// Returns the sum of a key over a JSON list.
 pub fn sum(list: &Value, key: &str) -> u64 {
     items(list).iter().map(|item| number(&item[key])).sum()
 }
 
-/// The name of a form without its version.
+/// Returns the name of a format without its version.
 pub fn name_of_form(form: &str) -> &str {
     form.split_once('/').map_or(form, |(name, _)| name)
 }
 
-/// What looks whether a value has a form. It may have no key that the schema does not name.
+/// Returns a validator for a format that rejects keys without a definition in the schema.
 pub fn validator(form: &str) -> Validator {
     let mut schema = json_of(&["schema", form]);
     close(&mut schema);
     jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("the schema of {form}: {error}"))
 }
 
-/// Forbids keys that are not named, wherever some are.
+/// Forbids unknown keys in all objects with defined keys.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
@@ -119,7 +118,7 @@ fn close(schema: &mut Value) {
     }
 }
 
-/// That a value has a form, or what is wrong with it.
+/// Panics with the errors if a value does not match a format.
 pub fn assert_valid(validator: &Validator, value: &Value, what: &str) {
     let wrong: Vec<String> =
         validator.iter_errors(value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The part of an engine that belongs to the C library's world: memory, what was recorded, what was said, and the guard that turns the end of
- * kernel code (a crash, a panic, a loop) into a report on a file descriptor.
+ * The part of an engine that runs in the world of the C library: memory, records, messages of the kernel, and
+ * the guard that turns an abnormal end of kernel code (a crash, a panic, a loop) into a report on a file
+ * descriptor.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -17,12 +18,12 @@
 #include "../arch/include/asm/fairlab.h"
 #include "host.h"
 
-/* With this status a process ends of which a report was written. */
+/* Exit status of a process that has written a report. */
 #define REPORTED 86
 #define MOST_FRAMES 64
 
 static int report_fd = 2;
-static const char *entry = "nothing";	/* what the laboratory has called */
+static const char *entry = "nothing";	/* current call of fairlab */
 static int entry_cpu;
 static volatile unsigned long nr_entries;
 static unsigned long long now;		/* of the clock that was set last */
@@ -31,7 +32,10 @@ static unsigned long long now;		/* of the clock that was set last */
 
 #define CHUNK (1UL << 20)
 
-/* From chunks of zeroed memory. Large pieces have one of their own, so that pages which nobody touches cost nothing. */
+/*
+ * Allocates zeroed memory from chunks. Large pieces have their own mapping, so that untouched pages cost
+ * nothing.
+ */
 void *fl_host_zalloc(unsigned long size)
 {
 	static char *next, *end;
@@ -54,7 +58,7 @@ void *fl_host_zalloc(unsigned long size)
 	return piece;
 }
 
-/* ---- records: kept until the laboratory asks ---- */
+/* ---- records: kept until fairlab reads them ---- */
 
 static struct fl_record *records;
 static unsigned int nr_records, room_for_records;
@@ -77,9 +81,9 @@ const struct fl_record *fl_records(unsigned int *nr)
 	return records;
 }
 
-/* ---- what is counted: functions of the kernel's side that stand for an operation ---- */
+/* ---- counting: functions of the kernel's side that are counted as an operation ---- */
 
-#define MOST_WATCHED 128	/* functions; twice as many places, so that a look ends soon */
+#define MOST_WATCHED 128	/* functions; the table has twice as many slots, so that a lookup ends soon */
 #define PLACES (2 * MOST_WATCHED)
 #define MOST_ENTRIES 128
 #define MOST_OPERATIONS 64
@@ -87,12 +91,12 @@ const struct fl_record *fl_records(unsigned int *nr)
 struct watched {
 	const void *function;
 	int first;			/* of its entries; -1: none */
-	int mark;			/* what a path that leaves in it is in the middle of; 0: it says nothing */
+	int mark;			/* path of a call that yields in it; 0: none */
 };
 
 struct entry {
-	const struct watched *within;	/* only while it runs; NULL: always */
-	int is_direct;			/* only while no other watched function runs inside that one */
+	const struct watched *within;	/* counts only while it runs; NULL: always */
+	int is_direct;			/* counts only while `within` is the innermost watched function */
 	int operation, times, next;
 };
 
@@ -141,7 +145,10 @@ static struct watched *watch(unsigned long offset)
 	return its;
 }
 
-/* Counts an operation so many times for each call of a function, perhaps only while another one runs (offset 0: always), or is the innermost one. */
+/*
+ * Counts an operation `times` times for each call of a function; with `within`, only while that function
+ * runs, or is the innermost one (offset 0: always).
+ */
 void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct)
 {
 	struct watched *its = watch(function);
@@ -176,7 +183,7 @@ static int runs(const struct watched *function)
 	return 0;
 }
 
-/* ---- what a path is in the middle of when it leaves ---- */
+/* ---- paths of calls that yield ---- */
 
 unsigned int fl_host_looks;
 static unsigned long long look_operations;
@@ -184,7 +191,7 @@ static unsigned long long look_operations;
 void fl_mark(unsigned long function, int mark) { watch(function)->mark = mark; }
 void fl_count_as_look(int operation) { look_operations |= 1ULL << operation; }
 
-/* Of the innermost function that says it. */
+/* Returns the mark of the innermost function that has one. */
 int fl_host_mark(void)
 {
 	unsigned int i;
@@ -195,7 +202,7 @@ int fl_host_mark(void)
 	return 0;
 }
 
-/* After so many looks of a search time passes. */
+/* Time passes after a number of scanned CPUs of a search. */
 static void look(int times)
 {
 	if (times <= 0)
@@ -207,7 +214,10 @@ static void look(int times)
 	nesting->nr_looks += times;
 }
 
-/* While one function runs, clocks are ahead by so much for each operation of a kind: it measures what they cost. */
+/*
+ * While the measured function runs, clocks are ahead by this much for each operation of a kind: it measures
+ * their cost.
+ */
 static const struct watched *measured;
 static int measured_operation = -1;
 static unsigned int measured_ns;
@@ -227,7 +237,7 @@ static void count(const struct entry *one)
 		fl_host_measured += (long long)one->times * measured_ns;
 }
 
-/* ---- what is traced: which functions were entered ---- */
+/* ---- tracing of the functions that are entered ---- */
 
 static struct fl_called *called;
 static unsigned int nr_called, room_for_called;
@@ -255,7 +265,7 @@ void fl_trace(int on)
 	is_traced = on;
 }
 
-/* A path goes on: the functions that it is in stand before those that it enters. */
+/* A yielded call resumes: the functions that it is in stand before those that it enters. */
 void fl_trace_again(void)
 {
 	int i;
@@ -271,7 +281,7 @@ const struct fl_called *fl_called(unsigned int *nr)
 	return called;
 }
 
-/* The compiler calls these. */
+/* The compiler inserts calls of these functions. */
 void __cyg_profile_func_enter(void *function, void *site)
 {
 	struct watched *its = place_of(function);
@@ -333,7 +343,7 @@ static void say(const char *format, ...)
 		_exit(REPORTED);
 }
 
-/* Levels of messages are two characters in front of them. */
+/* The level of a message is two characters in front of it. */
 void fl_host_log(const char *format, va_list args)
 {
 	char text[900];
@@ -346,7 +356,7 @@ void fl_host_log(const char *format, va_list args)
 		say("log %llu %d %s\n", now, entry_cpu, line);
 }
 
-/* Places are told as distances from the object's beginning, for which its debug information has names. */
+/* Addresses are offsets from the object's beginning, for which its debug information has names. */
 static void say_stack(void)
 {
 	void *frames[MOST_FRAMES];
@@ -360,7 +370,10 @@ static void say_stack(void)
 			say("frame %lx\n", (unsigned long)((char *)frames[i] - (char *)here.dli_fbase));
 }
 
-/* Where something was taken: `taken`, with callers; or `section`, once for each that may be meant. */
+/*
+ * Reports where something was taken: `taken`, with callers; or `section`, once for each section that may be
+ * the cause.
+ */
 void fl_host_taken(const char *what, const void *const *places, int nr)
 {
 	Dl_info here, its;
@@ -373,7 +386,10 @@ void fl_host_taken(const char *what, const void *const *places, int nr)
 			say("%s %lx\n", what, (unsigned long)((const char *)places[i] - (const char *)here.dli_fbase));
 }
 
-/* A CPU has a lock and wants another one. Where it took the first, and its stack, follow. */
+/*
+ * Reports a CPU that has a lock and waits for another one. The position where it took the first, and its
+ * stack, follow.
+ */
 void fl_host_waits(int cpu, int has, int wants) { say("waits %d %d %d\n", cpu, has, wants); }
 
 void fl_host_stack(void) { say_stack(); }
@@ -406,7 +422,10 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 	stop("crash", text);
 }
 
-/* Once a second of CPU time: the same call as so many times before is one that does not end. */
+/*
+ * Runs once per second of CPU time: a call that is still the same after `loop_seconds` of them counts as
+ * endless.
+ */
 static void on_watch(int signal)
 {
 	static unsigned long seen;
@@ -435,7 +454,7 @@ void fl_guard(int report, unsigned int seconds)
 
 	report_fd = report;
 	loop_seconds = seconds;
-	backtrace(&first, 1);	/* loads what it needs, which a handler must not do */
+	backtrace(&first, 1);	/* loads its library now, which a handler must not do */
 	sigaltstack(&own, NULL);
 	for (i = 0; i < sizeof(crashes) / sizeof(*crashes); i++)
 		sigaction(crashes[i], &crash, NULL);
@@ -456,7 +475,7 @@ void fl_entering(const char *what, int cpu, unsigned long long at)
 		note_call((struct fl_called){ .cpu = cpu, .at = at, .what = what });
 }
 
-/* What a kernel has and an engine has not. */
+/* Called for a function that a kernel has and an engine has not. */
 void __attribute__((noreturn)) fl_forbidden(const char *symbol)
 {
 	stop("forbidden", symbol);

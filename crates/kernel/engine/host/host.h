@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by the host's files. */
+/* Shared by the files of the host. */
 #ifndef FAIRLAB_HOST_H
 #define FAIRLAB_HOST_H
 
@@ -7,17 +7,17 @@
 
 struct watched;
 
-/* What runs of the kernel's side on one stack. */
+/* State of the kernel's side on one stack. */
 struct nesting {
 	const struct watched *stack[MOST_NESTED];	/* watched functions, outermost first */
 	unsigned int nr;
-	const void *functions[MOST_NESTED];		/* all, outermost first, for a trace */
-	int depth;					/* of these */
-	unsigned int nr_looks;				/* of a search, since it has begun or left */
+	const void *functions[MOST_NESTED];		/* all functions, outermost first, for a trace */
+	int depth;					/* number of `functions` */
+	unsigned int nr_looks;				/* CPUs that a search has scanned since it began or yielded */
 	unsigned long long measured;			/* see fl_measure() */
 };
 
-/* Another stack runs now: that of the one before. */
+/* Makes another stack current, and returns the one before. */
 struct nesting *fl_nest(struct nesting *to);
 void fl_trace_again(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks for calls that leave kernel code in the middle. One is made by the C library, jumps into it and out of it are those of setjmp(). A stack that has
- * done its work waits for the next one.
+ * Stacks for calls that yield in the middle of kernel code. makecontext() creates a stack; setjmp() and
+ * longjmp() switch to it and back. A stack whose call has ended waits for the next call.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -11,8 +11,8 @@
 #include "../arch/include/asm/fairlab.h"
 #include "host.h"
 
-#define STACK_BYTES (256UL << 10)	/* pages that nobody touches cost nothing */
-#define GUARD_BYTES (4UL << 10)		/* below it: who goes beyond crashes */
+#define STACK_BYTES (256UL << 10)	/* untouched pages cost nothing */
+#define GUARD_BYTES (4UL << 10)		/* below the stack: an overflow crashes */
 
 struct fl_path {
 	void (*act)(void *);
@@ -25,7 +25,7 @@ struct fl_path {
 
 static struct fl_path *running;
 
-/* Runs until it has done its work, and again when it is asked to. */
+/* Runs one call to its end, and again when the stack is reused. */
 static void live(void)
 {
 	for (;;) {
@@ -52,7 +52,7 @@ struct fl_path *fl_host_path(void (*act)(void *), void *arg)
 	return path;
 }
 
-/* Has it go on, or begin, until it leaves. Whether it has done its work. */
+/* Resumes or begins a call until it yields. Returns whether it has ended. */
 int fl_host_run(struct fl_path *path)
 {
 	struct nesting *outer = fl_nest(&path->nesting);

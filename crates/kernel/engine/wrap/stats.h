@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stands around the tree's own header of this name: what it counts for a sched domain is also told to the laboratory. The rest is
- * as the tree has it.
+ * Wraps the tree's own header of this name: counters of sched domains are also reported to fairlab.
+ * Everything else is unchanged.
  */
 #include "tree_stats.h"
 
@@ -10,7 +10,7 @@
 
 void fl_domain_stat(const char *counter, const void *where, long amount);
 
-/* Constant: the compiler leaves out what is not about a domain. */
+/* Constant: the compiler leaves out counters that do not belong to a domain. */
 #define FL_IS_OF_DOMAIN(text) (__builtin_strstr(text, "sd->") != NULL)
 
 #undef schedstat_inc
@@ -28,9 +28,9 @@ void fl_domain_stat(const char *counter, const void *where, long amount);
 #endif
 
 /*
- * What nohz is about is fair.c's own, and so is a tunable. The functions that show them are compiled with that file, before its class; its lines
- * keep their numbers.
- * __KBUILD_MODNAME tells one file from another: kmod_fair, or fair in newer trees.
+ * The nohz state and one tunable are private to fair.c. The functions that read them are compiled with that
+ * file, before its class; the lines of fair.c keep their numbers.
+ * __KBUILD_MODNAME distinguishes the files: kmod_fair, or fair in newer trees.
  */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wundef"
@@ -75,7 +75,10 @@ unsigned int *fl_bandwidth_slice_us(void);
 #define FL_SHOW_SLICE unsigned int *fl_bandwidth_slice_us(void) { return NULL; }
 #endif
 
-/* Trees before 5.17 have no macro for a class. Between nohz and their class is a lock, which is told by its name. */
+/*
+ * Trees before 5.17 have no macro for a class. A lock between nohz and their class, known by its name, takes
+ * its place.
+ */
 #ifndef FL_CLASS_MACRO
 #define FL_BEHIND_balancing , FL_SHOW_NOHZ FL_SHOW_SLICE
 #define FL_SECOND(first, second, ...) second

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A kernel's scheduler as the engine of a machine: the seam on top of an object.
+//! A kernel's scheduler as the engine of a machine: implements [`Engine`] on top of a loaded object.
 //!
-//! 1. Before each call the object gets the clock; after it, what it told becomes events for the probe and effects for the machine, in its
-//!    order.
-//! 2. Which interrupts are under way is remembered here, as the built-in scheduler does for itself: another of the same kind is not sent.
-//! 3. Tasks have the numbers that the built-in scheduler gives them: idle tasks, stoppers, the first task, then as they are forked.
-//! 4. What kernel code does is counted: by functions of the tree ([`crate::operations`]), and here what passes the seam. Where that takes time
-//!    calls leave kernel code in the middle ([`paths`]), where locks are taken and given back and searches look.
+//! 1. Before each call the object gets the clock. After it, the records of the kernel's side become events
+//!    for the observer and effects for the machine, in their order.
+//! 2. Interrupts in flight are recorded here, as in the built-in scheduler: a second one of the same kind is
+//!    not sent.
+//! 3. Tasks have the numbers that the built-in scheduler gives them: idle tasks, stoppers, the first task,
+//!    then forked tasks in order.
+//! 4. Operations of kernel code are counted: by functions of the tree ([`crate::operations`]), and here for
+//!    those that pass the interface.
+//! 5. Where kernel code takes time, calls yield in its middle ([`paths`]): where locks are taken and
+//!    released, and where scans check CPUs.
 
 mod paths;
 mod unsupported;
 
 use crate::error::KernelError;
-use crate::object::paths::{Call, Tick};
-use crate::object::{self, EngineRecord, Irq, Object};
+use crate::object::paths::{EngineCall, EngineTick};
+use crate::object::{self, EngineIrq, EngineRecord, Object};
 use crate::operations;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Setup;
@@ -40,17 +44,17 @@ use fairlab_sched::topology::{MachineTopology, TopologyLevel};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::KernelOp;
-use paths::Paths;
+use paths::YieldedCalls;
 use std::ffi::CStr;
 use std::path::Path;
 
-/// The kernel's TASK_DEAD.
+/// `TASK_DEAD` of the kernel.
 const TASK_DEAD: u32 = 0x80;
 
-/// MAX_SOFTIRQ_TIME, before it is made jiffies.
+/// `MAX_SOFTIRQ_TIME` of the kernel, before its conversion to jiffies.
 const MAX_SOFTIRQ_NS: u64 = 2_000_000;
 
-/// What the search before 5.19 measures for each CPU that it looks at, in ns.
+/// Tunable for the cost that the search before 5.19 measures for each scanned CPU, in ns.
 const SCAN_COST: &str = "scan_cost";
 
 /// A kernel's scheduler on a machine.
@@ -59,35 +63,36 @@ pub struct KernelEngine {
     topology: MachineTopology,
     tick_ns: u64,
     nr_tasks: usize,
-    /// Interrupts under way, by kind.
+    /// Interrupts in flight of each CPU, by kind.
     ipi_pending: Vec<[bool; 2]>,
     nr_cpusets: u32,
-    /// The deadline task that takes what others leave, until it gets its policy.
+    /// Deadline task that reclaims unused bandwidth, until it gets its policy.
     reclaims: Option<TaskId>,
-    /// The thread of a governor, until it gets its policy.
+    /// Thread of a governor, until it gets its policy.
     governor: Option<TaskId>,
-    /// The function that measures what a search costs.
+    /// Function that measures the cost of a search.
     search: Option<u64>,
-    /// How it was tuned, by the laboratory's words.
+    /// Current tunables, under fairlab's names.
     tunables: Tunables,
     cpus: CpuMask,
-    /// What the boot wants of the machine.
-    left_over: Vec<Effect>,
-    paths: Paths,
-    /// Idle CPUs look at what others write, which costs no interrupt on either side; it arrives all the same.
+    /// Effects of the boot, which the machine gets with the next call.
+    pending_effects: Vec<Effect>,
+    paths: YieldedCalls,
+    /// Whether idle CPUs poll. Waking a polling CPU costs no interrupt on either side, but the interrupt
+    /// still arrives.
     polls: bool,
 }
 
 impl KernelEngine {
-    /// Loads an object for a machine. Crashes, and calls that take so many seconds of CPU time, end the process with a report on this file
-    /// descriptor.
+    /// Loads an object for a machine. A crash, or a call that takes `loop_seconds` of CPU time, ends the
+    /// process with a report on the file descriptor `report`.
     ///
     /// # Errors
-    /// If it cannot be loaded.
+    /// If the object cannot be loaded.
     pub fn load(path: &Path, config: SchedConfig, report: i32, loop_seconds: u32) -> Result<Self, KernelError> {
         let object = Object::load(path)?;
-        let counted = operations::counted(path)?;
-        object.count(&counted);
+        let counted = operations::counted_ops(path)?;
+        object.set_counted_ops(&counted);
         let search = counted
             .iter()
             .find(|counted| KernelOp::ALL[counted.operation] == KernelOp::ScanCpu)
@@ -95,13 +100,13 @@ impl KernelEngine {
         for op in [KernelOp::ScanCpu, KernelOp::ScanCore] {
             object.count_as_scan(op as usize);
         }
-        let places = operations::places(path)?;
+        let places = operations::addresses_by_name(path)?;
         for (mark, place) in
             paths::MARKS.iter().enumerate().filter_map(|(mark, (name, _))| Some((mark, places.get(*name)?)))
         {
             object.mark(*place, mark);
         }
-        object.guard(report, loop_seconds);
+        object.install_guards(report, loop_seconds);
         let nr_cpus = config.topology.cpus.len();
         Ok(Self {
             object,
@@ -115,59 +120,61 @@ impl KernelEngine {
             tunables: Tunables::for_cpus(nr_cpus),
             cpus: CpuMask::full(nr_cpus),
             topology: config.topology,
-            left_over: Vec::new(),
-            paths: Paths::new(nr_cpus),
+            pending_effects: Vec::new(),
+            paths: YieldedCalls::new(nr_cpus),
             polls: false,
         })
     }
 
-    /// The object, to look at.
+    /// Returns the object, for reading its state.
     pub fn object(&self) -> &Object {
         &self.object
     }
 
-    /// Calls the kernel's side as the CPU of the context: something that does not leave kernel code in the middle.
+    /// Calls the kernel's side as the CPU of the context with a call that does not yield. Calls that have
+    /// yielded end before it.
     fn enter<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
         self.end_paths(ctx);
         self.call(ctx, what, act)
     }
 
-    /// Calls the kernel's side as the CPU of the context, and passes on what it tells.
+    /// Calls the kernel's side as the CPU of the context, and applies its records.
     fn call<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
         let cost = ctx.self_timed.map_or(Nanos::ZERO, |(_, cost)| cost);
         self.object.set_clock(ctx.now.0, ctx.clock_offset.0, cost.0);
-        self.object.entering(what, ctx.cpu.0, ctx.now.0);
+        self.object.set_current_call(what, ctx.cpu.0, ctx.now.0);
         let result = act(&self.object, ctx.cpu.0);
-        self.object.leaving();
-        ctx.clock_offset = Nanos(self.object.ahead());
-        ctx.effects.append(&mut self.left_over);
+        self.object.end_call();
+        ctx.clock_offset = Nanos(self.object.clock_offset());
+        ctx.effects.append(&mut self.pending_effects);
         let (pending, polls) = (&mut self.ipi_pending, self.polls);
         let is_polling = |cpu: u32| polls && self.object.running(cpu) == cpu;
-        self.object.told(|told| pass_on(ctx, pending, is_polling, told));
-        // What one function counts too much another takes back within the same call.
-        self.object.counts(|operation, times| ctx.work.count(KernelOp::ALL[operation], times.max(0).unsigned_abs()));
+        self.object.drain_records(|record| apply_record(ctx, pending, is_polling, record));
+        // A function that is counted too often is corrected by another one within the same call.
+        self.object
+            .counts(|operation, times| ctx.op_counts.count(KernelOp::ALL[operation], times.max(0).unsigned_abs()));
         result
     }
 
-    /// Somebody wakes a task that sleeps.
+    /// Emits the event that a sleeping task is about to be woken.
     fn emit_waking(&self, ctx: &mut Ctx<'_>, task: TaskId) {
         if !self.object.is_queued(task.0) {
             ctx.report(Event::Waking { task, cpu: self.task_cpu(task), on: ctx.cpu });
         }
     }
 
-    /// The tasks of a cpuset that have to follow it.
+    /// Updates a cpuset, and returns the tasks that have to follow it.
     fn update_cpuset(&self, id: CpusetId) -> Vec<TaskId> {
         if !self.object.update_cpuset(id.0) {
             return Vec::new();
         }
-        // Those before are idle tasks, stoppers and the first task.
+        // The tasks before are idle tasks, stoppers and the first task.
         let tasks = (2 * self.topology.cpus.len() + 1..self.nr_tasks).map(TaskId::from_index);
         tasks.filter(|task| self.object.cpuset_of(task.0) == id.0).collect()
     }
 
-    /// A mask with a bit for each CPU.
-    fn words(&self, mask: &CpuMask) -> Vec<u64> {
+    /// Returns a CPU mask as words with a bit for each CPU.
+    fn mask_words(&self, mask: &CpuMask) -> Vec<u64> {
         let mut words = vec![0; self.topology.cpus.len().div_ceil(64)];
         for cpu in mask.iter() {
             words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
@@ -176,9 +183,9 @@ impl KernelEngine {
     }
 }
 
-/// One of the things that the kernel's side tells.
-fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32) -> bool, told: EngineRecord) {
-    match told {
+/// Turns one record of the kernel's side into events and effects.
+fn apply_record(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32) -> bool, record: EngineRecord) {
+    match record {
         EngineRecord::Wakeup { on, cpu, task, is_new } => {
             ctx.report(Event::Wakeup { task: TaskId(task), cpu: CpuId(cpu), is_new, on: CpuId(on) });
         }
@@ -223,17 +230,17 @@ fn pass_on(ctx: &mut Ctx<'_>, pending: &mut [[bool; 2]], is_polling: impl Fn(u32
     }
 }
 
-/// The kernel has frequencies and powers in 32 bits.
-fn small(number: u64) -> u32 {
+/// Converts a frequency or power value, for which the kernel has 32 bits.
+fn to_u32(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The kernel says never with the greatest signed number.
+/// Converts an expiry. The kernel's value for "never" is the largest signed number.
 fn timer_at(at: u64) -> Nanos {
     if at >= i64::MAX as u64 { Nanos::NEVER } else { Nanos(at) }
 }
 
-fn to_kernel(policy: Policy) -> object::Policy {
+fn to_kernel(policy: Policy) -> object::EnginePolicy {
     let (number, priority, deadline) = match policy {
         Policy::Normal => (0, 0, [0; 3]),
         Policy::Fifo(priority) => (1, priority, [0; 3]),
@@ -242,7 +249,7 @@ fn to_kernel(policy: Policy) -> object::Policy {
         Policy::Idle => (5, 0, [0; 3]),
         Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
     };
-    object::Policy { number, priority: i32::from(priority), deadline, ..object::Policy::default() }
+    object::EnginePolicy { number, priority: i32::from(priority), deadline, ..object::EnginePolicy::default() }
 }
 
 impl Engine for KernelEngine {
@@ -251,22 +258,22 @@ impl Engine for KernelEngine {
     }
 
     #[inline]
-    fn paused(&self, cpu: CpuId) -> Option<YieldedPath> {
-        self.paths.paused(cpu)
+    fn yielded_path(&self, cpu: CpuId) -> Option<YieldedPath> {
+        self.paths.yielded_path(cpu)
     }
 
     #[inline]
     fn is_in_path(&self, cpu: CpuId) -> bool {
-        self.paths.paused(cpu).is_some()
+        self.paths.yielded_path(cpu).is_some()
     }
 
-    /// Calls say themselves which lock they want, when they want it.
+    /// The kernel's side reports itself the lock that a call waits for.
     fn holds_lock(&self, cpu: CpuId, lock: CpuId) -> bool {
         self.object.holds_lock(cpu.0, lock.0)
     }
 
-    fn set_pausing(&mut self, pausing: YieldMode) {
-        if let YieldMode::On { looks_per_phase } = pausing {
+    fn set_yield_mode(&mut self, pausing: YieldMode) {
+        if let YieldMode::On { cpus_per_phase: looks_per_phase } = pausing {
             self.allow_yield(looks_per_phase);
         }
     }
@@ -276,11 +283,11 @@ impl Engine for KernelEngine {
     }
 
     fn handle_phase_end(&mut self, cpu: CpuId) {
-        self.object.phase_over(cpu.0);
+        self.object.end_phase(cpu.0);
     }
 
-    fn handle_try(&mut self, cpu: CpuId, is_taken: bool) {
-        self.object.grant(cpu.0, is_taken);
+    fn handle_trylock(&mut self, cpu: CpuId, is_taken: bool) {
+        self.object.set_trylock_result(cpu.0, is_taken);
     }
 
     fn handle_deadlock(&mut self, cpu: CpuId, _: CpuId) {
@@ -292,8 +299,8 @@ impl Engine for KernelEngine {
     }
 
     #[inline]
-    fn duty(&self, cpu: CpuId) -> CpuAction {
-        match self.object.duty(cpu.0) {
+    fn next_action(&self, cpu: CpuId) -> CpuAction {
+        match self.object.next_action(cpu.0) {
             object::EngineDuty::Reschedule => CpuAction::Reschedule,
             object::EngineDuty::Stopper => CpuAction::Stopper,
             object::EngineDuty::Idle => CpuAction::Idle,
@@ -315,7 +322,7 @@ impl Engine for KernelEngine {
     }
 
     fn need_resched(&self, cpu: CpuId) -> bool {
-        self.object.duty(cpu.0) == object::EngineDuty::Reschedule
+        self.object.next_action(cpu.0) == object::EngineDuty::Reschedule
     }
 
     fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
@@ -371,7 +378,7 @@ impl Engine for KernelEngine {
         self.object.schedstat(cpu.0)
     }
 
-    /// Those that are otherwise than they were are set; what the tree does not have was refused before.
+    /// Sets the tunables that have changed. Tunables that the tree does not have were rejected before.
     fn set_tunables(&mut self, wanted: Tunables) {
         for info in TUNABLES {
             let value = info.get(&wanted);
@@ -400,19 +407,19 @@ impl Engine for KernelEngine {
         self.polls = polls;
     }
 
-    /// What cannot be was refused before.
+    /// Invalid domains were rejected before.
     fn set_frequency_domain(&mut self, domain: FrequencyDomain) -> Result<(), FrequencyDomainError> {
-        let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| small(number)).collect() };
+        let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| to_u32(number)).collect() };
         let (fixed_khz, schedutil) = match domain.governor() {
-            Governor::Fixed { khz } => (Some(self::small(khz)), None),
+            Governor::Fixed { khz } => (Some(to_u32(khz)), None),
             Governor::Schedutil(config) => (None, Some(config)),
         };
-        self.object.frequency_domain(&object::FrequencyDomain {
+        self.object.frequency_domain(&object::EngineFrequencyDomain {
             cpus: domain.cpus().map(|cpu| cpu.0).collect(),
             khz: small(domain.khz()),
             uw: small(domain.power_uw()),
             fixed_khz,
-            rate_limit_us: schedutil.map_or(0, |config| self::small(config.rate_limit.0 / 1000)),
+            rate_limit_us: schedutil.map_or(0, |config| to_u32(config.rate_limit.0 / 1000)),
             holds_when_busy: schedutil.is_some_and(|config| config.holds_when_busy),
             sleeps: domain.has_governor_thread(),
             skips_inefficient: domain.skips_inefficient(),
@@ -430,22 +437,22 @@ impl Engine for KernelEngine {
         };
         let levels: String = self.topology.levels.iter().map(letter).collect();
         let places = self.topology.cpus.iter().zip(&self.topology.capacity);
-        let cpus: Vec<object::Cpu> = places
-            .map(|(place, &capacity)| object::Cpu {
+        let cpus: Vec<object::EngineCpu> = places
+            .map(|(place, &capacity)| object::EngineCpu {
                 place: [place.core, place.cluster, place.llc, place.package, place.node],
                 capacity: capacity as u32,
             })
             .collect();
         self.object.set_clock(now.0, 0, 0);
-        self.object.entering(c"boot", 0, now.0);
+        self.object.set_current_call(c"boot", 0, now.0);
         self.object.boot(&cpus, &self.topology.distances, &levels);
         self.nr_tasks = 2 * cpus.len() + 1;
-        // What the boot did is nobody's.
+        // Operations of the boot belong to no CPU.
         self.object.counts(|_, _| {});
-        // Interrupts of the boot have been served by hand; timers stay.
-        let left_over = &mut self.left_over;
-        self.object.told(|told| {
-            if let EngineRecord::Timer { cpu, at } = told {
+        // The boot served its interrupts itself; timers stay armed.
+        let left_over = &mut self.pending_effects;
+        self.object.drain_records(|record| {
+            if let EngineRecord::Timer { cpu, at } = record {
                 left_over.push(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
             }
         });
@@ -470,8 +477,8 @@ impl Engine for KernelEngine {
     fn handle_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let id = TaskId::from_index(self.nr_tasks);
         self.nr_tasks += 1;
-        let mask = self.words(&new.cpus_allowed);
-        let task = object::NewTask {
+        let mask = self.mask_words(&new.cpus_allowed);
+        let task = object::EngineTaskSpec {
             id: id.0,
             pid: new.pid,
             nice: i32::from(new.nice),
@@ -482,78 +489,83 @@ impl Engine for KernelEngine {
         };
         // The first part takes locks of runqueues.
         self.end_paths(ctx);
-        self.begin_after(ctx, c"fork", Call::WakeNew { task: id.0 }, |object, cpu| object.fork(cpu, &task));
+        self.begin_after(ctx, c"fork", EngineCall::WakeNew { task: id.0 }, |object, cpu| object.fork(cpu, &task));
         id
     }
 
     fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
         self.emit_waking(ctx, task);
-        self.begin_wakeup(ctx, c"try_to_wake_up", task.0, Call::Wake { task: task.0, sync })
+        self.begin_wakeup(ctx, c"try_to_wake_up", task.0, EngineCall::Wake { task: task.0, sync })
     }
 
     fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         self.emit_waking(ctx, task);
         ctx.charge(KernelOp::IpiReceive);
-        self.begin_wakeup(ctx, c"an interrupt that wakes a task", task.0, Call::InterruptWake { task: task.0 })
+        self.begin_wakeup(ctx, c"an interrupt that wakes a task", task.0, EngineCall::InterruptWake { task: task.0 })
     }
 
     fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::PickNext);
-        self.begin(ctx, c"schedule", Call::Reschedule);
+        self.begin(ctx, c"schedule", EngineCall::Reschedule);
     }
 
     fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::PickNext);
-        self.begin(ctx, c"schedule, of a task that blocks", Call::Block { dies: false, for_io: false });
+        self.begin(ctx, c"schedule, of a task that blocks", EngineCall::Block { dies: false, for_io: false });
     }
 
     fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::PickNext);
-        self.begin(ctx, c"schedule, of a task that waits for a device", Call::Block { dies: false, for_io: true });
+        self.begin(
+            ctx,
+            c"schedule, of a task that waits for a device",
+            EngineCall::Block { dies: false, for_io: true },
+        );
     }
 
     fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::PickNext);
-        self.begin(ctx, c"yield", Call::Yield);
+        self.begin(ctx, c"yield", EngineCall::Yield);
     }
 
     fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::Exit);
         ctx.charge(KernelOp::PickNext);
-        self.begin(ctx, c"schedule, of a task that ends", Call::Block { dies: true, for_io: false });
+        self.begin(ctx, c"schedule, of a task that ends", EngineCall::Block { dies: true, for_io: false });
     }
 
     fn handle_exec(&mut self, ctx: &mut Ctx<'_>) {
-        self.begin(ctx, c"sched_exec", Call::Exec);
+        self.begin(ctx, c"sched_exec", EngineCall::Exec);
     }
 
     fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
-        self.begin(ctx, c"tick", Call::Tick);
+        self.begin(ctx, c"tick", EngineCall::Tick);
     }
 
     fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::IpiReceive);
-        self.begin(ctx, c"hrtimer_interrupt", Call::Interrupt(Irq::Timer));
+        self.begin(ctx, c"hrtimer_interrupt", EngineCall::Interrupt(EngineIrq::Timer));
     }
 
     fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
         self.ipi_pending[ctx.cpu.index()][kind as usize] = false;
         let irq = match kind {
-            IpiKind::Reschedule => Irq::Reschedule,
-            IpiKind::CallFunction => Irq::Call,
+            IpiKind::Reschedule => EngineIrq::Reschedule,
+            IpiKind::CallFunction => EngineIrq::Call,
         };
         if !(self.polls && self.is_idle_task_running(ctx.cpu)) {
             ctx.charge(KernelOp::IpiReceive);
         }
-        self.begin(ctx, c"inter-processor interrupt", Call::Interrupt(irq));
+        self.begin(ctx, c"inter-processor interrupt", EngineCall::Interrupt(irq));
     }
 
     fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::PickNext);
-        self.begin(ctx, c"stopper", Call::Stopper);
+        self.begin(ctx, c"stopper", EngineCall::Stopper);
     }
 
-    /// Who waits for others' stoppers because of an affinity has them run inside his own call; then there is nothing left to do here.
+    /// A task that waits for stoppers of other CPUs because of an affinity runs them inside its own call, so
+    /// only CPU hotplug remains.
     fn handle_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
         self.enter(ctx, c"stopper", |object, cpu| object.awaited_stopper(cpu));
         match self.object.is_active(ctx.cpu.0) {
@@ -562,7 +574,7 @@ impl Engine for KernelEngine {
         }
     }
 
-    /// Softirqs of the machine's network end by it; nothing goes over to a thread.
+    /// Softirqs of the machine's network end after this time; none of them is deferred to a thread.
     fn max_softirq_jiffies(&self) -> u64 {
         MAX_SOFTIRQ_NS.div_ceil(self.tick_ns)
     }
@@ -603,36 +615,38 @@ impl Engine for KernelEngine {
     }
 
     fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {
-        self.enter(ctx, c"rt_mutex_setprio", |object, cpu| object.inherit(cpu, task.0, waiter.map(|waiter| waiter.0)));
+        self.enter(ctx, c"rt_mutex_setprio", |object, cpu| {
+            object.inherit_priority(cpu, task.0, waiter.map(|waiter| waiter.0));
+        });
     }
 
     fn create_cpuset(&mut self, cpus: &CpuMask) -> CpusetId {
-        self.nr_cpusets = self.object.new_cpuset(&self.words(cpus));
+        self.nr_cpusets = self.object.new_cpuset(&self.mask_words(cpus));
         CpusetId(self.nr_cpusets)
     }
 
     fn set_cpuset_cpus(&mut self, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
-        self.object.set_cpuset_cpus(id.0, &self.words(cpus));
+        self.object.set_cpuset_cpus(id.0, &self.mask_words(cpus));
         self.update_cpuset(id)
     }
 
-    fn cpusets_follow_hotplug(&mut self) -> Vec<TaskId> {
+    fn hotplug_update_cpusets(&mut self) -> Vec<TaskId> {
         (1..=self.nr_cpusets).flat_map(|id| self.update_cpuset(CpusetId(id))).collect()
     }
 
-    /// Nobody has to wait, as with [`Self::set_affinity`].
-    fn follow_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, _waiter: Option<TaskId>) -> bool {
-        self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.follow_cpuset(cpu, task.0));
+    /// Never makes the caller wait, as with [`Self::set_affinity`].
+    fn apply_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, _waiter: Option<TaskId>) -> bool {
+        self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.apply_cpuset(cpu, task.0));
         false
     }
 
     fn attach_to_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool {
         self.record_cpuset(task, id);
-        self.follow_cpuset(ctx, task, waiter)
+        self.apply_cpuset(ctx, task, waiter)
     }
 
-    fn cpus_at_start(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
-        let mut words = self.words(wanted);
+    fn initial_cpus(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
+        let mut words = self.mask_words(wanted);
         self.object.limit_to_cpuset(id.0, &mut words);
         let mut mask = CpuMask::new(self.topology.cpus.len());
         for cpu in self.cpu_ids().filter(|cpu| words[cpu.index() / 64] >> (cpu.index() % 64) & 1 == 1) {
@@ -645,9 +659,10 @@ impl Engine for KernelEngine {
         self.object.record_cpuset(task.0, id.0);
     }
 
-    /// The kernel's own on a machine that has booted, or those of a scheduler without a file system of cgroups.
-    fn set_first_clamps(&mut self, first: DefaultClamps) {
-        self.object.clamp_as_booted(first == DefaultClamps::default());
+    /// Sets the default clamps: those of a booted kernel, or those of a scheduler without a cgroup file
+    /// system.
+    fn set_default_clamps(&mut self, first: DefaultClamps) {
+        self.object.set_boot_clamps(first == DefaultClamps::default());
     }
 
     fn set_group_uclamp(&mut self, group: GroupId, clamps: Uclamp) {
@@ -659,7 +674,7 @@ impl Engine for KernelEngine {
         self.reclaims = reclaims.then_some(task);
     }
 
-    fn make_special(&mut self, task: TaskId) {
+    fn set_dl_special(&mut self, task: TaskId) {
         self.governor = Some(task);
     }
 
@@ -668,7 +683,7 @@ impl Engine for KernelEngine {
     }
 
     fn end_frequency_transition(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
-        self.call(ctx, c"cpufreq_freq_transition_end", |object, _| object.end_transition(policy as u32, small(khz)));
+        self.call(ctx, c"cpufreq_freq_transition_end", |object, _| object.end_transition(policy as u32, to_u32(khz)));
     }
 
     fn check_deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
@@ -679,11 +694,11 @@ impl Engine for KernelEngine {
     fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         ctx.charge(KernelOp::IdleEnter);
         let tick = match tick {
-            IdleTick::Stop => Tick::Stops,
-            IdleTick::RetainForTimer => Tick::IsKept,
-            IdleTick::Retain => Tick::GoesOn,
+            IdleTick::Stop => EngineTick::Stop,
+            IdleTick::RetainForTimer => EngineTick::RetainForTimer,
+            IdleTick::Retain => EngineTick::Retain,
         };
-        let is_over = self.begin(ctx, c"idle loop", Call::IdleEnter(tick)).is_some();
+        let is_over = self.begin(ctx, c"idle loop", EngineCall::IdleEnter(tick)).is_some();
         is_over && !self.need_resched(ctx.cpu)
     }
 
@@ -720,10 +735,10 @@ impl Engine for KernelEngine {
         set.map_err(|_| shares_error(group))
     }
 
-    /// Nobody has to wait: the stoppers of CPUs have run when the call returns.
+    /// Never makes the caller wait: the stoppers of CPUs have run when the call returns.
     fn set_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, _waiter: Option<TaskId>) -> bool {
-        let mask = self.words(mask);
-        // CPUs that are all offline are refused, which changes nothing.
+        let mask = self.mask_words(mask);
+        // A mask without an online CPU is rejected, which changes nothing.
         let _refused =
             self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.set_affinity(cpu, task.0, &mask)).is_err();
         false
@@ -735,7 +750,7 @@ impl Engine for KernelEngine {
 
     fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         let (reclaims, is_governor) = (self.reclaims == Some(task), self.governor == Some(task));
-        let new = object::Policy { reclaims, is_governor, ..to_kernel(policy) };
+        let new = object::EnginePolicy { reclaims, is_governor, ..to_kernel(policy) };
         let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, new));
         set.map_err(|errno| {
             let known = [PolicyError::BadParameters, PolicyError::NoBandwidth, PolicyError::RestrictedAffinity];
@@ -744,7 +759,7 @@ impl Engine for KernelEngine {
     }
 
     fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
-        // What the kernel refuses changes nothing, here as there.
+        // Clamps that the kernel rejects change nothing, as in the built-in scheduler.
         let _refused = self
             .enter(ctx, c"sched_setattr", |object, cpu| object.set_uclamp(cpu, task.0, clamps.min, clamps.max))
             .is_err();
@@ -755,13 +770,13 @@ impl Engine for KernelEngine {
     }
 
     fn seed_random(&mut self, cpu: CpuId, words: [u32; 4]) {
-        // The generator needs higher bits.
+        // The generator needs seeds with higher bits.
         self.object.seed_random(cpu.0, words.map(|word| if word < 128 { word + 128 } else { word }));
     }
 }
 
 impl KernelEngine {
-    /// The length of a tick for which it was made.
+    /// Returns the length of a tick for which the engine was loaded.
     pub fn tick(&self) -> Nanos {
         Nanos(self.tick_ns)
     }

@@ -1,111 +1,111 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Calls that leave kernel code in the middle, where time passes, once they are told to: `engine/arch/kernel/paths.c`.
+//! Calls that yield in the middle of kernel code, where time passes, once yields are enabled. The kernel's
+//! side is `engine/arch/kernel/paths.c`.
 
-use super::{Irq, Object, raw};
+use super::{EngineIrq, Object, raw};
 use std::ffi::c_int;
 
-/// A call. The order is that of `enum fl_call`.
+/// Call that may yield. The order is that of `enum fl_call`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// The running task of a CPU wakes another: whether that slept.
+pub enum EngineCall {
+    /// The running task of a CPU wakes another one. The result is whether that one was asleep.
     Wake {
-        /// The other.
+        /// Number of the task that is woken.
         task: u32,
-        /// It is about to sleep itself.
+        /// Whether the waker is about to sleep (`WF_SYNC`).
         sync: bool,
     },
-    /// A task that was forked becomes runnable.
+    /// A forked task becomes runnable.
     WakeNew {
-        /// The task.
+        /// Number of the forked task.
         task: u32,
     },
-    /// An interrupt comes to a CPU, and its softirqs run.
-    Interrupt(Irq),
-    /// A tick comes to a CPU, and its softirqs run.
+    /// An interrupt arrives at a CPU, and its softirqs run.
+    Interrupt(EngineIrq),
+    /// A tick arrives at a CPU, and its softirqs run.
     Tick,
-    /// An interrupt of a CPU wakes a task: whether that slept.
+    /// An interrupt of a CPU wakes a task. The result is whether it was asleep.
     InterruptWake {
-        /// The task.
+        /// Number of the task that is woken.
         task: u32,
     },
-    /// A CPU reschedules.
+    /// A CPU calls `schedule()`.
     Reschedule,
-    /// The running task of a CPU blocks, for a device or something else, or ends.
+    /// The running task of a CPU blocks or ends.
     Block {
-        /// It ends.
+        /// Whether the task ends.
         dies: bool,
-        /// It waits for a device.
+        /// Whether the task waits for I/O.
         for_io: bool,
     },
-    /// The running task of a CPU gives way.
+    /// The running task of a CPU calls `sched_yield()`.
     Yield,
-    /// The running task of a CPU begins another program.
+    /// The running task of a CPU calls `exec()`.
     Exec,
-    /// The stopper of a CPU, which runs, does its work.
+    /// The running stopper of a CPU does its work.
     Stopper,
     /// The idle task of a CPU enters its loop.
-    IdleEnter(Tick),
+    IdleEnter(EngineTick),
 }
 
-/// What becomes of the tick of a CPU that idles. The order is that of `enum fl_tick`.
+/// Tick of an idle CPU. The order is that of `enum fl_tick`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tick {
-    /// It stops.
-    Stops,
-    /// It would, but is kept for a timer that is near.
-    IsKept,
-    /// It goes on.
-    GoesOn,
+pub enum EngineTick {
+    /// The tick stops until the next timer.
+    Stop,
+    /// The tick would stop, but is retained for a timer that expires soon.
+    RetainForTimer,
+    /// The tick is retained.
+    Retain,
 }
 
-/// Which call has left.
+/// Kind of a call that has yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants and fields are named after what they hold")]
 pub enum CallKind {
-    /// A wake-up by a task, or an interrupt that wakes one, or a fork, or an exec.
+    /// Wake-up by a task or an interrupt, fork, or exec.
     Wakeup,
-    /// A tick.
     Tick,
-    /// Another interrupt.
+    /// Interrupt other than the tick.
     Interrupt,
-    /// `schedule()`.
+    /// Call of `schedule()`, by any task.
     Schedule,
-    /// A stopper's work.
+    /// Work of a stopper.
     Stopper,
-    /// The beginning of the idle loop.
+    /// Beginning of the idle loop.
     IdleEnter,
 }
 
-/// What comes before the rest of a call that has left.
+/// Condition for the resumption of a yielded call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeforeResume {
-    /// Nothing but the time that it takes.
+    /// Only the time of the phase has to pass.
     Nothing,
-    /// The lock of a runqueue.
+    /// The lock of a runqueue must be acquired.
     Lock(u32),
-    /// The same if it is free at that time.
+    /// The lock of a runqueue is tried at that time.
     Try(u32),
-    /// It spins until somebody else has done something.
+    /// The call spins until another CPU has done something.
     Spin,
 }
 
-/// Where a call has left kernel code.
+/// State of a call that has yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct EngineYield {
-    /// What comes first.
     pub before: BeforeResume,
-    /// Which call.
     pub kind: CallKind,
-    /// By which function it is known what it is in the middle of: see [`Object::mark`].
+    /// Index of the function that determines the path of the call: see [`Object::mark`].
     pub mark: Option<usize>,
-    /// It looks for an idle CPU.
+    /// Whether the call scans for an idle CPU.
     pub is_search: bool,
-    /// Whether interrupts may come.
+    /// Whether interrupts are enabled.
     pub irqs_on: bool,
-    /// It is in a softirq.
+    /// Whether the call is in a softirq.
     pub in_softirq: bool,
 }
 
-impl Call {
+impl EngineCall {
     fn to_raw(self) -> (c_int, u32, u32) {
         match self {
             Self::Wake { task, sync } => (0, task, u32::from(sync)),
@@ -138,43 +138,43 @@ const KINDS: [CallKind; 11] = [
 ];
 
 impl Object {
-    /// From now on calls leave, searches after so many looks.
+    /// Enables yields of calls. A search yields after each `looks` scanned CPUs.
     ///
     /// # Panics
-    /// If there are to be none.
-    pub fn set_leaving(&self, looks: u32) {
-        assert!(looks > 0, "a search looks before it leaves");
+    /// If `looks` is 0.
+    pub fn enable_yields(&self, looks: u32) {
+        assert!(looks > 0, "a search scans at least one CPU before it yields");
         call!(self, fl_set_leaving(looks));
     }
 
-    /// Calls that leave while this function runs are in the middle of what this number, from 0, says.
+    /// Marks a function: calls that yield while it runs are in the path with the number `mark`, from 0.
     pub fn mark(&self, function: u64, mark: usize) {
         call!(self, fl_mark(function, mark as c_int + 1));
     }
 
-    /// An operation is a look of a search.
+    /// Counts an operation as the scan of a CPU by a search.
     pub fn count_as_scan(&self, operation: usize) {
-        assert!(operation < super::MOST_OPERATIONS, "operation {operation} of {}", super::MOST_OPERATIONS);
+        assert!(operation < super::MAX_OPERATIONS, "operation {operation} of {}", super::MAX_OPERATIONS);
         call!(self, fl_count_as_look(operation as c_int));
     }
 
-    /// Begins a call on a CPU: what it answers, if it is over.
-    pub fn begin(&self, cpu: u32, call: Call) -> Option<bool> {
+    /// Begins a call on a CPU. Returns its result, or `None` if it has yielded.
+    pub fn begin(&self, cpu: u32, call: EngineCall) -> Option<bool> {
         let (call, a, b) = call.to_raw();
-        answer(call!(self, fl_begin(self.cpu(cpu), call, a, b)))
+        call_result(call!(self, fl_begin(self.cpu(cpu), call, a, b)))
     }
 
-    /// What was left last on a CPU goes on: what it answers, if it is over.
+    /// Resumes the last yielded call of a CPU. Returns its result, or `None` if it has yielded again.
     ///
     /// # Panics
-    /// If nothing was.
+    /// If the CPU has no yielded call.
     pub fn resume(&self, cpu: u32) -> Option<bool> {
-        assert!(self.pause(cpu).is_some(), "CPU {cpu} has left nothing");
-        answer(call!(self, fl_resume(self.cpu(cpu))))
+        assert!(self.yielded_call(cpu).is_some(), "CPU {cpu} has no yielded call");
+        call_result(call!(self, fl_resume(self.cpu(cpu))))
     }
 
-    /// What was left last on a CPU.
-    pub fn pause(&self, cpu: u32) -> Option<EngineYield> {
+    /// Returns the last yielded call of a CPU.
+    pub fn yielded_call(&self, cpu: u32) -> Option<EngineYield> {
         let mut pause = raw::RawYield::default();
         if call!(self, fl_paused(self.cpu(cpu), &raw mut pause)) == 0 {
             return None;
@@ -195,43 +195,45 @@ impl Object {
         })
     }
 
-    /// A phase of a CPU is over: locks that were given back in it are free.
-    pub fn phase_over(&self, cpu: u32) {
+    /// Ends the phase of a CPU: locks that were released in it become free.
+    pub fn end_phase(&self, cpu: u32) {
         call!(self, fl_phase_over(self.cpu(cpu)));
     }
 
-    /// Whether a CPU holds the lock of another one's runqueue, or its own, beyond its phase.
+    /// Whether a CPU holds the lock of a runqueue, of another CPU or its own, beyond its phase.
     pub fn holds_lock(&self, cpu: u32, other: u32) -> bool {
         call!(self, fl_keeps_lock(self.cpu(cpu), self.cpu(other))) != 0
     }
 
-    /// Whether a CPU has got the lock that it tries to take.
+    /// Sets whether a CPU got the lock that its yielded call tries to take.
     ///
     /// # Panics
-    /// If it has left nothing.
-    pub fn grant(&self, cpu: u32, is_granted: bool) {
-        assert!(self.pause(cpu).is_some(), "CPU {cpu} has left nothing");
+    /// If the CPU has no yielded call.
+    pub fn set_trylock_result(&self, cpu: u32, is_granted: bool) {
+        assert!(self.yielded_call(cpu).is_some(), "CPU {cpu} has no yielded call");
         call!(self, fl_grant(self.cpu(cpu), c_int::from(is_granted)));
     }
 
-    /// A CPU of those that have left something which could go on at once. Ends the run if none of them can.
-    pub fn ready(&self) -> Option<u32> {
+    /// Returns a CPU whose yielded call can resume at once. Ends the run if there are yielded calls and none
+    /// can resume.
+    pub fn runnable_cpu(&self) -> Option<u32> {
         u32::try_from(call!(self, fl_ready())).ok()
     }
 
-    /// Ends the run: a CPU waits for the lock of a runqueue whose holder waits for one that it holds.
+    /// Ends the run, because a CPU waits for the lock of a runqueue whose holder waits for a lock that it
+    /// holds.
     pub fn deadlock(&self, cpu: u32) {
         call!(self, fl_deadlock(self.cpu(cpu)));
     }
 
-    /// Whether somebody who wakes a task now finds it asleep.
+    /// Whether a wake-up at this time would find a task asleep.
     pub fn is_asleep(&self, task: u32) -> bool {
         call!(self, fl_is_asleep(task)) != 0
     }
 }
 
-fn answer(result: std::ffi::c_long) -> Option<bool> {
-    (result != raw::LEFT).then_some(result != 0)
+fn call_result(result: std::ffi::c_long) -> Option<bool> {
+    (result != raw::YIELDED).then_some(result != 0)
 }
 
 #[cfg(test)]
@@ -240,11 +242,11 @@ mod tests {
 
     #[test]
     fn each_call_is_of_a_kind() {
-        let of = |call: Call| KINDS[call.to_raw().0 as usize];
-        assert_eq!(of(Call::Exec), CallKind::Wakeup);
-        assert_eq!(of(Call::Tick), CallKind::Tick);
-        assert_eq!(of(Call::Yield), CallKind::Schedule);
-        assert_eq!(of(Call::Stopper), CallKind::Stopper);
-        assert_eq!(of(Call::IdleEnter(Tick::Stops)), CallKind::IdleEnter);
+        let of = |call: EngineCall| KINDS[call.to_raw().0 as usize];
+        assert_eq!(of(EngineCall::Exec), CallKind::Wakeup);
+        assert_eq!(of(EngineCall::Tick), CallKind::Tick);
+        assert_eq!(of(EngineCall::Yield), CallKind::Schedule);
+        assert_eq!(of(EngineCall::Stopper), CallKind::Stopper);
+        assert_eq!(of(EngineCall::IdleEnter(EngineTick::Stop)), CallKind::IdleEnter);
     }
 }

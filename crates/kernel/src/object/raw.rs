@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The mirror of `engine/arch/include/asm/fairlab.h`: structures and functions as C has them.
+//! Mirror of `engine/arch/include/asm/fairlab.h`: structures and functions with their C types.
 
 use std::ffi::{c_char, c_int, c_long, c_longlong, c_uint, c_ulong, c_ulonglong};
 
-/// What the kernel's side tells.
+/// Record of the kernel's side.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawRecord {
@@ -141,7 +141,7 @@ pub(crate) struct RawTask {
     pub(crate) util_est: c_ulonglong,
 }
 
-pub(crate) const MOST_DOMAINS: usize = 16;
+pub(crate) const MAX_DOMAINS: usize = 16;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,7 +166,7 @@ pub(crate) struct RawSchedstat {
     pub(crate) calls: [c_uint; 5],
     pub(crate) nr_domains: c_uint,
     pub(crate) times: [c_ulonglong; 3],
-    pub(crate) domains: [RawDomain; MOST_DOMAINS],
+    pub(crate) domains: [RawDomain; MAX_DOMAINS],
 }
 
 #[repr(C)]
@@ -177,10 +177,10 @@ pub(crate) struct RawClock {
     pub(crate) newidle_cost: c_ulonglong,
 }
 
-/// A function that was entered, or a call of the laboratory (`function` is 0).
+/// Function that was entered, or a call of fairlab (`function` is 0).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RawCalled {
+pub(crate) struct RawTracedCall {
     pub(crate) function: c_ulong,
     pub(crate) depth: c_int,
     pub(crate) cpu: c_int,
@@ -201,10 +201,10 @@ pub(crate) struct RawYield {
     pub(crate) nr: c_uint,
 }
 
-/// What a call answers that is not over.
-pub(crate) const LEFT: c_long = -1;
+/// Result of a call that has yielded.
+pub(crate) const YIELDED: c_long = -1;
 
-/// Sizes, in the order of `fl_layout()`.
+/// Sizes of the structures, in the order of `fl_layout()`.
 pub(crate) const SIZES: [usize; 13] = [
     size_of::<RawRecord>(),
     size_of::<RawCpu>(),
@@ -217,27 +217,27 @@ pub(crate) const SIZES: [usize; 13] = [
     size_of::<RawTask>(),
     size_of::<RawSchedstat>(),
     size_of::<RawFrequencyDomain>(),
-    size_of::<RawCalled>(),
+    size_of::<RawTracedCall>(),
     size_of::<RawYield>(),
 ];
 
-/// Writes the table of functions, and how each is found.
+/// Declares the table of functions, and the lookup of each.
 macro_rules! functions {
     ($($name:ident($($arg:ty),*) $(-> $ret:ty)?;)*) => {
-        /// The functions of an object.
+        /// Functions of an object.
         pub(crate) struct Functions {
             $(pub(crate) $name: unsafe extern "C" fn($($arg),*) $(-> $ret)?,)*
         }
 
         impl Functions {
-            /// Finds them all.
+            /// Looks up all functions.
             ///
             /// # Safety
-            /// The library must have been linked from this crate's own files, whose functions have these types, and must never be
-            /// unloaded.
+            /// The library must have been linked from this crate's own files, whose functions have these
+            /// types, and must never be unloaded.
             pub(crate) unsafe fn find(library: &libloading::Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
-                    // SAFETY: the caller vouches for the type of each.
+                    // SAFETY: the caller guarantees the type of each.
                     $($name: *unsafe { library.get(concat!(stringify!($name), "\0").as_bytes()) }?,)*
                 })
             }
@@ -328,7 +328,7 @@ functions! {
     fl_count_as_look(c_int);
     fl_counts(*mut c_ulonglong) -> *mut c_longlong;
     fl_trace(c_int);
-    fl_called(*mut c_uint) -> *const RawCalled;
+    fl_called(*mut c_uint) -> *const RawTracedCall;
     fl_guard(c_int, c_uint);
     fl_entering(*const c_char, c_int, c_ulonglong);
 }

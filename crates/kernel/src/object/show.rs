@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the kernel's side shows of its state, in the laboratory's terms.
+//! Snapshots of the kernel's side, in the machine's types.
 
 use super::{Object, raw};
 use fairlab_machine::snapshot::{
@@ -7,11 +7,12 @@ use fairlab_machine::snapshot::{
 };
 use fairlab_sched::types::pelt::SchedAvg;
 
-/// Calls one of the functions that fill a structure.
-macro_rules! shown {
+/// Calls a function that fills a structure, and returns the structure.
+macro_rules! read_snapshot {
     ($object:expr, $function:ident($($arg:expr),*)) => {{
         let mut shown = Default::default();
-        // SAFETY: as of all calls (rules 2 to 4): the structure is borrowed for the length of the call, and its layout was compared.
+        // SAFETY: as for all calls (rules 2 to 4): the structure is borrowed for the length of the call, and
+        // its layout was compared.
         unsafe { ($object.functions.$function)($($arg,)* &raw mut shown) };
         shown
     }};
@@ -19,7 +20,7 @@ macro_rules! shown {
 
 impl Object {
     pub(crate) fn nohz(&self) -> NohzSnapshot {
-        let shown: raw::RawNohz = shown!(self, fl_show_nohz());
+        let shown: raw::RawNohz = read_snapshot!(self, fl_show_nohz());
         NohzSnapshot {
             nr_cpus: shown.nr_cpus,
             has_blocked: shown.has_blocked != 0,
@@ -30,7 +31,7 @@ impl Object {
     }
 
     pub(crate) fn llc(&self, cpu: u32) -> Option<LlcSnapshot> {
-        let shown: raw::RawLlc = shown!(self, fl_show_llc(self.cpu(cpu)));
+        let shown: raw::RawLlc = read_snapshot!(self, fl_show_llc(self.cpu(cpu)));
         (shown.is_first != 0).then_some(LlcSnapshot {
             size: shown.size,
             nr_idle_scan: shown.nr_idle_scan,
@@ -39,10 +40,10 @@ impl Object {
         })
     }
 
-    /// What balancing keeps of the sched domains of a CPU, lowest first.
-    pub fn domains(&self, cpu: u32) -> Vec<super::Domain> {
-        let shown: raw::RawSchedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
-        let of = |domain: &raw::RawDomain| super::Domain {
+    /// Returns the load-balancing state of the sched domains of a CPU, lowest first.
+    pub fn domains(&self, cpu: u32) -> Vec<super::SchedDomainState> {
+        let shown: raw::RawSchedstat = read_snapshot!(self, fl_show_schedstat(self.cpu(cpu)));
+        let of = |domain: &raw::RawDomain| super::SchedDomainState {
             name: domain.name.iter().map_while(|&letter| (letter != 0).then_some(char::from(letter as u8))).collect(),
             level: domain.level,
             nr_balance_failed: domain.nr_balance_failed,
@@ -72,22 +73,22 @@ impl Object {
         }
     }
 
-    /// The frequency of a CPU, of 1024.
+    /// Returns the frequency of a CPU, as a share of the highest, of 1024.
     pub fn frequency(&self, cpu: u32) -> u32 {
         self.raw_rq(cpu).frequency
     }
 
-    /// The number of the task that a runqueue counts as running.
+    /// Returns the number of the task that a runqueue counts as running.
     pub fn rq_curr(&self, cpu: u32) -> u32 {
         self.raw_rq(cpu).curr
     }
 
     fn raw_rq(&self, cpu: u32) -> raw::RawRq {
-        shown!(self, fl_show_rq(self.cpu(cpu)))
+        read_snapshot!(self, fl_show_rq(self.cpu(cpu)))
     }
 
     pub(crate) fn task(&self, task: u32) -> TaskSnapshot {
-        let shown: raw::RawTask = shown!(self, fl_show_task(task));
+        let shown: raw::RawTask = read_snapshot!(self, fl_show_task(task));
         let avg = shown.avg;
         TaskSnapshot {
             cpu: shown.cpu,
@@ -110,7 +111,7 @@ impl Object {
     }
 
     pub(crate) fn schedstat(&self, cpu: u32) -> SchedstatSnapshot {
-        let shown: raw::RawSchedstat = shown!(self, fl_show_schedstat(self.cpu(cpu)));
+        let shown: raw::RawSchedstat = read_snapshot!(self, fl_show_schedstat(self.cpu(cpu)));
         let domains = &shown.domains[..shown.nr_domains as usize];
         SchedstatSnapshot { calls: shown.calls, times: shown.times, domains: domains.iter().map(domain).collect() }
     }

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! As much of C as it takes to find a function, a statement in it, and a term of a condition: tokens, brackets, and the statements that have
-//! others in them. Comments and preprocessor lines are blank; macros are what they look like, which for loops is a name with `for_each` in it.
+//! The part of C's syntax that is needed to find a function, a statement in it, and a term of a condition:
+//! tokens, brackets, and the statements that contain others.
+//!
+//! Comments and preprocessor lines are skipped. Macros are taken for what they look like; a macro whose name
+//! contains `for_each` is a loop.
 
 use std::ops::Range;
 
-/// A piece of C, and where it stands.
+/// Token of C with its byte range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
     pub(super) at: Range<usize>,
 }
 
-/// Operators of more than one letter, longest first.
+/// Operators of more than one character, longest first.
 const OPERATORS: [&str; 22] = [
     "<<=", ">>=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=",
     "|=", "^=", "::",
 ];
 
-/// All tokens of a text.
+/// Returns all tokens of a text.
 pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
-        let (length, is_token) = piece(rest);
+        let (length, is_token) = token_length(rest);
         if is_token {
             found.push(Token { text: &rest[..length], at: at..at + length });
         }
@@ -32,8 +35,8 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// How long the first piece is, and whether it means anything.
-fn piece(rest: &str) -> (usize, bool) {
+/// Returns the length of the first piece of a text, and whether it is a token.
+fn token_length(rest: &str) -> (usize, bool) {
     let first = rest.chars().next().expect("there is a rest");
     let until = |end: &str| rest[2..].find(end).map_or(rest.len(), |found| 2 + found + end.len());
     let while_true = |is_part: fn(char) -> bool| rest.find(|letter| !is_part(letter)).unwrap_or(rest.len());
@@ -41,8 +44,8 @@ fn piece(rest: &str) -> (usize, bool) {
         _ if rest.starts_with("/*") => (until("*/"), false),
         _ if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), false),
         '\\' | ' ' | '\t' | '\n' | '\r' => (1, false),
-        '#' => (directive(rest), false),
-        '"' | '\'' => (quoted(rest, first), true),
+        '#' => (directive_length(rest), false),
+        '"' | '\'' => (quoted_length(rest, first), true),
         _ if first.is_alphanumeric() || first == '_' => (while_true(|it| it.is_alphanumeric() || it == '_'), true),
         _ => {
             let operator = OPERATORS.iter().find(|operator| rest.starts_with(**operator));
@@ -51,8 +54,8 @@ fn piece(rest: &str) -> (usize, bool) {
     }
 }
 
-/// A preprocessor line, with the lines that continue it.
-fn directive(rest: &str) -> usize {
+/// Returns the length of a preprocessor line with its continuation lines.
+fn directive_length(rest: &str) -> usize {
     let mut length = 0;
     for line in rest.split_inclusive('\n') {
         length += line.len();
@@ -63,7 +66,7 @@ fn directive(rest: &str) -> usize {
     length
 }
 
-fn quoted(rest: &str, quote: char) -> usize {
+fn quoted_length(rest: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, letter) in rest.char_indices().skip(1) {
         match letter {
@@ -76,12 +79,12 @@ fn quoted(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// The tokens of a file, to look for things in. Places are numbers of tokens.
+/// Tokens of a file, for searches. Positions are indices of tokens.
 #[derive(Debug)]
-pub(super) struct Code<'a>(pub(super) Vec<Token<'a>>);
+pub(super) struct CSource<'a>(pub(super) Vec<Token<'a>>);
 
-impl<'a> Code<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> CSource<'a> {
+    pub(super) fn from_text(text: &'a str) -> Self {
         Self(tokens(text))
     }
 
@@ -89,8 +92,8 @@ impl<'a> Code<'a> {
         self.0.get(at).map_or("", |token| token.text)
     }
 
-    /// The bracket that closes the one at this place.
-    fn closing(&self, open: usize) -> Option<usize> {
+    /// Returns the position of the bracket that closes the one at `open`.
+    fn closing_bracket(&self, open: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for at in open..self.0.len() {
             match self.text(at) {
@@ -107,52 +110,52 @@ impl<'a> Code<'a> {
         None
     }
 
-    /// What stands between the braces of a function: the first definition of that name.
+    /// Returns the body of a function, without its braces: the first definition with that name.
     pub(super) fn function(&self, name: &str) -> Option<Range<usize>> {
         let mut at = 0;
         while at < self.0.len() {
             if self.text(at) == name && self.text(at + 1) == "(" {
-                let after = self.closing(at + 1)? + 1;
+                let after = self.closing_bracket(at + 1)? + 1;
                 if self.text(after) == "{" {
-                    return Some(after + 1..self.closing(after)?);
+                    return Some(after + 1..self.closing_bracket(after)?);
                 }
             }
-            // Bodies of others only call it.
-            at = if self.text(at) == "{" { self.closing(at)? } else { at } + 1;
+            // Bodies of other functions only contain calls.
+            at = if self.text(at) == "{" { self.closing_bracket(at)? } else { at } + 1;
         }
         None
     }
 
-    /// What stands between the braces of a structure.
+    /// Returns the members of a structure, without the braces.
     pub(super) fn structure(&self, name: &str) -> Option<Range<usize>> {
         let is_it = |at: &usize| ["struct", name, "{"].iter().enumerate().all(|(i, word)| self.text(at + i) == *word);
         let at = (0..self.0.len()).find(is_it)?;
-        Some(at + 3..self.closing(at + 2)?)
+        Some(at + 3..self.closing_bracket(at + 2)?)
     }
 
-    /// Where these tokens stand in a row, within a range.
-    pub(super) fn places(&self, within: Range<usize>, wanted: &str) -> Vec<Range<usize>> {
+    /// Returns all positions within a range at which these tokens follow each other.
+    pub(super) fn find_all(&self, within: Range<usize>, wanted: &str) -> Vec<Range<usize>> {
         let wanted = tokens(wanted);
         let ends = within.end.saturating_sub(wanted.len().max(1) - 1);
         let is_it = |at: &usize| wanted.iter().enumerate().all(|(i, token)| self.text(at + i) == token.text);
         (within.start..ends).filter(is_it).map(|at| at..at + wanted.len()).collect()
     }
 
-    /// The end of the statement that begins here.
-    fn end(&self, at: usize) -> Option<usize> {
-        if let Some(body) = self.parts(at)?.last() {
-            // `do` has its condition behind its body.
-            let extra = if self.text(at) == "do" { self.closing(body.end + 1)? + 2 - body.end } else { 0 };
+    /// Returns the position after the statement that begins here.
+    fn statement_end(&self, at: usize) -> Option<usize> {
+        if let Some(body) = self.statement_bodies(at)?.last() {
+            // A `do` statement has its condition behind its body.
+            let extra = if self.text(at) == "do" { self.closing_bracket(body.end + 1)? + 2 - body.end } else { 0 };
             return Some(body.end + extra);
         }
         match self.text(at) {
-            "{" => Some(self.closing(at)? + 1),
+            "{" => Some(self.closing_bracket(at)? + 1),
             "case" | "default" => Some((at..self.0.len()).find(|at| self.text(*at) == ":")? + 1),
             _ if self.text(at + 1) == ":" => Some(at + 2),
             _ => {
                 let mut at = at;
                 while self.text(at) != ";" {
-                    at = if ["(", "[", "{"].contains(&self.text(at)) { self.closing(at)? } else { at } + 1;
+                    at = if ["(", "[", "{"].contains(&self.text(at)) { self.closing_bracket(at)? } else { at } + 1;
                     if at >= self.0.len() {
                         return None;
                     }
@@ -162,12 +165,12 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The statements that one has as its bodies; a block's are looked at one by one, by [`Self::statement`].
-    fn parts(&self, at: usize) -> Option<Vec<Range<usize>>> {
-        let body = |from: usize| Some(from..self.end(from)?);
+    /// Returns the statements that a statement has as bodies. [`Self::statement`] handles those of a block.
+    fn statement_bodies(&self, at: usize) -> Option<Vec<Range<usize>>> {
+        let body = |from: usize| Some(from..self.statement_end(from)?);
         Some(match self.text(at) {
             "if" => {
-                let first = body(self.closing(at + 1)? + 1)?;
+                let first = body(self.closing_bracket(at + 1)? + 1)?;
                 let other = if self.text(first.end) == "else" { Some(body(first.end + 1)?) } else { None };
                 [Some(first), other].into_iter().flatten().collect()
             }
@@ -175,20 +178,20 @@ impl<'a> Code<'a> {
             word if (["while", "for", "switch"].contains(&word) || word.contains("for_each"))
                 && self.text(at + 1) == "(" =>
             {
-                vec![body(self.closing(at + 1)? + 1)?]
+                vec![body(self.closing_bracket(at + 1)? + 1)?]
             }
             _ => Vec::new(),
         })
     }
 
-    /// The smallest statement around a place, within a range of statements.
+    /// Returns the smallest statement around a position, within a range of statements.
     pub(super) fn statement(&self, within: Range<usize>, place: usize) -> Option<Range<usize>> {
         let mut at = within.start;
         while at < within.end {
-            let whole = at..self.end(at)?;
+            let whole = at..self.statement_end(at)?;
             if whole.contains(&place) {
                 let block = (self.text(at) == "{").then(|| at + 1..whole.end - 1);
-                let inner = block.into_iter().chain(self.parts(at)?).find(|part| part.contains(&place));
+                let inner = block.into_iter().chain(self.statement_bodies(at)?).find(|part| part.contains(&place));
                 return match inner {
                     Some(part) => self.statement(part, place),
                     None => Some(whole),
@@ -199,7 +202,8 @@ impl<'a> Code<'a> {
         None
     }
 
-    /// The term of an `&&` or `||` chain around a place, with the operator that ties it to the others.
+    /// Returns the term of an `&&` or `||` chain around a position, with the operator that connects it to the
+    /// others.
     pub(super) fn term(&self, place: usize) -> Option<Range<usize>> {
         let is_tie = |at: usize| ["&&", "||"].contains(&self.text(at));
         let (mut depth, mut start) = (0_usize, place);
@@ -233,7 +237,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Where a range of tokens stands in the text.
+    /// Returns the byte range of a range of tokens.
     pub(super) fn span(&self, tokens: &Range<usize>) -> Range<usize> {
         self.0[tokens.start].at.start..self.0[tokens.end - 1].at.end
     }
@@ -248,7 +252,7 @@ mod tests {
         \t\t\tfall(i);\n\t\telse\n\t\t\trise(i->n);\n\t}\nagain:\n\tdo { a--; } while (a >= 3);\n\tgoto again;\n}\n\
         struct stairs {\n\tint steps;\n};\n";
 
-    fn log_text(code: &Code<'_>, range: Range<usize>) -> String {
+    fn source_text(code: &CSource<'_>, range: Range<usize>) -> String {
         code.0[range].iter().map(|token| token.text).collect::<Vec<_>>().join(" ")
     }
 
@@ -261,21 +265,21 @@ mod tests {
 
     #[test]
     fn a_function_is_its_definition_and_neither_a_declaration_nor_a_call() {
-        let code = Code::of(MADE_UP);
+        let code = CSource::from_text(MADE_UP);
         let body = code.function("rise").expect("it is there");
-        assert!(log_text(&code, body).starts_with("const char"));
-        assert_eq!(log_text(&code, code.function("fall").expect("it is there")), "return rise ( a ) ;");
+        assert!(source_text(&code, body).starts_with("const char"));
+        assert_eq!(source_text(&code, code.function("fall").expect("it is there")), "return rise ( a ) ;");
         assert_eq!(code.function("stairs"), None);
-        assert_eq!(log_text(&code, code.structure("stairs").expect("it is there")), "int steps ;");
+        assert_eq!(source_text(&code, code.structure("stairs").expect("it is there")), "int steps ;");
     }
 
     #[test]
     fn the_smallest_statement_around_a_place_is_found_and_a_condition_belongs_to_its_if() {
-        let code = Code::of(MADE_UP);
+        let code = CSource::from_text(MADE_UP);
         let body = code.function("rise").expect("it is there");
         let around = |wanted: &str| {
-            let place = code.places(body.clone(), wanted)[0].start;
-            log_text(&code, code.statement(body.clone(), place).expect("it is in a statement"))
+            let place = code.find_all(body.clone(), wanted)[0].start;
+            source_text(&code, code.statement(body.clone(), place).expect("it is in a statement"))
         };
         assert_eq!(around("fall"), "fall ( i ) ;");
         assert_eq!(around("i->n"), "rise ( i -> n ) ;");
@@ -288,11 +292,11 @@ mod tests {
 
     #[test]
     fn a_term_goes_with_the_operator_that_ties_it() {
-        let code = Code::of(MADE_UP);
+        let code = CSource::from_text(MADE_UP);
         let body = code.function("rise").expect("it is there");
         let term = |wanted: &str| {
-            let place = code.places(body.clone(), wanted)[0].start;
-            code.term(place).map(|range| log_text(&code, range))
+            let place = code.find_all(body.clone(), wanted)[0].start;
+            code.term(place).map(|range| source_text(&code, range))
         };
         assert_eq!(term("a > 1").as_deref(), Some("a > 1 &&"));
         assert_eq!(term("!c").as_deref(), Some("|| ! c"));

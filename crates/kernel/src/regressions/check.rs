@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tells a kernel with a bug from one without: a figure of a run, and a bound. Beyond the bound the bug has been seen.
+//! Check that distinguishes a kernel with a bug from one without: a metric of a run, and a bound. Beyond the
+//! bound the bug is detected.
 
 use crate::worker::WorkerReport;
 use serde::{Deserialize, Serialize};
@@ -7,97 +8,96 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A run begins at this time of the machine's clock, in nanoseconds.
+/// Time of the machine's clock at which a run begins, in nanoseconds.
 const START_NS: u64 = 1_000_000_000;
 
-/// A figure, and what it says.
+/// Metric of a run with a bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "CheckDefinition")]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Check {
-    /// The figure.
-    pub figure: Figure,
-    /// Beyond which it says that the bug is there.
+    pub figure: CheckMetric,
+    /// Bound beyond which the metric indicates the bug.
     pub bound: Bound,
 }
 
-/// A bound of a figure.
+/// Bound of a metric, in its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
-    /// The bug is there above it.
+    /// The bug is present above this value.
     Above(u64),
-    /// The bug is there below it.
+    /// The bug is present below this value.
     Below(u64),
 }
 
-/// Something of a run that is a number.
+/// Metric of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Figure {
-    /// Of events, as lines of a trace.
+#[expect(missing_docs, reason = "the variants and fields are named after what they hold")]
+pub enum CheckMetric {
+    /// Events, which are lines of a trace.
     Events {
-        /// Which.
-        which: FigurePick,
-        /// The largest of a value of theirs, instead of how many there are.
+        which: EventFilter,
+        /// Key whose largest value is the metric; `None` for the number of events.
         most: Option<String>,
     },
     /// CPU time of a task or family, in nanoseconds.
     Runtime {
-        /// Its name.
+        /// Name of the task or family.
         task: String,
-        /// Of the one that has the least, instead of all together.
+        /// Whether the metric is that of the task with the least CPU time, instead of the sum.
         is_least: bool,
     },
-    /// The longest time from a wake-up of a task until it ran, in nanoseconds.
+    /// Longest time from a wake-up of a task until it ran, in nanoseconds.
     Latency(String),
-    /// How many lines the kernel prints that have a text.
+    /// Number of lines of the kernel log that contain a text.
     Log(String),
-    /// How often kernel code does one of the operations that are counted.
+    /// Number of times that kernel code does a counted operation.
     Work(String),
-    /// A figure of a CPU or task at a time.
+    /// Metric of a CPU or task at a given time.
     State {
-        /// When, in nanoseconds from the run's start.
+        /// Time from the start of the run, in nanoseconds.
         at_ns: u64,
-        /// Whose.
-        whose: FigureOwner,
-        /// Its name.
+        whose: MetricOwner,
+        /// Name of the metric.
         name: String,
     },
 }
 
-/// Who has a figure.
+/// CPU or task whose metric it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum FigureOwner {
-    /// A CPU.
+pub enum MetricOwner {
+    /// CPU by its number.
     Cpu(usize),
-    /// A task.
+    /// Task by its name.
     Task(String),
 }
 
-/// Which events: those with all of these.
+/// Filter of events: an event must meet all conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FigurePick {
-    /// Their kind.
+pub struct EventFilter {
+    /// Kind of the event (`e` in the trace).
     pub e: String,
-    /// The name of their task or of its family.
+    /// Name of its task, or of the family of the task.
     pub task: Option<String>,
-    /// CPUs; where a task wakes up, or an interrupt goes.
+    /// CPUs of the event: where a task wakes up, or an interrupt is sent.
     pub cpu: Option<Vec<u64>>,
     /// CPUs to which a task migrates.
     pub to: Option<Vec<u64>>,
-    /// A counter of balancing.
+    /// Name of a load-balancing counter.
     pub counter: Option<String>,
-    /// Not before this time.
+    /// Earliest time, from the start of the run, such as `5ms`.
     pub after: Option<String>,
-    /// Not behind it.
+    /// Latest time, from the start of the run.
     pub until: Option<String>,
 }
 
-/// A check as files tell it.
+/// Check in the format of its file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CheckDefinition {
-    events: Option<FigurePick>,
+    events: Option<EventFilter>,
     most: Option<String>,
     runtime: Option<String>,
     least_runtime: Option<String>,
@@ -112,8 +112,8 @@ struct CheckDefinition {
     below: Option<Value>,
 }
 
-/// A time such as `5ms`, in nanoseconds.
-fn time(text: &str) -> Result<u64, String> {
+/// Parses a time such as `5ms`. Returns nanoseconds.
+fn parse_time(text: &str) -> Result<u64, String> {
     let units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", START_NS)];
     let found = units.iter().find_map(|(unit, ns)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
@@ -122,11 +122,11 @@ fn time(text: &str) -> Result<u64, String> {
     found.ok_or_else(|| format!("{text}: not a time, such as 5ms"))
 }
 
-/// A number, or a time in nanoseconds.
-fn amount(value: &Value) -> Result<u64, String> {
+/// Parses a number, or a time in nanoseconds.
+fn parse_amount(value: &Value) -> Result<u64, String> {
     match (value.as_u64(), value.as_str()) {
         (Some(number), _) => Ok(number),
-        (_, Some(text)) => time(text),
+        (_, Some(text)) => parse_time(text),
         _ => Err(format!("{value}: not a number or a time")),
     }
 }
@@ -134,31 +134,31 @@ fn amount(value: &Value) -> Result<u64, String> {
 impl TryFrom<CheckDefinition> for Check {
     type Error = String;
 
-    fn try_from(told: CheckDefinition) -> Result<Self, String> {
-        let bound = match (&told.above, &told.below) {
-            (Some(above), None) => Bound::Above(amount(above)?),
-            (None, Some(below)) => Bound::Below(amount(below)?),
+    fn try_from(definition: CheckDefinition) -> Result<Self, String> {
+        let bound = match (&definition.above, &definition.below) {
+            (Some(above), None) => Bound::Above(parse_amount(above)?),
+            (None, Some(below)) => Bound::Below(parse_amount(below)?),
             _ => return Err("a check has either `above` or `below`".to_owned()),
         };
         let mut figures = Vec::new();
-        if let Some(which) = told.events {
+        if let Some(which) = definition.events {
             for text in [&which.after, &which.until].into_iter().flatten() {
-                time(text)?;
+                parse_time(text)?;
             }
-            figures.push(Figure::Events { which, most: told.most });
+            figures.push(CheckMetric::Events { which, most: definition.most });
         }
-        figures.extend(told.runtime.map(|task| Figure::Runtime { task, is_least: false }));
-        figures.extend(told.least_runtime.map(|task| Figure::Runtime { task, is_least: true }));
-        figures.extend(told.latency.map(Figure::Latency));
-        figures.extend(told.log.map(Figure::Log));
-        figures.extend(told.work.map(Figure::Work));
-        if let (Some(at), Some(name)) = (told.at, told.figure) {
-            let whose = match (told.cpu, told.task) {
-                (Some(cpu), None) => FigureOwner::Cpu(cpu),
-                (None, Some(task)) => FigureOwner::Task(task),
+        figures.extend(definition.runtime.map(|task| CheckMetric::Runtime { task, is_least: false }));
+        figures.extend(definition.least_runtime.map(|task| CheckMetric::Runtime { task, is_least: true }));
+        figures.extend(definition.latency.map(CheckMetric::Latency));
+        figures.extend(definition.log.map(CheckMetric::Log));
+        figures.extend(definition.work.map(CheckMetric::Work));
+        if let (Some(at), Some(name)) = (definition.at, definition.figure) {
+            let whose = match (definition.cpu, definition.task) {
+                (Some(cpu), None) => MetricOwner::Cpu(cpu),
+                (None, Some(task)) => MetricOwner::Task(task),
                 _ => return Err("a figure is of a `cpu` or a `task`".to_owned()),
             };
-            figures.push(Figure::State { at_ns: time(&at)?, whose, name });
+            figures.push(CheckMetric::State { at_ns: parse_time(&at)?, whose, name });
         }
         match (figures.pop(), figures.pop()) {
             (Some(figure), None) => Ok(Self { figure, bound }),
@@ -167,27 +167,27 @@ impl TryFrom<CheckDefinition> for Check {
     }
 }
 
-/// How a run is to be looked at.
+/// Output of a run that a check needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BugCheck {
-    /// Event by event: its trace.
+pub enum RunOutput {
+    /// Trace, event by event.
     Trace,
-    /// At its end: its summary.
+    /// Summary at the end of the run.
     Summary,
-    /// At a time of the machine's clock, in nanoseconds: its state.
+    /// State at a time of the machine's clock, in nanoseconds.
     State(u64),
 }
 
-/// What was seen of a run.
+/// Output of a run that a check evaluates.
 #[derive(Clone, Debug, Default)]
-pub struct BugReport {
-    /// Lines of its trace, or what else was asked for.
-    pub told: Vec<Value>,
-    /// What the kernel said.
+pub struct ObservedRun {
+    /// Lines of its trace, its summary, or its state.
+    pub values: Vec<Value>,
+    /// Messages of the kernel, and its end if that was abnormal.
     pub report: WorkerReport,
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for CheckMetric {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Events { which, most } => {
@@ -203,55 +203,57 @@ impl fmt::Display for Figure {
             Self::Latency(task) => write!(out, "longest wait of {task}"),
             Self::Log(text) => write!(out, "warnings of {text}"),
             Self::Work(operation) => write!(out, "{operation}"),
-            Self::State { whose: FigureOwner::Cpu(cpu), name, .. } => write!(out, "{name} of CPU {cpu}"),
-            Self::State { whose: FigureOwner::Task(task), name, .. } => write!(out, "{name} of {task}"),
+            Self::State { whose: MetricOwner::Cpu(cpu), name, .. } => write!(out, "{name} of CPU {cpu}"),
+            Self::State { whose: MetricOwner::Task(task), name, .. } => write!(out, "{name} of {task}"),
         }
     }
 }
 
 impl Check {
-    /// How a run is to be looked at for its figure.
-    pub fn check_bug(&self) -> BugCheck {
+    /// Returns the output of a run that the metric needs.
+    pub fn required_output(&self) -> RunOutput {
         match self.figure {
-            Figure::State { at_ns, .. } => BugCheck::State(START_NS + at_ns),
-            Figure::Work(_) => BugCheck::Summary,
-            _ => BugCheck::Trace,
+            CheckMetric::State { at_ns, .. } => RunOutput::State(START_NS + at_ns),
+            CheckMetric::Work(_) => RunOutput::Summary,
+            _ => RunOutput::Trace,
         }
     }
 
-    /// Whether its figure is a time, in nanoseconds.
+    /// Whether the metric is a time, in nanoseconds.
     pub fn is_time(&self) -> bool {
-        matches!(self.figure, Figure::Runtime { .. } | Figure::Latency(_))
+        matches!(self.figure, CheckMetric::Runtime { .. } | CheckMetric::Latency(_))
     }
 
-    /// The figure in a run. A run that has not got that far has none.
-    pub fn figure(&self, seen: &BugReport) -> Option<u64> {
+    /// Returns the metric of a run; `None` for a run that did not end normally.
+    pub fn figure(&self, seen: &ObservedRun) -> Option<u64> {
         if seen.report.end.is_some() {
             return None;
         }
         match &self.figure {
-            Figure::Events { which, most } => {
-                let names = names(&seen.told);
-                let picked = seen.told.iter().filter(|event| which.has(event, &names));
+            CheckMetric::Events { which, most } => {
+                let names = names(&seen.values);
+                let picked = seen.values.iter().filter(|event| which.matches(event, &names));
                 Some(match most {
                     Some(key) => picked.filter_map(|event| event[key].as_u64()).max().unwrap_or(0),
                     None => picked.count() as u64,
                 })
             }
-            Figure::Runtime { task, is_least } => {
-                let of_task = |event: &&Value| event["e"] == "task" && is_of(event["name"].as_str(), task);
-                let times = seen.told.iter().filter(of_task).filter_map(|event| event["runtime"].as_i64());
+            CheckMetric::Runtime { task, is_least } => {
+                let of_task = |event: &&Value| event["e"] == "task" && is_task_or_family(event["name"].as_str(), task);
+                let times = seen.values.iter().filter(of_task).filter_map(|event| event["runtime"].as_i64());
                 let times = times.map(|time| u64::try_from(time).unwrap_or(0));
                 if *is_least { times.min() } else { Some(times.sum()) }
             }
-            Figure::Latency(task) => Some(latency(&seen.told, task)),
-            Figure::Log(text) => Some(seen.report.log.iter().filter(|line| line.text.contains(text)).count() as u64),
-            Figure::Work(operation) => Some(seen.told.first()?["work"][operation].as_u64().unwrap_or(0)),
-            Figure::State { whose, name, .. } => {
-                let state = seen.told.first()?;
+            CheckMetric::Latency(task) => Some(latency(&seen.values, task)),
+            CheckMetric::Log(text) => {
+                Some(seen.report.log.iter().filter(|line| line.text.contains(text)).count() as u64)
+            }
+            CheckMetric::Work(operation) => Some(seen.values.first()?["work"][operation].as_u64().unwrap_or(0)),
+            CheckMetric::State { whose, name, .. } => {
+                let state = seen.values.first()?;
                 let its = match whose {
-                    FigureOwner::Cpu(cpu) => &state["cpus"][*cpu],
-                    FigureOwner::Task(task) => {
+                    MetricOwner::Cpu(cpu) => &state["cpus"][*cpu],
+                    MetricOwner::Task(task) => {
                         state["tasks"].as_array()?.iter().find(|its| its["task"] == task.as_str())?
                     }
                 };
@@ -260,8 +262,8 @@ impl Check {
         }
     }
 
-    /// Whether a figure says that the bug is there.
-    pub fn is_buggy_output(&self, figure: u64) -> bool {
+    /// Whether a value of the metric indicates the bug.
+    pub fn indicates_bug(&self, figure: u64) -> bool {
         match self.bound {
             Bound::Above(bound) => figure > bound,
             Bound::Below(bound) => figure < bound,
@@ -269,28 +271,28 @@ impl Check {
     }
 }
 
-/// Names of tasks, by their pids: a trace ends with them.
+/// Returns the names of tasks by their pids, which are at the end of a trace.
 fn names(events: &[Value]) -> BTreeMap<i64, &str> {
     let totals = events.iter().filter(|event| event["e"] == "task");
     totals.filter_map(|event| Some((event["pid"].as_i64()?, event["name"].as_str()?))).collect()
 }
 
-/// Whether a name is that of a task, or of one of its family.
-fn is_of(name: Option<&str>, task: &str) -> bool {
+/// Whether a name is that of a task, or of a member of its family: the name with a number.
+fn is_task_or_family(name: Option<&str>, task: &str) -> bool {
     let number = name.and_then(|name| name.strip_prefix(task));
     number.is_some_and(|number| number.bytes().all(|letter| letter.is_ascii_digit()))
 }
 
-impl FigurePick {
-    fn has(&self, event: &Value, names: &BTreeMap<i64, &str>) -> bool {
+impl EventFilter {
+    fn matches(&self, event: &Value, names: &BTreeMap<i64, &str>) -> bool {
         let is_in = |cpus: &Option<Vec<u64>>, key: &str| {
             cpus.as_ref().is_none_or(|cpus| event[key].as_u64().is_some_and(|cpu| cpus.contains(&cpu)))
         };
-        let ns = |text: &Option<String>| text.as_deref().and_then(|text| time(text).ok()).map(|ns| START_NS + ns);
+        let ns = |text: &Option<String>| text.as_deref().and_then(|text| parse_time(text).ok()).map(|ns| START_NS + ns);
         let at = event["t"].as_u64().unwrap_or(0);
         let name = || event["pid"].as_i64().and_then(|pid| names.get(&pid).copied());
         event["e"] == self.e.as_str()
-            && self.task.as_ref().is_none_or(|task| is_of(name(), task))
+            && self.task.as_ref().is_none_or(|task| is_task_or_family(name(), task))
             && is_in(&self.cpu, "cpu")
             && is_in(&self.to, "to")
             && self.counter.as_ref().is_none_or(|counter| event["c"] == counter.as_str())
@@ -299,7 +301,7 @@ impl FigurePick {
     }
 }
 
-/// The longest time from a wake-up until the task ran.
+/// Returns the longest time from a wake-up until the task ran, in nanoseconds.
 fn latency(events: &[Value], task: &str) -> u64 {
     let names = names(events);
     let (mut woken, mut longest) = (BTreeMap::new(), 0);
@@ -308,7 +310,7 @@ fn latency(events: &[Value], task: &str) -> u64 {
         match event["e"].as_str() {
             Some("wakeup") => {
                 let pid = event["pid"].as_i64().unwrap_or(0);
-                if is_of(names.get(&pid).copied(), task) {
+                if is_task_or_family(names.get(&pid).copied(), task) {
                     woken.insert(pid, at);
                 }
             }
@@ -326,14 +328,14 @@ fn latency(events: &[Value], task: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::{CrashReport, WorkerLine};
+    use crate::worker::{CrashReport, WorkerLogLine};
     use serde_json::json;
 
-    fn check(told: &str) -> Check {
-        toml::from_str(told).unwrap_or_else(|error| panic!("{told}: {error}"))
+    fn check(text: &str) -> Check {
+        toml::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    fn is_detected() -> BugReport {
+    fn observed_run() -> ObservedRun {
         let events = vec![
             json!({ "t": 1_000_000_000_u64, "e": "wakeup", "pid": 1000, "cpu": 1, "new": true, "on": 0 }),
             json!({ "t": 1_001_000_000_u64, "e": "switch", "cpu": 1, "prev": 0, "next": 1000, "st": 0 }),
@@ -343,12 +345,12 @@ mod tests {
             json!({ "e": "task", "pid": 1001, "name": "hog1", "runtime": 3 }),
             json!({ "e": "task", "pid": 1002, "name": "hogshead", "runtime": 99 }),
         ];
-        let log = vec![WorkerLine { at_ns: 1, cpu: 0, text: "WARNING: something".to_owned() }];
-        BugReport { told: events, report: WorkerReport { log, end: None } }
+        let log = vec![WorkerLogLine { at_ns: 1, cpu: 0, text: "WARNING: something".to_owned() }];
+        ObservedRun { values: events, report: WorkerReport { log, end: None } }
     }
 
-    fn figure(told: &str) -> Option<u64> {
-        check(told).figure(&is_detected())
+    fn figure(text: &str) -> Option<u64> {
+        check(text).figure(&observed_run())
     }
 
     #[test]
@@ -372,27 +374,27 @@ mod tests {
     fn lines_of_the_log_are_counted_and_a_state_is_looked_into() {
         assert_eq!(figure("log = \"WARNING\"\nabove = 0"), Some(1));
         let of_cpu = check("at = \"5ms\"\ncpu = 1\nfigure = \"util_avg\"\nbelow = 10");
-        assert_eq!(of_cpu.check_bug(), BugCheck::State(1_005_000_000));
+        assert_eq!(of_cpu.required_output(), RunOutput::State(1_005_000_000));
         let state =
             json!({ "cpus": [{ "util_avg": 1 }, { "util_avg": 20 }], "tasks": [{ "task": "x", "util_avg": 3 }] });
-        let seen = BugReport { told: vec![state], ..is_detected() };
+        let seen = ObservedRun { values: vec![state], ..observed_run() };
         assert_eq!(of_cpu.figure(&seen), Some(20));
-        assert!(!of_cpu.is_buggy_output(20) && of_cpu.is_buggy_output(9));
+        assert!(!of_cpu.indicates_bug(20) && of_cpu.indicates_bug(9));
         assert_eq!(check("at = \"5ms\"\ntask = \"x\"\nfigure = \"util_avg\"\nbelow = 10").figure(&seen), Some(3));
     }
 
     #[test]
     fn operations_are_counted_in_a_summary() {
         let of_work = check("work = \"DetachScan\"\nabove = 5");
-        assert_eq!(of_work.check_bug(), BugCheck::Summary);
-        let seen = BugReport { told: vec![json!({ "work": { "DetachScan": 7 } })], ..BugReport::default() };
+        assert_eq!(of_work.required_output(), RunOutput::Summary);
+        let seen = ObservedRun { values: vec![json!({ "work": { "DetachScan": 7 } })], ..ObservedRun::default() };
         assert_eq!(of_work.figure(&seen), Some(7));
     }
 
     #[test]
     fn a_run_that_did_not_come_back_has_no_figure() {
         let report = WorkerReport { end: Some(CrashReport::default()), ..WorkerReport::default() };
-        assert_eq!(check("log = \"x\"\nabove = 0").figure(&BugReport { report, ..BugReport::default() }), None);
+        assert_eq!(check("log = \"x\"\nabove = 0").figure(&ObservedRun { report, ..ObservedRun::default() }), None);
     }
 
     #[test]

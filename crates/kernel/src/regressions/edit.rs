@@ -1,70 +1,71 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Edits of C files that are told by what stands where, instead of by its text: in which function, at which few tokens. Text in, text out; white
-//! space and comments do not matter, and what does not fit is an error.
+//! Edits of C files by location instead of by text: a function, and a few tokens in it.
+//!
+//! White space and comments do not matter. An edit that does not fit the text is an error.
 
-use super::c::Code;
-use crate::error::{KernelError, at};
+use super::c::CSource;
+use crate::error::{KernelError, io_error_at};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
 use std::{fmt, fs};
 
-/// A change of one place in a file.
+/// Change of one location in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "EditDefinition")]
 pub struct Edit {
-    /// The file, from the tree's `kernel/sched`.
+    /// Path of the file below the tree's `kernel/sched`.
     pub file: String,
-    /// The function or structure.
+    /// Function or structure that contains the location.
     pub place: EditPlace,
-    /// What happens there.
-    pub action: Action,
-    /// Which of several that look alike, from 1; without, there must be one.
+    /// Change that is made there.
+    pub action: EditAction,
+    /// Number of the occurrence of the tokens, from 1; `None` if they must occur exactly once.
     pub nth: Option<usize>,
 }
 
-/// Where an edit looks.
+/// Function or structure that an edit changes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum EditPlace {
-    /// In the body of a function.
+    /// Body of a function with this name.
     Function(String),
-    /// Between the braces of a structure.
+    /// Members of a structure with this name.
     Structure(String),
 }
 
-/// What an edit does. Tokens are written as in C.
+/// Change of an edit. Tokens are written as in C.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub enum Action {
-    /// Other tokens in the place of some.
+pub enum EditAction {
+    /// Replaces tokens by others.
     Replace {
-        /// Which.
+        /// Tokens that are replaced.
         tokens: String,
-        /// By what.
+        /// Tokens that replace them.
         with: String,
     },
-    /// The smallest statement that has these tokens becomes an empty one.
+    /// Makes the smallest statement with these tokens an empty one.
     Drop(String),
-    /// The term of an `&&` or `||` chain that has these tokens goes.
+    /// Removes the term with these tokens from a chain of `&&` or `||`.
     Term(String),
-    /// A text at the beginning.
+    /// Inserts a text at the beginning.
     Insert(String),
-    /// A text before the smallest statement that has these tokens.
+    /// Inserts a text before the smallest statement with the tokens.
     Before {
-        /// The tokens.
+        /// Tokens of the statement.
         tokens: String,
-        /// The text.
+        /// Text that is inserted.
         text: String,
     },
-    /// A text after it.
+    /// Inserts a text after the smallest statement with the tokens.
     After {
-        /// The tokens.
+        /// Tokens of the statement.
         tokens: String,
-        /// The text.
+        /// Text that is inserted.
         text: String,
     },
 }
 
-/// An edit as files tell it.
+/// Edit in the format of its file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EditDefinition {
@@ -85,19 +86,27 @@ struct EditDefinition {
 impl TryFrom<EditDefinition> for Edit {
     type Error = String;
 
-    fn try_from(told: EditDefinition) -> Result<Self, String> {
-        let place = match (told.function, told.structure) {
+    fn try_from(definition: EditDefinition) -> Result<Self, String> {
+        let place = match (definition.function, definition.structure) {
             (Some(name), None) => EditPlace::Function(name),
             (None, Some(name)) => EditPlace::Structure(name),
             _ => return Err("an edit has either `function` or `struct`".to_owned()),
         };
-        let action = match (told.replace, told.with, told.drop, told.term, told.insert, told.before, told.after) {
-            (Some(tokens), Some(with), None, None, None, None, None) => Action::Replace { tokens, with },
-            (None, None, Some(tokens), None, None, None, None) => Action::Drop(tokens),
-            (None, None, None, Some(tokens), None, None, None) => Action::Term(tokens),
-            (None, None, None, None, Some(text), None, None) => Action::Insert(text),
-            (None, None, None, None, Some(text), Some(tokens), None) => Action::Before { tokens, text },
-            (None, None, None, None, Some(text), None, Some(tokens)) => Action::After { tokens, text },
+        let action = match (
+            definition.replace,
+            definition.with,
+            definition.drop,
+            definition.term,
+            definition.insert,
+            definition.before,
+            definition.after,
+        ) {
+            (Some(tokens), Some(with), None, None, None, None, None) => EditAction::Replace { tokens, with },
+            (None, None, Some(tokens), None, None, None, None) => EditAction::Drop(tokens),
+            (None, None, None, Some(tokens), None, None, None) => EditAction::Term(tokens),
+            (None, None, None, None, Some(text), None, None) => EditAction::Insert(text),
+            (None, None, None, None, Some(text), Some(tokens), None) => EditAction::Before { tokens, text },
+            (None, None, None, None, Some(text), None, Some(tokens)) => EditAction::After { tokens, text },
             _ => {
                 return Err(
                     "an edit has `replace` and `with`, `drop`, `term`, or `insert`, perhaps with `before` or `after`"
@@ -105,7 +114,7 @@ impl TryFrom<EditDefinition> for Edit {
                 );
             }
         };
-        Ok(Self { file: told.file, place, action, nth: told.nth })
+        Ok(Self { file: definition.file, place, action, nth: definition.nth })
     }
 }
 
@@ -118,105 +127,107 @@ impl fmt::Display for EditPlace {
     }
 }
 
-/// What puts a bug back: its edits, in their order.
+/// Edits that reintroduce a bug, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Script {
-    /// Its name.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
+pub struct EditScript {
+    /// Name of the bug.
     pub bug: String,
-    /// The edits.
     pub edits: Vec<Edit>,
 }
 
-impl Script {
-    /// The files that it changes, from the tree's root.
+impl EditScript {
+    /// Returns the paths of the files that the script changes, from the tree's root.
     pub fn files(&self) -> impl Iterator<Item = String> {
         self.edits.iter().map(|edit| format!("kernel/sched/{}", edit.file))
     }
 
-    /// Changes the files of a folder that is laid out as a tree.
+    /// Applies the edits to the files of a folder with the layout of a tree.
     pub(crate) fn apply(&self, folder: &Path) -> Result<(), KernelError> {
         for (edit, file) in self.edits.iter().zip(self.files()) {
             let path = folder.join(&file);
-            let text = fs::read_to_string(&path).map_err(at(&path))?;
+            let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
             let text = edit.apply(&text).map_err(|misfit| {
                 let help = "another version of the kernel needs other edits, or never had the fix";
                 KernelError::Input(format!("{}: {file}: {misfit}\nhelp: {help}", self.bug))
             })?;
-            fs::write(&path, text).map_err(at(&path))?;
+            fs::write(&path, text).map_err(io_error_at(&path))?;
         }
         Ok(())
     }
 }
 
-/// Why an edit does not fit a text.
+/// Reason why an edit does not fit a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the variants and fields are named after what they hold")]
 pub enum EditError {
-    /// There is no such function or structure.
+    /// The text has no such function or structure.
     #[error("there is no {0}")]
     NoPlace(EditPlace),
-    /// The tokens are not there, or not so often.
-    #[error("{place}: `{tokens}` is there {found} times, not {wanted}")]
+    /// The tokens occur too rarely, or too often.
+    #[error("{place}: `{tokens}` occurs {}, not {wanted}", times(*.found))]
     Tokens {
-        /// Where.
         place: EditPlace,
-        /// Which.
         tokens: String,
-        /// How often.
+        /// Number of occurrences of the tokens.
         found: usize,
-        /// How often they should be.
+        /// Expected number of occurrences, as text.
         wanted: String,
     },
-    /// What is around the tokens is not what it should be.
-    #[error("{place}: `{tokens}` is in no {what}")]
+    /// The tokens are not inside the construct that the edit needs.
+    #[error("{place}: `{tokens}` is not in a {what}")]
     Around {
-        /// Where.
         place: EditPlace,
-        /// Which.
         tokens: String,
-        /// What should be around them.
+        /// Construct that should be around the tokens.
         what: &'static str,
     },
 }
 
+/// Returns a number of occurrences as text, such as "2 times".
+fn times(number: usize) -> String {
+    if number == 1 { "1 time".to_owned() } else { format!("{number} times") }
+}
+
 impl Edit {
-    /// The tokens by which it finds its place.
+    /// Returns the tokens by which the edit finds its location.
     #[cfg(test)]
     pub(super) fn token_text(&self) -> &str {
         match &self.action {
-            Action::Replace { tokens, .. } | Action::Drop(tokens) | Action::Term(tokens) => tokens,
-            Action::Insert(_) => "",
-            Action::Before { tokens, .. } | Action::After { tokens, .. } => tokens,
+            EditAction::Replace { tokens, .. } | EditAction::Drop(tokens) | EditAction::Term(tokens) => tokens,
+            EditAction::Insert(_) => "",
+            EditAction::Before { tokens, .. } | EditAction::After { tokens, .. } => tokens,
         }
     }
 
-    /// The text with the edit.
+    /// Returns the text with the edit applied.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// If the edit does not fit the text.
     pub fn apply(&self, text: &str) -> Result<String, EditError> {
-        let code = Code::of(text);
+        let code = CSource::from_text(text);
         let body = match &self.place {
             EditPlace::Function(name) => code.function(name),
             EditPlace::Structure(name) => code.structure(name),
         };
         let body = body.ok_or_else(|| EditError::NoPlace(self.place.clone()))?;
         let (at, new) = match &self.action {
-            Action::Replace { tokens, with } => (code.span(&self.tokens(&code, &body, tokens)?), with.clone()),
-            Action::Drop(tokens) => (self.statement(&code, &body, tokens)?, ";".to_owned()),
-            Action::Term(tokens) => {
+            EditAction::Replace { tokens, with } => (code.span(&self.tokens(&code, &body, tokens)?), with.clone()),
+            EditAction::Drop(tokens) => (self.statement(&code, &body, tokens)?, ";".to_owned()),
+            EditAction::Term(tokens) => {
                 let place = self.tokens(&code, &body, tokens)?.start;
-                let term = code.term(place).ok_or_else(|| self.around(tokens, "chain of && or ||"))?;
+                let term = code.term(place).ok_or_else(|| self.around_error(tokens, "chain of && or ||"))?;
                 (code.span(&term), String::new())
             }
-            Action::Insert(text) => {
+            EditAction::Insert(text) => {
                 let at = code.0[body.start - 1].at.end;
                 (at..at, format!("\n{text}"))
             }
-            Action::Before { tokens, text } => {
+            EditAction::Before { tokens, text } => {
                 let at = self.statement(&code, &body, tokens)?.start;
                 (at..at, format!("{text}\n"))
             }
-            Action::After { tokens, text } => {
+            EditAction::After { tokens, text } => {
                 let at = self.statement(&code, &body, tokens)?.end;
                 (at..at, format!("\n{text}"))
             }
@@ -224,9 +235,9 @@ impl Edit {
         Ok([&text[..at.start], &new, &text[at.end..]].concat())
     }
 
-    /// The tokens that are meant.
-    fn tokens(&self, code: &Code<'_>, body: &Range<usize>, tokens: &str) -> Result<Range<usize>, EditError> {
-        let places = code.places(body.clone(), tokens);
+    /// Returns the position of the tokens, by their number of occurrence.
+    fn tokens(&self, code: &CSource<'_>, body: &Range<usize>, tokens: &str) -> Result<Range<usize>, EditError> {
+        let places = code.find_all(body.clone(), tokens);
         let (index, fits) = match self.nth {
             None => (0, places.len() == 1),
             Some(nth) => (nth.saturating_sub(1), true),
@@ -240,14 +251,14 @@ impl Edit {
         })
     }
 
-    /// The smallest statement around them, as a part of the text.
-    fn statement(&self, code: &Code<'_>, body: &Range<usize>, tokens: &str) -> Result<Range<usize>, EditError> {
+    /// Returns the byte range of the smallest statement around the tokens.
+    fn statement(&self, code: &CSource<'_>, body: &Range<usize>, tokens: &str) -> Result<Range<usize>, EditError> {
         let place = self.tokens(code, body, tokens)?.start;
-        let statement = code.statement(body.clone(), place).ok_or_else(|| self.around(tokens, "statement"))?;
+        let statement = code.statement(body.clone(), place).ok_or_else(|| self.around_error(tokens, "statement"))?;
         Ok(code.span(&statement))
     }
 
-    fn around(&self, tokens: &str, what: &'static str) -> EditError {
+    fn around_error(&self, tokens: &str, what: &'static str) -> EditError {
         EditError::Around { place: self.place.clone(), tokens: tokens.to_owned(), what }
     }
 }
@@ -259,15 +270,15 @@ mod tests {
     const MADE_UP: &str = "struct jug {\n\tint water;\n};\n\nint pour(struct jug *jug)\n{\n\tif (jug->water > 3 && !is_shut(jug))\n\
         \t\tspill(jug);\n\n\tspill(jug);\n\treturn jug->water;\n}\n";
 
-    fn edited(told: &str) -> Result<String, String> {
+    fn edited(text: &str) -> Result<String, String> {
         let edit: Edit =
-            toml::from_str(&format!("file = \"jug.c\"\n{told}")).map_err(|error| error.message().to_owned())?;
+            toml::from_str(&format!("file = \"jug.c\"\n{text}")).map_err(|error| error.message().to_owned())?;
         edit.apply(MADE_UP).map_err(|error| error.to_string())
     }
 
-    fn changes(told: &str, from: &str, to: &str) {
+    fn changes(text: &str, from: &str, to: &str) {
         assert_eq!(MADE_UP.matches(from).count(), 1, "{from}");
-        assert_eq!(edited(told).expect("it fits"), MADE_UP.replace(from, to), "{told}");
+        assert_eq!(edited(text).expect("it fits"), MADE_UP.replace(from, to), "{text}");
     }
 
     #[test]
@@ -291,7 +302,7 @@ mod tests {
         changes("function = \"pour\"\nterm = \"is_shut\"", " && !is_shut(jug)", " ");
         changes("function = \"pour\"\nterm = \"water > 3\"", "jug->water > 3 && ", " ");
         let error = edited("function = \"pour\"\nterm = \"spill\"\nnth = 2").expect_err("it is no term");
-        assert!(error.contains("no chain"), "{error}");
+        assert!(error.contains("not in a chain"), "{error}");
     }
 
     #[test]
@@ -308,16 +319,13 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_told_with_its_place_and_how_often_it_is_there() {
-        let refused = |told: &str| edited(told).expect_err("it does not fit");
+        let refused = |text: &str| edited(text).expect_err("it does not fit");
         assert_eq!(refused("function = \"fill\"\ndrop = \"spill\""), "there is no function fill");
         assert_eq!(refused("struct = \"cup\"\ninsert = \"int x;\""), "there is no struct cup");
-        assert_eq!(
-            refused("function = \"pour\"\ndrop = \"spill\""),
-            "function pour: `spill` is there 2 times, not once"
-        );
+        assert_eq!(refused("function = \"pour\"\ndrop = \"spill\""), "function pour: `spill` occurs 2 times, not once");
         assert_eq!(
             refused("function = \"pour\"\ndrop = \"spill\"\nnth = 3"),
-            "function pour: `spill` is there 2 times, not 3 or more"
+            "function pour: `spill` occurs 2 times, not 3 or more"
         );
     }
 

@@ -1,64 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Bugs of `kernel/sched` that are fixed, and can be seen again: each has a script that puts it back into a tree ([`edit`]), a scenario in which it
-//! shows, and a check that tells a kernel with it from one without ([`check`]). They are the files of `regressions/`; no text of a kernel is among them.
+//! Regression corpus: fixed bugs of `kernel/sched` that can be observed again.
 //!
-//! Building takes most of the time, so bugs share engines: those that change different functions, and do not hide each other, are put back
-//! together ([`batches`]). That each is seen by its own check, and by nobody else's engine, shows that they do not get in each other's way.
+//! Each bug has a script that reintroduces it into a tree ([`edit`]), a scenario in which it appears, and a
+//! check that distinguishes a kernel with it from one without ([`check`]). They are the files of
+//! `regressions/`; no text of a kernel is among them.
+//!
+//! Building takes most of the time, so bugs share engines: those that change different functions, and do not
+//! hide each other, are reintroduced together ([`batches`]). Each must be detected by its own check, and in
+//! no other engine, which shows that the bugs of a batch do not affect each other.
 
 mod c;
 pub mod check;
 pub mod edit;
 
 use check::Check;
-use edit::{Edit, EditPlace, Script};
+use edit::{Edit, EditPlace, EditScript};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
 /// Files of the regression corpus: name and text.
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/regressions.rs"));
+const CORPUS_FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/regressions.rs"));
 
-/// A bug.
+/// Bug of the regression corpus.
 #[derive(Clone, Debug)]
 pub struct Bug {
-    /// Its name here.
+    /// Name of the bug in the corpus.
     pub name: &'static str,
-    /// What its file says.
+    /// Contents of the bug's TOML file.
     pub label: BugLabel,
-    /// The scenario in which it shows.
+    /// Scenario in which the bug appears.
     pub scenario: &'static str,
 }
 
-/// What the file of a bug says.
+/// Contents of the TOML file of a bug.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BugLabel {
-    /// The title of the commit that fixed it.
+    /// Title of the commit that fixed the bug.
     pub title: String,
-    /// The commit's first twelve digits; empty where they are not known for sure.
+    /// First twelve digits of the commit; empty if it is not known for certain.
     pub commit: String,
-    /// The first release with the fix, or the first stable one; empty where it is not known for sure.
+    /// First release with the fix, or the first stable one; empty if it is not known for certain.
     pub fixed: String,
-    /// The release into whose tree the edits put it back.
+    /// Release into whose tree the edits reintroduce the bug.
     pub kernel: String,
-    /// What went wrong, in lines.
+    /// Description of the bug, in lines.
     pub what: String,
-    /// How it is put back.
+    /// Edits that reintroduce the bug.
     #[serde(rename = "edit")]
     pub edits: Vec<Edit>,
-    /// How it is seen.
+    /// Check that detects the bug.
     pub check: Check,
-    /// Other bugs that hide it or show what it shows.
+    /// Names of bugs that hide this one, or change what its check measures.
     #[serde(default)]
     pub not_with: Vec<String>,
 }
 
 impl Bug {
-    /// What puts it back.
-    pub fn script(&self) -> Script {
-        Script { bug: self.name.to_owned(), edits: self.label.edits.clone() }
+    /// Returns the script that reintroduces the bug.
+    pub fn script(&self) -> EditScript {
+        EditScript { bug: self.name.to_owned(), edits: self.label.edits.clone() }
     }
 
-    /// What went wrong, in two sentences.
+    /// Returns the description of the bug, in two sentences.
     pub fn what(&self) -> String {
         self.label.what.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -67,63 +71,65 @@ impl Bug {
         self.label.edits.iter().map(|edit| (edit.file.as_str(), &edit.place))
     }
 
-    fn gets_on_with(&self, other: &Self) -> bool {
+    fn is_compatible_with(&self, other: &Self) -> bool {
         let names = |one: &Self, two: &Self| one.label.not_with.iter().any(|name| name == two.name);
         !names(self, other) && !names(other, self)
     }
 }
 
-/// All bugs, by name.
+/// Returns all bugs, by name.
 ///
 /// # Panics
 /// If a file is malformed; a test reads them.
 pub fn bugs() -> Vec<Bug> {
-    let text = |name: &str| FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
+    let text = |name: &str| CORPUS_FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text);
     let bug = |(file, label): &(&'static str, &'static str)| {
         let name = file.strip_suffix(".toml")?;
         let label = toml::from_str(label).unwrap_or_else(|error| panic!("regressions/{file}: {error}"));
         let scenario = text(&format!("{name}.scn")).unwrap_or_else(|| panic!("regressions/{file} has no scenario"));
         Some(Bug { name, label, scenario })
     };
-    FILES.iter().filter_map(bug).collect()
+    CORPUS_FILES.iter().filter_map(bug).collect()
 }
 
-/// Of how many bugs a batch is made, as long as they fit.
-const MOST_TOGETHER: usize = 9;
+/// Largest number of bugs in a batch.
+const MAX_BATCH_BUGS: usize = 9;
 
-/// Bugs that can be put back together.
+/// Bugs that can be reintroduced together.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct BugBatch<'a> {
-    /// The release into whose tree.
+    /// Release into whose tree the bugs are reintroduced.
     pub kernel: &'a str,
-    /// Which.
     pub bugs: Vec<&'a Bug>,
 }
 
 impl BugBatch<'_> {
-    fn takes(&self, bug: &Bug) -> bool {
+    fn can_add(&self, bug: &Bug) -> bool {
         let taken: BTreeSet<_> = self.bugs.iter().flat_map(|bug| bug.places()).collect();
-        self.kernel == bug.label.kernel && bug.places().all(|place| !taken.contains(&place)) && self.detects(bug)
+        self.kernel == bug.label.kernel
+            && bug.places().all(|place| !taken.contains(&place))
+            && self.hides_nothing_of(bug)
     }
 
-    /// Whether none of them hides a bug, or shows what it shows.
-    pub fn detects(&self, bug: &Bug) -> bool {
-        self.bugs.iter().all(|other| other.gets_on_with(bug))
+    /// Whether no bug of the batch hides a bug, or changes what its check measures.
+    pub fn hides_nothing_of(&self, bug: &Bug) -> bool {
+        self.bugs.iter().all(|other| other.is_compatible_with(bug))
     }
 
-    /// What puts them back.
-    pub fn scripts(&self) -> Vec<Script> {
+    /// Returns the scripts that reintroduce the bugs.
+    pub fn scripts(&self) -> Vec<EditScript> {
         self.bugs.iter().map(|bug| bug.script()).collect()
     }
 }
 
-/// Few batches of about the same size, or one for each bug.
+/// Returns a small number of batches of about equal size, or one for each bug.
 pub fn batches(bugs: &[Bug], is_alone: bool) -> Vec<BugBatch<'_>> {
-    let few = bugs.len().div_ceil(MOST_TOGETHER);
+    let few = bugs.len().div_ceil(MAX_BATCH_BUGS);
     let mut batches: Vec<BugBatch<'_>> = Vec::new();
     for bug in bugs {
         let opens = is_alone || batches.len() < few;
-        match batches.iter_mut().filter(|batch| batch.takes(bug)).min_by_key(|batch| batch.bugs.len()) {
+        match batches.iter_mut().filter(|batch| batch.can_add(bug)).min_by_key(|batch| batch.bugs.len()) {
             Some(batch) if !opens => batch.bugs.push(bug),
             _ => batches.push(BugBatch { kernel: &bug.label.kernel, bugs: vec![bug] }),
         }
@@ -140,7 +146,7 @@ mod tests {
         let bugs = bugs();
         let names: BTreeSet<&str> = bugs.iter().map(|bug| bug.name).collect();
         assert!(bugs.len() >= 25, "{}", bugs.len());
-        assert_eq!(FILES.len(), 2 * bugs.len(), "files that belong to no bug");
+        assert_eq!(CORPUS_FILES.len(), 2 * bugs.len(), "files that belong to no bug");
         for bug in &bugs {
             let (Bug { name, label, .. }, what) = (bug, bug.what());
             let is_digits = label.commit.len() == 12 && label.commit.bytes().all(|digit| digit.is_ascii_hexdigit());
@@ -162,7 +168,7 @@ mod tests {
             let places: Vec<_> = batch.bugs.iter().map(|bug| bug.places().collect::<BTreeSet<_>>()).collect();
             let all: BTreeSet<_> = places.iter().flatten().collect();
             assert_eq!(all.len(), places.iter().map(BTreeSet::len).sum::<usize>());
-            assert!(batch.bugs.iter().all(|bug| batch.bugs.iter().all(|other| bug.gets_on_with(other))));
+            assert!(batch.bugs.iter().all(|bug| batch.bugs.iter().all(|other| bug.is_compatible_with(other))));
         }
         assert_eq!(batches(&bugs, true).len(), bugs.len());
     }

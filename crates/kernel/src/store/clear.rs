@@ -1,52 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How large the cache is, and what of it nobody needs.
+//! Size of the store, and removal of files that no engine of a user needs.
 //!
-//! 1. Names that a person gave are needed, with their objects, the folders in which they were built, and the trees of which they were.
-//! 2. Names that commands have given to engines of their own are needed as long as a command runs that holds the store.
-//! 3. Everything else can be made again.
+//! 1. Names that a user gave are needed, with their objects, their build folders and their trees.
+//! 2. Names that commands gave to their own engines are needed as long as a command runs that holds the lock
+//!    of the store.
+//! 3. Everything else can be built again.
 
 use super::{Store, StoreEntry};
-use crate::error::{KernelError, at};
-use crate::tree::Source;
+use crate::error::{KernelError, io_error_at};
+use crate::tree::TreeSource;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Beginnings of names that commands give to engines of their own.
-const OWN: [&str; 4] = ["patch.", "regressions.", "museum.", "bisect"];
+/// Prefixes of names that commands give to engines of their own.
+const OWN_PREFIXES: [&str; 4] = ["patch.", "regressions.", "museum.", "bisect"];
 
-/// An engine with what it takes.
+/// Engine with its size on disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListedKernel {
-    /// The engine.
+    /// Description of the engine.
     #[serde(flatten)]
     pub entry: StoreEntry,
-    /// Whether a command has built it for itself.
+    /// Whether a command has built the engine for itself.
     pub is_own: bool,
-    /// Of its object, in bytes.
+    /// Size of its object, in bytes.
     pub object_bytes: u64,
-    /// Of the folder in which it was built.
+    /// Size of the folder in which it was built, in bytes.
     pub work_bytes: u64,
 }
 
-/// Something that was removed, or would be.
+/// File or folder that was removed, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct RemovedKernel {
-    /// What it is to people.
+    /// Description for the user.
     pub what: String,
-    /// Where it is.
     pub path: PathBuf,
-    /// How large.
+    /// Size on disk, in bytes.
     pub bytes: u64,
 }
 
-/// Whether a name is one that commands give.
+/// Whether a name is one that commands give to engines of their own.
 pub fn is_own(name: &str) -> bool {
-    OWN.iter().any(|own| name.starts_with(own))
+    OWN_PREFIXES.iter().any(|own| name.starts_with(own))
 }
 
-/// What files take, folders with all that is in them. Links take nothing.
+/// Returns the size of a file, or of a folder with its contents, in bytes. Links count nothing.
 pub fn bytes(path: &Path) -> u64 {
     let Ok(meta) = fs::symlink_metadata(path) else { return 0 };
     if !meta.is_dir() {
@@ -58,12 +59,12 @@ pub fn bytes(path: &Path) -> u64 {
 fn remove(path: &Path) -> Result<(), KernelError> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).map_err(at(path)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).map_err(io_error_at(path)),
         _ => Ok(()),
     }
 }
 
-/// What is in a folder, by name.
+/// Returns the names of the entries of a folder, in order.
 fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .into_iter()
@@ -76,52 +77,54 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 impl Store {
-    /// What all of it takes.
+    /// Returns the size of the whole store, in bytes.
     pub fn bytes(&self) -> u64 {
         bytes(&self.root)
     }
 
-    /// Where it is.
+    /// Returns the folder of the store.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// All engines with what they take, by name.
+    /// Returns all engines with their sizes on disk, by name.
     ///
     /// # Errors
-    /// If they cannot be read.
+    /// If an entry cannot be read.
     pub fn list_with_sizes(&self) -> Result<Vec<ListedKernel>, KernelError> {
         let listed = |entry: StoreEntry| ListedKernel {
             is_own: is_own(&entry.name),
-            object_bytes: bytes(&self.folder_of_object(&entry.key)),
+            object_bytes: bytes(&self.object_folder(&entry.key)),
             work_bytes: bytes(&self.root.join("work").join(&entry.name)),
             entry,
         };
         Ok(self.list()?.into_iter().map(listed).collect())
     }
 
-    /// Forgets an engine, and removes what was only there for it.
+    /// Removes an engine, and everything that only this engine used. Returns what was removed.
     ///
     /// # Errors
-    /// If there is none of that name, or something cannot be removed.
+    /// If there is no engine of that name, or something cannot be removed.
     pub fn remove(&self, name: &str) -> Result<Vec<RemovedKernel>, KernelError> {
         let entry = self.get(name)?;
         let others: Vec<StoreEntry> = self.list()?.into_iter().filter(|other| other.name != name).collect();
-        let mut gone = vec![self.gone(format!("the name {name}"), self.name(name))];
-        gone.push(self.gone(format!("its folder {name}"), self.root.join("work").join(name)));
-        gone.push(self.gone("its lock".to_owned(), self.root.join("work").join(format!("{name}.lock"))));
+        let mut gone = vec![self.removed_kernel(format!("the name {name}"), self.entry_path(name))];
+        gone.push(self.removed_kernel(format!("its folder {name}"), self.root.join("work").join(name)));
+        gone.push(self.removed_kernel("its lock".to_owned(), self.root.join("work").join(format!("{name}.lock"))));
         if !others.iter().any(|other| other.key == entry.key) {
-            gone.push(self.gone("its object".to_owned(), self.folder_of_object(&entry.key)));
+            gone.push(self.removed_kernel("its object".to_owned(), self.object_folder(&entry.key)));
         }
         let trees = self.trees_of(&others);
         let its = self.trees_of(std::slice::from_ref(&entry));
-        gone.extend(its.difference(&trees).map(|tree| self.gone(format!("its tree {}", entry.source), tree.clone())));
+        gone.extend(
+            its.difference(&trees).map(|tree| self.removed_kernel(format!("its tree {}", entry.source), tree.clone())),
+        );
         gone.retain(|one| one.path.exists());
         gone.iter().try_for_each(|one| remove(&one.path))?;
         Ok(gone)
     }
 
-    /// Removes what no engine of a person needs, or says what that would be.
+    /// Removes the files that no engine of a user needs, and returns them. With `is_dry` nothing is removed.
     ///
     /// # Errors
     /// If a command builds or runs engines, or something cannot be removed.
@@ -130,54 +133,58 @@ impl Store {
             return Ok(Vec::new());
         }
         let path = self.root.join("in-use");
-        let alone = fs::File::create(&path).map_err(at(&path))?;
+        let alone = fs::File::create(&path).map_err(io_error_at(&path))?;
         if !is_dry && alone.try_lock().is_err() {
-            let help = "wait until it has ended; --dry-run shows what would go";
+            let help = "wait until it has ended; --dry-run lists what would be removed";
             let message = format!("{}: another command builds or runs engines here\nhelp: {help}", self.root.display());
             return Err(KernelError::Input(message));
         }
-        let gone = self.needless()?;
+        let gone = self.unneeded()?;
         if !is_dry {
             gone.iter().try_for_each(|one| remove(&one.path))?;
         }
         Ok(gone)
     }
 
-    fn needless(&self) -> Result<Vec<RemovedKernel>, KernelError> {
+    fn unneeded(&self) -> Result<Vec<RemovedKernel>, KernelError> {
         let (own, kept): (Vec<StoreEntry>, Vec<StoreEntry>) =
             self.list()?.into_iter().partition(|entry| is_own(&entry.name));
-        let mut gone: Vec<RemovedKernel> =
-            own.iter().map(|entry| self.gone(format!("the name {}", entry.name), self.name(&entry.name))).collect();
+        let mut gone: Vec<RemovedKernel> = own
+            .iter()
+            .map(|entry| self.removed_kernel(format!("the name {}", entry.name), self.entry_path(&entry.name)))
+            .collect();
         let keys: BTreeSet<&str> = kept.iter().map(|entry| entry.key.as_str()).collect();
         let objects = names_in(&self.root.join("objects")).into_iter().filter(|key| !keys.contains(key.as_str()));
         gone.extend(objects.map(|key| {
             let its = own.iter().find(|entry| entry.key == key).map_or("no name", |entry| &entry.name);
-            self.gone(format!("an object of {its}"), self.folder_of_object(&key))
+            self.removed_kernel(format!("an object of {its}"), self.object_folder(&key))
         }));
         let works: BTreeSet<&str> = kept.iter().map(|entry| entry.name.as_str()).collect();
         let is_needed = |name: &String| works.contains(name.strip_suffix(".lock").unwrap_or(name));
         let folders = names_in(&self.root.join("work")).into_iter().filter(|name| !is_needed(name));
         gone.extend(folders.map(|name| {
             let path = self.root.join("work").join(&name);
-            self.gone(format!("the folder of {name}"), path)
+            self.removed_kernel(format!("the folder of {name}"), path)
         }));
         let needed = self.trees_of(&kept);
         let trees = names_in(&self.root.join("trees")).into_iter().map(|name| self.root.join("trees").join(name));
-        gone.extend(trees.filter(|tree| !needed.contains(tree)).map(|tree| self.gone("a tree".to_owned(), tree)));
+        gone.extend(
+            trees.filter(|tree| !needed.contains(tree)).map(|tree| self.removed_kernel("a tree".to_owned(), tree)),
+        );
         Ok(gone)
     }
 
-    /// Folders of the cache in which the trees of engines are.
+    /// Returns the folders of the store that hold the trees of engines.
     fn trees_of(&self, entries: &[StoreEntry]) -> BTreeSet<PathBuf> {
-        let place = |entry: &StoreEntry| Source::parse(&entry.source).ok()?.place(&self.root).ok();
+        let place = |entry: &StoreEntry| TreeSource::parse(&entry.source).ok()?.place(&self.root).ok();
         entries.iter().filter_map(place).filter(|tree| tree.starts_with(self.root.join("trees"))).collect()
     }
 
-    fn folder_of_object(&self, key: &str) -> PathBuf {
+    fn object_folder(&self, key: &str) -> PathBuf {
         self.root.join("objects").join(key)
     }
 
-    fn gone(&self, what: String, path: PathBuf) -> RemovedKernel {
+    fn removed_kernel(&self, what: String, path: PathBuf) -> RemovedKernel {
         RemovedKernel { what, bytes: bytes(&path), path }
     }
 }

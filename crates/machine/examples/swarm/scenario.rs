@@ -1,56 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random scenarios: a machine, groups, tasks, switches and changes.
+//! Generator of random scenarios: a machine, groups, tasks, switches and changes.
 
-use fairlab_machine::streams::Stream;
+use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
 use std::fmt::Write;
 
-/// So many looks of the checker at a CPU are enough for one scenario.
-const CPU_CHECKS: u64 = 400_000;
+/// Maximum number of checks of a CPU in one scenario.
+const MAX_CPU_CHECKS: u64 = 400_000;
 
-/// Draws numbers and writes lines.
-struct Draw {
-    stream: Stream,
+/// Draws random numbers and writes lines.
+struct ScenarioWriter {
+    stream: RandomStream,
     text: String,
 }
 
-impl Draw {
-    /// A duration in microseconds whose magnitude is as random as its digits.
+impl ScenarioWriter {
+    /// Returns a duration in microseconds with a random magnitude.
     fn micros(&mut self, most: u64) -> u64 {
-        let magnitude = 1 << (4 + self.stream.below(12));
-        (1 + self.stream.below(magnitude)).min(most)
+        let magnitude = 1 << (4 + self.stream.draw_below(12));
+        (1 + self.stream.draw_below(magnitude)).min(most)
     }
 
     fn line(&mut self, line: &str) {
         writeln!(self.text, "{line}").expect("text can be written");
     }
 
-    /// A range of CPUs.
+    /// Returns a random range of CPUs.
     fn range(&mut self, nr_cpus: u64) -> String {
-        let (a, b) = (self.stream.below(nr_cpus), self.stream.below(nr_cpus));
+        let (a, b) = (self.stream.draw_below(nr_cpus), self.stream.draw_below(nr_cpus));
         if self.stream.draw_one_in(3) { format!("{a}-{a}") } else { format!("{}-{}", a.min(b), a.max(b)) }
     }
 }
 
-/// The number of CPUs and the text of the scenario of a seed.
+/// Returns the number of CPUs and the text of a seed's scenario.
 pub(crate) fn text(seed: u64) -> (u32, String) {
-    let mut draw = Draw { stream: Stream::new(seed, "swarm", 0), text: String::new() };
-    let nr_cpus = 1 << draw.stream.below(9);
+    let mut draw = ScenarioWriter { stream: RandomStream::new(seed, "swarm", 0), text: String::new() };
+    let nr_cpus = 1 << draw.stream.draw_below(9);
     let nr_cpus =
-        if nr_cpus > 2 && draw.stream.draw_one_in(4) { nr_cpus - draw.stream.below(nr_cpus / 2) } else { nr_cpus };
-    let nr_tasks = 1 + draw.stream.below(2 * nr_cpus + 4);
-    // About four events for each task and millisecond, and a check looks at every CPU.
-    let length_us = (CPU_CHECKS * 250 / (nr_cpus * nr_tasks.max(4))).clamp(3_000, 150_000);
+        if nr_cpus > 2 && draw.stream.draw_one_in(4) { nr_cpus - draw.stream.draw_below(nr_cpus / 2) } else { nr_cpus };
+    let nr_tasks = 1 + draw.stream.draw_below(2 * nr_cpus + 4);
+    // There are about four events for each task and millisecond, and each check covers every CPU.
+    let length_us = (MAX_CPU_CHECKS * 250 / (nr_cpus * nr_tasks.max(4))).clamp(3_000, 150_000);
     machine(&mut draw, nr_cpus);
     draw.line(&format!("end {length_us}us"));
-    let nr_groups = if draw.stream.draw_one_in(2) { draw.stream.below(6) } else { 0 };
+    let nr_groups = if draw.stream.draw_one_in(2) { draw.stream.draw_below(6) } else { 0 };
     groups(&mut draw, nr_groups);
     let families = tasks(&mut draw, nr_cpus, nr_tasks, nr_groups, length_us);
     changes(&mut draw, nr_cpus, nr_groups, &families, length_us);
     (nr_cpus as u32, draw.text)
 }
 
-fn machine(draw: &mut Draw, nr_cpus: u64) {
+fn machine(draw: &mut ScenarioWriter, nr_cpus: u64) {
     draw.line(&format!("cpus {nr_cpus}"));
     let smt = draw.stream.draw_one_of(&[1, 1, 2, 2, 4]);
     let llc = smt * draw.stream.draw_one_of(&[1, 2, 4, 8, 16, 64]);
@@ -65,23 +65,24 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
         draw.line(&format!("caps {}\nscale 1", caps.join(" ")));
     }
     if draw.stream.draw_one_in(2) {
-        let ipi = 1 + draw.stream.below(5_000);
+        let ipi = 1 + draw.stream.draw_below(5_000);
         draw.line(&format!("ipi {ipi}ns"));
     }
     if draw.stream.draw_one_in(3) {
-        let skew = 1 + draw.stream.below(15);
+        let skew = 1 + draw.stream.draw_below(15);
         draw.line(&format!("skew {skew}us"));
     }
     if draw.stream.draw_one_in(4) {
-        let cost = 1 + draw.stream.below(40);
+        let cost = 1 + draw.stream.draw_below(40);
         draw.line(&format!("lbcost {cost}us"));
     }
     if draw.stream.draw_one_in(5) {
-        let (cpus, every, time) = (draw.range(nr_cpus), 1_000 + draw.stream.below(4_000), 1 + draw.stream.below(300));
+        let (cpus, every, time) =
+            (draw.range(nr_cpus), 1_000 + draw.stream.draw_below(4_000), 1 + draw.stream.draw_below(300));
         draw.line(&format!("irq {cpus} {every}us {time}us"));
     }
     if draw.stream.draw_one_in(5) {
-        // Powers are those of one kind of CPU.
+        // Power values belong to one kind of CPU.
         let parts = match draw.text.contains("\ncaps ") {
             true => vec![(0, nr_cpus / 2), (nr_cpus / 2, nr_cpus)],
             false => vec![(0, nr_cpus)],
@@ -92,7 +93,7 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
     }
     for &feature in Feature::ALL {
         if draw.stream.draw_one_in(20) {
-            let on = draw.stream.below(2);
+            let on = draw.stream.draw_below(2);
             draw.line(&format!("feature {} {on}", feature.name()));
         }
     }
@@ -111,11 +112,11 @@ fn machine(draw: &mut Draw, nr_cpus: u64) {
     }
 }
 
-fn groups(draw: &mut Draw, nr_groups: u64) {
+fn groups(draw: &mut ScenarioWriter, nr_groups: u64) {
     for group in 0..nr_groups {
         let mut line = format!("group g{group}");
         if group > 0 && draw.stream.draw_one_in(2) {
-            let parent = draw.stream.below(group);
+            let parent = draw.stream.draw_below(group);
             write!(line, " parent=g{parent}").expect("text can be written");
         }
         if draw.stream.draw_one_in(2) {
@@ -123,7 +124,7 @@ fn groups(draw: &mut Draw, nr_groups: u64) {
             write!(line, " shares={shares}").expect("text can be written");
         }
         if draw.stream.draw_one_in(3) {
-            let (quota, period) = (1 + draw.stream.below(30), draw.stream.draw_one_of(&[5, 10, 20]));
+            let (quota, period) = (1 + draw.stream.draw_below(30), draw.stream.draw_one_of(&[5, 10, 20]));
             write!(line, " quota={quota}ms period={period}ms").expect("text can be written");
         }
         if draw.stream.draw_one_in(8) {
@@ -133,36 +134,36 @@ fn groups(draw: &mut Draw, nr_groups: u64) {
     }
 }
 
-/// Families of tasks. Returns their names, each with the number of its tasks.
-fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us: u64) -> Vec<(String, u64)> {
+/// Writes families of tasks. Returns their names, each with the number of its tasks.
+fn tasks(draw: &mut ScenarioWriter, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us: u64) -> Vec<(String, u64)> {
     let (mut left, mut families) = (nr_tasks, Vec::new());
     while left > 0 && families.len() < 20 {
         let name = format!("f{}_", char::from(b'a' + families.len() as u8));
-        let nr = 1 + draw.stream.below(left);
+        let nr = 1 + draw.stream.draw_below(left);
         left -= nr;
         let mut line = format!(
             "task {name} n={nr} cpu={} start={}us",
-            draw.stream.below(nr_cpus),
-            draw.stream.below(length_us / 3)
+            draw.stream.draw_below(nr_cpus),
+            draw.stream.draw_below(length_us / 3)
         );
-        let option = match draw.stream.below(12) {
-            0 => format!(" nice={}", draw.stream.below(40) as i64 - 20),
+        let option = match draw.stream.draw_below(12) {
+            0 => format!(" nice={}", draw.stream.draw_below(40) as i64 - 20),
             1 => " batch".to_owned(),
             2 => " idlepol".to_owned(),
-            3 => format!(" fifo={}", 1 + draw.stream.below(99)),
-            4 => format!(" rr={}", 1 + draw.stream.below(99)),
-            5 if nr <= 2 => format!(" dl={}us/20ms/20ms", 1_100 + draw.stream.below(4_000)),
+            3 => format!(" fifo={}", 1 + draw.stream.draw_below(99)),
+            4 => format!(" rr={}", 1 + draw.stream.draw_below(99)),
+            5 if nr <= 2 => format!(" dl={}us/20ms/20ms", 1_100 + draw.stream.draw_below(4_000)),
             6 | 7 => format!(" mask={}", draw.range(nr_cpus)),
-            8 => format!(" umin={} umax={}", draw.stream.below(500), 500 + draw.stream.below(525)),
+            8 => format!(" umin={} umax={}", draw.stream.draw_below(500), 500 + draw.stream.draw_below(525)),
             _ => String::new(),
         };
         line.push_str(&option);
         if nr_groups > 0 && draw.stream.draw_one_in(2) {
-            let group = draw.stream.below(nr_groups);
+            let group = draw.stream.draw_below(nr_groups);
             write!(line, " group=g{group}").expect("text can be written");
         }
         let (a, b) = (draw.micros(9_000), draw.micros(9_000));
-        let program = match draw.stream.below(7) {
+        let program = match draw.stream.draw_below(7) {
             0 => "run 1s".to_owned(),
             1 => format!("run {a}us yield run {b}us sleep 1ms"),
             2 => format!("run {a}us exit"),
@@ -171,7 +172,7 @@ fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us
                 let partner = format!("f{}_", char::from(b'b' + families.len() as u8));
                 draw.line(&format!("{line} loop run {a}us wakesync {partner} wait"));
                 families.push((name.clone(), nr));
-                let (nr_text, cpu) = (format!("task {partner} n={nr}"), draw.stream.below(nr_cpus));
+                let (nr_text, cpu) = (format!("task {partner} n={nr}"), draw.stream.draw_below(nr_cpus));
                 draw.line(&format!("{nr_text} cpu={cpu} loop wait run {b}us wake {name}"));
                 families.push((partner, nr));
                 continue;
@@ -184,24 +185,24 @@ fn tasks(draw: &mut Draw, nr_cpus: u64, nr_tasks: u64, nr_groups: u64, length_us
     families
 }
 
-fn changes(draw: &mut Draw, nr_cpus: u64, nr_groups: u64, families: &[(String, u64)], length_us: u64) {
-    for _ in 0..draw.stream.below(12) {
-        let at = draw.stream.below(length_us);
-        let (family, nr) = &families[draw.stream.below(families.len() as u64) as usize];
-        let task = if *nr == 1 { family.clone() } else { format!("{family}{}", draw.stream.below(*nr)) };
-        let line = match draw.stream.below(6) {
+fn changes(draw: &mut ScenarioWriter, nr_cpus: u64, nr_groups: u64, families: &[(String, u64)], length_us: u64) {
+    for _ in 0..draw.stream.draw_below(12) {
+        let at = draw.stream.draw_below(length_us);
+        let (family, nr) = &families[draw.stream.draw_below(families.len() as u64) as usize];
+        let task = if *nr == 1 { family.clone() } else { format!("{family}{}", draw.stream.draw_below(*nr)) };
+        let line = match draw.stream.draw_below(6) {
             0 => format!("affinity {at}us {task} {}", draw.range(nr_cpus)),
-            1 => format!("nice {at}us {task} {}", draw.stream.below(40) as i64 - 20),
+            1 => format!("nice {at}us {task} {}", draw.stream.draw_below(40) as i64 - 20),
             2 => {
                 format!(
                     "policy {at}us {task} {}",
                     draw.stream.draw_one_of(&["fair", "batch", "idlepol", "fifo=5", "rr=50"])
                 )
             }
-            3 => format!("clamp {at}us {task} {} {}", draw.stream.below(400), 400 + draw.stream.below(625)),
-            4 if nr_groups > 0 => format!("move {at}us {task} g{}", draw.stream.below(nr_groups)),
+            3 => format!("clamp {at}us {task} {} {}", draw.stream.draw_below(400), 400 + draw.stream.draw_below(625)),
+            4 if nr_groups > 0 => format!("move {at}us {task} g{}", draw.stream.draw_below(nr_groups)),
             5 if nr_groups > 0 => {
-                format!("shares {at}us g{} {}", draw.stream.below(nr_groups), 2 + draw.stream.below(5_000))
+                format!("shares {at}us g{} {}", draw.stream.draw_below(nr_groups), 2 + draw.stream.draw_below(5_000))
             }
             _ => continue,
         };

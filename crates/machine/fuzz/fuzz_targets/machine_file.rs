@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Any text gives a machine or an error that names a line; what a machine is written as gives that machine again.
+//! Any text gives a machine, or an error with a line. A written machine reads back as the same machine.
 #![no_main]
 
 use fairlab_machine::description::{describe, parse};

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine from hwloc's XML, version 2: packages, caches, cores, and the CPUs (`PU`) in them.
+//! Reader of hwloc's XML, version 2: packages, caches, cores, and their CPUs (`PU`).
 
-use super::{CaptureError, Captured, Cpu, wrong};
+use super::{CaptureError, CapturedCpu, CapturedMachine, source_error};
 use roxmltree::{Document, Node, ParsingOptions};
 
-const HELP: &str = "give what `lstopo machine.xml` of hwloc 2 writes";
+const HELP: &str = "give the output of `lstopo machine.xml` of hwloc 2";
 
-/// Reads the text.
-pub(super) fn read(text: &str, source: &str) -> Result<Captured, CaptureError> {
+/// Reads the XML text.
+pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, CaptureError> {
     let options = ParsingOptions { allow_dtd: true, nodes_limit: 10_000_000, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text, options).map_err(|error| wrong(source, error, HELP))?;
+    let document = Document::parse_with_options(text, options).map_err(|error| source_error(source, error, HELP))?;
     let root = document.root_element();
     if root.tag_name().name() != "topology" {
-        return Err(wrong(source, format!("begins with <{}>, and not with <topology>", root.tag_name().name()), HELP));
+        return Err(source_error(
+            source,
+            format!("begins with <{}> instead of <topology>", root.tag_name().name()),
+            HELP,
+        ));
     }
-    let mut captured = Captured { source: "hwloc", ..Captured::default() };
+    let mut captured = CapturedMachine { source: "hwloc", ..CapturedMachine::default() };
     let mut nodes: Vec<(u64, Vec<u32>)> = Vec::new();
     for object in objects(root) {
         match kind(object) {
-            "PU" => captured.cpus.extend(cpu_of(object)),
+            "PU" => captured.cpus.extend(cpu_from_pu(object)),
             "NUMANode" => {
                 let number = object.attribute("os_index").and_then(|index| index.parse().ok());
-                nodes.extend(number.zip(object.attribute("cpuset").map(cpus_of)));
+                nodes.extend(number.zip(object.attribute("cpuset").map(parse_cpuset)));
             }
             _ => {}
         }
@@ -31,7 +35,7 @@ pub(super) fn read(text: &str, source: &str) -> Result<Captured, CaptureError> {
     }
     captured.cpus.sort_by_key(|cpu| cpu.number);
     if captured.cpus.is_empty() {
-        return Err(wrong(source, "has no objects of type PU", HELP));
+        return Err(source_error(source, "has no objects of type PU", HELP));
     }
     let with_cpus: Vec<usize> = (0..nodes.len()).filter(|&node| !nodes[node].1.is_empty()).collect();
     captured.distances = distances(root, nodes.len(), &with_cpus);
@@ -40,7 +44,7 @@ pub(super) fn read(text: &str, source: &str) -> Result<Captured, CaptureError> {
     });
     captured
         .remarks
-        .push("hwloc tells nothing of the scheduler's capacities, frequencies, idle states and the kernel".to_owned());
+        .push("hwloc has no data on the scheduler's capacities, frequencies, idle states and the kernel".to_owned());
     Ok(captured)
 }
 
@@ -52,19 +56,20 @@ fn kind<'a>(object: Node<'a, 'a>) -> &'a str {
     object.attribute("type").unwrap_or_default()
 }
 
-/// The CPU of a PU, with what it is in: units are known by the places of their objects in the file.
-fn cpu_of(object: Node<'_, '_>) -> Option<Cpu> {
+/// Returns the CPU of a PU object with its units, which are identified by the positions of their objects in
+/// the file.
+fn cpu_from_pu(object: Node<'_, '_>) -> Option<CapturedCpu> {
     let number = object.attribute("os_index")?.parse().ok()?;
     let inside = |wanted: &dyn Fn(&str) -> bool| {
         object.ancestors().filter(|node| wanted(kind(*node))).last().map(|node| node.range().start as u64)
     };
     let nearest =
         |wanted: &str| object.ancestors().find(|node| kind(*node) == wanted).map(|node| node.range().start as u64);
-    Some(Cpu {
+    Some(CapturedCpu {
         number,
         core: nearest("Core").unwrap_or_else(|| object.range().start as u64),
         cluster: None,
-        // The outermost cache is that of the highest level.
+        // The outermost cache has the highest level.
         llc: inside(&|kind| kind.ends_with("Cache") && !kind.ends_with("iCache")),
         package: nearest("Package").unwrap_or(0),
         node: 0,
@@ -72,8 +77,8 @@ fn cpu_of(object: Node<'_, '_>) -> Option<Cpu> {
     })
 }
 
-/// A set of CPUs: words of 32 bits in hexadecimal, the highest first.
-fn cpus_of(set: &str) -> Vec<u32> {
+/// Parses a cpuset: 32-bit words in hexadecimal, the highest first.
+fn parse_cpuset(set: &str) -> Vec<u32> {
     let words = set.rsplit(',').map(|word| u32::from_str_radix(word.trim().trim_start_matches("0x"), 16).unwrap_or(0));
     let bits = words.enumerate().flat_map(|(place, word)| {
         (0..32).filter(move |bit| word & (1 << bit) != 0).map(move |bit| 32 * place as u32 + bit)
@@ -81,7 +86,7 @@ fn cpus_of(set: &str) -> Vec<u32> {
     bits.collect()
 }
 
-/// Distances between nodes, without those that have no CPUs.
+/// Returns the distances between nodes, without nodes that have no CPUs.
 fn distances(root: Node<'_, '_>, nr_nodes: usize, with_cpus: &[usize]) -> Vec<Vec<u64>> {
     let list = root
         .descendants()

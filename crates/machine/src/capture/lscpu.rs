@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine from the JSON of `lscpu`: a list of CPUs (`lscpu -J -e`), or the summary (`lscpu -J`).
+//! Reader of the JSON of `lscpu`: a list of CPUs (`lscpu -J -e`), or the summary (`lscpu -J`).
 
-use super::{CaptureError, Captured, Cpu, Domain, cpu_list, wrong};
+use super::{CaptureError, CapturedCpu, CapturedFrequencyDomain, CapturedMachine, parse_cpu_list, source_error};
 use serde_json::Value;
 
-const HELP: &str = "give what `lscpu -J -e` or `lscpu -J` writes";
+const HELP: &str = "give the output of `lscpu -J -e` or `lscpu -J`";
 
-/// Reads the text.
-pub(super) fn read(text: &str, source: &str) -> Result<Captured, CaptureError> {
-    let json: Value = serde_json::from_str(text).map_err(|error| wrong(source, error, HELP))?;
-    let mut captured = Captured { source: "lscpu", ..Captured::default() };
+/// Reads the JSON text.
+pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, CaptureError> {
+    let json: Value = serde_json::from_str(text).map_err(|error| source_error(source, error, HELP))?;
+    let mut captured = CapturedMachine { source: "lscpu", ..CapturedMachine::default() };
     if let Some(cpus) = json["cpus"].as_array() {
-        of_list(cpus, &mut captured);
+        read_list(cpus, &mut captured);
     } else if let Some(fields) = json["lscpu"].as_array() {
-        of_summary(fields, &mut captured);
+        read_summary(fields, &mut captured);
     } else {
-        return Err(wrong(source, "has neither `cpus` nor `lscpu`", HELP));
+        return Err(source_error(source, "has neither `cpus` nor `lscpu`", HELP));
     }
     if captured.cpus.is_empty() {
-        return Err(wrong(source, "tells of no CPUs", HELP));
+        return Err(source_error(source, "lists no CPUs", HELP));
     }
-    captured
-        .remarks
-        .push("lscpu tells nothing of capacities, idle states, distances of nodes and the kernel".to_owned());
+    captured.remarks.push("lscpu has no data on capacities, idle states, node distances and the kernel".to_owned());
     Ok(captured)
 }
 
-/// A number, which some versions write as text.
+/// Returns a number, which some versions of lscpu write as a string.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.trim().parse().ok())
 }
 
-fn of_list(cpus: &[Value], captured: &mut Captured) {
+fn read_list(cpus: &[Value], captured: &mut CapturedMachine) {
     for (place, cpu) in cpus.iter().enumerate() {
         let is_offline = cpu["online"] == Value::Bool(false) || cpu["online"] == "no";
         if is_offline {
@@ -40,11 +38,11 @@ fn of_list(cpus: &[Value], captured: &mut Captured) {
         }
         let number_of = |key: &str| number(&cpu[key]);
         let own = number_of("cpu").unwrap_or(place as u64);
-        // `l1d:l1i:l2:l3`: the last one is that of the highest level.
+        // The format is `l1d:l1i:l2:l3`; the last entry is that of the highest level.
         let caches = cpu.as_object().and_then(|all| all.iter().find(|(key, _)| key.contains("l1d")));
         let has_l3 = caches.is_some_and(|(key, _)| key.contains("l3"));
         let llc = caches.and_then(|(_, value)| value.as_str()?.rsplit(':').next()?.parse().ok());
-        captured.cpus.push(Cpu {
+        captured.cpus.push(CapturedCpu {
             number: u32::try_from(own).unwrap_or(u32::MAX),
             core: number_of("core").unwrap_or(own),
             cluster: None,
@@ -61,12 +59,17 @@ fn of_list(cpus: &[Value], captured: &mut Captured) {
             && low < high
         {
             let cpus = vec![captured.cpus[captured.cpus.len() - 1].number];
-            captured.domains.push(Domain { cpus, khz: vec![low, high], has_no_table: true, ..Domain::default() });
+            captured.domains.push(CapturedFrequencyDomain {
+                cpus,
+                khz: vec![low, high],
+                has_no_table: true,
+                ..CapturedFrequencyDomain::default()
+            });
         }
     }
 }
 
-fn of_summary(fields: &[Value], captured: &mut Captured) {
+fn read_summary(fields: &[Value], captured: &mut CapturedMachine) {
     let mut all = Vec::new();
     flatten(fields, &mut all);
     let text =
@@ -74,7 +77,7 @@ fn of_summary(fields: &[Value], captured: &mut Captured) {
     let number = |key: &str| text(key).and_then(|data| data.trim().parse::<u32>().ok());
     let threads = number("Thread(s) per core").unwrap_or(1).max(1);
     let sockets = number("Socket(s)").or_else(|| number("Cluster(s)")).unwrap_or(1).max(1);
-    let online = text("On-line CPU(s) list").map(cpu_list).unwrap_or_default();
+    let online = text("On-line CPU(s) list").map(parse_cpu_list).unwrap_or_default();
     let nr = number("CPU(s)").unwrap_or(0).min(4096);
     let online = if online.is_empty() { (0..nr).collect() } else { online };
     captured.model = text("Model name").map(str::to_owned);
@@ -84,7 +87,7 @@ fn of_summary(fields: &[Value], captured: &mut Captured) {
         rest.split_whitespace().next()?.parse::<u32>().ok()
     });
     let nodes: Vec<(u64, Vec<u32>)> = (0..64_u64)
-        .filter_map(|node| Some((node, cpu_list(text(&format!("NUMA node{node} CPU(s)"))?))))
+        .filter_map(|node| Some((node, parse_cpu_list(text(&format!("NUMA node{node} CPU(s)"))?))))
         .filter(|(_, cpus)| !cpus.is_empty())
         .collect();
     for (place, &cpu) in online.iter().enumerate() {
@@ -92,7 +95,7 @@ fn of_summary(fields: &[Value], captured: &mut Captured) {
         let core = place as u32 % cores;
         let part = |nr: u32| u64::from(core * nr.min(cores) / cores);
         let node = nodes.iter().find(|(_, cpus)| cpus.contains(&cpu)).map_or(0, |(node, _)| *node);
-        captured.cpus.push(Cpu {
+        captured.cpus.push(CapturedCpu {
             number: cpu,
             core: core.into(),
             cluster: None,
@@ -102,10 +105,10 @@ fn of_summary(fields: &[Value], captured: &mut Captured) {
             capacity: None,
         });
     }
-    captured.remarks.push("a summary does not tell which CPUs share what: cores, caches and sockets are taken in the order of their numbers, first the first threads of all cores".to_owned());
+    captured.remarks.push("a summary of lscpu does not list shared units: cores, caches and sockets are assumed in the order of the CPU numbers, with the first threads of all cores first".to_owned());
 }
 
-/// Newer versions have fields in fields.
+/// Flattens nested fields, which newer versions of lscpu write.
 fn flatten(fields: &[Value], all: &mut Vec<(String, String)>) {
     for field in fields {
         if let (Some(name), Some(data)) = (field["field"].as_str(), field["data"].as_str()) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine that exists as a machine file: from its sysfs, or from what tools have saved of it elsewhere.
+//! Capture of an existing machine as a machine file: from its sysfs, or from saved output of tools.
 //!
-//! Sources: the root directory of a running machine, a directory or a tar of `/sys` (as `hwloc-gather-topology` makes it), hwloc's XML
-//! of version 2, and `lscpu -J`, with and without `-e`. What a source does not tell is left out of the file, which says so in
-//! its comments. Offline CPUs are left out; the others are numbered from 0 without gaps.
+//! Sources: the root directory of a running machine, a directory or a tar of `/sys` (as
+//! `hwloc-gather-topology` makes it), hwloc's XML of version 2, and `lscpu -J`, with and without `-e`. Data
+//! that a source does not contain is left out of the file, and a comment in the file reports that. Offline
+//! CPUs are left out; the others are numbered from 0 without gaps.
 
 mod hwloc;
 mod lscpu;
@@ -21,15 +22,15 @@ use std::fmt;
 use std::path::Path;
 use tree::Tree;
 
-/// The largest file that is read.
+/// Maximum size of an input file.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Why a machine cannot be captured.
+/// Reason why a machine cannot be captured.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// What was given is no source, or damaged: what, and the way out.
+    /// The input is no known source, or damaged: message with a hint.
     Source(String),
-    /// What it says makes no machine.
+    /// The captured data does not form a valid machine.
     Machine(Box<DescriptionError>),
 }
 
@@ -39,7 +40,7 @@ impl fmt::Display for CaptureError {
             Self::Source(message) => f.write_str(message),
             Self::Machine(error) => write!(
                 f,
-                "{error}\nhelp: the captured machine is not one that fairlab can describe; capture it with --raw, and edit it"
+                "{error}\nhelp: fairlab cannot describe the captured machine; capture it with --raw and edit the file"
             ),
         }
     }
@@ -47,15 +48,15 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-/// What is wrong, with the source's name.
-fn wrong(source: &str, what: impl fmt::Display, help: &str) -> CaptureError {
+/// Returns an error with the source's name and a hint.
+fn source_error(source: &str, what: impl fmt::Display, help: &str) -> CaptureError {
     CaptureError::Source(format!("{source}: {what}\nhelp: {help}"))
 }
 
-/// A CPU as a source tells of it: units are known by any number, which is the same for the CPUs of a unit.
+/// A CPU as a source describes it. Units have arbitrary numbers, which are equal for the CPUs of one unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Cpu {
-    /// Its number there.
+struct CapturedCpu {
+    /// Number of the CPU in the source.
     number: u32,
     core: u64,
     cluster: Option<u64>,
@@ -67,62 +68,63 @@ struct Cpu {
 
 /// CPUs that change their frequency together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Domain {
+struct CapturedFrequencyDomain {
     cpus: Vec<u32>,
     khz: Vec<u64>,
     power_uw: Vec<u64>,
     governor: String,
     transition_latency_ns: Option<u64>,
-    /// Frequencies are only the lowest and the highest: the driver has no table.
+    /// Whether the driver has no frequency table, so that only the lowest and the highest frequency are
+    /// known.
     has_no_table: bool,
 }
 
 /// An idle state of some CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct State {
+struct CapturedIdleState {
     place: usize,
     name: String,
     exit_latency_us: u64,
     target_residency_us: u64,
 }
 
-/// A machine as a source tells of it.
+/// A machine as a source describes it.
 #[derive(Clone, Debug, Default)]
-struct Captured {
-    /// What kind of source.
+struct CapturedMachine {
     source: &'static str,
     model: Option<String>,
-    cpus: Vec<Cpu>,
+    cpus: Vec<CapturedCpu>,
     distances: Vec<Vec<u64>>,
-    domains: Vec<Domain>,
-    /// Each idle state with its CPUs.
-    states: BTreeMap<State, Vec<u32>>,
+    domains: Vec<CapturedFrequencyDomain>,
+    /// CPUs of each idle state.
+    states: BTreeMap<CapturedIdleState, Vec<u32>>,
     polling_idle: bool,
     hz: Option<u64>,
     release: Option<String>,
-    /// Tunables and features of the scheduler, as options of the command.
+    /// Tunables and features of the scheduler, as command-line options.
     options: Vec<String>,
-    /// What the source does not tell, or what was left out.
+    /// Remarks on data that the source does not contain or that was left out.
     remarks: Vec<String>,
 }
 
-/// The machine file of what a path holds: a directory, a tar, hwloc's XML or the JSON of `lscpu`. Checked, unless it is to be edited.
+/// Returns the machine file of a source: a directory, a tar, hwloc's XML or the JSON of `lscpu`. The file is
+/// validated unless `raw` is set.
 ///
 /// # Errors
-/// If it is none of them, is damaged, or makes no machine.
+/// If the input is no known source, is damaged, or does not describe a valid machine.
 pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, CaptureError> {
     let source = path.display().to_string();
     let captured = if path.is_dir() {
-        sysfs::read(&Tree::of_directory(path), &source)?
+        sysfs::read(&Tree::from_directory(path), &source)?
     } else {
-        let help = "give the root directory of a machine (/), a tar of /sys, hwloc's XML, or what `lscpu -J` writes";
+        let help = "give the root directory of a machine (/), a tar of /sys, hwloc's XML, or the output of `lscpu -J`";
         let bytes = files::read_file(path, MAX_BYTES)
-            .map_err(|error| wrong(&source, format!("cannot be read: {error}"), help))?;
+            .map_err(|error| source_error(&source, format!("cannot be read: {error}"), help))?;
         let text = std::str::from_utf8(&bytes).map(str::trim_start);
         match text {
             Ok(text) if text.starts_with('{') => lscpu::read(text, &source)?,
             Ok(text) if text.starts_with('<') => hwloc::read(text, &source)?,
-            _ => sysfs::read(&Tree::of_archive(&bytes, &source)?, &source)?,
+            _ => sysfs::read(&Tree::from_archive(&bytes, &source)?, &source)?,
         }
     };
     let text = write::write(&captured, name);
@@ -132,13 +134,13 @@ pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, CaptureErro
     Ok(text)
 }
 
-/// CPUs of a list as Linux writes it, `0-3,8`.
-fn cpu_list(text: &str) -> Vec<u32> {
+/// Parses a list of CPUs in Linux's format, such as `0-3,8`.
+fn parse_cpu_list(text: &str) -> Vec<u32> {
     let mut cpus = Vec::new();
     for part in text.trim().split([',', ' ']).filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else { continue };
-        // No machine has more; a damaged list must not use up memory.
+        // No machine has more CPUs; the limit keeps a damaged list from exhausting memory.
         if last < 1 << 16 && first <= last {
             cpus.extend(first..=last);
         }

@@ -4,8 +4,9 @@ use crate::description::parse;
 use fairlab_sched::ids::CpuId;
 use std::io::Write;
 
-/// Files of a small board: two small CPUs, two big ones, one of them offline; a governor, an idle state, two kinds of caches.
-fn board() -> Vec<(String, String)> {
+/// Files of a small board: two small and two big CPUs, one of them offline; a governor, an idle state, two
+/// kinds of caches.
+fn board_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut put = |path: &str, text: &str| files.push((path.to_owned(), format!("{text}\n")));
     put("sys/devices/system/cpu/online", "0-2");
@@ -49,7 +50,7 @@ fn board() -> Vec<(String, String)> {
     files
 }
 
-fn is_the_board(text: &str) {
+fn assert_is_board(text: &str) {
     let machine = parse("board.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let topology = machine.topology();
     assert_eq!(topology.cpus.iter().map(|place| place.llc).collect::<Vec<_>>(), [0, 0, 1], "CPU 3 is offline");
@@ -61,7 +62,7 @@ fn is_the_board(text: &str) {
         (&[500_000, 900_000, 1_400_000][..], Some(&[10_000, 30_000, 90_000][..]))
     );
     assert_eq!(machine.frequency_domain(CpuId(2)).map(|domain| domain.khz().len()), Some(2));
-    assert_eq!(machine.idle_states_of(CpuId(1)).map(|state| state.exit_latency().0).collect::<Vec<_>>(), [1000]);
+    assert_eq!(machine.cpu_idle_states(CpuId(1)).map(|state| state.exit_latency().0).collect::<Vec<_>>(), [1000]);
     for part in [
         "--set migration_cost_ns=250000",
         "--features GENTLE_FAIR_SLEEPERS,NO_SIS_UTIL",
@@ -79,12 +80,12 @@ fn a_directory_and_its_archives_give_the_same_machine() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path().join("root");
     let mut archive = tar::Builder::new(Vec::new());
-    for (path, text) in board() {
+    for (path, text) in board_files() {
         let own = root.join(&path);
         std::fs::create_dir_all(own.parent().expect("it lies in a folder")).expect("folders");
         std::fs::write(own, &text).expect("a file");
         let mut header = tar::Header::new_gnu();
-        // As tar packs files of sysfs: of a page, and filled up with zeros.
+        // tar packs sysfs files as a full page, filled with zeros.
         let text = format!("{text:\0<4096}");
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
@@ -96,7 +97,7 @@ fn a_directory_and_its_archives_give_the_same_machine() {
     gzip.write_all(&plain).and_then(|()| bzip.write_all(&plain)).expect("memory");
     let packed = [plain.clone(), gzip.finish().expect("memory"), bzip.finish().expect("memory")];
     let of_root = capture(&root, "board", false).unwrap_or_else(|error| panic!("{error}"));
-    is_the_board(&of_root);
+    assert_is_board(&of_root);
     for bytes in packed {
         let file = directory.path().join("board.tar");
         std::fs::write(&file, bytes).expect("a file");
@@ -106,7 +107,7 @@ fn a_directory_and_its_archives_give_the_same_machine() {
     assert_eq!(parse("x", &devices).expect("it was checked").nr_cpus(), 3);
 }
 
-fn of_text(text: &str) -> Result<String, CaptureError> {
+fn capture_text(text: &str) -> Result<String, CaptureError> {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("file");
     std::fs::write(&file, text).expect("a file");
@@ -114,7 +115,7 @@ fn of_text(text: &str) -> Result<String, CaptureError> {
 }
 
 fn shape(text: &str) -> Vec<(u32, u32, u32, u32)> {
-    let told = of_text(text).unwrap_or_else(|error| panic!("{error}"));
+    let told = capture_text(text).unwrap_or_else(|error| panic!("{error}"));
     let machine = parse("it", &told).unwrap_or_else(|error| panic!("{error}\n{told}"));
     machine.topology().cpus.iter().map(|cpu| (cpu.core, cpu.llc, cpu.package, cpu.node)).collect()
 }
@@ -163,18 +164,18 @@ fn hwloc_gives_packages_caches_cores_and_distances() {
         package(1)
     );
     assert_eq!(shape(&xml), [(0, 0, 0, 0), (1, 1, 1, 1), (0, 0, 0, 0), (1, 1, 1, 1)]);
-    let told = of_text(&xml).expect("a machine");
+    let told = capture_text(&xml).expect("a machine");
     assert_eq!(parse("it", &told).expect("a machine").topology().distances, [[10, 21], [21, 10]]);
 }
 
 #[test]
 fn what_is_no_source_is_refused_with_the_way_out() {
     for text in ["", "nonsense", "{", "{\"x\": 1}", "<html></html>", "<topology/>", "{\"cpus\": []}"] {
-        let error = of_text(text).expect_err(text).to_string();
+        let error = capture_text(text).expect_err(text).to_string();
         assert!(error.contains("help: "), "{error}");
     }
     let nothing = tempfile::tempdir().expect("a directory");
     assert!(capture(nothing.path(), "x", false).expect_err("it is empty").to_string().contains("has no CPUs"));
-    assert!(cpu_list("0-4294967295").is_empty() && cpu_list("3-1,x").is_empty());
-    assert_eq!(cpu_list("0-2,8 9"), [0, 1, 2, 8, 9]);
+    assert!(parse_cpu_list("0-4294967295").is_empty() && parse_cpu_list("3-1,x").is_empty());
+    assert_eq!(parse_cpu_list("0-2,8 9"), [0, 1, 2, 8, 9]);
 }

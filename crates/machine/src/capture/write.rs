@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What was captured as the text of a machine file.
+//! Writer of a captured machine as the text of a machine file.
 
-use super::{Captured, Cpu, Domain, State};
-use crate::description::{KERNEL_PROFILES, cpu_list};
+use super::{CapturedCpu, CapturedFrequencyDomain, CapturedIdleState, CapturedMachine};
+use crate::description::{KERNEL_PROFILES, format_cpu_list};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The frequency of a CPU counts in this unit.
+/// Frequency governors that machine files can name.
 const GOVERNORS: [&str; 3] = ["performance", "powersave", "schedutil"];
 
-/// The text of the file.
-pub(super) fn write(captured: &Captured, name: &str) -> String {
+/// Returns the text of the file.
+pub(super) fn write(captured: &CapturedMachine, name: &str) -> String {
     let mut text = String::from("# SPDX-License-Identifier: CC0-1.0\n");
     let mut remarks = captured.remarks.clone();
     remarks.dedup();
-    remarks.push("prices of kernel code are not measured: without [prices] it is free; `base = \"NAME\"` takes those of another machine".to_owned());
+    remarks.push("costs of kernel code are not measured: without [prices] it takes no time; `base = \"NAME\"` takes the costs of another machine".to_owned());
     let (kernel, remark) = profile(captured.release.as_deref());
     remarks.extend(remark);
-    // Writing into a string does not fail.
+    // Writing into a string cannot fail.
     for remark in &remarks {
         let _ = writeln!(text, "# {}", remark.replace('\n', " "));
     }
     if !captured.options.is_empty() {
         let _ = writeln!(
             text,
-            "# Its scheduler is set so: fairlab run FILE --machine {name}.toml {}",
+            "# Options for the captured scheduler settings: fairlab run FILE --machine {name}.toml {}",
             captured.options.join(" ")
         );
     }
@@ -43,19 +43,19 @@ pub(super) fn write(captured: &Captured, name: &str) -> String {
     if captured.polling_idle {
         text.push_str("polling_idle = true\n");
     }
-    put_cpus(&mut text, captured);
+    write_cpus(&mut text, captured);
     let place: BTreeMap<u32, u32> = captured.cpus.iter().zip(0..).map(|(cpu, place)| (cpu.number, place)).collect();
-    put_types(&mut text, captured);
+    write_cpu_types(&mut text, captured);
     for domain in &captured.domains {
-        put_domain(&mut text, domain, &place);
+        write_frequency_domain(&mut text, domain, &place);
     }
     for (state, cpus) in &captured.states {
-        put_state(&mut text, state, cpus, &place);
+        write_idle_state(&mut text, state, cpus, &place);
     }
     text
 }
 
-/// The profile that is nearest to a release, and what to say of it.
+/// Returns the kernel profile nearest to a release, and a remark if the two differ.
 fn profile(release: Option<&str>) -> (&'static str, Option<String>) {
     let newest = KERNEL_PROFILES[KERNEL_PROFILES.len() - 1];
     let Some(release) = release else { return (newest, None) };
@@ -76,8 +76,8 @@ fn profile(release: Option<&str>) -> (&'static str, Option<String>) {
     (found, remark)
 }
 
-/// Numbers from 0 without gaps for units, in the order in which CPUs have them.
-fn units(cpus: &[Cpu], unit: impl Fn(&Cpu) -> (u64, u64)) -> Vec<usize> {
+/// Returns the numbers of units, from 0 without gaps, in the order of the CPUs.
+fn units(cpus: &[CapturedCpu], unit: impl Fn(&CapturedCpu) -> (u64, u64)) -> Vec<usize> {
     let mut known = Vec::new();
     let mut number = |unit: (u64, u64)| {
         known.iter().position(|own| *own == unit).unwrap_or_else(|| {
@@ -88,7 +88,7 @@ fn units(cpus: &[Cpu], unit: impl Fn(&Cpu) -> (u64, u64)) -> Vec<usize> {
     cpus.iter().map(|cpu| number(unit(cpu))).collect()
 }
 
-fn put_cpus(text: &mut String, captured: &Captured) {
+fn write_cpus(text: &mut String, captured: &CapturedMachine) {
     let cpus = &captured.cpus;
     let _ = writeln!(text, "\n[cpus]\ncount = {}", cpus.len());
     let mut put = |key: &str, list: &[usize]| {
@@ -99,7 +99,7 @@ fn put_cpus(text: &mut String, captured: &Captured) {
     if cpus.iter().all(|cpu| cpu.cluster.is_some()) {
         put("cluster", &units(cpus, |cpu| (cpu.package, cpu.cluster.unwrap_or(cpu.core))));
     }
-    // Caches lie in a package and in a node.
+    // A cache lies within one package and one node.
     put("llc", &units(cpus, |cpu| (cpu.package << 32 | cpu.node, cpu.llc.map_or(0, |llc| llc + 1))));
     put("package", &units(cpus, |cpu| (cpu.package, 0)));
     let nodes = units(cpus, |cpu| (cpu.node, 0));
@@ -112,8 +112,8 @@ fn put_cpus(text: &mut String, captured: &Captured) {
     }
 }
 
-/// CPUs of each capacity, if there are several; the biggest has 1024.
-fn put_types(text: &mut String, captured: &Captured) {
+/// Writes the CPUs of each capacity if there are several. The largest capacity becomes 1024.
+fn write_cpu_types(text: &mut String, captured: &CapturedMachine) {
     let mut types: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (cpu, place) in captured.cpus.iter().zip(0..) {
         types.entry(cpu.capacity.unwrap_or(1024).clamp(1, 1024)).or_default().push(place);
@@ -126,14 +126,14 @@ fn put_types(text: &mut String, captured: &Captured) {
         let _ = writeln!(
             text,
             "\n[[cpu_type]]\nname = \"capacity-{capacity}\"\ncpus = \"{}\"\ncapacity = {}",
-            cpu_list(&cpus),
+            format_cpu_list(&cpus),
             (capacity * 1024 / most).max(1)
         );
     }
 }
 
-fn put_domain(text: &mut String, domain: &Domain, place: &BTreeMap<u32, u32>) {
-    let Domain { cpus, khz, power_uw, governor, transition_latency_ns, has_no_table } = domain;
+fn write_frequency_domain(text: &mut String, domain: &CapturedFrequencyDomain, place: &BTreeMap<u32, u32>) {
+    let CapturedFrequencyDomain { cpus, khz, power_uw, governor, transition_latency_ns, has_no_table } = domain;
     text.push('\n');
     if *has_no_table {
         text.push_str("# The driver has no table: only the lowest and the highest frequency are known.\n");
@@ -141,7 +141,11 @@ fn put_domain(text: &mut String, domain: &Domain, place: &BTreeMap<u32, u32>) {
     if !GOVERNORS.contains(&governor.as_str()) && !governor.is_empty() {
         let _ = writeln!(text, "# Its governor is {governor}, which is not modelled.");
     }
-    let _ = writeln!(text, "[[frequency_domain]]\ncpus = \"{}\"\nkhz = {khz:?}", cpu_list(&placed(cpus, place)));
+    let _ = writeln!(
+        text,
+        "[[frequency_domain]]\ncpus = \"{}\"\nkhz = {khz:?}",
+        format_cpu_list(&cpu_indexes(cpus, place))
+    );
     if power_uw.len() == khz.len() {
         let _ = writeln!(text, "power_uw = {power_uw:?}");
     }
@@ -152,13 +156,13 @@ fn put_domain(text: &mut String, domain: &Domain, place: &BTreeMap<u32, u32>) {
     }
 }
 
-fn put_state(text: &mut String, state: &State, cpus: &[u32], place: &BTreeMap<u32, u32>) {
+fn write_idle_state(text: &mut String, state: &CapturedIdleState, cpus: &[u32], place: &BTreeMap<u32, u32>) {
     let clean: String =
         state.name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.+".contains(c) { c } else { '-' }).collect();
     let _ = writeln!(text, "\n[[idle_state]]\nname = \"{}\"", clean.trim_start_matches(['-', '.']));
-    let cpus = placed(cpus, place);
+    let cpus = cpu_indexes(cpus, place);
     if cpus.len() < place.len() {
-        let _ = writeln!(text, "cpus = \"{}\"", cpu_list(&cpus));
+        let _ = writeln!(text, "cpus = \"{}\"", format_cpu_list(&cpus));
     }
     let _ = writeln!(text, "exit_latency_ns = {}", state.exit_latency_us.saturating_mul(1000));
     let _ = writeln!(
@@ -171,6 +175,6 @@ fn put_state(text: &mut String, state: &State, cpus: &[u32], place: &BTreeMap<u3
     }
 }
 
-fn placed(cpus: &[u32], place: &BTreeMap<u32, u32>) -> Vec<u32> {
+fn cpu_indexes(cpus: &[u32], place: &BTreeMap<u32, u32>) -> Vec<u32> {
     cpus.iter().filter_map(|cpu| place.get(cpu).copied()).collect()
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[prices]`: what the kernel's operations cost on this machine, and how one knows.
+//! `[prices]`: costs of kernel operations on this machine, with their sources.
 //!
-//! A price is time on a CPU of capacity 1024 at its highest frequency. An operation without a price is free.
+//! A cost is time on a CPU of capacity 1024 at its highest frequency. An operation that is not listed has no
+//! cost.
 
 use super::error::DescriptionFault;
-use super::raw::RawPrice;
+use super::raw::RawOpCost;
 use super::read::number;
 use super::suggest;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// The names of the operations that can have a price, in the order in which pages list them.
+/// Names of the operations that can have a cost, in display order.
 pub const OPERATIONS: [&str; 45] = [
     "ContextSwitch",
     "Wakeup",
@@ -59,10 +60,10 @@ pub const OPERATIONS: [&str; 45] = [
     "Tracer",
 ];
 
-/// The highest price: one second, in picoseconds.
+/// Maximum cost: one second, in picoseconds.
 const MAX_PS: u64 = 1_000_000_000_000;
 
-/// What one operation costs.
+/// Cost of one operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpCost {
     operation: &'static str,
@@ -71,89 +72,89 @@ pub struct OpCost {
 }
 
 impl OpCost {
-    /// The operation: one of [`OPERATIONS`].
+    /// Operation: one of [`OPERATIONS`].
     pub const fn operation(&self) -> &'static str {
         self.operation
     }
 
-    /// The price in picoseconds (so that 17.5 ns is a whole number), at most one second.
+    /// Cost in picoseconds (so that 17.5 ns is a whole number), at most one second.
     pub const fn ps(&self) -> u64 {
         self.ps
     }
 
-    /// Where the figure comes from; never empty.
+    /// Source of the number; never empty.
     pub fn source(&self) -> &str {
         &self.source
     }
 }
 
-/// The prices of a machine, in the order of [`OPERATIONS`], at most one for each.
+/// Costs of a machine, in the order of [`OPERATIONS`], at most one for each operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CostList(Vec<OpCost>);
 
 impl CostList {
-    /// The prices that are known.
+    /// Returns all listed costs.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpCost> {
         self.0.iter()
     }
 
-    /// The price of an operation, if it is known.
+    /// Returns the cost of an operation, if it is listed.
     pub fn get(&self, operation: &str) -> Option<&OpCost> {
         self.0.iter().find(|price| price.operation == operation)
     }
 
-    /// The price of an operation in picoseconds; 0 if it is not known.
+    /// Cost of an operation in picoseconds; 0 if it is not listed.
     pub fn ps(&self, operation: &str) -> u64 {
         self.get(operation).map_or(0, OpCost::ps)
     }
 
-    /// The same list with another price for one operation, of those that it has.
+    /// Returns the list with a changed cost of one listed operation.
     #[must_use]
-    pub fn with(&self, operation: &str, ps: u64) -> Self {
+    pub fn with_cost(&self, operation: &str, ps: u64) -> Self {
         let change =
             |price: &OpCost| OpCost { ps: if price.operation == operation { ps } else { price.ps }, ..price.clone() };
         Self(self.0.iter().map(change).collect())
     }
 
-    /// Are all operations free?
-    pub fn is_free(&self) -> bool {
+    /// Whether all costs are 0.
+    pub fn is_zero_cost(&self) -> bool {
         self.0.iter().all(|price| price.ps == 0)
     }
 }
 
-pub(super) fn understand(raw: &BTreeMap<Spanned<String>, Spanned<RawPrice>>) -> Result<CostList, DescriptionFault> {
+pub(super) fn from_raw(raw: &BTreeMap<Spanned<String>, Spanned<RawOpCost>>) -> Result<CostList, DescriptionFault> {
     let mut prices = Vec::with_capacity(raw.len());
     for (name, raw) in raw {
         let place = OPERATIONS.iter().position(|known| known == name.get_ref()).ok_or_else(|| {
             let message = format!("there is no operation `{}`", name.get_ref());
-            DescriptionFault::of(name, message, suggest::did_you_mean(name.get_ref(), OPERATIONS))
+            DescriptionFault::from_value(name, message, suggest::did_you_mean(name.get_ref(), OPERATIONS))
         })?;
-        prices.push((place, price(OPERATIONS[place], raw)?));
+        prices.push((place, op_cost(OPERATIONS[place], raw)?));
     }
     prices.sort_by_key(|(place, _)| *place);
     Ok(CostList(prices.into_iter().map(|(_, price)| price).collect()))
 }
 
-fn price(operation: &'static str, raw: &Spanned<RawPrice>) -> Result<OpCost, DescriptionFault> {
+fn op_cost(operation: &'static str, raw: &Spanned<RawOpCost>) -> Result<OpCost, DescriptionFault> {
     let table = raw.get_ref();
     let ps = match (&table.ns, &table.ps) {
         (Some(ns), None) => number(ns, 0..=MAX_PS / 1_000, "ns")? * 1_000,
         (None, Some(ps)) => number(ps, 0..=MAX_PS, "ps")?,
         (None, None) => {
-            return Err(DescriptionFault::of(raw, "a price without a figure", "add `ns = ...` or `ps = ...`"));
+            return Err(DescriptionFault::from_value(raw, "a price without a number", "add `ns = ...` or `ps = ...`"));
         }
         (Some(_), Some(ps)) => {
-            return Err(DescriptionFault::of(ps, "the price is given twice", "keep either `ns` or `ps`"));
+            return Err(DescriptionFault::from_value(ps, "the price is given twice", "keep either `ns` or `ps`"));
         }
     };
     Ok(OpCost { operation, ps, source: source(&table.source, "a price")? })
 }
 
-/// Where the figure of something comes from, which must be said.
+/// Returns the source of a number, which is mandatory.
 pub(super) fn source(text: &Spanned<String>, of: &str) -> Result<String, DescriptionFault> {
     if text.get_ref().trim().is_empty() {
-        let help = "say where the figure comes from: measured how, published where, or calibrated against what";
-        return Err(DescriptionFault::of(text, format!("{of} without a source"), help));
+        let help = "name the source of the number: a measurement, a publication or a calibration";
+        return Err(DescriptionFault::from_value(text, format!("{of} without a source"), help));
     }
     Ok(text.get_ref().clone())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[[cpu_type]]`: kinds of CPUs and their capacities.
+//! `[[cpu_type]]`: types of CPUs and their capacities.
 
 use super::cpu_list::CpuList;
 use super::cpus::Shape;
@@ -10,7 +10,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
 use toml::Spanned;
 
-/// CPUs of one kind.
+/// A type of CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuType {
     name: String,
@@ -19,23 +19,23 @@ pub struct CpuType {
 }
 
 impl CpuType {
-    /// The name, such as `Cortex-A53`.
+    /// Name, such as `Cortex-A53`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its CPUs. Each CPU of the machine is of one type.
+    /// CPUs of this type. Each CPU of the machine has one type.
     pub const fn cpus(&self) -> &CpuList {
         &self.cpus
     }
 
-    /// What such a CPU can do at its highest frequency: 1 to 1024, and 1024 for the biggest type of the machine.
+    /// Capacity at the highest frequency: 1 to 1024, and 1024 for the biggest type of the machine.
     pub const fn capacity(&self) -> Capacity {
         self.capacity
     }
 }
 
-/// Which table named each CPU first, where no CPU may be named by two.
+/// Table that claimed each CPU, where two tables must not claim the same CPU.
 pub(super) struct CpuClaims {
     owner: Vec<Option<usize>>,
 }
@@ -45,8 +45,8 @@ impl CpuClaims {
         Self { owner: vec![None; count as usize] }
     }
 
-    /// Notes the CPUs of table `index` (from 0).
-    pub(super) fn take(
+    /// Claims the CPUs of table `index` (from 0).
+    pub(super) fn claim(
         &mut self,
         cpus: &CpuList,
         index: usize,
@@ -56,26 +56,26 @@ impl CpuClaims {
         for cpu in cpus.iter() {
             if let Some(other) = self.owner[cpu.index()].replace(index) {
                 let message = format!("cpu {} is already in {table} {}", cpu.0, other + 1);
-                return Err(DescriptionFault::of(at, message, format!("name each CPU in one {table} only")));
+                return Err(DescriptionFault::from_value(at, message, format!("name each CPU in one {table} only")));
             }
         }
         Ok(())
     }
 
-    /// The CPUs that no table named.
-    fn free(&self) -> Option<CpuList> {
+    /// Returns the CPUs that no table has claimed.
+    fn unclaimed(&self) -> Option<CpuList> {
         let free: Vec<u32> = (0..self.owner.len() as u32).filter(|&cpu| self.owner[cpu as usize].is_none()).collect();
         (!free.is_empty()).then(|| CpuList::from_sorted(free))
     }
 }
 
-/// The CPUs of a table, with the place in the message.
-pub(super) fn cpu_list(text: &Spanned<String>, count: u32) -> Result<CpuList, DescriptionFault> {
+/// Parses the CPU list of a table, and adds the position to an error.
+pub(super) fn parse_cpu_list(text: &Spanned<String>, count: u32) -> Result<CpuList, DescriptionFault> {
     let help = "write CPUs as in \"0-3,8\", or \"all\"";
-    CpuList::parse(text.get_ref(), count).map_err(|message| DescriptionFault::of(text, message, help))
+    CpuList::parse(text.get_ref(), count).map_err(|message| DescriptionFault::from_value(text, message, help))
 }
 
-pub(super) fn understand(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<Vec<CpuType>, DescriptionFault> {
+pub(super) fn from_raw(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<Vec<CpuType>, DescriptionFault> {
     let count = shape.nr_cpus();
     let [.., last] = raw else {
         return Ok(vec![CpuType { name: "cpu".to_owned(), cpus: CpuList::all(count), capacity: SCHED_CAPACITY_SCALE }]);
@@ -85,38 +85,38 @@ pub(super) fn understand(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<V
     for (index, raw) in raw.iter().map(Spanned::get_ref).enumerate() {
         let one = CpuType {
             name: name(&raw.name)?,
-            cpus: cpu_list(&raw.cpus, count)?,
+            cpus: parse_cpu_list(&raw.cpus, count)?,
             capacity: number(&raw.capacity, 1..=SCHED_CAPACITY_SCALE, "")?,
         };
         if types.iter().any(|other| other.name == one.name) {
             let message = format!("there already is a type `{}`", one.name);
-            return Err(DescriptionFault::of(&raw.name, message, "give each type a name of its own"));
+            return Err(DescriptionFault::from_value(&raw.name, message, "give each type a name of its own"));
         }
-        claims.take(&one.cpus, index, "cpu_type", &raw.cpus)?;
-        siblings_stay_together(&one.cpus, shape, &raw.cpus)?;
+        claims.claim(&one.cpus, index, "cpu_type", &raw.cpus)?;
+        check_siblings(&one.cpus, shape, &raw.cpus)?;
         types.push(one);
     }
-    if let Some(free) = claims.free() {
+    if let Some(free) = claims.unclaimed() {
         let message = format!("CPUs {free} have no type");
-        return Err(DescriptionFault::of(last, message, "name each CPU in one cpu_type"));
+        return Err(DescriptionFault::from_value(last, message, "name each CPU in one cpu_type"));
     }
     if types.iter().all(|one| one.capacity < SCHED_CAPACITY_SCALE) {
         let biggest = types.iter().map(CpuType::capacity).max().unwrap_or_default();
         let message = format!("no CPU has capacity {SCHED_CAPACITY_SCALE}; the biggest has {biggest}");
         let help = format!("scale all capacities so that the biggest CPU has {SCHED_CAPACITY_SCALE}");
-        return Err(DescriptionFault::of(&last.get_ref().capacity, message, help));
+        return Err(DescriptionFault::from_value(&last.get_ref().capacity, message, help));
     }
     Ok(types)
 }
 
-/// Threads of a core are of one type.
-fn siblings_stay_together(cpus: &CpuList, shape: &Shape, at: &Spanned<String>) -> Result<(), DescriptionFault> {
+/// Checks that all threads of a core have one type.
+fn check_siblings(cpus: &CpuList, shape: &Shape, at: &Spanned<String>) -> Result<(), DescriptionFault> {
     for cpu in cpus.iter() {
         let core = shape.places[cpu.index()].core;
         let apart = |other: &CpuId| shape.places[other.index()].core == core && !cpus.contains(*other);
         if let Some(other) = (0..shape.nr_cpus()).map(CpuId).find(apart) {
             let message = format!("cpu {} is here, but not its sibling {}", cpu.0, other.0);
-            return Err(DescriptionFault::of(at, message, "threads of a core are of one type"));
+            return Err(DescriptionFault::from_value(at, message, "threads of a core are of one type"));
         }
     }
     Ok(())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[cpus]`: how many CPUs there are and which of them share what.
+//! `[cpus]`: the number of CPUs, and the units that they share.
 //!
-//! Each kind of unit (core, cluster, last-level cache, package, node) follows from a rule for regular machines or is
-//! an array with one number per CPU. Units nest: core in cluster in last-level cache in package and in node; packages
-//! lie in nodes or nodes in packages.
+//! Each kind of unit (core, cluster, last-level cache, package, node) follows from a rule for regular
+//! machines, or is an array with one number for each CPU. Units nest: core in cluster in last-level cache in
+//! package and in node; packages lie in nodes or nodes in packages.
 
 use super::error::DescriptionFault;
 use super::raw::{List, OptionalKey, RawCpus, RawLevel, RawNumbering};
@@ -12,14 +12,14 @@ use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::ops::Range;
 use toml::Spanned;
 
-/// The most CPUs that a machine can have.
+/// Maximum number of CPUs of a machine.
 pub const MAX_CPUS: u32 = 4096;
 
-/// The distance of a node to itself, and to others where the file says nothing (`LOCAL_DISTANCE`, `REMOTE_DISTANCE`).
+/// Default distance of a node to itself and to others (`LOCAL_DISTANCE`, `REMOTE_DISTANCE`).
 pub(super) const LOCAL_DISTANCE: u32 = 10;
 pub(super) const REMOTE_DISTANCE: u32 = 20;
 
-/// CPUs, the units they form, the levels of domains and the distances of nodes. Units are numbered densely from 0.
+/// CPUs, their units, the domain levels and the node distances. Units are numbered densely from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) places: Vec<CpuPlace>,
@@ -32,14 +32,14 @@ impl Shape {
         self.places.len() as u32
     }
 
-    /// How many units of a kind there are.
+    /// Returns the number of units of a kind.
     pub(super) fn nr_units(&self, unit: fn(&CpuPlace) -> u32) -> u32 {
         self.places.iter().map(unit).max().map_or(0, |highest| highest + 1)
     }
 }
 
-/// The core of each CPU on a regular machine.
-pub(super) fn cores_by_rule(count: u32, threads: u32, numbering: RawNumbering) -> Vec<u32> {
+/// Returns the core of each CPU on a regular machine.
+pub(super) fn core_numbers(count: u32, threads: u32, numbering: RawNumbering) -> Vec<u32> {
     let nr_cores = count / threads;
     let core = |cpu| match numbering {
         RawNumbering::CoreMajor => cpu / threads,
@@ -48,7 +48,7 @@ pub(super) fn cores_by_rule(count: u32, threads: u32, numbering: RawNumbering) -
     (0..count).map(core).collect()
 }
 
-pub(super) fn understand(raw: &Spanned<RawCpus>) -> Result<Shape, DescriptionFault> {
+pub(super) fn from_raw(raw: &Spanned<RawCpus>) -> Result<Shape, DescriptionFault> {
     let (at, raw) = (raw.span(), raw.get_ref());
     let count = number(&raw.count, 1..=u64::from(MAX_CPUS), "CPUs")? as u32;
     let core = cores(raw, count)?;
@@ -57,17 +57,17 @@ pub(super) fn understand(raw: &Spanned<RawCpus>) -> Result<Shape, DescriptionFau
     let one = vec![0; count as usize];
     let package = units.read(&raw.package, &raw.cores_per_package, "package", &one)?;
     let node = units.read(&raw.node, &raw.cores_per_node, "node", &one)?;
-    let smaller = if node.lies_within(&package).is_ok() {
+    let smaller = if node.check_within(&package).is_ok() {
         &node
     } else {
-        package.lies_within(&node)?;
+        package.check_within(&node)?;
         &package
     };
     let llc = units.read(&raw.llc, &raw.cores_per_llc, "llc", &smaller.of_cpu)?;
     let units = [&core, &cluster, &llc, &package, &node];
     for inner in 0..3 {
         for outer in (inner + 1..units.len()).rev() {
-            units[inner].lies_within(units[outer])?;
+            units[inner].check_within(units[outer])?;
         }
     }
     let places: Vec<CpuPlace> = (0..count as usize)
@@ -84,20 +84,20 @@ pub(super) fn understand(raw: &Spanned<RawCpus>) -> Result<Shape, DescriptionFau
     Ok(Shape { places, levels, distances })
 }
 
-/// A kind of unit: which one each CPU is in, and where the file says so.
-struct Units {
+/// A kind of unit: the unit of each CPU, and the position in the file.
+struct UnitMap {
     kind: &'static str,
     of_cpu: Vec<u32>,
     at: Range<usize>,
 }
 
-impl Units {
+impl UnitMap {
     fn nr_units(&self) -> u32 {
         self.of_cpu.iter().max().map_or(0, |highest| highest + 1)
     }
 
-    /// No unit has CPUs in two units of `outer`.
-    fn lies_within(&self, outer: &Self) -> Result<(), DescriptionFault> {
+    /// Checks that no unit has CPUs in two units of `outer`.
+    fn check_within(&self, outer: &Self) -> Result<(), DescriptionFault> {
         let mut home = vec![None; self.nr_units() as usize];
         for (cpu, (&unit, &around)) in self.of_cpu.iter().zip(&outer.of_cpu).enumerate() {
             let first = *home[unit as usize].get_or_insert(around);
@@ -113,7 +113,7 @@ impl Units {
     }
 }
 
-fn cores(raw: &RawCpus, count: u32) -> Result<Units, DescriptionFault> {
+fn cores(raw: &RawCpus, count: u32) -> Result<UnitMap, DescriptionFault> {
     let Some(array) = &raw.core else {
         let threads = match &raw.threads_per_core {
             None => 1,
@@ -121,7 +121,7 @@ fn cores(raw: &RawCpus, count: u32) -> Result<Units, DescriptionFault> {
         };
         let numbering = raw.numbering.as_ref().map_or(RawNumbering::CoreMajor, |numbering| *numbering.get_ref());
         let at = raw.threads_per_core.as_ref().map_or_else(|| raw.count.span(), Spanned::span);
-        return Ok(Units { kind: "core", of_cpu: cores_by_rule(count, threads, numbering), at });
+        return Ok(UnitMap { kind: "core", of_cpu: core_numbers(count, threads, numbering), at });
     };
     let rule = raw.threads_per_core.as_ref().map(Spanned::span).or_else(|| raw.numbering.as_ref().map(Spanned::span));
     if let Some(at) = rule {
@@ -131,10 +131,10 @@ fn cores(raw: &RawCpus, count: u32) -> Result<Units, DescriptionFault> {
             "remove this key, or `core`",
         ));
     }
-    Ok(Units { kind: "core", of_cpu: per_cpu(array, count, "core")?, at: array.span() })
+    Ok(UnitMap { kind: "core", of_cpu: per_cpu(array, count, "core")?, at: array.span() })
 }
 
-/// Reads the units above the core.
+/// Reader of the units above the core.
 struct UnitReader<'a> {
     at: &'a Range<usize>,
     count: u32,
@@ -148,41 +148,41 @@ impl UnitReader<'_> {
         rule: &OptionalKey<u64>,
         kind: &'static str,
         default: &[u32],
-    ) -> Result<Units, DescriptionFault> {
+    ) -> Result<UnitMap, DescriptionFault> {
         match (array, rule) {
             (Some(_), Some(rule)) => {
                 let message = format!("`{kind}` already says which {kind} each CPU is in");
-                Err(DescriptionFault::of(rule, message, format!("remove this key, or `{kind}`")))
+                Err(DescriptionFault::from_value(rule, message, format!("remove this key, or `{kind}`")))
             }
-            (Some(array), None) => Ok(Units { kind, of_cpu: per_cpu(array, self.count, kind)?, at: array.span() }),
+            (Some(array), None) => Ok(UnitMap { kind, of_cpu: per_cpu(array, self.count, kind)?, at: array.span() }),
             (None, Some(rule)) => {
                 let nr_cores = self.core.iter().max().map_or(0, |highest| highest + 1);
                 let cores = divisor(rule, nr_cores, "cores", kind)?;
                 let of_cpu = self.core.iter().map(|core| core / cores).collect();
-                Ok(Units { kind, of_cpu, at: rule.span() })
+                Ok(UnitMap { kind, of_cpu, at: rule.span() })
             }
-            (None, None) => Ok(Units { kind, of_cpu: default.to_vec(), at: self.at.clone() }),
+            (None, None) => Ok(UnitMap { kind, of_cpu: default.to_vec(), at: self.at.clone() }),
         }
     }
 }
 
-/// A number of parts per whole that leaves no rest.
+/// Checks that a number of parts for each unit divides the total.
 fn divisor(value: &Spanned<u64>, parts: u32, of: &str, kind: &str) -> Result<u32, DescriptionFault> {
     let given = *value.get_ref();
     if given == 0 || !u64::from(parts).is_multiple_of(given) {
         let message = format!("{parts} {of} cannot be divided into {kind}s of {given}");
         let help = format!("write a divisor of {parts}, or `{kind} = [...]` with one number per CPU");
-        return Err(DescriptionFault::of(value, message, help));
+        return Err(DescriptionFault::from_value(value, message, help));
     }
     Ok(given as u32)
 }
 
-/// An array with the unit of each CPU; units are numbered from 0 without gaps.
+/// Reads an array with the unit of each CPU. Units are numbered from 0 without gaps.
 fn per_cpu(array: &List<u64>, count: u32, kind: &str) -> Result<Vec<u32>, DescriptionFault> {
     let entries = array.get_ref();
     if entries.len() != count as usize {
         let message = format!("{} numbers for {count} CPUs", entries.len());
-        return Err(DescriptionFault::of(array, message, format!("write the {kind} of each CPU, CPU 0 first")));
+        return Err(DescriptionFault::from_value(array, message, format!("write the {kind} of each CPU, CPU 0 first")));
     }
     let mut is_used = vec![false; entries.len()];
     let mut units = Vec::with_capacity(entries.len());
@@ -194,12 +194,12 @@ fn per_cpu(array: &List<u64>, count: u32, kind: &str) -> Result<Vec<u32>, Descri
     let nr_units = units.iter().max().map_or(0, |highest| *highest as usize + 1);
     if let Some(unused) = is_used[..nr_units].iter().position(|used| !used) {
         let message = format!("no CPU is in {kind} {unused}");
-        return Err(DescriptionFault::of(array, message, format!("number the {kind}s from 0 without gaps")));
+        return Err(DescriptionFault::from_value(array, message, format!("number the {kind}s from 0 without gaps")));
     }
     Ok(units)
 }
 
-/// The levels that the file lists, or those that the kernel would find on such a machine.
+/// Returns the levels that the file lists, or those that a kernel would build on such a machine.
 fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, DescriptionFault> {
     let nr_nodes = places.iter().map(|place| place.node).max().map_or(1, |highest| highest + 1);
     let package_in_node =
@@ -213,7 +213,7 @@ fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, Desc
         let level = *entry.get_ref();
         if previous >= Some(level) {
             let help = "list each level once, in the order smt, cluster, mc, package, all";
-            return Err(DescriptionFault::of(entry, "this level does not lie above the one before", help));
+            return Err(DescriptionFault::from_value(entry, "this level does not lie above the one before", help));
         }
         let spans_nodes = match level {
             RawLevel::All => nr_nodes > 1,
@@ -221,24 +221,25 @@ fn levels(raw: &RawCpus, places: &[CpuPlace]) -> Result<Vec<TopologyLevel>, Desc
             RawLevel::Smt | RawLevel::Cluster | RawLevel::Mc => false,
         };
         if spans_nodes {
-            let help = "leave it out: the levels between nodes follow from the distances";
-            return Err(DescriptionFault::of(entry, "this level would span several nodes", help));
+            let help = "leave this level out: the levels between nodes follow from the distances";
+            return Err(DescriptionFault::from_value(entry, "this level would span several nodes", help));
         }
         previous = Some(level);
-        levels.push(known_level(level));
+        levels.push(to_topology_level(level));
     }
     if levels.is_empty() {
-        return Err(DescriptionFault::of(
+        return Err(DescriptionFault::from_value(
             list,
-            "without levels no CPU would ever help another",
+            "without levels there is no load balancing",
             "leave the key out, or list a level",
         ));
     }
     Ok(levels)
 }
 
-/// SMT and cluster levels where there are such units, the last-level cache, and what a node adds: all its CPUs are
-/// the machine's if there is one node, else its packages, unless packages are larger than nodes.
+/// Returns the default levels: SMT and cluster if such units exist, the last-level cache, and one more. That
+/// level is the whole machine with one node; with several nodes it is the package, unless packages are larger
+/// than nodes.
 fn default_levels(places: &[CpuPlace], nr_nodes: u32, package_in_node: bool) -> Vec<TopologyLevel> {
     let nr = |unit: fn(&CpuPlace) -> u32| places.iter().map(unit).max();
     let mut levels = Vec::new();
@@ -257,7 +258,7 @@ fn default_levels(places: &[CpuPlace], nr_nodes: u32, package_in_node: bool) -> 
     levels
 }
 
-const fn known_level(level: RawLevel) -> TopologyLevel {
+const fn to_topology_level(level: RawLevel) -> TopologyLevel {
     match level {
         RawLevel::Smt => TopologyLevel::Smt,
         RawLevel::Cluster => TopologyLevel::Cluster,
@@ -267,7 +268,7 @@ const fn known_level(level: RawLevel) -> TopologyLevel {
     }
 }
 
-/// The distances that the file gives: square, symmetric, 10 on the diagonal and 11 to 254 elsewhere.
+/// Reads the distance matrix: square, symmetric, 10 on the diagonal and 11 to 254 elsewhere.
 fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, DescriptionFault> {
     let nr = nr_nodes as usize;
     let Some(matrix) = &raw.distances else {
@@ -276,12 +277,16 @@ fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, DescriptionF
     };
     let help = || format!("write {nr} rows of {nr} numbers, one for each node");
     if matrix.get_ref().len() != nr {
-        return Err(DescriptionFault::of(matrix, format!("{} rows for {nr} nodes", matrix.get_ref().len()), help()));
+        return Err(DescriptionFault::from_value(
+            matrix,
+            format!("{} rows for {nr} nodes", matrix.get_ref().len()),
+            help(),
+        ));
     }
     let mut rows: Vec<Vec<u32>> = Vec::with_capacity(nr);
     for (i, line) in matrix.get_ref().iter().enumerate() {
         if line.get_ref().len() != nr {
-            return Err(DescriptionFault::of(
+            return Err(DescriptionFault::from_value(
                 line,
                 format!("{} distances for {nr} nodes", line.get_ref().len()),
                 help(),
@@ -294,7 +299,7 @@ fn distances(raw: &RawCpus, nr_nodes: u32) -> Result<Vec<Vec<u32>>, DescriptionF
             let distance = number(entry, range, "from this node to that")? as u32;
             if j < i && rows[j][i] != distance {
                 let message = format!("node {i} is {distance} from node {j}, but {j} is {} from {i}", rows[j][i]);
-                return Err(DescriptionFault::of(entry, message, "give both directions the same distance"));
+                return Err(DescriptionFault::from_value(entry, message, "give both directions the same distance"));
             }
             row.push(distance);
         }

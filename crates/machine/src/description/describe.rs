@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The page that shows a machine to people.
+//! Text description of a machine for terminals.
 
 use super::draw::draw;
-use super::write::{governor, level_name};
-use super::{FrequencyDomain, InterruptLoadKeys, MachineDescription, Smt, Turbo};
+use super::write::{governor_name, level_name};
+use super::{FrequencyDomainDescription, InterruptLoadDescription, MachineDescription, Smt, Turbo};
 use fairlab_sched::units::cap_scale;
 
-/// The page's width.
+/// Width of the text in characters.
 const WIDTH: usize = 100;
 
-/// A page about the machine: its CPUs as a drawing, distances, frequencies, idle states, interrupts, and prices with
-/// their sources. Plain text, lines of about 100 letters, ends with a newline.
+/// Returns a text description of a machine: a drawing of its CPUs, distances, frequencies, idle states,
+/// interrupts, and costs with their sources. Plain text with lines of about 100 characters that ends with a
+/// newline.
 pub fn describe(machine: &MachineDescription) -> String {
     let mut page = summary(machine);
     let levels: Vec<&str> = machine.shape.levels.iter().map(|&level| level_name(level)).collect();
@@ -23,26 +24,26 @@ pub fn describe(machine: &MachineDescription) -> String {
         section(&mut page, &title, lines);
     }
     if let Some(turbo) = machine.turbo() {
-        section(&mut page, "Frequencies, which the hardware chooses", frequencies_of_hardware(turbo));
+        section(&mut page, "Frequencies chosen by the hardware", turbo_frequencies(turbo));
     } else if machine.frequency_domains().is_empty() {
         section(&mut page, "Frequencies", vec!["none: CPUs always run at full speed".to_owned()]);
     }
     if let Some(smt) = machine.smt() {
-        section(&mut page, "Threads of a core", threads_of_a_core(smt));
+        section(&mut page, "Threads of a core", smt_throughput(smt));
     }
     section(&mut page, "Idle states", idle_states(machine));
     if !machine.interrupt_loads().is_empty() {
         section(&mut page, "Interrupt load", interrupt_loads(machine.interrupt_loads()));
     }
     if !machine.steals().is_empty() {
-        section(&mut page, "Time that the host takes", interrupt_loads(machine.steals()));
+        section(&mut page, "Steal time", interrupt_loads(machine.steals()));
     }
     if !machine.frequency_limits().is_empty() {
-        section(&mut page, "Limits of frequencies, of 1024", frequency_limits(machine));
+        section(&mut page, "Frequency limits, of 1024", frequency_limits(machine));
     }
-    section(&mut page, "Prices of kernel operations, at capacity 1024", prices(machine));
+    section(&mut page, "Costs of kernel operations, at capacity 1024", costs(machine));
     if machine.channel_lines().iter().next().is_some() {
-        section(&mut page, "Cache lines of a channel that move with it", channel_lines(machine));
+        section(&mut page, "Cache lines that a channel transfers", channel_lines(machine));
     }
     let lines: Vec<&str> = page.iter().map(|line| line.trim_end()).collect();
     lines.join("\n") + "\n"
@@ -77,7 +78,7 @@ fn summary(machine: &MachineDescription) -> Vec<String> {
     page.push(format!("kernel {}, HZ {} (a tick every {})", machine.kernel(), machine.hz().get(), machine.hz().tick()));
     page.push(format!("tick skew {} per CPU, IPI latency {}", machine.tick_skew(), machine.ipi_latency()));
     if machine.polling_idle() {
-        page.push("idle CPUs are woken by a write, without an interrupt".to_owned());
+        page.push("idle CPUs poll: a write wakes them, without an interrupt".to_owned());
     }
     let work =
         if machine.scale_work() { "takes longer on smaller or slower CPUs" } else { "takes the same time on all CPUs" };
@@ -85,7 +86,7 @@ fn summary(machine: &MachineDescription) -> Vec<String> {
     page
 }
 
-/// Breaks a text into lines between words.
+/// Wraps a text at word boundaries.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -102,7 +103,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Rows under each other; columns are as wide as their widest cell, those that hold numbers flush right.
+/// Formats rows as columns. A column is as wide as its widest cell; columns of numbers are right-aligned.
 fn columns(rows: Vec<Vec<String>>, is_right: &[bool]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..is_right.len()).map(width).collect();
@@ -113,7 +114,7 @@ fn columns(rows: Vec<Vec<String>>, is_right: &[bool]) -> Vec<String> {
     rows.iter().map(|row| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ")).collect()
 }
 
-fn words(row: &[&str]) -> Vec<String> {
+fn owned_cells(row: &[&str]) -> Vec<String> {
     row.iter().map(|&word| word.to_owned()).collect()
 }
 
@@ -127,8 +128,8 @@ fn distances(machine: &MachineDescription) -> Vec<String> {
     columns(table, &vec![true; rows.len() + 1])
 }
 
-fn frequencies(machine: &MachineDescription, domain: &FrequencyDomain) -> (String, Vec<String>) {
-    let how = match governor(domain.governor()) {
+fn frequencies(machine: &MachineDescription, domain: &FrequencyDomainDescription) -> (String, Vec<String>) {
+    let how = match governor_name(domain.governor()) {
         (name, Some(khz)) => format!("{name} at {khz} kHz"),
         (name, None) => name.to_owned(),
     };
@@ -141,7 +142,7 @@ fn frequencies(machine: &MachineDescription, domain: &FrequencyDomain) -> (Strin
         domain.transition_latency(),
     );
     let capacity = machine.capacity(domain.cpus().first());
-    let mut table = vec![words(&["kHz", "capacity", "power uW"])];
+    let mut table = vec![owned_cells(&["kHz", "capacity", "power uW"])];
     for (index, &khz) in domain.khz().iter().enumerate() {
         let power = domain.power_uw().map_or_else(|| "-".to_owned(), |powers| powers[index].to_string());
         table.push(vec![khz.to_string(), cap_scale(capacity, domain.freq_scale(khz)).to_string(), power]);
@@ -149,39 +150,39 @@ fn frequencies(machine: &MachineDescription, domain: &FrequencyDomain) -> (Strin
     (title, columns(table, &[true; 3]))
 }
 
-fn frequencies_of_hardware(turbo: &Turbo) -> Vec<String> {
-    let mut table = vec![words(&["busy cores up to", "kHz", "of base"])];
+fn turbo_frequencies(turbo: &Turbo) -> Vec<String> {
+    let mut table = vec![owned_cells(&["busy cores up to", "kHz", "of base"])];
     for (&cores, &khz) in turbo.busy_cores().iter().zip(turbo.khz()) {
         table.push(vec![cores.to_string(), khz.to_string(), format!("{}%", khz * 100 / turbo.base_khz())]);
     }
     let mut lines = columns(table, &[true; 3]);
     let evaluation = turbo.evaluation();
-    lines.push(format!("base frequency {} kHz; looked at anew every {evaluation}", turbo.base_khz()));
+    lines.push(format!("base frequency {} kHz; evaluated every {evaluation}", turbo.base_khz()));
     if !turbo.is_enabled() {
         lines.push("turbo is off: CPUs run at the base frequency".to_owned());
     }
     lines.push(match turbo.is_scale_invariant() {
         true => format!("the kernel reads APERF and MPERF at ticks; {} kHz count as full", turbo.reference_khz()),
-        false => "the kernel does not look at APERF and MPERF".to_owned(),
+        false => "the kernel does not read APERF and MPERF".to_owned(),
     });
     lines.extend(wrap(&format!("source: {}", turbo.source()), WIDTH - 2));
     lines
 }
 
-fn threads_of_a_core(smt: &Smt) -> Vec<String> {
+fn smt_throughput(smt: &Smt) -> Vec<String> {
     let threads = |nr: usize| if nr == 1 { "1 thread".to_owned() } else { format!("{nr} threads") };
     let figure = |(index, percent): (usize, &u64)| format!("{}: {percent}%", threads(index + 1));
     let figures: Vec<String> = smt.throughput_percent().iter().enumerate().map(figure).collect();
-    let mut lines = vec![format!("what they get done together: {}", figures.join(", "))];
+    let mut lines = vec![format!("combined throughput: {}", figures.join(", "))];
     lines.extend(wrap(&format!("source: {}", smt.source()), WIDTH - 2));
     lines
 }
 
 fn idle_states(machine: &MachineDescription) -> Vec<String> {
     if machine.idle_states().is_empty() {
-        return vec!["none: an idle CPU goes on at once".to_owned()];
+        return vec!["none: an idle CPU wakes up without a delay".to_owned()];
     }
-    let mut table = vec![words(&["name", "CPUs", "exit", "typically", "entry", "target residency", "power uW"])];
+    let mut table = vec![owned_cells(&["name", "CPUs", "exit", "typically", "entry", "target residency", "power uW"])];
     for state in machine.idle_states() {
         table.push(vec![
             state.name().to_owned(),
@@ -196,8 +197,8 @@ fn idle_states(machine: &MachineDescription) -> Vec<String> {
     columns(table, &[false, false, true, true, true, true, true])
 }
 
-fn interrupt_loads(loads: &[InterruptLoadKeys]) -> Vec<String> {
-    let mut table = vec![words(&["name", "CPUs", "every", "for"])];
+fn interrupt_loads(loads: &[InterruptLoadDescription]) -> Vec<String> {
+    let mut table = vec![owned_cells(&["name", "CPUs", "every", "for"])];
     for load in loads {
         let (period, duration) = (load.period().to_string(), load.duration().to_string());
         table.push(vec![load.name().to_owned(), load.cpus().to_string(), period, duration]);
@@ -206,7 +207,7 @@ fn interrupt_loads(loads: &[InterruptLoadKeys]) -> Vec<String> {
 }
 
 fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
-    let mut table = vec![words(&["from", "CPUs", "reason", "up to"])];
+    let mut table = vec![owned_cells(&["from", "CPUs", "reason", "up to"])];
     for limit in machine.frequency_limits() {
         let reason = if limit.is_thermal() { "thermal" } else { "user" };
         table.push(vec![limit.at().to_string(), limit.cpus().to_string(), reason.to_owned(), limit.part().to_string()]);
@@ -214,24 +215,24 @@ fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
     columns(table, &[true, false, false, true])
 }
 
-fn prices(machine: &MachineDescription) -> Vec<String> {
-    if machine.prices().iter().len() == 0 {
+fn costs(machine: &MachineDescription) -> Vec<String> {
+    if machine.costs().iter().len() == 0 {
         return vec!["none: kernel code takes no time".to_owned()];
     }
-    let mut table = vec![words(&["operation", "ns", "source"])];
-    for price in machine.prices().iter() {
+    let mut table = vec![owned_cells(&["operation", "ns", "source"])];
+    for price in machine.costs().iter() {
         let rest = price.ps() % 1_000;
         let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}").trim_end_matches('0').to_owned() };
         let ns = format!("{}{fraction}", price.ps() / 1_000);
         table.push(vec![price.operation().to_owned(), ns, price.source().to_owned()]);
     }
     let mut lines = with_sources(table);
-    lines.push("operations that are not listed are free".to_owned());
+    lines.push("operations that are not listed take no time".to_owned());
     lines
 }
 
 fn channel_lines(machine: &MachineDescription) -> Vec<String> {
-    let mut table = vec![words(&["channel", "lines", "source"])];
+    let mut table = vec![owned_cells(&["channel", "lines", "source"])];
     table.extend(
         machine
             .channel_lines()
@@ -241,7 +242,7 @@ fn channel_lines(machine: &MachineDescription) -> Vec<String> {
     with_sources(table)
 }
 
-/// Columns of a name, a figure and its source. Long sources go on below where they begin.
+/// Formats columns of name, number and source. Long sources wrap with an indent.
 fn with_sources(mut table: Vec<Vec<String>>) -> Vec<String> {
     let sources: Vec<String> = table.iter_mut().map(|row| row.pop().expect("a row has a source")).collect();
     let rows = columns(table, &[false, true]);

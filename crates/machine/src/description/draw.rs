@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine's topology drawn with letters: frames for the units that CPUs share, `[0 4]` for a core and its threads.
+//! Text drawing of a machine's topology: frames for shared units, and `[0 4]` for a core with its threads.
 //!
-//! Units that hold the same CPUs have one frame. Kinds of which the machine has one are left out, but for the
+//! Units that contain the same CPUs share a frame. Kinds with a single unit are left out, except for the
 //! last-level cache.
 
 use super::MachineDescription;
 use fairlab_sched::ids::CpuId;
 
-/// Cores in a line of the innermost frame.
+/// Maximum number of cores in a line of the innermost frame.
 const CORES_PER_LINE: usize = 8;
 
-/// A kind of unit: what a CPU's unit is called.
-type Level<'a> = Box<dyn Fn(u32) -> String + 'a>;
+/// A kind of unit: returns the name of a CPU's unit.
+type UnitName<'a> = Box<dyn Fn(u32) -> String + 'a>;
 
-/// Draws the machine in lines of at most `width` letters, or as wide as eight cores are.
+/// Draws the machine in lines of at most `width` characters, or the width of one core if that is larger.
 pub(super) fn draw(machine: &MachineDescription, width: usize) -> Vec<String> {
     let cpus: Vec<u32> = (0..machine.shape.nr_cpus()).collect();
     let mut levels = levels(machine);
     levels.retain(|(is_shown, _)| *is_shown);
-    let levels: Vec<Level<'_>> = levels.into_iter().map(|(_, level)| level).collect();
+    let levels: Vec<UnitName<'_>> = levels.into_iter().map(|(_, level)| level).collect();
     let mut drawing = Drawing { machine, levels, cell_width: 0 };
     drawing.cell_width = drawing.cells(&cpus).iter().map(String::len).max().unwrap_or(0);
     drawing.units(&cpus, 0, width)
 }
 
-/// The kinds of units from the outermost inwards, each with whether it is shown.
-fn levels(machine: &MachineDescription) -> Vec<(bool, Level<'_>)> {
+/// Returns the kinds of units from the outermost to the innermost, each with whether it is drawn.
+fn levels(machine: &MachineDescription) -> Vec<(bool, UnitName<'_>)> {
     let shape = &machine.shape;
     let place = move |cpu: u32| &shape.places[cpu as usize];
     let nr_nodes = shape.nr_units(|place| place.node);
     let nr_packages = shape.nr_units(|place| place.package);
     let nr_clusters = shape.nr_units(|place| place.cluster);
-    let node: (bool, Level<'_>) = (nr_nodes > 1, Box::new(move |cpu| format!("node {}", place(cpu).node)));
-    let package: (bool, Level<'_>) = (nr_packages > 1, Box::new(move |cpu| format!("package {}", place(cpu).package)));
+    let node: (bool, UnitName<'_>) = (nr_nodes > 1, Box::new(move |cpu| format!("node {}", place(cpu).node)));
+    let package: (bool, UnitName<'_>) =
+        (nr_packages > 1, Box::new(move |cpu| format!("package {}", place(cpu).package)));
     let mut levels = if nr_nodes > nr_packages { vec![package, node] } else { vec![node, package] };
     levels.push((true, Box::new(move |cpu| format!("LLC {}", place(cpu).llc))));
     levels.push((
@@ -49,13 +50,13 @@ fn levels(machine: &MachineDescription) -> Vec<(bool, Level<'_>)> {
 
 struct Drawing<'a> {
     machine: &'a MachineDescription,
-    levels: Vec<Level<'a>>,
-    /// The widest core of the machine.
+    levels: Vec<UnitName<'a>>,
+    /// Width of the widest core of the machine.
     cell_width: usize,
 }
 
 impl Drawing<'_> {
-    /// The units of one level that hold these CPUs, side by side where they fit.
+    /// Draws the units of one level that contain these CPUs, side by side if they fit.
     fn units(&self, cpus: &[u32], level: usize, width: usize) -> Vec<String> {
         let Some(kind) = self.levels.get(level) else {
             return self.cores(cpus, width);
@@ -79,7 +80,7 @@ impl Drawing<'_> {
         self.cells(cpus).chunks(per_line).map(line).collect()
     }
 
-    /// Each core with its threads.
+    /// Returns each core with its threads.
     fn cells(&self, cpus: &[u32]) -> Vec<String> {
         let core = |cpu: u32| self.machine.shape.places[cpu as usize].core.to_string();
         let cell = |threads: &[u32]| threads.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
@@ -87,7 +88,7 @@ impl Drawing<'_> {
     }
 }
 
-/// CPUs by what they are called, in the order of their first ones.
+/// Groups CPUs by the names of their units, in the order of the first CPUs.
 fn split(cpus: &[u32], name: &dyn Fn(u32) -> String) -> Vec<(String, Vec<u32>)> {
     let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
     for &cpu in cpus {

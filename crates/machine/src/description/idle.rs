@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[[idle_state]]`: what an idle CPU can sink into. Without states, an idle CPU goes on at once.
+//! `[[idle_state]]`: idle states of CPUs. A CPU without states leaves idle without a delay.
 
 use super::cpu_list::CpuList;
-use super::cpu_types::cpu_list;
+use super::cpu_types::parse_cpu_list;
 use super::error::DescriptionFault;
 use super::frequency::MAX_POWER_UW;
 use super::raw::RawIdleState;
-use super::read::{MAX_SPAN_NS, name, number, optional};
+use super::read::{MAX_SPAN_NS, name, number, optional_number};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use toml::Spanned;
 
-/// What chooses the state that an idle CPU enters, and whether its tick goes on.
+/// Governor that chooses idle states and decides about the tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleGovernorKind {
-    /// Expects what the next timer and the last idle times say: the one that kernels with several prefer.
+    /// Predicts the idle time from the next timer and the last idle times. Kernels with several governors
+    /// prefer this one.
     Menu,
-    /// Trusts timers unless something else mostly comes before.
+    /// Relies on timers unless other events mostly come earlier.
     Teo,
 }
 
-/// A state of an idle CPU. States of one CPU are listed from the shallowest to the deepest.
+/// An idle state. States of one CPU are listed from the shallowest to the deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdleStateKeys {
+pub struct IdleStateDescription {
     pub(super) name: String,
     pub(super) cpus: CpuList,
     pub(super) exit_latency: Nanos,
@@ -33,75 +34,83 @@ pub struct IdleStateKeys {
     pub(super) power_uw: Option<u64>,
 }
 
-impl IdleStateKeys {
-    /// The name, such as `C6`.
+impl IdleStateDescription {
+    /// Name, such as `C6`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The CPUs that have the state.
+    /// CPUs that have the state.
     pub const fn cpus(&self) -> &CpuList {
         &self.cpus
     }
 
-    /// The longest time from an interrupt until the CPU executes, also of one that comes while the CPU is still entering: what the
-    /// governor goes by.
+    /// Maximum time from an interrupt until the CPU executes instructions, including interrupts that arrive
+    /// during the entry. The governor uses this value.
     pub const fn exit_latency(&self) -> Nanos {
         self.exit_latency
     }
 
-    /// From the interrupt until the CPU executes, for half of the exits; none: each takes the longest time.
+    /// Median time from an interrupt until the CPU executes instructions; `None` if each exit takes the
+    /// maximum.
     pub const fn exit_typical(&self) -> Option<Nanos> {
         self.exit_typical
     }
 
-    /// How long the CPU takes to enter, during which nothing wakes it; a part of the exit latency.
+    /// Duration of the entry, during which no interrupt wakes the CPU; included in the exit latency.
     pub const fn entry_latency(&self) -> Nanos {
         self.entry_latency
     }
 
-    /// How long the CPU must stay for the state to pay off.
+    /// Minimum residency for which the state saves energy.
     pub const fn target_residency(&self) -> Nanos {
         self.target_residency
     }
 
-    /// Whether the CPU looks for work all the time instead of waiting for it.
+    /// Whether the CPU polls for work instead of waiting for an interrupt.
     pub const fn polls(&self) -> bool {
         self.polls
     }
 
-    /// What a CPU draws in it, in microwatts.
+    /// Power in the state, in microwatts.
     pub const fn power_uw(&self) -> Option<u64> {
         self.power_uw
     }
 }
 
-pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Vec<IdleStateKeys>, DescriptionFault> {
-    let mut states: Vec<IdleStateKeys> = Vec::with_capacity(raw.len());
+pub(super) fn from_raw(
+    raw: &[Spanned<RawIdleState>],
+    count: u32,
+) -> Result<Vec<IdleStateDescription>, DescriptionFault> {
+    let mut states: Vec<IdleStateDescription> = Vec::with_capacity(raw.len());
     let mut deepest: Vec<Option<usize>> = vec![None; count as usize];
     for (index, raw) in raw.iter().map(Spanned::get_ref).enumerate() {
-        let state = IdleStateKeys {
+        let state = IdleStateDescription {
             name: name(&raw.name)?,
-            cpus: raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| cpu_list(cpus, count))?,
+            cpus: raw.cpus.as_ref().map_or_else(|| Ok(CpuList::all(count)), |cpus| parse_cpu_list(cpus, count))?,
             exit_latency: Nanos(number(&raw.exit_latency_ns, 0..=MAX_SPAN_NS, "ns")?),
             exit_typical: raw
                 .exit_typical_ns
                 .as_ref()
                 .map(|typical| number(typical, 0..=MAX_SPAN_NS, "ns").map(Nanos))
                 .transpose()?,
-            entry_latency: Nanos(optional(&raw.entry_latency_ns, 0..=MAX_SPAN_NS, "ns", 0)?),
+            entry_latency: Nanos(optional_number(&raw.entry_latency_ns, 0..=MAX_SPAN_NS, "ns", 0)?),
             target_residency: Nanos(number(&raw.target_residency_ns, 0..=MAX_SPAN_NS, "ns")?),
             polls: raw.polls.as_ref().is_some_and(|polls| *polls.get_ref()),
             power_uw: raw.power_uw.as_ref().map(|power| number(power, 0..=MAX_POWER_UW, "uW")).transpose()?,
         };
-        fits_the_worst_case(&state, raw)?;
+        check_exit_latency(&state, raw)?;
         for cpu in state.cpus.iter() {
             if let Some(above) = deepest[cpu.index()].replace(index) {
-                lies_below(&state, &states[above], cpu, raw)?;
+                check_deeper_than(&state, &states[above], cpu, raw)?;
             }
             if states.iter().any(|other| other.name == state.name && other.cpus.contains(cpu)) {
                 let message = format!("cpu {} already has a state `{}`", cpu.0, state.name);
-                return Err(DescriptionFault::of(&raw.name, message, "give the states of a CPU different names"));
+                return Err(DescriptionFault::from_value(
+                    &raw.name,
+                    message,
+                    "give the states of a CPU different names",
+                ));
             }
         }
         states.push(state);
@@ -109,28 +118,28 @@ pub(super) fn understand(raw: &[Spanned<RawIdleState>], count: u32) -> Result<Ve
     Ok(states)
 }
 
-/// Entering and a typical exit together take no longer than the longest time.
-fn fits_the_worst_case(state: &IdleStateKeys, raw: &RawIdleState) -> Result<(), DescriptionFault> {
+/// Checks that the entry and a typical exit together take at most the exit latency.
+fn check_exit_latency(state: &IdleStateDescription, raw: &RawIdleState) -> Result<(), DescriptionFault> {
     let longest = state.exit_latency;
     let help = "`exit_latency_ns` is the worst case: an interrupt that comes when the CPU has just begun to enter";
     if let Some(at) = raw.entry_latency_ns.as_ref().filter(|_| state.entry_latency > longest) {
         let message =
             format!("`{}` takes {} to enter and at most {longest} to come back", state.name, state.entry_latency);
-        return Err(DescriptionFault::of(at, message, help));
+        return Err(DescriptionFault::from_value(at, message, help));
     }
     let exit = longest - state.entry_latency;
     if let (Some(at), Some(typical)) = (&raw.exit_typical_ns, state.exit_typical)
         && typical > exit
     {
         let message = format!("`{}` takes {typical} typically and at most {exit} to exit", state.name);
-        return Err(DescriptionFault::of(at, message, help));
+        return Err(DescriptionFault::from_value(at, message, help));
     }
     Ok(())
 }
 
-fn lies_below(
-    state: &IdleStateKeys,
-    above: &IdleStateKeys,
+fn check_deeper_than(
+    state: &IdleStateDescription,
+    above: &IdleStateDescription,
     cpu: CpuId,
     raw: &RawIdleState,
 ) -> Result<(), DescriptionFault> {
@@ -141,7 +150,7 @@ fn lies_below(
     for (at, own, before, what) in pairs {
         if own < before {
             let message = format!("`{}` {what} than `{}` before it on cpu {}", state.name, above.name, cpu.0);
-            return Err(DescriptionFault::of(
+            return Err(DescriptionFault::from_value(
                 at,
                 message,
                 "list the states of a CPU from the shallowest to the deepest",

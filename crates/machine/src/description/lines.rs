@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[channel_lines]`: how many cache lines of a channel come along when another CPU uses it than the one before.
+//! `[channel_lines]`: number of cache lines of a channel that move when another CPU uses the channel than
+//! before.
 //!
-//! They are the object with its lock and wait queue, the buffer, and what of the waiting task is read and written. What one line takes
-//! are the prices `ChannelLine` and `ChannelLineRemote`.
+//! The lines are the object with its lock and wait queue, the buffer, and the data of the waiting task that
+//! are accessed. The costs of one line are `ChannelLine` and `ChannelLineRemote`.
 
 use super::error::DescriptionFault;
 use super::raw::RawLineCount;
@@ -12,7 +13,7 @@ use fairlab_workload::workload::ChannelKind;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// Kinds of channels whose lines count, by the names of their keys.
+/// Kinds of channels whose lines are counted, by the names of their keys.
 const KINDS: [(&str, ChannelKind); 4] = [
     ("Pipe", ChannelKind::Pipe),
     ("Socket", ChannelKind::Socket),
@@ -20,11 +21,11 @@ const KINDS: [(&str, ChannelKind); 4] = [
     ("Udp", ChannelKind::Udp),
 ];
 
-/// More than a page of them is a slip.
+/// Maximum number of lines; larger values are taken for a mistake.
 const MAX_LINES: u64 = 4096;
 
-/// How many lines there are if a file does not say: what `machines/xeon-1s-112.toml` says.
-const fn default_of(kind: ChannelKind) -> u64 {
+/// Default number of lines, as in `machines/xeon-1s-112.toml`.
+const fn default_lines(kind: ChannelKind) -> u64 {
     match kind {
         ChannelKind::Queue => 0,
         ChannelKind::Pipe => 8,
@@ -33,24 +34,24 @@ const fn default_of(kind: ChannelKind) -> u64 {
     }
 }
 
-/// How many lines one kind of channel has, and how one knows.
+/// Number of lines of one kind of channel, with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LineCount {
     pub(super) name: &'static str,
     kind: ChannelKind,
     pub(super) lines: u64,
-    /// Where the figure comes from; never empty.
+    /// Source of the number; never empty.
     pub(super) source: String,
 }
 
-/// The numbers of lines that a file gives.
+/// Numbers of lines in a machine file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelLines(Vec<LineCount>);
 
 impl ChannelLines {
-    /// How many cache lines of a channel of this kind move with it.
-    pub fn of(&self, kind: ChannelKind) -> u64 {
-        self.0.iter().find(|count| count.kind == kind).map_or_else(|| default_of(kind), |count| count.lines)
+    /// Number of cache lines that a channel of this kind transfers with a message.
+    pub fn by_kind(&self, kind: ChannelKind) -> u64 {
+        self.0.iter().find(|count| count.kind == kind).map_or_else(|| default_lines(kind), |count| count.lines)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &LineCount> {
@@ -58,12 +59,12 @@ impl ChannelLines {
     }
 }
 
-pub(super) fn understand(
+pub(super) fn from_raw(
     raw: &BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
 ) -> Result<ChannelLines, DescriptionFault> {
     if let Some(name) = raw.keys().find(|name| KINDS.iter().all(|(known, _)| known != name.get_ref())) {
         let message = format!("there is no channel `{}` that has lines", name.get_ref());
-        return Err(DescriptionFault::of(
+        return Err(DescriptionFault::from_value(
             name,
             message,
             suggest::did_you_mean(name.get_ref(), KINDS.map(|(known, _)| known)),
@@ -89,7 +90,7 @@ mod tests {
         use ChannelKind::{Pipe, Queue, Socket, Tcp, Udp};
         for kind in [Pipe, Socket, Tcp, Udp, Queue] {
             let has_key = KINDS.iter().any(|&(_, known)| known == kind);
-            assert_eq!(default_of(kind) > 0, has_key, "{kind:?}");
+            assert_eq!(default_lines(kind) > 0, has_key, "{kind:?}");
         }
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Machine descriptions: what a simulated machine consists of, read from TOML.
+//! Machine descriptions: the parts of a simulated machine, read from TOML.
 //!
-//! A [`MachineDescription`] cannot be wrong: the only ways to get one are [`parse`], [`load`] and [`preset`], and they
-//! check everything that the rest of the program relies on. What the keys mean, their units, ranges and defaults is in
-//! the book's chapter on machine files. Not described: memory, caches' sizes and cost, states that CPUs enter together.
+//! A [`MachineDescription`] is always valid: [`parse`], [`load`] and [`preset`] are the only constructors,
+//! and they check everything that the rest of the program relies on. The book's chapter on machine files
+//! documents the keys with units, ranges and defaults. Not described: memory, sizes and costs of caches, and
+//! idle states that several CPUs enter together.
 
 mod base;
 mod costs;
@@ -28,16 +29,16 @@ mod turbo;
 mod write;
 
 pub use costs::{CostList, OPERATIONS, OpCost};
-pub use cpu_list::{CpuList, cpu_list};
+pub use cpu_list::{CpuList, format_cpu_list};
 pub use cpu_types::CpuType;
 pub use cpus::MAX_CPUS;
 pub use describe::describe;
 pub use error::{DescriptionError, LoadError};
-pub use frequency::{FrequencyDomain, Governor};
-pub use idle::{IdleGovernorKind, IdleStateKeys};
-pub use interrupts::InterruptLoadKeys;
+pub use frequency::{FrequencyDomainDescription, FrequencyGovernor};
+pub use idle::{IdleGovernorKind, IdleStateDescription};
+pub use interrupts::InterruptLoadDescription;
 pub use keys::{KeyInfo, plain_keys};
-pub use limits::FrequencyLimitAt;
+pub use limits::TimedFrequencyLimit;
 pub use lines::ChannelLines;
 pub use presets::{MachineText, load, load_text, preset, preset_names, preset_text, presets};
 pub use smt::Smt;
@@ -47,20 +48,21 @@ use cpus::Shape;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
-use keys::Keys;
+use keys::PlainKeys;
 
-/// Named kernels (sets of features and tunables): all releases from 4.19 to 6.1, oldest first; the last is the default.
+/// Kernel profiles, which are named sets of features and tunables: all releases from 4.19 to 6.1, oldest
+/// first. The last one is the default.
 pub const KERNEL_PROFILES: [&str; 24] = [
     "4.19", "4.20", "5.0", "5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.11", "5.12",
     "5.13", "5.14", "5.15", "5.16", "5.17", "5.18", "5.19", "6.0", "6.1",
 ];
 
-/// Reads the text of a machine file; `file` is its name in messages. A base must be a machine that comes with the program.
+/// Parses the text of a machine file; `file` is its name in messages. A base must be a preset.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line and the way out.
+/// The first error, with its line and a hint.
 pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
-    read::read(file, text, &base::only_presets).map(|(machine, _)| machine)
+    read::read(file, text, &base::resolve_preset).map(|(machine, _)| machine)
 }
 
 /// Ticks per second (`CONFIG_HZ`): 100, 250, 300 or 1000.
@@ -68,10 +70,10 @@ pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionEr
 pub struct Hz(u64);
 
 impl Hz {
-    /// What a kernel has unless configured otherwise.
+    /// Default of a kernel configuration.
     pub const DEFAULT: Self = Self(250);
 
-    /// One of the rates that a kernel can be configured for.
+    /// Returns the tick rate if a kernel can be configured for it.
     pub const fn new(hz: u64) -> Option<Self> {
         match hz {
             100 | 250 | 300 | 1000 => Some(Self(hz)),
@@ -84,13 +86,13 @@ impl Hz {
         self.0
     }
 
-    /// From tick to tick, rounded to the nearest nanosecond: the kernel's `TICK_NSEC`.
+    /// Length of a tick, rounded to the nearest nanosecond (`TICK_NSEC`).
     pub const fn tick(self) -> Nanos {
         Nanos((1_000_000_000 + self.0 / 2) / self.0)
     }
 }
 
-/// Who the machine is.
+/// Name and origin of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Identity {
     name: String,
@@ -99,51 +101,51 @@ struct Identity {
     kernel: String,
 }
 
-/// A machine: everything that its file says, checked.
+/// A machine: the validated content of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineDescription {
     identity: Identity,
-    keys: Keys,
+    keys: PlainKeys,
     shape: Shape,
     cpu_types: Vec<CpuType>,
     smt: Option<Smt>,
     turbo: Option<Turbo>,
-    frequency_domains: Vec<FrequencyDomain>,
-    idle_states: Vec<IdleStateKeys>,
-    interrupt_loads: Vec<InterruptLoadKeys>,
-    steals: Vec<InterruptLoadKeys>,
-    frequency_limits: Vec<FrequencyLimitAt>,
-    prices: CostList,
+    frequency_domains: Vec<FrequencyDomainDescription>,
+    idle_states: Vec<IdleStateDescription>,
+    interrupt_loads: Vec<InterruptLoadDescription>,
+    steals: Vec<InterruptLoadDescription>,
+    frequency_limits: Vec<TimedFrequencyLimit>,
+    costs: CostList,
     channel_lines: ChannelLines,
 }
 
 impl MachineDescription {
-    /// The name: letters, digits and `-_.+`.
+    /// Name of the machine: letters, digits and `-_.+`.
     pub fn name(&self) -> &str {
         &self.identity.name
     }
 
-    /// What the machine is, in words; may be empty.
+    /// Short description of the machine; may be empty.
     pub fn description(&self) -> &str {
         &self.identity.description
     }
 
-    /// Where the figures come from; may be empty.
+    /// Source of the numbers; may be empty.
     pub fn source(&self) -> &str {
         &self.identity.source
     }
 
-    /// The kernel that the machine runs unless told otherwise: one of [`KERNEL_PROFILES`].
+    /// Default kernel profile of the machine: one of [`KERNEL_PROFILES`].
     pub fn kernel(&self) -> &str {
         &self.identity.kernel
     }
 
-    /// How many CPUs there are: 1 to [`MAX_CPUS`].
+    /// Number of CPUs: 1 to [`MAX_CPUS`].
     pub fn nr_cpus(&self) -> usize {
         self.shape.places.len()
     }
 
-    /// The machine as the scheduler sees it.
+    /// Returns the topology as the scheduler uses it.
     pub fn topology(&self) -> MachineTopology {
         MachineTopology {
             cpus: self.shape.places.clone(),
@@ -153,12 +155,12 @@ impl MachineDescription {
         }
     }
 
-    /// The kinds of CPUs, as the file lists them. Each CPU is of one type; the biggest has capacity 1024.
+    /// CPU types, in the order of the file. Each CPU has one type; the biggest has capacity 1024.
     pub fn cpu_types(&self) -> &[CpuType] {
         &self.cpu_types
     }
 
-    /// The type of a CPU.
+    /// Returns the type of a CPU.
     ///
     /// # Panics
     /// If the machine does not have the CPU.
@@ -167,7 +169,7 @@ impl MachineDescription {
         of_cpu.unwrap_or_else(|| panic!("machine {}: cpu {} of {}", self.name(), cpu.0, self.nr_cpus()))
     }
 
-    /// What a CPU can do at its highest frequency: 1 to 1024.
+    /// Capacity of a CPU at its highest frequency: 1 to 1024.
     ///
     /// # Panics
     /// If the machine does not have the CPU.
@@ -175,63 +177,63 @@ impl MachineDescription {
         self.cpu_type(cpu).capacity()
     }
 
-    /// The frequency domains, as the file lists them; they do not overlap.
-    pub fn frequency_domains(&self) -> &[FrequencyDomain] {
+    /// Frequency domains, in the order of the file; they do not overlap.
+    pub fn frequency_domains(&self) -> &[FrequencyDomainDescription] {
         &self.frequency_domains
     }
 
-    /// The frequency domain of a CPU; a CPU without one always runs at full speed.
-    pub fn frequency_domain(&self, cpu: CpuId) -> Option<&FrequencyDomain> {
+    /// Returns the frequency domain of a CPU. A CPU without one always runs at full speed.
+    pub fn frequency_domain(&self, cpu: CpuId) -> Option<&FrequencyDomainDescription> {
         self.frequency_domains.iter().find(|domain| domain.cpus.contains(cpu))
     }
 
-    /// What threads of a core get done together; none if they do not disturb each other.
+    /// Combined throughput of the threads of a core; `None` if threads do not affect each other.
     pub const fn smt(&self) -> Option<&Smt> {
         self.smt.as_ref()
     }
 
-    /// The frequencies that the hardware chooses, if it does.
+    /// Turbo frequencies; `None` if the hardware does not choose frequencies.
     pub const fn turbo(&self) -> Option<&Turbo> {
         self.turbo.as_ref()
     }
 
-    /// All idle states, as the file lists them.
-    pub fn idle_states(&self) -> &[IdleStateKeys] {
+    /// Idle states of all CPUs, in the order of the file.
+    pub fn idle_states(&self) -> &[IdleStateDescription] {
         &self.idle_states
     }
 
-    /// The idle states of a CPU, from the shallowest to the deepest.
-    pub fn idle_states_of(&self, cpu: CpuId) -> impl Iterator<Item = &IdleStateKeys> {
+    /// Returns the idle states of a CPU, from the shallowest to the deepest.
+    pub fn cpu_idle_states(&self, cpu: CpuId) -> impl Iterator<Item = &IdleStateDescription> {
         self.idle_states.iter().filter(move |state| state.cpus.contains(cpu))
     }
 
-    /// Interrupts that take time from CPUs at a steady rate.
-    pub fn interrupt_loads(&self) -> &[InterruptLoadKeys] {
+    /// Periodic interrupts that take time from CPUs.
+    pub fn interrupt_loads(&self) -> &[InterruptLoadDescription] {
         &self.interrupt_loads
     }
 
-    /// Limits of frequencies, with their times.
-    pub fn frequency_limits(&self) -> &[FrequencyLimitAt] {
+    /// Frequency limits, with the times at which they begin.
+    pub fn frequency_limits(&self) -> &[TimedFrequencyLimit] {
         &self.frequency_limits
     }
 
-    /// Time that a host takes from the CPUs, which are virtual then.
-    pub fn steals(&self) -> &[InterruptLoadKeys] {
+    /// Steal time: periods that a hypervisor takes from the CPUs, which are virtual then.
+    pub fn steals(&self) -> &[InterruptLoadDescription] {
         &self.steals
     }
 
-    /// What the kernel's operations cost.
-    pub const fn prices(&self) -> &CostList {
-        &self.prices
+    /// Costs of kernel operations.
+    pub const fn costs(&self) -> &CostList {
+        &self.costs
     }
 
-    /// How many cache lines of a channel move with it.
+    /// Numbers of cache lines that channels transfer with a message.
     pub const fn channel_lines(&self) -> &ChannelLines {
         &self.channel_lines
     }
 
-    /// A machine file that gives this description again. It is written anew: comments of the file that was read are
-    /// not in it ([`preset_text`] has those of the presets).
+    /// Returns a machine file that describes this machine. Comments of the original file are lost
+    /// ([`preset_text`] has those of the presets).
     pub fn to_toml(&self) -> String {
         write::write(self)
     }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Machines that come with the program, and the way from a name or path to a machine.
+//! Presets, the machines that come with the program, and the lookup of a machine by name or path.
 
 use super::{DescriptionError, LoadError, MachineDescription, base, parse, read, suggest};
 use crate::files;
 use std::io;
 use std::path::Path;
 
-/// The largest machine file that is read: a file of this size is a mistake.
+/// Maximum size of a machine file in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
 macro_rules! presets {
     ($($name:literal),* $(,)?) => {
-        /// Name and text of each machine, in the order in which lists show them.
+        /// Name and text of each preset, in display order.
         const PRESETS: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*];
     };
@@ -32,75 +32,75 @@ presets![
     "uniprocessor",
 ];
 
-/// The machines that come with the program.
+/// Returns all presets.
 pub fn presets() -> impl ExactSizeIterator<Item = MachineDescription> {
     PRESETS.iter().map(|(name, text)| read_preset(name, text))
 }
 
-/// Their names.
+/// Returns the names of all presets.
 pub fn preset_names() -> impl ExactSizeIterator<Item = &'static str> {
     PRESETS.iter().map(|(name, _)| *name)
 }
 
-/// The machine of that name, if it comes with the program.
+/// Returns the preset of this name.
 pub fn preset(name: &str) -> Option<MachineDescription> {
     preset_text(name).map(|text| read_preset(name, text))
 }
 
-/// The file of a machine that comes with the program, with its comments.
+/// Returns the file of a preset, with its comments.
 pub fn preset_text(name: &str) -> Option<&'static str> {
-    named(name).map(|(_, text)| text)
+    find_preset(name).map(|(_, text)| text)
 }
 
-fn named(name: &str) -> Option<(&'static str, &'static str)> {
+fn find_preset(name: &str) -> Option<(&'static str, &'static str)> {
     PRESETS.iter().find(|(known, _)| *known == name).copied()
 }
 
-/// The machine of a name or in a file. What ends in `.toml` or contains a `/` is a path.
+/// Loads a machine by preset name or path. A text that ends in `.toml` or contains a `/` is a path.
 ///
 /// # Errors
-/// No such preset, no such file, or a file that says something impossible.
+/// An unknown preset, an unreadable file, or an invalid file.
 pub fn load(name_or_path: &str) -> Result<MachineDescription, LoadError> {
     load_text(name_or_path).map(|machine| machine.description)
 }
 
-/// A machine with the text of a file that gives it again wherever that is put.
+/// A machine with the text of a file that describes it and does not depend on other files.
 #[derive(Clone, Debug)]
 pub struct MachineText {
-    /// The machine.
+    /// Validated description of the machine.
     pub description: MachineDescription,
-    /// The file as it was read; if it inherits from a base, written anew with all that it has from there.
+    /// The file as it was read. If it inherits from a base, a new file that contains the inherited parts.
     pub text: String,
 }
 
-/// The same with the text of its file, which is read once.
+/// Loads a machine by preset name or path, with the text of its file, which is read once.
 ///
 /// # Errors
 /// As for [`load`].
 pub fn load_text(name_or_path: &str) -> Result<MachineText, LoadError> {
     if !is_path(name_or_path) {
-        let (name, text) = named(name_or_path).ok_or_else(|| unknown(name_or_path))?;
+        let (name, text) = find_preset(name_or_path).ok_or_else(|| unknown_error(name_or_path))?;
         return Ok(MachineText { description: read_preset(name, text), text: text.to_owned() });
     }
     let text =
         read_text(Path::new(name_or_path)).map_err(|cause| LoadError::Read { path: name_or_path.to_owned(), cause })?;
-    let (description, inherits) = read::read(name_or_path, &text, &base::beside(name_or_path))?;
+    let (description, inherits) = read::read(name_or_path, &text, &base::resolver_beside(name_or_path))?;
     let text = if inherits { description.to_toml() } else { text };
     Ok(MachineText { description, text })
 }
 
-/// Whether it is a path, not the name of a machine that comes with the program.
+/// Whether the text is a path and not the name of a preset.
 pub(super) fn is_path(name_or_path: &str) -> bool {
     name_or_path.ends_with(".toml") || name_or_path.contains(['/', std::path::MAIN_SEPARATOR])
 }
 
-/// The text of a machine file.
+/// Reads the text of a machine file.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
     let bytes = files::read_file(path, MAX_BYTES)?;
     String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()))
 }
 
-pub(super) fn unknown(name: &str) -> LoadError {
+pub(super) fn unknown_error(name: &str) -> LoadError {
     let names = PRESETS.iter().map(|(name, _)| *name);
     let is_file = Path::new(name).is_file();
     let path = if is_file { format!("; for the file of that name write `./{name}`") } else { String::new() };

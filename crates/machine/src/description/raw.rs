@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tables of a machine file as they stand: names and types of keys are checked, nothing else.
+//! Raw tables of a machine file: only names and types of keys are checked.
 
 use serde::Deserialize;
 use toml::Spanned;
 
-/// A value and where it stands, if the key is there.
+/// An optional key: the value with its position.
 pub(super) type OptionalKey<T> = Option<Spanned<T>>;
-/// An array whose entries have places too.
+/// An array with the positions of its entries.
 pub(super) type List<T> = Spanned<Vec<Spanned<T>>>;
 
 #[derive(Deserialize)]
@@ -28,7 +28,7 @@ pub(super) struct RawCpus {
     pub(super) distances: Option<Spanned<Vec<List<u64>>>>,
 }
 
-/// How the kernel numbered the threads of cores.
+/// Order in which the kernel numbered the threads of cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum RawNumbering {
@@ -136,7 +136,7 @@ pub(super) enum RawLimitReason {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawPrice {
+pub(super) struct RawOpCost {
     pub(super) ns: OptionalKey<u64>,
     pub(super) ps: OptionalKey<u64>,
     pub(super) source: Spanned<String>,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From text to a description: TOML, then keys and types, then what they say.
+//! Reader of machine files: TOML, then keys and types, then the values.
 
-use super::base::Resolve;
+use super::base::BaseResolver;
 use super::error::{DescriptionError, DescriptionFault, Source};
-use super::keys::{Keys, RawMachine};
+use super::keys::{PlainKeys, RawMachine};
 use super::raw::OptionalKey;
 use super::suggest;
 use super::{
@@ -15,50 +15,51 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
 
-/// Latencies and periods go up to ten seconds: more is a slip of units.
+/// Maximum of latencies and periods: ten seconds. Larger values are taken for a wrong unit.
 pub(super) const MAX_SPAN_NS: u64 = 10_000_000_000;
 
-/// Reads a machine file's text; `file` is its name for messages. Also says whether it inherits from a base.
+/// Reads a machine file's text; `file` is its name in messages. Also returns whether the file inherits from a
+/// base.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line.
+/// The first error, with its line.
 pub(super) fn read(
     file: &str,
     text: &str,
-    resolve: Resolve<'_>,
+    resolve: BaseResolver<'_>,
 ) -> Result<(MachineDescription, bool), DescriptionError> {
     let mut inherited = Vec::new();
-    let read = raw(text)
+    let read = parse_raw(text)
         .and_then(|own| base::with_bases(own, text.len(), &mut inherited, resolve))
-        .and_then(|raw| understand(&raw));
+        .and_then(|raw| from_raw(&raw));
     match read {
         Ok(machine) => Ok((machine, !inherited.is_empty())),
-        Err(fault) => Err(Source { file, text }.error(fault.in_units(text), &inherited)),
+        Err(fault) => Err(Source { file, text }.error(fault.with_unit(text), &inherited)),
     }
 }
 
-/// The tables of a text as they stand.
-pub(super) fn raw(text: &str) -> Result<RawMachine, DescriptionFault> {
-    let table = DeTable::parse(text).map_err(|error| not_toml(&error))?;
-    RawMachine::deserialize(Deserializer::from(table)).map_err(|error| wrong_key(&error))
+/// Parses a text to raw tables.
+pub(super) fn parse_raw(text: &str) -> Result<RawMachine, DescriptionFault> {
+    let table = DeTable::parse(text).map_err(|error| toml_error(&error))?;
+    RawMachine::deserialize(Deserializer::from(table)).map_err(|error| key_error(&error))
 }
 
-fn understand(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
-    let shape = cpus::understand(base::needed(&raw.cpus, "cpus")?)?;
+fn from_raw(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
+    let shape = cpus::from_raw(base::required(&raw.cpus, "cpus")?)?;
     let count = shape.nr_cpus();
-    let cpu_types = cpu_types::understand(&raw.cpu_type, &shape)?;
+    let cpu_types = cpu_types::from_raw(&raw.cpu_type, &shape)?;
     Ok(MachineDescription {
         identity: identity(raw)?,
         keys: keys(raw, count)?,
-        smt: smt::understand(&raw.smt, &shape)?,
-        turbo: turbo::understand(&raw.turbo, &raw.frequency_domain)?,
-        frequency_domains: frequency::understand(&raw.frequency_domain, count, &cpu_types)?,
-        idle_states: idle::understand(&raw.idle_state, count)?,
-        interrupt_loads: interrupts::understand(&raw.interrupt_load, count)?,
-        steals: interrupts::understand(&raw.steal, count)?,
-        frequency_limits: limits::understand(&raw.frequency_limit, count)?,
-        prices: costs::understand(&raw.prices)?,
-        channel_lines: lines::understand(&raw.channel_lines)?,
+        smt: smt::from_raw(&raw.smt, &shape)?,
+        turbo: turbo::from_raw(&raw.turbo, &raw.frequency_domain)?,
+        frequency_domains: frequency::from_raw(&raw.frequency_domain, count, &cpu_types)?,
+        idle_states: idle::from_raw(&raw.idle_state, count)?,
+        interrupt_loads: interrupts::from_raw(&raw.interrupt_load, count)?,
+        steals: interrupts::from_raw(&raw.steal, count)?,
+        frequency_limits: limits::from_raw(&raw.frequency_limit, count)?,
+        costs: costs::from_raw(&raw.prices)?,
+        channel_lines: lines::from_raw(&raw.channel_lines)?,
         shape,
         cpu_types,
     })
@@ -69,7 +70,7 @@ fn identity(raw: &RawMachine) -> Result<Identity, DescriptionFault> {
         None => KERNEL_PROFILES[KERNEL_PROFILES.len() - 1],
         Some(name) => *KERNEL_PROFILES.iter().find(|&known| known == name.get_ref()).ok_or_else(|| {
             let message = format!("there is no kernel profile `{}`", name.get_ref());
-            DescriptionFault::of(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))
+            DescriptionFault::from_value(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))
         })?,
     };
     let text = |value: &OptionalKey<String>| value.as_ref().map_or_else(String::new, |value| value.get_ref().clone());
@@ -81,9 +82,9 @@ fn identity(raw: &RawMachine) -> Result<Identity, DescriptionFault> {
     })
 }
 
-/// The plain keys; all CPUs must tick within one period.
-fn keys(raw: &RawMachine, count: u32) -> Result<Keys, DescriptionFault> {
-    let keys = Keys::read(raw)?;
+/// Reads the plain keys, and checks that all CPUs tick within one period.
+fn keys(raw: &RawMachine, count: u32) -> Result<PlainKeys, DescriptionFault> {
+    let keys = PlainKeys::read(raw)?;
     if let Some(skew) = &raw.tick_skew_ns
         && keys.tick_skew.0 * u64::from(count - 1) >= keys.hz.tick().0
     {
@@ -92,23 +93,24 @@ fn keys(raw: &RawMachine, count: u32) -> Result<Keys, DescriptionFault> {
             "write {} at most, so that all CPUs tick within one period",
             (keys.hz.tick().0 - 1) / u64::from(count - 1)
         );
-        return Err(DescriptionFault::of(skew, message, help));
+        return Err(DescriptionFault::from_value(skew, message, help));
     }
     Ok(keys)
 }
 
-/// A name: one to 64 letters, digits, and `-_.+`, so that it can stand in a path and on a command line.
+/// Reads a name: one to 64 letters, digits, and `-_.+`, so that it can be part of a path and of a command
+/// line.
 pub(super) fn name(value: &Spanned<String>) -> Result<String, DescriptionFault> {
     let text = value.get_ref();
     let fits = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
     if text.is_empty() || text.len() > 64 || !fits || text.starts_with(['-', '.']) {
         let help = "write 1 to 64 letters, digits and `-_.+`, not starting with `-` or `.`";
-        return Err(DescriptionFault::of(value, format!("{text:?} cannot be a name"), help));
+        return Err(DescriptionFault::from_value(value, format!("{text:?} cannot be a name"), help));
     }
     Ok(text.clone())
 }
 
-/// A number within its range.
+/// Reads a number and checks its range.
 pub(super) fn number(value: &Spanned<u64>, range: RangeInclusive<u64>, unit: &str) -> Result<u64, DescriptionFault> {
     let given = *value.get_ref();
     if range.contains(&given) {
@@ -116,11 +118,11 @@ pub(super) fn number(value: &Spanned<u64>, range: RangeInclusive<u64>, unit: &st
     }
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
     let message = format!("{given}{unit} is out of range");
-    Err(DescriptionFault::of(value, message, format!("write {} to {}", range.start(), range.end())))
+    Err(DescriptionFault::from_value(value, message, format!("write {} to {}", range.start(), range.end())))
 }
 
-/// A number within its range, or what holds if there is none.
-pub(super) fn optional(
+/// Reads a number and checks its range; returns the default without a number.
+pub(super) fn optional_number(
     value: &OptionalKey<u64>,
     range: RangeInclusive<u64>,
     unit: &str,
@@ -129,14 +131,14 @@ pub(super) fn optional(
     value.as_ref().map_or(Ok(default), |value| number(value, range, unit))
 }
 
-fn not_toml(error: &toml::de::Error) -> DescriptionFault {
+fn toml_error(error: &toml::de::Error) -> DescriptionFault {
     let message = error.message().lines().next().unwrap_or("unreadable");
     let help = "a machine file is TOML 1.0: `key = value` lines, `[table]`, `[[one of several tables]]`";
     DescriptionFault::new(error.span().unwrap_or(0..0), format!("not TOML: {message}"), help)
 }
 
-/// A key or type that does not belong there, as serde reports it.
-fn wrong_key(error: &toml::de::Error) -> DescriptionFault {
+/// Converts serde's error for a wrong key or type.
+fn key_error(error: &toml::de::Error) -> DescriptionFault {
     let message = error.message().lines().next().unwrap_or("unreadable").to_owned();
     let mut quoted = message.split('`').skip(1).step_by(2);
     let help = if message.starts_with("unknown ") {

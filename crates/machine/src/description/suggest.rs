@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What somebody may have meant by a name that does not exist.
+//! Suggestions for misspelt names.
 
-/// The candidates nearest to `name`, nearest first, at most three; none if all are far from it.
+/// Returns up to three candidates similar to `name`, nearest first; empty if all are dissimilar.
 ///
-/// Near means that no more than a third of the letters (two at least) must change, and hardly more than for the nearest.
-/// Case does not count.
+/// A candidate is similar if at most a third of the letters (but at least two) differ, and at most one letter
+/// more than for the nearest. Case is ignored.
 pub(super) fn near<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let wanted: Vec<char> = name.chars().take(64).flat_map(char::to_lowercase).collect();
     let limit = (wanted.len() / 3).max(2);
     let mut found: Vec<(usize, &str)> = candidates
         .into_iter()
-        .map(|candidate| (edits(&wanted, candidate), candidate))
+        .map(|candidate| (edit_distance(&wanted, candidate), candidate))
         .filter(|&(distance, _)| distance <= limit)
         .collect();
     found.sort();
@@ -18,7 +18,7 @@ pub(super) fn near<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>
     found.into_iter().take_while(|(distance, _)| *distance <= nearest + 1).take(3).map(|(_, name)| name).collect()
 }
 
-/// A help line: the names that are near, or all of them.
+/// Returns a hint with the similar names, or with all names.
 pub(super) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
     let near = near(name, candidates.clone());
     let quoted = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
@@ -29,8 +29,8 @@ pub(super) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
     }
 }
 
-/// Levenshtein's distance.
-fn edits(wanted: &[char], candidate: &str) -> usize {
+/// Levenshtein distance, ignoring case.
+fn edit_distance(wanted: &[char], candidate: &str) -> usize {
     let mut row: Vec<usize> = (0..=wanted.len()).collect();
     for (i, letter) in candidate.chars().flat_map(char::to_lowercase).enumerate() {
         let mut diagonal = row[0];

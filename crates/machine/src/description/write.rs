@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A description as a machine file again, in the shortest form that gives the same machine.
+//! Writer of machine files: the shortest form that describes the same machine.
 
-use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, cores_by_rule};
+use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, core_numbers};
 use super::raw::RawNumbering;
-use super::{Governor, InterruptLoadKeys, MachineDescription};
+use super::{FrequencyGovernor, InterruptLoadDescription, MachineDescription};
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::fmt::{Display, Write as _};
 
-/// Writing to a `String` cannot fail.
+/// Reason of an `expect()`: writing to a `String` cannot fail.
 const TO_STRING: &str = "a string takes all that is written to it";
 
 pub(super) fn write(machine: &MachineDescription) -> String {
-    let mut out = Lines(String::new());
-    head(&mut out, machine);
+    let mut out = TomlWriter(String::new());
+    write_head(&mut out, machine);
     cpus(&mut out, machine);
     cpu_types(&mut out, machine);
     smt(&mut out, machine);
@@ -22,12 +22,12 @@ pub(super) fn write(machine: &MachineDescription) -> String {
     interrupt_loads(&mut out, "interrupt_load", machine.interrupt_loads());
     interrupt_loads(&mut out, "steal", machine.steals());
     frequency_limits(&mut out, machine);
-    prices(&mut out, machine);
+    costs(&mut out, machine);
     channel_lines(&mut out, machine);
     out.0
 }
 
-/// The name of a level in files and on pages.
+/// Name of a level in files and in descriptions.
 pub(super) const fn level_name(level: TopologyLevel) -> &'static str {
     match level {
         TopologyLevel::Smt => "smt",
@@ -38,9 +38,9 @@ pub(super) const fn level_name(level: TopologyLevel) -> &'static str {
     }
 }
 
-struct Lines(String);
+struct TomlWriter(String);
 
-impl Lines {
+impl TomlWriter {
     fn line(&mut self, text: impl Display) {
         writeln!(self.0, "{text}").expect(TO_STRING);
     }
@@ -63,7 +63,7 @@ fn list<T: Display>(values: impl IntoIterator<Item = T>) -> String {
     format!("[{}]", values.join(", "))
 }
 
-fn head(out: &mut Lines, machine: &MachineDescription) {
+fn write_head(out: &mut TomlWriter, machine: &MachineDescription) {
     out.line("# A machine for fairlab. The book's chapter on machine files explains each key.");
     out.text("name", machine.name());
     out.text("description", machine.description());
@@ -74,7 +74,7 @@ fn head(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn cpus(out: &mut Lines, machine: &MachineDescription) {
+fn cpus(out: &mut TomlWriter, machine: &MachineDescription) {
     let shape = &machine.shape;
     let count = shape.nr_cpus();
     out.line("\n[cpus]");
@@ -82,7 +82,7 @@ fn cpus(out: &mut Lines, machine: &MachineDescription) {
     let core: Vec<u32> = shape.places.iter().map(|place| place.core).collect();
     let nr_cores = shape.nr_units(|place| place.core);
     let threads = count / nr_cores;
-    let by_rule = |numbering| count.is_multiple_of(nr_cores) && cores_by_rule(count, threads, numbering) == core;
+    let by_rule = |numbering| count.is_multiple_of(nr_cores) && core_numbers(count, threads, numbering) == core;
     if by_rule(RawNumbering::CoreMajor) {
         out.pair("threads_per_core", threads);
     } else if by_rule(RawNumbering::ThreadsLast) {
@@ -105,8 +105,8 @@ fn cpus(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-/// A kind of unit by its rule if one gives the same, else CPU by CPU.
-fn units(out: &mut Lines, kind: &str, places: &[CpuPlace], unit: fn(&CpuPlace) -> u32) {
+/// Writes a kind of unit as a rule if one describes it, else as an array.
+fn units(out: &mut TomlWriter, kind: &str, places: &[CpuPlace], unit: fn(&CpuPlace) -> u32) {
     let nr = |unit: fn(&CpuPlace) -> u32| places.iter().map(unit).max().map_or(1, |highest| highest + 1);
     let (nr_cores, nr_units) = (nr(|place| place.core), nr(unit));
     let cores = nr_cores / nr_units;
@@ -117,7 +117,7 @@ fn units(out: &mut Lines, kind: &str, places: &[CpuPlace], unit: fn(&CpuPlace) -
     }
 }
 
-fn cpu_types(out: &mut Lines, machine: &MachineDescription) {
+fn cpu_types(out: &mut TomlWriter, machine: &MachineDescription) {
     for one in machine.cpu_types() {
         out.line("\n[[cpu_type]]");
         out.text("name", one.name());
@@ -126,7 +126,7 @@ fn cpu_types(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn smt(out: &mut Lines, machine: &MachineDescription) {
+fn smt(out: &mut TomlWriter, machine: &MachineDescription) {
     if let Some(smt) = machine.smt() {
         out.line("\n[smt]");
         out.array("throughput_percent", smt.throughput_percent());
@@ -134,7 +134,7 @@ fn smt(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn turbo(out: &mut Lines, machine: &MachineDescription) {
+fn turbo(out: &mut TomlWriter, machine: &MachineDescription) {
     if let Some(turbo) = machine.turbo() {
         out.line("\n[turbo]");
         out.pair("base_khz", turbo.base_khz());
@@ -148,7 +148,7 @@ fn turbo(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn frequency_domains(out: &mut Lines, machine: &MachineDescription) {
+fn frequency_domains(out: &mut TomlWriter, machine: &MachineDescription) {
     for domain in machine.frequency_domains() {
         out.line("\n[[frequency_domain]]");
         out.text("cpus", &domain.cpus().to_string());
@@ -156,7 +156,7 @@ fn frequency_domains(out: &mut Lines, machine: &MachineDescription) {
         if let Some(powers) = domain.power_uw() {
             out.array("power_uw", powers);
         }
-        let (name, khz) = governor(domain.governor());
+        let (name, khz) = governor_name(domain.governor());
         out.text("governor", name);
         if let Some(khz) = khz {
             out.pair("fixed_khz", khz);
@@ -169,17 +169,17 @@ fn frequency_domains(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-/// A governor's name in files and on pages, and its frequency if it has one.
-pub(super) const fn governor(governor: Governor) -> (&'static str, Option<u64>) {
+/// Name of a governor in files and in descriptions, and its frequency if it has one.
+pub(super) const fn governor_name(governor: FrequencyGovernor) -> (&'static str, Option<u64>) {
     match governor {
-        Governor::Performance => ("performance", None),
-        Governor::Powersave => ("powersave", None),
-        Governor::Schedutil => ("schedutil", None),
-        Governor::Fixed { khz } => ("fixed", Some(khz)),
+        FrequencyGovernor::Performance => ("performance", None),
+        FrequencyGovernor::Powersave => ("powersave", None),
+        FrequencyGovernor::Schedutil => ("schedutil", None),
+        FrequencyGovernor::Fixed { khz } => ("fixed", Some(khz)),
     }
 }
 
-fn idle_states(out: &mut Lines, machine: &MachineDescription) {
+fn idle_states(out: &mut TomlWriter, machine: &MachineDescription) {
     for state in machine.idle_states() {
         out.line("\n[[idle_state]]");
         out.text("name", state.name());
@@ -201,7 +201,7 @@ fn idle_states(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn interrupt_loads(out: &mut Lines, key: &str, loads: &[InterruptLoadKeys]) {
+fn interrupt_loads(out: &mut TomlWriter, key: &str, loads: &[InterruptLoadDescription]) {
     for load in loads {
         out.line(format!("\n[[{key}]]"));
         out.text("name", load.name());
@@ -211,7 +211,7 @@ fn interrupt_loads(out: &mut Lines, key: &str, loads: &[InterruptLoadKeys]) {
     }
 }
 
-fn frequency_limits(out: &mut Lines, machine: &MachineDescription) {
+fn frequency_limits(out: &mut TomlWriter, machine: &MachineDescription) {
     for limit in machine.frequency_limits() {
         out.line("\n[[frequency_limit]]");
         out.pair("at_ns", limit.at().0);
@@ -221,12 +221,12 @@ fn frequency_limits(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn prices(out: &mut Lines, machine: &MachineDescription) {
-    if machine.prices().iter().len() == 0 {
+fn costs(out: &mut TomlWriter, machine: &MachineDescription) {
+    if machine.costs().iter().len() == 0 {
         return;
     }
     out.line("\n[prices]");
-    for price in machine.prices().iter() {
+    for price in machine.costs().iter() {
         let (unit, figure) =
             if price.ps().is_multiple_of(1_000) { ("ns", price.ps() / 1_000) } else { ("ps", price.ps()) };
         let source = toml::Value::String(price.source().to_owned());
@@ -234,7 +234,7 @@ fn prices(out: &mut Lines, machine: &MachineDescription) {
     }
 }
 
-fn channel_lines(out: &mut Lines, machine: &MachineDescription) {
+fn channel_lines(out: &mut TomlWriter, machine: &MachineDescription) {
     for (index, count) in machine.channel_lines().iter().enumerate() {
         if index == 0 {
             out.line("\n[channel_lines]");

@@ -1,49 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Places for events of which a CPU has no more than one that counts: a new one replaces it.
+//! Slots for events of which each CPU has at most one: a new event replaces the old one.
 //!
-//! The earliest is found by a tournament: the CPUs are the leaves of a binary tree, each node names the earlier of the two
-//! below it, and a change is played again from its leaf upwards.
+//! A tournament tree finds the earliest event. The CPUs are the leaves of a binary tree, and each node names
+//! the earlier of its two children. A change is propagated from its leaf upwards.
 
-use super::Entry;
+use super::QueueEntry;
 
-/// The key of a place without event: later than all.
-pub(super) const NOTHING: u128 = u128::MAX;
+/// Key of an empty slot: later than all events.
+pub(super) const NO_EVENT_KEY: u128 = u128::MAX;
 
-/// What a node knows: the earliest event below it.
+/// Earliest event below a node.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct TreeNode {
     key: u128,
     place: u32,
 }
 
 /// At most one event for each CPU.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Slots {
-    /// As many as there are leaves, a power of two.
-    entries: Vec<Option<Entry>>,
-    /// Node 1 is the root, the nodes below `n` are `2n` and `2n + 1`; the leaves are the last half.
-    nodes: Vec<Node>,
-    /// The place whose event was taken and for which the games are not played again yet: its CPU most often plans the next
-    /// one at once.
+pub(super) struct CompletionSlots {
+    /// One entry for each leaf; the number of leaves is a power of two.
+    entries: Vec<Option<QueueEntry>>,
+    /// Node 1 is the root. The children of node `n` are `2n` and `2n + 1`. The leaves are the upper half.
+    nodes: Vec<TreeNode>,
+    /// Slot whose event was taken and whose path to the root is not updated yet, because its CPU usually
+    /// plans the next event at once.
     taken: Option<u32>,
 }
 
-impl Slots {
-    /// Number of events.
+impl CompletionSlots {
     pub(super) fn len(&self) -> usize {
         self.entries.iter().flatten().count()
     }
 
-    /// The key of the earliest event.
+    /// Returns the key of the earliest event.
     #[inline]
     pub(super) fn first_key(&mut self) -> u128 {
-        self.settle_taken();
-        self.nodes.get(1).map_or(NOTHING, |root| root.key)
+        self.flush_taken();
+        self.nodes.get(1).map_or(NO_EVENT_KEY, |root| root.key)
     }
 
-    /// Puts an event in its place. Returns the one that was there.
+    /// Stores an event in a slot. Returns the replaced event.
     #[inline]
-    pub(super) fn replace(&mut self, place: usize, entry: Entry) -> Option<Entry> {
+    pub(super) fn replace(&mut self, place: usize, entry: QueueEntry) -> Option<QueueEntry> {
         if place >= self.entries.len() {
             self.grow(place + 1);
         }
@@ -51,30 +50,31 @@ impl Slots {
             self.taken = None;
         }
         let before = self.entries[place].replace(entry);
-        self.play(place, entry.key);
+        self.update_winner(place, entry.key);
         before
     }
 
-    /// Takes the earliest event out.
+    /// Removes and returns the earliest event.
     #[inline]
-    pub(super) fn take_first(&mut self) -> Option<Entry> {
-        self.settle_taken();
+    pub(super) fn take_first(&mut self) -> Option<QueueEntry> {
+        self.flush_taken();
         let place = self.nodes.get(1)?.place;
         self.taken = Some(place);
         self.entries[place as usize].take()
     }
 
     #[inline]
-    fn settle_taken(&mut self) {
+    fn flush_taken(&mut self) {
         if let Some(place) = self.taken.take() {
-            self.play(place as usize, NOTHING);
+            self.update_winner(place as usize, NO_EVENT_KEY);
         }
     }
 
-    /// A leaf has another key: plays the games on the way up from it again, until one that another place wins as it did before.
-    fn play(&mut self, place: usize, key: u128) {
+    /// Updates the nodes from a leaf towards the root. Stops at the first node that another slot wins as
+    /// before.
+    fn update_winner(&mut self, place: usize, key: u128) {
         let own = place as u32;
-        let mut best = Node { key, place: own };
+        let mut best = TreeNode { key, place: own };
         let mut node = self.entries.len() + place;
         let nodes = self.nodes.as_mut_slice();
         nodes[node] = best;
@@ -97,11 +97,11 @@ impl Slots {
         self.taken = None;
         let leaves = places.next_power_of_two();
         self.entries.resize(leaves, None);
-        // Nobody has won yet: the first game of each place is played to the end.
-        self.nodes = vec![Node { key: NOTHING, place: u32::MAX }; 2 * leaves];
+        // No slot has won yet, so each update goes up to the root.
+        self.nodes = vec![TreeNode { key: NO_EVENT_KEY, place: u32::MAX }; 2 * leaves];
         for place in 0..leaves {
-            let key = self.entries[place].map_or(NOTHING, |entry| entry.key);
-            self.play(place, key);
+            let key = self.entries[place].map_or(NO_EVENT_KEY, |entry| entry.key);
+            self.update_winner(place, key);
         }
     }
 }

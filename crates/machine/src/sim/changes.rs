@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What others change while tasks run: attributes of tasks and of groups, at given times.
+//! Changes at given times during a run: attributes of tasks and groups, hotplug, cpusets, frequency limits,
+//! features, tunables and latency requests.
 //!
-//! The change of a task is made on the CPU after its own, that of a group on CPU 0. Then all CPUs settle.
+//! The change of a task is executed on the CPU after the task's own; most other changes on the first online
+//! CPU. Then all CPUs settle.
 
 use super::setup::to_bandwidth;
 use super::tasks::to_policy;
@@ -17,46 +19,46 @@ use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::{Affinity, Attributes, Change};
 
-/// The kernel's EINVAL.
+/// The kernel's `-EINVAL`.
 const EINVAL: i32 = -22;
 
 impl<E: Engine> Machine<E> {
-    /// The CPU on which a change is made, which has to be through with what it does in the kernel.
+    /// Returns the CPU whose kernel work must be complete before a change is executed.
     ///
-    /// The lock of a task that is being woken or forked is held until it is enqueued, so its waker comes first. A CPU that goes
-    /// offline or comes back first ends what it does.
+    /// A task that is being woken or forked stays locked until it is enqueued, so the waking CPU completes
+    /// its path first. A CPU that goes offline or comes back first completes its path.
     pub(super) fn cpu_of_change(&self, index: usize) -> CpuId {
         match self.workload.changes[index].1 {
             Change::Task { task, .. } | Change::Attach { task, .. } => {
-                let Some(id) = self.tasks[task].id else { return self.first_online() };
-                self.sched.waking_cpu(id).unwrap_or_else(|| self.cpu_of_changer(id))
+                let Some(id) = self.tasks[task].id else { return self.first_online_cpu() };
+                self.sched.waking_cpu(id).unwrap_or_else(|| self.changer_cpu(id))
             }
             Change::Hotplug { ref cpus, .. } => {
                 let mut cpus = cpus.iter().map(|&cpu| CpuId(cpu));
-                cpus.find(|&cpu| !self.is_between_paths(cpu)).unwrap_or_else(|| self.first_online())
+                cpus.find(|&cpu| !self.is_between_paths(cpu)).unwrap_or_else(|| self.first_online_cpu())
             }
-            _ => self.first_online(),
+            _ => self.first_online_cpu(),
         }
     }
 
-    /// Whether a change is that of a task that was not forked yet, or has ended.
-    pub(super) fn changes_nobody(&self, index: usize) -> bool {
+    /// Whether a change targets a task that is not forked yet or has ended.
+    pub(super) fn targets_no_task(&self, index: usize) -> bool {
         match self.workload.changes[index].1 {
             Change::Task { task, .. } | Change::Attach { task, .. } => {
-                self.tasks[task].dead || self.tasks[task].id.is_none()
+                self.tasks[task].is_dead || self.tasks[task].id.is_none()
             }
             _ => false,
         }
     }
 
-    pub(super) fn make_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> Result<(), RunError> {
+    pub(super) fn apply_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> Result<(), RunError> {
         let change = self.workload.changes[index].1.clone();
         let made = match change {
             Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
-            Change::Attach { task, cpuset } => self.attach(observer, task, cpuset),
-            Change::Hotplug { cpus, online } => return self.plug(observer, &cpus, online),
+            Change::Attach { task, cpuset } => self.attach_to_cpuset(observer, task, cpuset),
+            Change::Hotplug { cpus, online } => return self.hotplug_cpus(observer, &cpus, online),
             Change::FrequencyLimit { cpus, is_thermal, part } => {
-                let cpu = self.first_online();
+                let cpu = self.first_online_cpu();
                 let limit = if is_thermal { FrequencyLimit::Thermal } else { FrequencyLimit::User };
                 self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
                     for cpu in cpus {
@@ -67,7 +69,7 @@ impl<E: Engine> Machine<E> {
                 MachineEvent::Changed { what, task: None, group: None, result: 0 }
             }
             Change::Feature { name, on } => {
-                let feature = Feature::from_name(&name).expect("the reader of scenarios knows the names of features");
+                let feature = Feature::from_name(&name).expect("the scenario reader checks feature names");
                 self.sched.set_feature(feature, on);
                 MachineEvent::Changed { what: "feature", task: None, group: None, result: 0 }
             }
@@ -82,8 +84,8 @@ impl<E: Engine> Machine<E> {
                 self.request_latency(observer, latency.unwrap_or(Nanos::NEVER));
                 let made = MachineEvent::Changed { what: "cpu_dma_latency", task: None, group: None, result: 0 };
                 observer.machine_event(self.now, &made);
-                // Interrupts tell the others, which have to come out of their idle states for them.
-                return self.settle(observer, self.first_online());
+                // Interrupts wake the other CPUs, which first have to leave their idle states.
+                return self.settle(observer, self.first_online_cpu());
             }
             Change::GroupClamps { group, min, max } => {
                 self.sched.set_group_uclamp(self.groups[group], Uclamp { min, max });
@@ -92,12 +94,12 @@ impl<E: Engine> Machine<E> {
             Change::CpusetCpus { cpuset, cpus } => {
                 let (id, mask) = (self.cpusets[cpuset], self.to_mask(&Affinity::Cpus(cpus)));
                 let tasks = self.sched.set_cpuset_cpus(id, &mask);
-                self.follow_cpusets(observer, &tasks);
+                self.update_task_cpumasks(observer, &tasks);
                 MachineEvent::Cpuset { cpuset, result: 0 }
             }
             Change::Shares { group, shares } => {
                 let id = self.groups[group];
-                let result = self.enter(observer, self.first_online(), KernelPath::Change, |sched, ctx| {
+                let result = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
                     sched.set_group_shares(ctx, id, shares)
                 });
                 let result = if result.is_ok() { 0 } else { EINVAL };
@@ -106,7 +108,7 @@ impl<E: Engine> Machine<E> {
             Change::Quota { group, quota_us, period_us } => {
                 let id = self.groups[group];
                 let bandwidth = to_bandwidth(quota_us, period_us, 0);
-                let result = self.enter(observer, self.first_online(), KernelPath::Change, |sched, ctx| {
+                let result = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
                     bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth))
                 });
                 let result = if result.is_ok() { 0 } else { EINVAL };
@@ -124,11 +126,11 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// CPUs go offline or come back, one after the other.
+    /// Takes CPUs offline or brings them back, one after the other.
     ///
-    /// Somebody on the first CPU that stays asks for it and waits. What the machine does for a CPU that is gone, the first
-    /// one does from then on: the ends of sleeps that began there.
-    fn plug(&mut self, observer: &mut dyn Observer<E>, cpus: &[u32], online: bool) -> Result<(), RunError> {
+    /// A process on the first remaining CPU requests the change and waits. The first online CPU inherits the
+    /// ends of sleeps that began on an offline CPU.
+    fn hotplug_cpus(&mut self, observer: &mut dyn Observer<E>, cpus: &[u32], online: bool) -> Result<(), RunError> {
         for cpu in cpus.iter().map(|&cpu| CpuId(cpu)) {
             let asker = self.sched.active_cpus().any_but(cpu).unwrap_or(cpu);
             let result = self.enter(observer, asker, KernelPath::Change, |sched, ctx| {
@@ -140,13 +142,13 @@ impl<E: Engine> Machine<E> {
                 }
             });
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
-            let tasks = self.sched.cpusets_follow_hotplug();
-            self.follow_cpusets(observer, &tasks);
+            let tasks = self.sched.hotplug_update_cpusets();
+            self.update_task_cpumasks(observer, &tasks);
             let result = result.map_or_else(HotplugError::errno, |()| 0);
             observer.machine_event(self.now, &MachineEvent::Hotplug { cpu, online, result });
             self.settle(observer, cpu)?;
             self.settle_all(observer)?;
-            let heir = self.first_online();
+            let heir = self.first_online_cpu();
             for task in self.tasks.iter_mut().filter(|task| !online && task.sleep_cpu == cpu) {
                 task.sleep_cpu = heir;
             }
@@ -157,22 +159,22 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// Tasks whose cpusets have other CPUs now get them, one after the other. Somebody waits for each that runs where it must not any more.
-    fn follow_cpusets(&mut self, observer: &mut dyn Observer<E>, tasks: &[TaskId]) {
+    /// Applies changed cpusets to their tasks, one after the other. The caller waits for the migration of
+    /// each task that runs on a CPU which is no longer allowed.
+    fn update_task_cpumasks(&mut self, observer: &mut dyn Observer<E>, tasks: &[TaskId]) {
         for &task in tasks {
-            let cpu = self.cpu_of_changer(task);
+            let cpu = self.changer_cpu(task);
             let caller = self.sched.curr(cpu);
-            if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.follow_cpuset(ctx, task, Some(caller)))
-            {
+            if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.apply_cpuset(ctx, task, Some(caller))) {
                 self.wait_for_stoppers(observer, cpu);
             }
         }
     }
 
-    fn attach(&mut self, observer: &mut dyn Observer<E>, task: usize, cpuset: Option<usize>) -> MachineEvent {
+    fn attach_to_cpuset(&mut self, observer: &mut dyn Observer<E>, task: usize, cpuset: Option<usize>) -> MachineEvent {
         let id = self.tasks[task].id.expect("checked by the caller");
         let cpuset = cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
-        let cpu = self.cpu_of_changer(id);
+        let cpu = self.changer_cpu(id);
         let caller = self.sched.curr(cpu);
         if self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             sched.attach_to_cpuset(ctx, id, cpuset, Some(caller))
@@ -182,8 +184,8 @@ impl<E: Engine> Machine<E> {
         MachineEvent::Changed { what: "cpuset", task: Some(task), group: None, result: 0 }
     }
 
-    /// Who changes something of a task: somebody on the next CPU.
-    fn cpu_of_changer(&self, task: TaskId) -> CpuId {
+    /// Returns the CPU of the process that changes a task: the next online CPU after the task's own.
+    fn changer_cpu(&self, task: TaskId) -> CpuId {
         let (home, nr_cpus) = (self.sched.task_cpu(task), self.hardware.nr_cpus() as u32);
         let next = |cpu: CpuId| CpuId((cpu.0 + 1) % nr_cpus);
         let mut cpu = next(home);
@@ -193,14 +195,13 @@ impl<E: Engine> Machine<E> {
         cpu
     }
 
-    /// The first CPU that works.
-    pub(super) fn first_online(&self) -> CpuId {
+    pub(super) fn first_online_cpu(&self) -> CpuId {
         self.sched.active_cpus().first().expect("the last CPU does not go offline")
     }
 
     fn change_task(&mut self, observer: &mut dyn Observer<E>, task: usize, attributes: &Attributes) -> MachineEvent {
         let id = self.tasks[task].id.expect("checked by the caller");
-        let cpu = self.cpu_of_changer(id);
+        let cpu = self.changer_cpu(id);
         let result = |what, result| MachineEvent::Changed { what, task: Some(task), group: None, result };
         let made = |what| result(what, 0);
         if let Some(affinity) = &attributes.affinity {
@@ -233,10 +234,11 @@ impl<E: Engine> Machine<E> {
         made("uclamp")
     }
 
-    /// Whoever runs on a CPU waits until the stoppers of the others have done their work, at the same instant.
+    /// Lets the caller's CPU wait until the stoppers of the other CPUs have done their work, at the same
+    /// instant.
     fn wait_for_stoppers(&mut self, observer: &mut dyn Observer<E>, caller: CpuId) {
         for cpu in self.sched.cpu_ids().filter(|&cpu| cpu != caller) {
-            // One that is in the middle of something comes to its stopper by itself.
+            // A CPU in the middle of a path runs its stopper afterwards.
             if !self.is_between_paths(cpu) {
                 continue;
             }

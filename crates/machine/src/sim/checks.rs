@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Checking the scheduler's invariants after every event. That takes far more time than the run itself.
+//! Check of the scheduler's invariants after every event. Checking takes far more time than the run itself.
 
 use super::Machine;
 use crate::engine::Engine;
@@ -8,28 +8,30 @@ use fairlab_sched::check::InvariantChecker;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
 
-/// What a machine that checks needs.
+/// State of a machine that checks invariants.
 pub(crate) struct Checks {
     checker: InvariantChecker,
-    /// The command that repeats the run.
+    /// Command that repeats the run.
     repeat: String,
 }
 
 impl<E: Engine> Machine<E> {
-    /// Lets every event be followed by a check of all invariants of the scheduler. A run does the same with it as without.
+    /// Enables a check of all scheduler invariants after every event. The check does not affect the run.
     ///
-    /// `repeat` is the command that repeats the run. A broken invariant panics with it, the event, and the values.
+    /// `repeat` is the command that repeats the run. A broken invariant panics with that command, the event,
+    /// and the values.
     pub fn check_every_event(&mut self, repeat: impl Into<String>) {
         self.checks = Some(Checks { checker: InvariantChecker::default(), repeat: repeat.into() });
     }
 
-    /// Checks if that was asked for. `after` is what has just happened; `None`: the start of the run.
+    /// Checks the invariants if checks are enabled. `after` is the event that was handled; `None` at the
+    /// start of the run.
     #[inline]
     pub(super) fn check(&mut self, after: Option<EventKind>) {
         let Some(checks) = &mut self.checks else { return };
         let sched = self.sched.as_sched();
         let broken = sched.and_then(|sched| checks.checker.check(sched).err()).map(|broken| broken.to_string());
-        let Some(broken) = broken.or_else(|| self.lost_reschedule()).or_else(|| self.forgotten_work()) else { return };
+        let Some(broken) = broken.or_else(|| self.lost_reschedule()).or_else(|| self.unfinished_work()) else { return };
         if let Some(checks) = &self.checks {
             panic!(
                 "broken invariant at {} ns, after event {} ({after:?}): {broken}\nrepeat with: {}",
@@ -38,8 +40,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// A CPU that has settled and is not in the kernel does not have to reschedule, unless an interrupt that will tell it so
-    /// is under way.
+    /// Returns the violation if a settled CPU outside the kernel must reschedule and no interrupt is on its
+    /// way to it.
     fn lost_reschedule(&self) -> Option<String> {
         let is_lost = |&cpu: &CpuId| {
             self.sched.need_resched(cpu)
@@ -47,16 +49,20 @@ impl<E: Engine> Machine<E> {
                 && !self.cpus[cpu.index()].kernel.is_busy()
         };
         let cpu = self.sched.cpu_ids().find(is_lost)?;
-        Some(format!("CPU {} has to reschedule, but neither does it nor is an interrupt under way", cpu.0))
+        Some(format!(
+            "CPU {} has TIF_NEED_RESCHED set, but it does not reschedule and no interrupt is on its way",
+            cpu.0
+        ))
     }
 
-    /// A CPU that is not in the kernel has nothing left to do there, and holds no lock. Who holds one has it from the queue.
-    fn forgotten_work(&self) -> Option<String> {
+    /// Returns the violation if a CPU outside the kernel has kernel work or holds a lock. A CPU can hold a
+    /// granted lock only while it is busy.
+    fn unfinished_work(&self) -> Option<String> {
         let is_wrong = |&cpu: &CpuId| {
             let kernel = &self.cpus[cpu.index()].kernel;
-            !kernel.is_busy() && !kernel.is_clear()
+            !kernel.is_busy() && !kernel.is_quiescent()
         };
         let cpu = self.sched.cpu_ids().find(is_wrong)?;
-        Some(format!("CPU {} is not in the kernel but has work there: {:?}", cpu.0, self.cpus[cpu.index()].kernel))
+        Some(format!("CPU {} is not in the kernel but has kernel work: {:?}", cpu.0, self.cpus[cpu.index()].kernel))
     }
 }

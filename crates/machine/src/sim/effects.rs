@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the scheduler wants the machine to do, and what is counted on the way.
+//! Effects that the scheduler requests from the machine, and the counters of a run.
 
 use super::{IdleLoop, Machine, START};
 use crate::digest::Digest;
@@ -8,72 +8,70 @@ use crate::event::{EventKind, Lane};
 use crate::observer::{Interest, Observer};
 use fairlab_sched::ctx::{Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::{Capacity, Nanos};
 
-/// Counts of a CPU.
+/// Counters of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct CpuCounters {
-    /// Ticks that were served.
     pub ticks: u64,
-    /// Context switches.
+    /// Number of context switches.
     pub switches: u64,
-    /// Reschedule interrupts that were sent to it.
+    /// Reschedule interrupts sent to the CPU.
     pub resched_ipis: u64,
-    /// Call-function interrupts that were sent to it.
+    /// Call-function interrupts sent to the CPU.
     pub call_ipis: u64,
-    /// Time in which its idle task ran.
+    /// Time in which the idle task ran.
     pub idle: Nanos,
-    /// Time at each frequency (part of 1024), in ascending order of the frequency.
+    /// Time at each frequency (fraction of 1024), in ascending order of frequency.
     pub at_frequency: Vec<(Capacity, Nanos)>,
-    /// Of it, time in which the idle task ran.
+    /// Share of `at_frequency` in which the idle task ran.
     pub idle_at_frequency: Vec<(Capacity, Nanos)>,
-    /// Time in kernel paths, with waiting for locks; none where kernel code has no prices.
+    /// Time in kernel paths, including waits for locks; 0 without a cost model.
     pub kernel: Nanos,
-    /// The part of it in which the idle task ran.
+    /// Share of `kernel` in which the idle task ran.
     pub kernel_in_idle: Nanos,
-    /// Time in which tasks did work of their own; only counted where kernel code has prices.
+    /// Time in which tasks did work of their own.
     pub work: Nanos,
-    /// How often it has waited for the lock of a runqueue.
+    /// Number of waits for a runqueue lock.
     pub lock_waits: u64,
-    /// How long in sum.
-    pub lock_waiting: Nanos,
-    /// How many cache lines of runqueues it had to get from others.
+    /// Total duration of the waits for runqueue locks.
+    pub lock_wait_time: Nanos,
+    /// Number of runqueue cache lines transferred to this CPU.
     pub line_transfers: u64,
-    /// How long it has waited until others had got theirs, in picoseconds; without the transfers themselves.
-    pub line_waiting_ps: u64,
-    /// Packets that have come from outside.
+    /// Time spent waiting for transfers to other CPUs, in picoseconds; excludes the CPU's own transfers.
+    pub line_wait_ps: u64,
+    /// Packets that arrived from outside.
     pub packets: u64,
-    /// Packets for which there was no room.
+    /// Packets dropped because the backlog was full.
     pub packets_dropped: u64,
-    /// The most packets and messages that have waited for its softirq at a time.
-    pub longest_backlog: u64,
-    /// How often its ksoftirqd was woken.
+    /// Maximum number of packets and messages that waited for the CPU's softirq.
+    pub max_backlog: u64,
+    /// Number of wake-ups of the CPU's ksoftirqd.
     pub ksoftirqd_wakeups: u64,
-    /// Since when the idle task runs.
+    /// Start of the idle task's present run.
     pub(super) idle_since: Option<Nanos>,
-    /// Since when it has its present frequency.
+    /// Start of the time at the present frequency.
     pub(super) frequency_since: Nanos,
 }
 
-/// What is counted during a run.
+/// Counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct MachineCounters {
-    /// Events of the machine.
     pub events: u64,
-    /// Context switches.
     pub switches: u64,
-    /// Wake-ups, new tasks among them.
+    /// Number of wake-ups, including those of new tasks.
     pub wakeups: u64,
-    /// Migrations.
     pub migrations: u64,
-    /// Counts of each CPU.
     pub per_cpu: Vec<CpuCounters>,
 }
 
 impl CpuCounters {
-    /// Those of a CPU that idles when the run starts, and may have so many frequencies.
-    pub(super) fn at_start(nr_frequencies: usize) -> Self {
+    /// Returns the counters of a CPU that idles at the start of the run, with capacity for `nr_frequencies`
+    /// frequencies.
+    pub(super) fn new(nr_frequencies: usize) -> Self {
         Self {
             idle_since: Some(START),
             frequency_since: START,
@@ -84,33 +82,33 @@ impl CpuCounters {
     }
 }
 
-/// Stands between the scheduler and the observers: hashes and counts what passes.
+/// Observer between the scheduler and the user's observers: hashes and counts events.
 pub(super) struct CountingObserver<'a, E> {
     pub(super) digest: &'a mut Digest,
     pub(super) counters: &'a mut MachineCounters,
     pub(super) observer: &'a mut dyn Observer<E>,
-    pub(super) wants: Interest,
+    pub(super) interest: Interest,
 }
 
-impl<E> Probe for CountingObserver<'_, E> {
+impl<E> SchedObserver for CountingObserver<'_, E> {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.digest.mix_event(now, event);
         let counters = &mut *self.counters;
         let is_wanted = match *event {
-            Event::DomainStat { .. } => self.wants.details,
+            Event::DomainStat { .. } => self.interest.details,
             Event::Switch { cpu, .. } => {
                 counters.switches += 1;
                 counters.per_cpu[cpu.index()].switches += 1;
-                self.wants.events
+                self.interest.events
             }
             Event::Wakeup { .. } => {
                 counters.wakeups += 1;
-                self.wants.events
+                self.interest.events
             }
             Event::Migrate { .. } => {
                 counters.migrations += 1;
-                self.wants.events
+                self.interest.events
             }
             Event::Ipi { cpu, kind, .. } => {
                 let counters = &mut counters.per_cpu[cpu.index()];
@@ -118,9 +116,9 @@ impl<E> Probe for CountingObserver<'_, E> {
                     IpiKind::Reschedule => counters.resched_ipis += 1,
                     IpiKind::CallFunction => counters.call_ipis += 1,
                 }
-                self.wants.details
+                self.interest.details
             }
-            Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.wants.pelt,
+            Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.interest.pelt,
             Event::Waking { .. }
             | Event::Priority { .. }
             | Event::Frequency { .. }
@@ -129,7 +127,7 @@ impl<E> Probe for CountingObserver<'_, E> {
             | Event::BalanceDecision(_)
             | Event::KickDecision(_)
             | Event::BlockedUpdate(_)
-            | Event::Warning { .. } => self.wants.events,
+            | Event::Warning { .. } => self.interest.events,
         };
         if is_wanted {
             self.observer.event(now, event);
@@ -137,21 +135,22 @@ impl<E> Probe for CountingObserver<'_, E> {
     }
 
     fn wants_pelt(&self) -> bool {
-        self.wants.pelt
+        self.interest.pelt
     }
 }
 
 impl<E: Engine> Machine<E> {
-    /// Does what the scheduler wants, in its order. Interrupts leave when its code is through.
+    /// Applies the effects of a scheduler call, in their order. Interrupts leave at the end of the call's
+    /// busy time.
     #[inline]
-    pub(super) fn apply(&mut self, took: Nanos) {
+    pub(super) fn apply_effects(&mut self, took: Nanos) {
         for index in 0..self.effects.len() {
             match self.effects[index] {
                 Effect::SendIpi { cpu, kind } => {
                     let at = self.now + took + self.hardware.ipi_latency;
-                    self.events.push_in_turn(Lane::Ipis, at, EventKind::Ipi(cpu, kind));
+                    self.events.push_in_lane(Lane::Ipis, at, EventKind::Ipi(cpu, kind));
                 }
-                Effect::Switch { cpu, prev, next, .. } => self.switch(cpu, prev, next),
+                Effect::Switch { cpu, prev, next, .. } => self.switch_task(cpu, prev, next),
                 Effect::ArmTimer { cpu, at } => self.arm_timer(cpu, at),
                 Effect::WakeGovernor { cpu, policy } => {
                     self.events.push(self.now + took, EventKind::GovernorWork(cpu, policy));
@@ -162,14 +161,14 @@ impl<E: Engine> Machine<E> {
         self.effects.clear();
     }
 
-    /// A CPU has another task now: the old one is accounted, the new one planned.
-    fn switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+    /// Switches the task of a CPU: accounts the previous task and plans the next one.
+    fn switch_task(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         if let Some(task) = self.sim_index.get(prev.index()).copied().flatten() {
             let task = task as usize;
             self.account(task);
             let host = &mut self.tasks[task];
             host.running = false;
-            host.completion = host.completion.wrapping_add(1);
+            host.completion_version = host.completion_version.wrapping_add(1);
             self.cpus[cpu.index()].task = None;
         } else if prev == self.sched.idle_task(cpu) {
             self.account_idle(cpu);
@@ -204,7 +203,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Adds the idle time of a CPU up to now to its count.
+    /// Adds the idle time of a CPU up to now to its counters.
     pub(super) fn account_idle(&mut self, cpu: CpuId) {
         let now = self.now;
         self.record_frequency(cpu);
@@ -214,8 +213,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Adds the time at the present frequency of a CPU to its counts. Done before the frequency changes, and when the idle
-    /// task starts or ends.
+    /// Adds the time at the present frequency of a CPU to its counters. Must be called before the frequency
+    /// changes and when the idle task starts or stops.
     pub(super) fn record_frequency(&mut self, cpu: CpuId) {
         let (now, freq) = (self.now, self.cpus[cpu.index()].freq);
         let counters = &mut self.counters.per_cpu[cpu.index()];
@@ -230,7 +229,7 @@ impl<E: Engine> Machine<E> {
     }
 }
 
-/// Adds to the time at a frequency; the list is in ascending order.
+/// Adds `time` to the entry of a frequency. The list is in ascending order.
 fn add_time(times: &mut Vec<(Capacity, Nanos)>, freq: Capacity, time: Nanos) {
     match times.binary_search_by_key(&freq, |&(freq, _)| freq) {
         Ok(place) => times[place].1 += time,

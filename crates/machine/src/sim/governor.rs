@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frequency governors outside the scheduler: schedutil's threads, and the time that drivers take.
+//! Frequency governors outside the scheduler: schedutil's threads, and the transition time of drivers.
 //!
-//! Models what `cpufreq_schedutil.c` (6.1) does with a driver that may sleep. The thread of a domain (`sugov:N`, N being its first CPU)
-//! is a deadline task without a budget, bound to the CPUs of its domain. An interrupt that the CPU sends itself wakes it; it asks the
-//! driver for the frequency that was chosen last, sleeps for as long as the transition takes, and begins anew if it was asked meanwhile.
-//! A driver that may be told at once (`fast_switch`) is told by whoever runs the scheduler, which counts with the new frequency from then
-//! on; the CPUs run at it when the transition is over.
+//! Models `cpufreq_schedutil.c` (6.1) with a driver that may sleep. The thread of a domain (`sugov:N`, where
+//! N is its first CPU) is a deadline task without a budget, bound to the CPUs of the domain. An interrupt
+//! that the CPU sends to itself wakes the thread. The thread passes the last chosen frequency to the driver,
+//! sleeps for the transition latency, and repeats that if a new request has come. With `fast_switch`, the CPU
+//! that runs the scheduler calls the driver at once. The scheduler uses the new frequency from then on; the
+//! CPUs run at it after the transition.
 //!
 //! Left out: the time of the thread's own code between the wake-up and the driver.
 
@@ -18,16 +19,16 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::step::{Behaviour, Step};
-use fairlab_workload::workload::{Affinity, Attributes, Policy, TaskSpec, Workload};
+use fairlab_workload::workload::{Affinity, Attributes, PolicySpec, TaskSpec, Workload};
 
-/// What the kernel gives such a thread; nothing is charged to it.
-const PRETEXT: Policy = Policy::Deadline {
+/// Deadline parameters of a governor's thread, as in the kernel; its runtime is not charged.
+const SUGOV_POLICY: PolicySpec = PolicySpec::Deadline {
     runtime: Nanos::from_millis(1),
     deadline: Nanos::from_millis(10),
     period: Nanos::from_millis(10),
 };
 
-/// What a governor's thread does, for ever.
+/// Endless program of a governor's thread.
 struct SugovThread {
     domain: usize,
     next: usize,
@@ -42,12 +43,12 @@ impl Behaviour for SugovThread {
     }
 }
 
-/// Which task is the thread of a frequency domain, and what its driver is at.
+/// Thread of a frequency domain, and the transition in progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GovernorThread {
-    /// Its place among the machine's tasks; none if nobody needs it.
+    /// Index of the machine's task; `None` if the domain has no thread.
     task: Option<usize>,
-    /// The frequency to which the driver switches.
+    /// Target frequency of the transition in progress, in kHz.
     khz: Option<u64>,
 }
 
@@ -60,24 +61,26 @@ pub(super) fn add_threads(workload: &mut Workload, hardware: &Hardware) {
         let cpus: Vec<u32> = domain.cpus().map(|cpu| cpu.0).collect();
         let first = cpus[0];
         let name = format!("sugov:{first}");
-        let start = Attributes { policy: Some(PRETEXT), affinity: Some(Affinity::Cpus(cpus)), ..Attributes::default() };
+        let start =
+            Attributes { policy: Some(SUGOV_POLICY), affinity: Some(Affinity::Cpus(cpus)), ..Attributes::default() };
         let thread = move || SugovThread { domain: place, next: 0 };
         workload.tasks.push(TaskSpec::kthread(name.clone(), &name, first, start, thread));
     }
 }
 
 impl<E: Engine> Machine<E> {
-    /// Whether a task is a thread of the kernel.
+    /// Whether a task is a kernel thread.
     pub fn is_kthread(&self, task: usize) -> bool {
         self.workload.tasks[self.tasks[task].spec].is_kthread
     }
 
-    /// Whether all tasks of the workload that were forked have ended. Threads of the kernel never do.
+    /// Whether all forked tasks of the workload have ended. Kernel threads never end.
     pub fn is_done(&self) -> bool {
-        self.tasks.iter().enumerate().all(|(place, task)| task.id.is_none() || task.dead || self.is_kthread(place))
+        self.tasks.iter().enumerate().all(|(place, task)| task.id.is_none() || task.is_dead || self.is_kthread(place))
     }
 
-    /// Starts the governors' threads, in the order of their domains. That is over when the run starts, so it takes no time.
+    /// Forks the governors' threads in the order of their domains. This precedes the run, so it takes no
+    /// simulated time.
     pub(super) fn start_governor_threads(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.governor_threads = vec![GovernorThread::default(); self.hardware.frequency_domains.len()];
         let threads: Vec<usize> = (0..self.tasks.len()).filter(|&task| self.is_kthread(task)).collect();
@@ -93,9 +96,9 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// The interrupt with which a governor wakes the thread of a domain: `sugov_irq_work()`. A thread whose driver is at work looks again
-    /// afterwards.
-    pub(super) fn wake_governor(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, domain: usize) {
+    /// Handles the interrupt by which a governor wakes the thread of a domain (`sugov_irq_work()`). A thread
+    /// with a transition in progress checks for a new request afterwards.
+    pub(super) fn wake_governor_thread(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, domain: usize) {
         let Some(task) = self.governor_threads[domain].task else { return };
         if self.governor_threads[domain].khz.is_some() {
             self.tasks[task].is_wake_pending = true;
@@ -110,11 +113,11 @@ impl<E: Engine> Machine<E> {
         if woken {
             self.tasks[task].blocked_since = None;
         } else {
-            self.found_awake(task, true);
+            self.handle_already_awake(task, true);
         }
     }
 
-    /// The thread of a domain looks for the frequency that was chosen, and sleeps while the driver switches to it.
+    /// Begins the transition to the chosen frequency. The thread sleeps while the driver switches.
     pub(super) fn begin_transition(&mut self, cpu: CpuId, task: usize, domain: usize) {
         let khz = self.sched.begin_frequency_transition(domain);
         self.governor_threads[domain].khz = khz;
@@ -127,7 +130,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// The driver has switched, if it had to.
+    /// Ends the transition, if there was one.
     pub(super) fn end_transition(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, domain: usize) {
         self.continue_task(task);
         if let Some(khz) = self.governor_threads[domain].khz.take() {
@@ -137,13 +140,13 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// How long the driver of a domain takes.
+    /// Returns the transition latency of a domain's driver.
     fn transition_latency(&self, domain: usize) -> Nanos {
         self.hardware.transition_latencies.get(domain).copied().unwrap_or_default()
     }
 
-    /// The scheduler counts with another frequency of a CPU. It runs at it when its driver has switched: at once if that has waited
-    /// already.
+    /// Applies the scheduler's new frequency to a CPU. It takes effect after the driver's transition latency,
+    /// or at once if the thread has waited for the transition.
     pub(super) fn switch_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
         let place = self.hardware.frequency_domains.iter().position(|domain| domain.contains(cpu));
         let latency = place.map_or(Nanos::ZERO, |place| {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Mutexes with priority inheritance (rt-app's `pi_enabled`): who waits for whom, and the chains that this makes.
+//! Mutexes with priority inheritance (rt-app's `pi_enabled`), and chains of owners that wait.
 //!
-//! Stands for the kernel's `rtmutex.c` and futexes of the kind PI (6.1): waiters stand in the order of their priorities, and
-//! the owner hands the mutex over to the first.
+//! Models the kernel's `rtmutex.c` and PI futexes (6.1): waiters are ordered by priority, and the owner hands
+//! the mutex over to the first.
 //
-// DIFFERS: a task that comes between the unlocking and the moment when the new owner runs does not get the mutex, even if
-// it is more important.
+// DIFFERS: in fairlab, a task that tries to lock a PI mutex between the unlock and the first instruction of
+// the new owner has to wait. A kernel gives it the mutex if its priority is higher.
 
 use super::Machine;
-use super::sync::Resume;
+use super::sync::ResumeAction;
 use crate::engine::Engine;
 use crate::observer::Observer;
 use crate::sim::KernelPath;
@@ -16,11 +16,12 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_workload::step::ObjectId;
 
 impl<E: Engine> Machine<E> {
-    /// The running task waits for a mutex, and its owner inherits its priority, as do those for whom the owner waits.
+    /// Queues the running task for a mutex. Its owner inherits the task's priority, and so do the owners for
+    /// which that one waits.
     ///
-    /// One that waits for itself does so for ever.
+    /// A task that waits for its own mutex waits for ever.
     pub(super) fn wait_for_owner(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, mutex: ObjectId) {
-        self.tasks[task].resume = Resume::Lock(mutex);
+        self.tasks[task].resume = ResumeAction::Lock(mutex);
         if self.sync.mutexes[mutex].owner == Some(task) {
             return;
         }
@@ -29,33 +30,40 @@ impl<E: Engine> Machine<E> {
         self.adjust_chain(observer, cpu, mutex);
     }
 
-    /// A mutex goes from its owner to the first that waits for it, which is woken. The old owner inherits less from now on.
-    pub(super) fn hand_over(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, owner: usize, mutex: ObjectId) {
+    /// Hands a mutex over from its owner to the first waiter and wakes that waiter. The inherited priority of
+    /// the old owner is recomputed.
+    pub(super) fn hand_over_mutex(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        owner: usize,
+        mutex: ObjectId,
+    ) {
         let Some(next) = self.sync.mutexes[mutex].waiters.pop_front() else { return };
         self.sync.mutexes[mutex].owner = Some(next);
         self.tasks[next].blocked_on = None;
-        self.tasks[next].resume = Resume::Nothing;
-        self.inherit(observer, cpu, owner);
-        self.inherit(observer, cpu, next);
+        self.tasks[next].resume = ResumeAction::Nothing;
+        self.update_inheritance(observer, cpu, owner);
+        self.update_inheritance(observer, cpu, next);
         self.wake(observer, cpu, next, false);
     }
 
-    /// Puts a task among the waiters of a mutex, behind those that go before it or are equal.
+    /// Inserts a task among the waiters of a mutex, behind waiters of equal or higher priority.
     fn queue_waiter(&mut self, task: usize, mutex: ObjectId) {
-        let id = self.id_of(task);
+        let id = self.sched_id(task);
         let waiters = &self.sync.mutexes[mutex].waiters;
-        let is_before = |&other: &usize| !self.sched.waits_before(id, self.id_of(other));
+        let is_before = |&other: &usize| !self.sched.waits_before(id, self.sched_id(other));
         let place = waiters.iter().take_while(|other| is_before(other)).count();
         self.sync.mutexes[mutex].waiters.insert(place, task);
     }
 
-    /// The waiters of a mutex have changed: its owner inherits, and if it waits too, so does the owner of what it waits for,
-    /// and so on. A circle ends where it began.
+    /// Updates the inheritance of a mutex owner after a change of the waiters, and then that of the owners
+    /// for which it waits. A cycle ends where it began.
     fn adjust_chain(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, mutex: ObjectId) {
         let mut mutex = mutex;
         for _ in 0..self.sync.mutexes.len() {
             let Some(owner) = self.sync.mutexes[mutex].owner else { return };
-            self.inherit(observer, cpu, owner);
+            self.update_inheritance(observer, cpu, owner);
             let Some(next) = self.tasks[owner].blocked_on else { return };
             self.sync.mutexes[next].waiters.retain(|&waiter| waiter != owner);
             self.queue_waiter(owner, next);
@@ -63,16 +71,16 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// A task inherits from the most important one that waits for a mutex of its own.
-    fn inherit(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, owner: usize) {
+    /// Recomputes the priority that a task inherits: that of the first waiter of its mutexes.
+    fn update_inheritance(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, owner: usize) {
         let owned = self.sync.mutexes.iter().filter(|mutex| mutex.owner == Some(owner));
-        let first_waiters = owned.filter_map(|mutex| mutex.waiters.front()).map(|&waiter| self.id_of(waiter));
+        let first_waiters = owned.filter_map(|mutex| mutex.waiters.front()).map(|&waiter| self.sched_id(waiter));
         let most = first_waiters.reduce(|a, b| if self.sched.waits_before(b, a) { b } else { a });
-        let owner = self.id_of(owner);
+        let owner = self.sched_id(owner);
         self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.inherit_priority(ctx, owner, most));
     }
 
-    fn id_of(&self, task: usize) -> TaskId {
-        self.tasks[task].id.expect("who takes or waits for a mutex was forked")
+    fn sched_id(&self, task: usize) -> TaskId {
+        self.tasks[task].id.expect("a task that takes or waits for a mutex was forked")
     }
 }

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Kernel code takes time on the CPU that runs it, while other CPUs go on.
+//! Time of kernel code: a call of the scheduler keeps its CPU busy while other CPUs continue.
 //!
-//! A handler of the scheduler is a *phase*: it reads and changes state at its start, and then its CPU is busy for the price
-//! of the work that it metered. What the phase sends to other CPUs leaves at its end. Rules, in order, for what a CPU does
-//! when a phase is over:
-//! 1. A path of the scheduler that has paused with interrupts off goes on.
-//! 2. Interrupts that have come meanwhile are served, first come, first served.
-//! 3. A phase that they have interrupted goes on, and then its path (the balancing softirq, which leaves interrupts on), and then the
-//!    network's softirq ([`super::softirq`]).
-//! 4. What the running task's system call still has to do is done ([`super::phases`]). Such a call is not preempted.
-//! 5. The CPU settles as ever: it reschedules, idles, or lets its task go on.
+//! A call of the scheduler is a *phase*. It reads and changes state at its start; then its CPU is busy for
+//! the cost of the operations that the phase counted. Interrupts that the phase sends leave at its end.
+//! Rules, in order, for a CPU at the end of a phase:
+//! 1. A scheduler path that has yielded with interrupts off resumes.
+//! 2. Interrupts that have arrived are served in order of arrival.
+//! 3. An interrupted phase resumes, then its path (the balancing softirq, which runs with interrupts on),
+//!    then the network softirq ([`super::softirq`]).
+//! 4. The remaining work of the running task's system call is done ([`super::phases`]). A system call is not
+//!    preempted.
+//! 5. The CPU settles: it reschedules, idles, or continues its task.
 //!
-//! A task that runs does no work of its own meanwhile, but the time counts as its own, as in a kernel. Kernel code that is free
-//! takes the same way in no time: its phases are over when they begin, and paths need not pause.
+//! The running task does no work of its own during kernel code, but the time counts as its runtime, as in a
+//! kernel. Zero-cost kernel code takes the same path in no time: a phase ends when it begins, and paths need
+//! not yield.
 
 use super::phases::KernelWork;
 use super::softirq::NetSoftirq;
@@ -26,97 +28,94 @@ use fairlab_sched::paths::resumable::{PathKind, PhaseLock, YieldedPath};
 use fairlab_sched::units::Nanos;
 use std::collections::VecDeque;
 
-/// What a CPU does in the kernel, and what waits for that.
+/// Kernel code in progress on a CPU, and the work that waits for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KernelState {
-    /// It is in a phase, or waits for a lock.
+    /// Whether the CPU is in a phase or spins for a lock.
     is_busy: bool,
-    /// Since when, or since when that has been accounted.
+    /// Start of the busy time that is not yet accounted.
     since: Nanos,
-    /// When the phase is over; [`Nanos::NEVER`] while it spins.
+    /// End of the phase; [`Nanos::NEVER`] while the CPU spins.
     until: Nanos,
-    /// Version of the end of the phase.
+    /// Version of the event that ends the phase.
     version: u32,
-    /// Since when it waits for a lock, or has waited for that of its next phase.
+    /// Start of the wait for a lock, which may be the wait that preceded the next phase.
     pub(super) waits_since: Option<Nanos>,
-    /// Since when it spins.
     pub(super) spins_since: Nanos,
-    /// Work that the next phase has to do beside its own: what was too little for a nanosecond, or came while it spun.
-    pub(super) rest: u128,
-    /// Interrupts may come during the phase.
+    /// Work to add to the next phase: a remainder below 1 ns, or work that came while the CPU spun.
+    pub(super) carried_work: u128,
     pub(super) irqs_on: bool,
-    /// It has spun for what it waits for, and may look now.
+    /// Whether the CPU has spun for one interval and may check the lock again.
     pub(super) has_spun: bool,
-    /// What is left of a phase that interrupts have interrupted.
+    /// Rest of a phase that interrupts have interrupted.
     suspended: Nanos,
-    /// Interrupts, in the order in which they came.
+    /// Interrupts in order of arrival.
     interrupts: VecDeque<EventKind>,
-    /// What is left to do of system calls, and what somebody from outside wants.
+    /// Remaining work of system calls, and work that the scenario requests.
     pub(super) work: VecDeque<KernelWork>,
-    /// The running task's plan has to be made anew once it goes on.
+    /// Whether the running task's completion must be planned again once it resumes.
     pub(super) needs_plan: bool,
-    /// An idle CPU waits for interrupts as soon as its work is done.
+    /// Whether an idle CPU enters its idle state as soon as its work is done.
     pub(super) will_sleep: bool,
-    /// Locks of runqueues that it holds until the end of the phase.
+    /// Runqueue locks that the CPU holds until the end of the phase.
     pub(super) held: Vec<CpuId>,
-    /// What the network has for it.
+    /// Backlog and rounds of the network softirq.
     pub(super) net: NetSoftirq,
 }
 
-/// As much may wait on a CPU before its queues have to grow.
-const ROOM: usize = 16;
-/// As many locks are held at a time: that of the own runqueue and that of another.
-const LOCKS: usize = 4;
+/// Initial capacity of the queues of a CPU.
+const QUEUE_CAPACITY: usize = 16;
+/// Initial capacity of the list of held locks: the CPU's own runqueue and another one, with reserve.
+const HELD_LOCKS_CAPACITY: usize = 4;
 
 impl KernelState {
-    /// Nothing to do, with room for what a busy CPU has to do.
-    pub(super) fn with_room() -> Self {
+    /// Returns the state of a CPU without work, with capacity reserved for a busy CPU.
+    pub(super) fn with_capacity() -> Self {
         Self {
-            interrupts: VecDeque::with_capacity(ROOM),
-            work: VecDeque::with_capacity(ROOM),
-            held: Vec::with_capacity(LOCKS),
+            interrupts: VecDeque::with_capacity(QUEUE_CAPACITY),
+            work: VecDeque::with_capacity(QUEUE_CAPACITY),
+            held: Vec::with_capacity(HELD_LOCKS_CAPACITY),
             ..Self::default()
         }
     }
 
-    /// Whether the CPU is in a phase, or waits for a lock.
+    /// Whether the CPU is in a phase or spins for a lock.
     #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.is_busy
     }
 
-    /// Whether the CPU is in the middle of nothing: at most interrupts and what comes from outside are left to do.
+    /// Whether no path is in progress: at most interrupts and requests of the scenario are left.
     fn is_between_paths(&self) -> bool {
         let is_idle = !self.is_busy && self.suspended == Nanos::ZERO && !self.net.is_running();
         is_idle && self.work.iter().all(|work| matches!(work, KernelWork::Serve(_)))
     }
 
-    /// Whether nothing waits to be done.
     #[inline]
-    fn has_nothing(&self) -> bool {
+    fn has_no_work(&self) -> bool {
         let is_quiet = !self.is_busy && self.interrupts.is_empty() && self.work.is_empty();
         is_quiet && self.suspended == Nanos::ZERO && !self.net.is_running()
     }
 
-    /// Whether nothing is left to do and nothing is held.
-    pub(super) fn is_clear(&self) -> bool {
+    /// Whether no work is left and no lock is held.
+    pub(super) fn is_quiescent(&self) -> bool {
         self.is_between_paths() && self.work.is_empty() && self.interrupts.is_empty() && self.held.is_empty()
     }
 }
 
-/// How a look at the kernel's work of a CPU has ended.
-pub(super) enum Progress {
-    /// The CPU is busy: something has to happen first.
+/// Result of one step of a CPU's kernel work.
+pub(super) enum KernelProgress {
+    /// The CPU is busy; an event must come first.
     Busy,
-    /// Something was done: look again.
+    /// A step was done; more may follow.
     Done,
-    /// Nothing is left: the CPU may settle.
+    /// No work is left; the CPU may settle.
     Nothing,
 }
 
 impl<E: Engine> Machine<E> {
-    /// An interrupt. It is served at once unless the CPU is busy with interrupts off.
-    pub(super) fn interrupt(
+    /// Delivers an interrupt. It is served at once unless the CPU is busy with interrupts off.
+    pub(super) fn handle_interrupt(
         &mut self,
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
@@ -128,13 +127,13 @@ impl<E: Engine> Machine<E> {
             self.cpus[cpu.index()].kernel.interrupts.push_back(kind);
             return self.settle(observer, cpu);
         }
-        match self.take_interrupt(observer, cpu, kind)? {
-            Progress::Busy => Ok(()),
-            Progress::Done | Progress::Nothing => self.settle(observer, cpu),
+        match self.serve_interrupt(observer, cpu, kind)? {
+            KernelProgress::Busy => Ok(()),
+            KernelProgress::Done | KernelProgress::Nothing => self.settle(observer, cpu),
         }
     }
 
-    /// Interrupts a phase, if it leaves interrupts on. What is left of it comes after the interrupts.
+    /// Interrupts a phase that runs with interrupts on. The rest of the phase follows the interrupts.
     fn interrupt_phase(&mut self, cpu: CpuId) {
         let now = self.now;
         let kernel = &mut self.cpus[cpu.index()].kernel;
@@ -145,14 +144,15 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Goes on with a phase that was interrupted.
+    /// Resumes a phase that was interrupted.
     fn resume_suspended(&mut self, cpu: CpuId) {
         let left = core::mem::take(&mut self.cpus[cpu.index()].kernel.suspended);
-        self.stay_in_kernel(cpu, left);
+        self.extend_kernel_time(cpu, left);
         self.cpus[cpu.index()].kernel.irqs_on = true;
     }
 
-    /// Something that comes from outside and is no interrupt: it is done by a process on that CPU, after what it does already.
+    /// Queues a request of the scenario. A process on that CPU executes it after the work that is already
+    /// queued.
     pub(super) fn queue_process_work(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -163,17 +163,17 @@ impl<E: Engine> Machine<E> {
         self.settle(observer, cpu)
     }
 
-    /// Whether a CPU is in the middle of no path of the kernel.
+    /// Whether no kernel path is in progress on a CPU.
     pub(super) fn is_between_paths(&self, cpu: CpuId) -> bool {
-        self.cpus[cpu.index()].kernel.is_between_paths() && self.sched.paused(cpu).is_none()
+        self.cpus[cpu.index()].kernel.is_between_paths() && self.sched.yielded_path(cpu).is_none()
     }
 
-    /// Whether a CPU has nothing to do in the kernel, so that what comes from outside is done at once.
-    pub(super) fn is_lock_free_for_others(&self, cpu: CpuId) -> bool {
-        self.cpus[cpu.index()].kernel.is_clear() && !self.sched.is_in_path(cpu)
+    /// Whether a CPU has no kernel work, so that a request of the scenario is executed at once.
+    pub(super) fn is_kernel_quiescent(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].kernel.is_quiescent() && !self.sched.is_in_path(cpu)
     }
 
-    /// A phase is over, unless it was lengthened (version).
+    /// Ends a phase, unless the phase was extended since (`version`).
     pub(super) fn end_phase(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -188,75 +188,81 @@ impl<E: Engine> Machine<E> {
         self.settle(observer, cpu)
     }
 
-    /// Does the next thing that a CPU's kernel has to do.
+    /// Executes the next step of a CPU's kernel work.
     #[inline]
-    pub(super) fn kernel_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<Progress, RunError> {
-        if self.cpus[cpu.index()].kernel.has_nothing() && !self.sched.is_in_path(cpu) {
-            return Ok(Progress::Nothing);
+    pub(super) fn kernel_step(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+    ) -> Result<KernelProgress, RunError> {
+        if self.cpus[cpu.index()].kernel.has_no_work() && !self.sched.is_in_path(cpu) {
+            return Ok(KernelProgress::Nothing);
         }
-        self.do_next(observer, cpu)
+        self.run_next(observer, cpu)
     }
 
-    fn do_next(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<Progress, RunError> {
+    fn run_next(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<KernelProgress, RunError> {
         if self.resume_irqs_off_paths(observer, cpu) {
-            return Ok(Progress::Busy);
+            return Ok(KernelProgress::Busy);
         }
         if let Some(kind) = self.cpus[cpu.index()].kernel.interrupts.pop_front() {
-            return self.take_interrupt(observer, cpu, kind);
+            return self.serve_interrupt(observer, cpu, kind);
         } else if self.cpus[cpu.index()].kernel.suspended > Nanos::ZERO {
             self.resume_suspended(cpu);
-            return Ok(Progress::Busy);
-        } else if let Some(pause) = self.sched.paused(cpu) {
+            return Ok(KernelProgress::Busy);
+        } else if let Some(pause) = self.sched.yielded_path(cpu) {
             self.resume_path(observer, cpu, pause);
-            return Ok(Progress::Done);
+            return Ok(KernelProgress::Done);
         } else if self.cpus[cpu.index()].kernel.net.is_running() {
             match self.net_rx_step(observer, cpu) {
-                Progress::Busy => return Ok(Progress::Busy),
-                Progress::Done | Progress::Nothing => {}
+                KernelProgress::Busy => return Ok(KernelProgress::Busy),
+                KernelProgress::Done | KernelProgress::Nothing => {}
             }
         } else if let Some(work) = self.cpus[cpu.index()].kernel.work.pop_front() {
             if Self::entry_of_work(&work).is_some_and(|entry| !self.try_enter(cpu, entry)) {
                 self.cpus[cpu.index()].kernel.work.push_front(work);
-                return Ok(Progress::Busy);
+                return Ok(KernelProgress::Busy);
             }
             self.perform(observer, cpu, work)?;
         } else {
-            return Ok(Progress::Nothing);
+            return Ok(KernelProgress::Nothing);
         }
         if !self.cpus[cpu.index()].kernel.is_busy {
             self.release_locks(cpu);
         }
-        Ok(Progress::Done)
+        Ok(KernelProgress::Done)
     }
 
-    /// Serves the first interrupt of a CPU, or has it wait until the CPU has the lock that it begins with.
-    fn take_interrupt(
+    /// Serves the first interrupt of a CPU, or queues it until the CPU has the lock that the handler takes
+    /// first.
+    fn serve_interrupt(
         &mut self,
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         kind: EventKind,
-    ) -> Result<Progress, RunError> {
+    ) -> Result<KernelProgress, RunError> {
         if self.entry_of_interrupt(cpu, kind).is_some_and(|entry| !self.try_enter(cpu, entry)) {
             self.cpus[cpu.index()].kernel.interrupts.push_front(kind);
-            return Ok(Progress::Busy);
+            return Ok(KernelProgress::Busy);
         }
-        self.serve(observer, cpu, kind)?;
+        self.serve_event(observer, cpu, kind)?;
         if !self.is_leaving_idle_state(cpu) {
             self.invoke_net_rx(cpu);
         }
-        // An interrupt that is put off until the CPU is awake will be back; nothing else happens there before.
+        // An interrupt that is deferred to the end of the idle exit returns as an event; nothing else happens
+        // on this CPU before.
         if self.is_leaving_idle_state(cpu) && self.cpus[cpu.index()].kernel.interrupts.is_empty() {
             self.release_locks(cpu);
-            return Ok(Progress::Busy);
+            return Ok(KernelProgress::Busy);
         }
         if !self.cpus[cpu.index()].kernel.is_busy {
             self.release_locks(cpu);
         }
-        Ok(Progress::Done)
+        Ok(KernelProgress::Done)
     }
 
-    /// Carries on what has paused with interrupts off, until the CPU is busy or nothing of that kind is left. Returns whether it
-    /// is busy.
+    /// Resumes paths that have yielded with interrupts off, until the CPU is busy or none is left. Returns
+    /// whether the CPU is busy.
     #[inline]
     pub(super) fn resume_irqs_off_paths(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         if self.sched.is_in_path(cpu) {
@@ -268,13 +274,13 @@ impl<E: Engine> Machine<E> {
 
     fn resume_with_irqs_off(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         while !self.cpus[cpu.index()].kernel.is_busy {
-            let Some(pause) = self.sched.paused(cpu).filter(|pause| !pause.irqs_on) else { return false };
+            let Some(pause) = self.sched.yielded_path(cpu).filter(|pause| !pause.irqs_on) else { return false };
             self.resume_path(observer, cpu, pause);
         }
         true
     }
 
-    /// Carries on a path of the scheduler that has paused, as soon as the CPU has the lock of its next phase.
+    /// Resumes a yielded path of the scheduler once the CPU has the lock of its next phase.
     fn resume_path(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, pause: YieldedPath) {
         if !self.acquire_or_spin(cpu, pause.next) {
             return;
@@ -285,40 +291,40 @@ impl<E: Engine> Machine<E> {
         if !kernel.is_busy {
             self.release_locks(cpu);
         }
-        self.hand_over_softirqs(observer, cpu);
+        self.defer_softirqs(observer, cpu);
     }
 
-    /// Whether something is left to be done by a CPU's kernel after what it does already.
+    /// Whether kernel work is queued on a CPU.
     #[inline]
     pub(super) fn has_work(&self, cpu: CpuId) -> bool {
         !self.cpus[cpu.index()].kernel.work.is_empty()
     }
 
-    /// Leaves something to be done by a CPU's kernel after what it does already.
+    /// Queues kernel work on a CPU.
     pub(super) fn push_work(&mut self, cpu: CpuId, work: KernelWork) {
         self.cpus[cpu.index()].kernel.work.push_back(work);
     }
 
-    /// A handler was called on a CPU: it is busy for the price of what was metered. Returns how long.
+    /// Keeps a CPU busy for the cost of the operations that a call has counted. Returns the duration.
     pub(super) fn charge(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) -> Nanos {
-        let ps = self.hardware.prices.total(&self.meter);
-        self.meter.drain_into(&mut self.total_work);
+        let ps = self.hardware.costs.total(&self.op_counts);
+        self.op_counts.drain_into(&mut self.total_op_counts);
         let speed = self.speed_of(cpu);
         let waited = self.cpus[cpu.index()].kernel.waits_since.take();
         let lines = self.charge_lines(cpu, ps) + self.charge_remote_enqueue(cpu, path);
         let lines = if path == KernelPath::Select { lines + self.charge_tracer(cpu, ps, lines) } else { lines };
         let kernel = &mut self.cpus[cpu.index()].kernel;
-        let work = work_in(ps, FULL_SPEED) + work_in(lines, speed) + kernel.rest;
+        let work = work_in(ps, FULL_SPEED) + work_in(lines, speed) + kernel.carried_work;
         let is_spinning = kernel.is_busy && kernel.until == Nanos::NEVER;
         let took = if is_spinning { Nanos::ZERO } else { Nanos(whole_units(work, speed)) };
-        kernel.rest = work - u128::from(took.0) * u128::from(speed);
+        kernel.carried_work = work - u128::from(took.0) * u128::from(speed);
         if took > Nanos::ZERO {
-            self.stay_in_kernel(cpu, took);
+            self.extend_kernel_time(cpu, took);
         }
         if self.wants_kernel_paths {
             let began = waited.unwrap_or(self.now);
             let waited = self.now - began;
-            let ends = !self.sched.paused(cpu).is_some_and(|pause| has_more(path, pause));
+            let ends = !self.sched.yielded_path(cpu).is_some_and(|pause| has_more(path, pause));
             let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends };
             observer.machine_event(self.now, &event);
         }
@@ -328,7 +334,7 @@ impl<E: Engine> Machine<E> {
         took
     }
 
-    /// How long a CPU takes for what takes so long at full speed.
+    /// Converts a time at full speed to the time on a CPU at its present speed. Both have the same unit.
     fn wall_time(&self, cpu: CpuId, ps: u64) -> u64 {
         match self.speed_of(cpu) {
             FULL_SPEED => ps,
@@ -336,49 +342,50 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// What the tracer takes at the end of a search, in picoseconds of wall time.
+    /// Time that the tracer adds at the end of a search, in picoseconds of wall time.
     fn charge_tracer(&mut self, cpu: CpuId, ps: u64, lines: u64) -> u64 {
         if !self.tracer.is_on() {
             return 0;
         }
         let own_ps = self.wall_time(cpu, ps);
-        let searches_on = self.sched.paused(cpu).is_some_and(|pause| pause.path == PathKind::Search);
-        self.tracer.selected(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
+        let searches_on = self.sched.yielded_path(cpu).is_some_and(|pause| pause.path == PathKind::Search);
+        self.tracer.record_selection(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
 
-    /// What a wake-up waits for when it has another CPU's lock and is about to store, in picoseconds of wall time.
+    /// Time that a wake-up waits before its first store to another CPU's runqueue, in picoseconds of wall
+    /// time.
     fn charge_remote_enqueue(&self, cpu: CpuId, path: KernelPath) -> u64 {
         if path != KernelPath::Wake {
             return 0;
         }
-        let Some(pause) = self.sched.paused(cpu) else { return 0 };
+        let Some(pause) = self.sched.yielded_path(cpu) else { return 0 };
         let is_remote = match pause.next {
             PhaseLock::Held(target) => target != cpu,
-            // An engine that has stored already.
+            // A compiled-kernel engine that has stored already.
             PhaseLock::None if pause.path == PathKind::Wakeup => {
                 self.cpus[cpu.index()].kernel.held.iter().any(|&lock| lock != cpu)
             }
             _ => false,
         };
-        if is_remote { self.hardware.prices.remote_enqueue_ps() } else { 0 }
+        if is_remote { self.hardware.costs.remote_enqueue_ps() } else { 0 }
     }
 
-    /// What the looks of a phase at runqueues take beside its other work, in picoseconds of wall time.
+    /// Time that cache-line transfers add to a phase, in picoseconds of wall time.
     fn charge_lines(&mut self, cpu: CpuId, ps: u64) -> u64 {
-        if !self.lines.are_priced() {
+        if !self.lines.is_enabled() {
             return 0;
         }
         let other_ps = self.wall_time(cpu, ps);
-        let sum = self.lines.touch_all(cpu, self.meter.touches(), self.now.0 * 1000, other_ps);
-        self.meter.clear_touches();
+        let sum = self.lines.touch_all(cpu, self.op_counts.touches(), self.now.0 * 1000, other_ps);
+        self.op_counts.clear_touches();
         let counters = &mut self.counters.per_cpu[cpu.index()];
         counters.line_transfers += sum.count;
-        counters.line_waiting_ps += sum.waited_ps;
+        counters.line_wait_ps += sum.waited_ps;
         sum.ps + sum.waited_ps
     }
 
-    /// A CPU is busy for some time, or for so much longer if it is busy already.
-    pub(super) fn stay_in_kernel(&mut self, cpu: CpuId, time: Nanos) {
+    /// Keeps a CPU busy for `time`, or extends its present busy time.
+    pub(super) fn extend_kernel_time(&mut self, cpu: CpuId, time: Nanos) {
         if self.cpus[cpu.index()].kernel.is_busy {
             self.cpus[cpu.index()].kernel.until += time;
         } else {
@@ -390,12 +397,13 @@ impl<E: Engine> Machine<E> {
         self.events.push(until, EventKind::KernelDone(cpu, version));
     }
 
-    /// What runs on a CPU does no work of its own, until some time or until a lock comes.
+    /// Marks a CPU as busy in the kernel until `until`, or until a lock is granted. Its task does no work
+    /// meanwhile.
     pub(super) fn enter_kernel(&mut self, cpu: CpuId, until: Nanos) {
         if let Some(task) = self.cpus[cpu.index()].task {
             self.account(task as usize);
             let host = &mut self.tasks[task as usize];
-            host.completion = host.completion.wrapping_add(1);
+            host.completion_version = host.completion_version.wrapping_add(1);
         }
         self.wake_from_idle_state(cpu);
         let kernel = &mut self.cpus[cpu.index()].kernel;
@@ -403,13 +411,13 @@ impl<E: Engine> Machine<E> {
         kernel.irqs_on = false;
     }
 
-    /// The kernel's work on a CPU is done for now, or its lock has come.
+    /// Marks the end of a CPU's busy time: a phase has ended, or a lock was granted.
     pub(super) fn exit_kernel(&mut self, cpu: CpuId) {
         self.account_kernel(cpu);
         self.cpus[cpu.index()].kernel.is_busy = false;
     }
 
-    /// Adds the time of a CPU in the kernel up to now to its counts.
+    /// Adds the kernel time of a CPU up to now to its counters.
     pub(super) fn account_kernel(&mut self, cpu: CpuId) {
         let host = &mut self.cpus[cpu.index()];
         if !host.kernel.is_busy {
@@ -428,7 +436,7 @@ impl<E: Engine> Machine<E> {
     }
 }
 
-/// The path to which what is paused belongs.
+/// Returns the kernel path to which a yielded path belongs.
 const fn path_of(pause: YieldedPath) -> KernelPath {
     match pause.path {
         PathKind::Search => KernelPath::Select,
@@ -444,7 +452,7 @@ const fn path_of(pause: YieldedPath) -> KernelPath {
     }
 }
 
-/// Whether a path is not over because of what is paused now.
+/// Whether `path` is incomplete because of the path that has yielded.
 fn has_more(path: KernelPath, pause: YieldedPath) -> bool {
     path == path_of(pause) || (path == KernelPath::Schedule && pause.path == PathKind::NewIdle)
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The simulated machine: it owns time, and lets the scheduler and the tasks of a workload act on it.
+//! The simulated machine: it owns the simulated time and lets the scheduler and the tasks of a workload act
+//! on it.
 //!
-//! The rules are those of the oracle's host: an event is handled on its CPU, then the CPU *settles* (it reschedules, idles
-//! or lets its task go on, until only the passing of time is left to do). [`settle`](Machine::settle) is the heart;
-//! [`tasks`] has work and time, [`steps`] what tasks do, [`sync`] what they share, [`effects`] what the scheduler wants,
-//! [`changes`] what others change while they run, [`idle`] the idle states, [`speed`] how fast CPUs are, [`governor`] the threads and
-//! drivers of frequencies. Where kernel code has prices, [`kernel`] lets it
-//! take time, [`phases`] has its paths, [`locks`] those for which CPUs wait, and
-//! [`lines`] the cache lines that they look at; [`softirq`] has what waits for its CPU's ksoftirqd.
+//! Rules of the event loop, which the reference kernel's test machine shares:
+//! 1. An event is handled on its CPU.
+//! 2. Then the CPU *settles*: it reschedules, idles or continues its task until only the passing of time is
+//!    left ([`settle`](Machine::settle)).
+//!
+//! Modules:
+//! - [`tasks`]: work of tasks, and the time that it takes; [`steps`]: steps of task programs; [`sync`] and
+//!   [`futex`]: shared objects.
+//! - [`effects`]: requests of the scheduler; [`changes`]: changes by the scenario during the run.
+//! - [`idle`]: idle states; [`speed`]: CPU speeds; [`governor`]: threads and drivers of frequency domains.
+//! - [`kernel`]: time of kernel code on a machine with a cost model; [`phases`]: its paths; [`locks`]:
+//!   runqueue locks; [`lines`]: cache lines; [`softirq`]: network softirq and ksoftirqd.
 
 mod changes;
 mod checks;
@@ -32,14 +38,14 @@ mod tracer;
 
 pub use effects::{CpuCounters, MachineCounters};
 pub use idle::IdleResidency;
-pub use residency::{CpuKind, Residency, StateTime};
+pub use residency::{CpuKind, OperatingPointTime, Residency};
 pub use setup::{Setup, SetupError};
 pub use stall::{BlockedOn, BlockedTask};
 pub use tasks::{SimTask, instance_name};
 
 use crate::digest::Digest;
 use crate::engine::Engine;
-use crate::event::{Event, EventKind, EventQueue, Lane};
+use crate::event::{EventKind, EventQueue, Lane, QueuedEvent};
 use crate::hardware::Hardware;
 use crate::observer::{Interest, KernelPath, MachineEvent, Observer};
 use effects::CountingObserver;
@@ -50,110 +56,109 @@ use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::snapshot::CpuAction;
-use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SHIFT};
 use fairlab_sched::work::{KernelOp, OpCounts};
 use fairlab_workload::workload::Workload;
-use kernel::Progress;
+use kernel::KernelProgress;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use sync::SyncObjects;
 
-/// When a run starts, on every clock.
+/// Start of a run, on every clock: 1 s.
 pub const START: Nanos = Nanos(1_000_000_000);
-/// When the boot begins: so long before the start that it is over by then. Waking the stoppers takes 2 us for each CPU.
+/// Returns the start of the boot, which must end before [`START`]. Waking the stoppers takes 2 us for each
+/// CPU.
 const fn boot_start(nr_cpus: usize) -> Nanos {
     let needed = 3_000 * nr_cpus as u64;
     Nanos(START.0 - if needed > 1_000_000 { needed } else { 1_000_000 })
 }
-/// A program that takes so many steps at one instant will never end.
-const MAX_ROUNDS: u32 = 100_000;
-/// So many events at one instant mean that there is no progress.
+/// Number of steps of one CPU at one instant after which its task's program is considered endless.
+const MAX_STEPS_AT_ONCE: u32 = 100_000;
+/// Number of events at one instant after which the run is considered to make no progress.
 const MAX_EVENTS_AT_ONCE: u64 = 1_000_000;
 
-/// What the machine knows of a CPU.
+/// State of a simulated CPU.
 #[derive(Clone, Debug)]
 pub(crate) struct SimCpu {
     idle_loop: IdleLoop,
     /// The task of the workload that the last switch has brought.
     task: Option<u32>,
-    /// Frequency, of 1024; above that where few busy cores let the hardware go beyond full capacity.
+    /// Frequency as a fraction of full frequency (1024); above 1024 in turbo with few busy cores.
     freq: Capacity,
-    /// What the other threads of its core leave it, of 1024.
+    /// Throughput that the other threads of the core leave to this CPU, as a fraction of 1024.
     share: u64,
-    /// Both together, of 1024.
+    /// Product of frequency and share, as a fraction of 1024.
     rate: u64,
-    /// Version of the frequency to which its driver was told to switch.
+    /// Version of the latest frequency switch that the driver has started.
     speed_version: u32,
     /// Version of the programmed timer.
     timer_version: u32,
-    /// What the timer is programmed for.
+    /// Expiry of the programmed timer.
     timer_at: Nanos,
     idle: idle::CpuIdleState,
-    /// What it does in the kernel, where that takes time.
+    /// Kernel code in progress on this CPU, if kernel code takes time.
     kernel: kernel::KernelState,
 }
 
 impl SimCpu {
-    /// After its frequency or its part of a core has changed.
-    fn set_rate(&mut self) {
-        self.rate = (self.freq * self.share) >> CAPACITY_SHIFT;
+    /// Recomputes the rate after a change of the frequency or of the share.
+    fn update_rate(&mut self) {
+        self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
     }
 }
 
-/// Where a CPU's idle task is.
+/// Position of a CPU's idle task relative to its idle loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IdleLoop {
-    /// It has not entered its loop since the last context switch.
+    /// The idle task has not entered its loop since the last context switch.
     Outside,
-    /// In its loop: the tick is stopped.
+    /// In the loop, with the tick stopped.
     Inside,
-    /// In its loop, and the tick goes on.
+    /// In the loop, with the tick running.
     Ticking,
-    /// It has left the loop to reschedule.
+    /// The idle task has left the loop to reschedule.
     Left,
 }
 
 impl IdleLoop {
-    /// Whether the idle task is in its loop, with its tick or without.
+    /// Whether the idle task is in its loop, with or without a tick.
     const fn is_inside(self) -> bool {
         matches!(self, Self::Inside | Self::Ticking)
     }
 }
 
-/// Why a run cannot go on.
+/// Reason why a run cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum RunError {
     /// A program neither runs nor blocks.
     NoProgress {
-        /// Where.
         cpu: CpuId,
-        /// When, from the start of the run.
+        /// Time since the start of the run.
         at: Nanos,
-        /// Whose program; none if something else comes again and again.
+        /// Task of the program; `None` if other events repeat.
         task: Option<String>,
     },
     /// A template was forked too often.
     ForkLimit {
-        /// The template.
         task: String,
-        /// How often it may be.
+        /// Maximum number of forks.
         limit: u32,
     },
-    /// A task did something that the programs it stands for cannot do.
+    /// A task did something that the programs it models cannot do.
     Misuse {
-        /// The task.
         task: String,
-        /// What it did.
+        /// Predicate of the message, whose subject is the task.
         what: String,
     },
-    /// The policy that selects CPUs at wake-ups has answered what cannot be used.
+    /// A custom policy returned an unusable choice.
     Policy {
-        /// About what it was asked: where a task is to wake up, what a CPU is to pull, how deep one is to sleep.
+        /// The request: a wake-up, a balancing pass or an idle-state choice.
         asked: String,
-        /// When, from the start of the run.
+        /// Time since the start of the run.
         at: Nanos,
-        /// What it has answered.
+        /// Description of the unusable choice.
         what: String,
     },
 }
@@ -163,17 +168,18 @@ impl fmt::Display for RunError {
         match self {
             Self::NoProgress { cpu, at, task: Some(task) } => write!(
                 f,
-                "no progress after {at} on CPU {}: the program of task {task} neither runs nor blocks; give it a run or sleep step",
+                "no progress after {at} on CPU {}: the program of task {task} neither runs nor blocks\n\
+                 help: give it a run or sleep step",
                 cpu.0
             ),
             Self::NoProgress { cpu, at, task: None } => write!(
                 f,
-                "no progress after {at} on CPU {}: no end of events at that instant; give tasks that wake each other a run step, and \
-                 what comes again and again a longer period",
+                "no progress after {at} on CPU {}: events at that instant do not end\n\
+                 help: give tasks that wake each other a run step, and periodic events a longer period",
                 cpu.0
             ),
             Self::ForkLimit { task, limit } => {
-                write!(f, "task {task} is forked more than {limit} times, which is as often as rt-app allows")
+                write!(f, "task {task} is forked more than {limit} times, the limit of rt-app")
             }
             Self::Misuse { task, what } => write!(f, "task {task} {what}"),
             Self::Policy { asked, at, what } => write!(f, "the policy, asked after {at} {asked}, {what}"),
@@ -183,68 +189,70 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// A machine with a workload on it.
+/// A simulated machine with a workload.
 pub struct Machine<E = Sched> {
     pub(crate) sched: E,
     pub(crate) hardware: Hardware,
     pub(crate) workload: Workload,
     pub(crate) now: Nanos,
-    /// How far the scheduler's clocks have run ahead during this event.
-    ahead: Nanos,
+    /// Lead of the scheduler's clocks over `now` during this event.
+    clock_offset: Nanos,
     events: EventQueue,
     pub(crate) cpus: Vec<SimCpu>,
     pub(crate) tasks: Vec<SimTask>,
-    /// Place of each of the scheduler's tasks among the machine's.
+    /// Index in `tasks` for each task number of the scheduler.
     sim_index: Vec<Option<u32>>,
     groups: Vec<GroupId>,
     cpusets: Vec<CpusetId>,
     sync: SyncObjects,
     effects: Vec<Effect>,
-    meter: OpCounts,
-    pub(crate) total_work: OpCounts,
+    op_counts: OpCounts,
+    pub(crate) total_op_counts: OpCounts,
     pub(crate) digest: Digest,
     pub(crate) counters: MachineCounters,
     end: Nanos,
-    /// No more events than that happen.
-    most_events: u64,
+    /// Number of events after which the run ends.
+    max_events: u64,
     snapshot_every: Option<Nanos>,
-    /// Whether kernel code takes time: not before the run begins, and never on a machine on which all its operations are free.
+    /// Whether kernel code takes time: only after the start of the run, and only with a cost model that is
+    /// not zero-cost.
     kernel_takes_time: bool,
-    /// Whose tick advances the time of the machine: the kernel's `tick_do_timer_cpu`. It gives that up when it goes idle, and
-    /// the next CPU to tick takes it.
+    /// CPU whose tick advances the time of the machine (`tick_do_timer_cpu`). It gives up the duty when it
+    /// goes idle, and the next CPU that ticks takes it.
     timekeeper: Option<CpuId>,
-    /// Whether the observer wants to hear of kernel paths.
+    /// Whether the observer wants kernel paths.
     wants_kernel_paths: bool,
-    /// Whether the observer wants to hear what each call of the scheduler counts.
-    wants_work: bool,
+    /// Whether the observer wants the operation counts of each scheduler call.
+    wants_ops: bool,
     /// Locks of the runqueues.
     locks: Vec<locks::RqLock>,
     /// Cache lines of the runqueues.
     lines: lines::RqLines,
     tracer: tracer::Tracer,
-    paces: speed::CpuSpeeds,
-    /// Which kinds of CPUs there are.
+    speeds: speed::CpuSpeeds,
+    /// Kinds of CPUs: equal capacity and frequency domain.
     kinds: residency::CpuKinds,
-    /// Place of the first ksoftirqd among the workload's tasks; those of other CPUs follow. Only where kernel code has prices.
+    /// Index of the first ksoftirqd among the workload's tasks; those of the other CPUs follow. Used only
+    /// with a cost model.
     first_ksoftirqd: usize,
-    /// Threads of frequency domains, in their order.
+    /// Threads of the frequency domains, in the order of the domains.
     governor_threads: Vec<governor::GovernorThread>,
-    /// What PM QoS asks of idle states.
+    /// PM QoS latency requests.
     cpu_dma_latency: idle::LatencyRequests,
-    /// CPUs to which a lock has come during this event.
+    /// CPUs that were granted a lock during this event and must settle.
     granted: VecDeque<CpuId>,
-    /// Who selects CPUs at wake-ups in the place of the kernel's rules.
-    policy: Option<PolicySlot>,
-    /// What the observer wants.
-    wants: Interest,
+    /// Custom policy that replaces some of the kernel's rules.
+    policy_slot: Option<PolicySlot>,
+    /// Event kinds that the observer wants.
+    interest: Interest,
     checks: Option<checks::Checks>,
 }
 
 impl<E: Engine> Machine<E> {
-    /// Runs to the end. Afterwards the clock stands there.
+    /// Runs to the end and leaves the clock there.
     ///
     /// # Errors
-    /// If a task's program makes no progress or does what it cannot do.
+    /// If a task's program makes no progress or does what the modelled program cannot do.
     pub fn run(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.start(observer)?;
         while self.advance(observer, Nanos(u64::MAX))? {}
@@ -252,19 +260,19 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// Before the first event: task groups are made, first events pushed, and all CPUs go idle.
+    /// Starts the run: creates task groups, pushes the first events, and lets all CPUs go idle.
     ///
     /// # Errors
     /// As for [`Machine::run`].
     pub fn start(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         self.wants_kernel_paths = observer.wants_kernel_paths();
-        self.wants = observer.wants();
-        self.wants_work = observer.wants_work();
+        self.interest = observer.wants();
+        self.wants_ops = observer.wants_ops();
         self.create_groups(observer);
         self.start_governor_threads(observer)?;
-        self.meter.drain_into(&mut self.total_work);
-        self.meter.clear_touches();
-        self.kernel_takes_time = !self.hardware.prices.is_free();
+        self.op_counts.drain_into(&mut self.total_op_counts);
+        self.op_counts.clear_touches();
+        self.kernel_takes_time = !self.hardware.costs.is_zero_cost();
         self.push_first_events();
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
@@ -273,15 +281,15 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// Handles the events up to a time (or the end of the run, if that is earlier). Returns whether any are left before the
-    /// end.
+    /// Handles the events up to `until`, or up to the end of the run if that is earlier. Returns whether the
+    /// run continues after `until`.
     ///
     /// # Errors
     /// As for [`Machine::run`].
     pub fn advance(&mut self, observer: &mut dyn Observer<E>, until: Nanos) -> Result<bool, RunError> {
-        self.wants = observer.wants();
+        self.interest = observer.wants();
         let mut nr_at_once = 0;
-        if self.counters.events >= self.most_events {
+        if self.counters.events >= self.max_events {
             return Ok(false);
         }
         while let Some(event) = self.events.pop_until(until.min(self.end)) {
@@ -290,17 +298,17 @@ impl<E: Engine> Machine<E> {
                 return Err(self.no_progress(event.kind));
             }
             self.now = event.key.at;
-            self.ahead = Nanos::ZERO;
+            self.clock_offset = Nanos::ZERO;
             self.counters.events += 1;
-            self.handle(observer, event)?;
+            self.handle_event(observer, event)?;
             while let Some(cpu) = self.granted.pop_front() {
                 self.settle(observer, cpu)?;
             }
             self.check(Some(event.kind));
-            if self.policy.is_some() {
+            if self.policy_slot.is_some() {
                 self.check_policy()?;
             }
-            if self.counters.events >= self.most_events {
+            if self.counters.events >= self.max_events {
                 self.end_at(self.now);
                 return Ok(false);
             }
@@ -308,14 +316,17 @@ impl<E: Engine> Machine<E> {
         Ok(until < self.end)
     }
 
-    /// The run ends with this event if nothing else ends it before, perhaps in the middle of an instant.
+    /// Ends the run with this number of events, if nothing ends it earlier. Other events of the same instant
+    /// may then be missing.
     pub fn limit_events(&mut self, most: u64) {
-        self.most_events = most;
+        self.max_events = most;
     }
 
-    /// Ends the run if the policy has answered what cannot be used.
+    /// Ends the run if the custom policy returned an unusable choice.
     fn check_policy(&self) -> Result<(), RunError> {
-        let Some((whom, refusal)) = self.policy.as_ref().and_then(PolicySlot::refused) else { return Ok(()) };
+        let Some((whom, refusal)) = self.policy_slot.as_ref().and_then(PolicySlot::invalid_choice) else {
+            return Ok(());
+        };
         let asked = match whom {
             PolicyRequest::Wakeup(id) => {
                 let host = self.sim_index.get(id.index()).copied().flatten();
@@ -328,7 +339,7 @@ impl<E: Engine> Machine<E> {
         Err(RunError::Policy { asked, at: self.elapsed(), what: refusal.to_string() })
     }
 
-    /// Events come again and again without time passing.
+    /// Returns the error for a run whose events repeat without time passing.
     fn no_progress(&self, event: EventKind) -> RunError {
         let (cpu, task) = match event {
             EventKind::Completion(cpu, task, _) | EventKind::SleepEnd(cpu, task, _) => {
@@ -340,15 +351,15 @@ impl<E: Engine> Machine<E> {
         RunError::NoProgress { cpu, at: self.elapsed(), task }
     }
 
-    /// The run ends at this time instead of later: everything up to there has happened.
+    /// Ends the run at `until` instead of later. All earlier events have been handled.
     pub fn end_at(&mut self, until: Nanos) {
         self.end = self.end.min(until.max(self.now));
     }
 
-    /// After the last event: the clock goes to the end and everything that runs is accounted.
+    /// Ends the run after its last event: advances the clock to the end and accounts everything that runs.
     pub fn finish(&mut self, observer: &mut dyn Observer<E>) {
         self.now = self.end;
-        self.ahead = Nanos::ZERO;
+        self.clock_offset = Nanos::ZERO;
         observer.snapshot(self);
         for task in 0..self.tasks.len() {
             if self.tasks[task].running {
@@ -360,45 +371,46 @@ impl<E: Engine> Machine<E> {
             self.account_idle(cpu);
             self.leave_idle_state(cpu);
         }
-        self.meter.drain_into(&mut self.total_work);
+        self.op_counts.drain_into(&mut self.total_op_counts);
     }
 
-    /// The scheduler.
+    /// Scheduler of the machine.
     pub fn sched(&self) -> &E {
         &self.sched
     }
 
-    /// The same machine, if its scheduler is the built-in one: for what only that one shows.
-    pub fn built_in(&self) -> Option<&Machine<Sched>> {
+    /// Returns this machine if its engine is the built-in scheduler, for state that other engines do not
+    /// have.
+    pub fn as_built_in(&self) -> Option<&Machine<Sched>> {
         (self as &dyn Any).downcast_ref()
     }
 
-    /// The machine's description.
+    /// Hardware of the machine.
     pub fn hardware(&self) -> &Hardware {
         &self.hardware
     }
 
-    /// The workload.
+    /// Workload of the run.
     pub fn workload(&self) -> &Workload {
         &self.workload
     }
 
-    /// The tasks of the workload, those that were forked from templates at the end.
+    /// Tasks of the workload; instances of templates follow at the end.
     pub fn tasks(&self) -> &[SimTask] {
         &self.tasks
     }
 
-    /// Task groups in the scheduler, by their places in the workload.
+    /// Task groups of the scheduler, by their index in the workload.
     pub fn groups(&self) -> &[GroupId] {
         &self.groups
     }
 
-    /// When the next event comes, if the run has one left. To ask changes nothing of the run.
+    /// Returns the time of the next event, if the run has one left. The call does not affect the run.
     pub fn next_event_at(&mut self) -> Option<Nanos> {
         self.events.next_at().filter(|&at| at <= self.end)
     }
 
-    /// The time.
+    /// Current simulated time.
     pub fn now(&self) -> Nanos {
         self.now
     }
@@ -413,24 +425,24 @@ impl<E: Engine> Machine<E> {
         self.end - START
     }
 
-    /// The hash over everything that the scheduler has done.
+    /// Hash over everything that the scheduler has done.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// What has been counted.
+    /// Counters of the machine and of its CPUs.
     pub fn counters(&self) -> &MachineCounters {
         &self.counters
     }
 
-    /// Operations of the scheduler's paths so far.
-    pub fn work(&self) -> OpCounts {
-        let mut work = self.total_work.clone();
-        self.meter.clone().drain_into(&mut work);
+    /// Number of kernel operations so far, by kind.
+    pub fn total_ops(&self) -> OpCounts {
+        let mut work = self.total_op_counts.clone();
+        self.op_counts.clone().drain_into(&mut work);
         work
     }
 
-    /// The work that a CPU does in a nanosecond at its present pace, in units of 2^-20 ns at full speed.
+    /// Work that a CPU does in 1 ns at its present speed, in units of 2^-20 ns of full speed.
     #[inline]
     fn speed_of(&self, cpu: CpuId) -> u64 {
         if self.hardware.scale_work {
@@ -440,7 +452,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Lets the scheduler do something on a CPU, and does what it wants. It takes time if it has a price.
+    /// Calls the scheduler on a CPU and applies its effects. The call takes time if a cost model is set.
     #[inline]
     fn enter<R>(
         &mut self,
@@ -450,7 +462,7 @@ impl<E: Engine> Machine<E> {
         act: impl FnOnce(&mut E, &mut Ctx<'_>) -> R,
     ) -> R {
         let (mut act, mut result) = (Some(act), None);
-        self.enter_once(observer, cpu, path, &mut |sched, ctx| {
+        self.enter_dyn(observer, cpu, path, &mut |sched, ctx| {
             if let Some(act) = act.take() {
                 result = Some(act(sched, ctx));
             }
@@ -458,49 +470,55 @@ impl<E: Engine> Machine<E> {
         result.expect("the scheduler was called")
     }
 
-    /// The same for all calls, so that what surrounds them is there only once: the caches for instructions are small.
-    fn enter_once(
+    /// Calls the scheduler through a trait object. All calls share this code, because instruction caches are
+    /// small.
+    fn enter_dyn(
         &mut self,
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         path: KernelPath,
         act: &mut dyn FnMut(&mut E, &mut Ctx<'_>),
     ) {
-        let mut tap =
-            CountingObserver { digest: &mut self.digest, counters: &mut self.counters, observer, wants: self.wants };
+        let mut tap = CountingObserver {
+            digest: &mut self.digest,
+            counters: &mut self.counters,
+            observer,
+            interest: self.interest,
+        };
         let mut ctx = Ctx {
             cpu,
             now: self.now,
-            clock_offset: self.ahead,
+            clock_offset: self.clock_offset,
             self_timed: Some((KernelOp::NewidlePass, self.hardware.newidle_cost)),
             effects: &mut self.effects,
-            probe: &mut tap,
-            work: &mut self.meter,
-            policy: self.policy.as_mut(),
+            observer: &mut tap,
+            op_counts: &mut self.op_counts,
+            policy: self.policy_slot.as_mut(),
         };
         act(&mut self.sched, &mut ctx);
-        self.ahead = ctx.clock_offset;
-        if self.wants_work {
+        self.clock_offset = ctx.clock_offset;
+        if self.wants_ops {
             self.report_ops(observer, cpu, path);
         }
         let took = if self.kernel_takes_time { self.charge(observer, cpu, path) } else { Nanos::ZERO };
-        self.apply(took);
+        self.apply_effects(took);
     }
 
-    /// Where kernel code is free nobody takes the counts of a call from the meter, so that is done here.
+    /// Reports the operation counts of a call. Without a cost model it also drains them, because no charge
+    /// does.
     #[cold]
     fn report_ops(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) {
-        observer.work(self.now, cpu, path, &self.meter);
+        observer.work(self.now, cpu, path, &self.op_counts);
         if !self.kernel_takes_time {
-            self.meter.drain_into(&mut self.total_work);
+            self.op_counts.drain_into(&mut self.total_op_counts);
         }
     }
 
-    fn handle(&mut self, observer: &mut dyn Observer<E>, event: Event) -> Result<(), RunError> {
+    fn handle_event(&mut self, observer: &mut dyn Observer<E>, event: QueuedEvent) -> Result<(), RunError> {
         let cpu = match event.kind {
             EventKind::Jiffy(number) => {
                 self.sched.handle_jiffy(number);
-                self.events.push_in_turn(Lane::Ticks, event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
+                self.events.push_in_lane(Lane::Ticks, event.key.at + self.hardware.tick, EventKind::Jiffy(number + 1));
                 return Ok(());
             }
             EventKind::Frequency(cpu, step) => {
@@ -510,7 +528,7 @@ impl<E: Engine> Machine<E> {
                 return Ok(());
             }
             EventKind::Turbo(package) => {
-                self.choose_turbo(package as usize);
+                self.evaluate_turbo(package as usize);
                 return Ok(());
             }
             EventKind::Switched(cpu, part, version) => {
@@ -521,7 +539,7 @@ impl<E: Engine> Machine<E> {
             }
             EventKind::Completion(cpu, task, version) => {
                 let host = &self.tasks[task as usize];
-                if version != host.completion || !host.running {
+                if version != host.completion_version || !host.running {
                     return Ok(());
                 }
                 return self.settle(observer, cpu);
@@ -533,13 +551,13 @@ impl<E: Engine> Machine<E> {
                 if !self.sched.is_online(load.cpu) {
                     return Ok(());
                 }
-                self.lose_time(load.cpu, load.duration, load.is_stolen);
+                self.charge_lost_time(load.cpu, load.duration, load.is_stolen);
                 return self.settle(observer, load.cpu);
             }
             EventKind::Packets(index) => {
                 let every = self.workload.packets[index as usize].every;
                 self.events.push(event.key.at + every, event.kind);
-                return self.packets_arrive(observer, index as usize);
+                return self.handle_packets(observer, index as usize);
             }
             EventKind::Snapshot => {
                 observer.snapshot(self);
@@ -549,7 +567,7 @@ impl<E: Engine> Machine<E> {
             }
             EventKind::Tick(cpu) => {
                 let next = event.key.at + self.hardware.tick;
-                self.events.push_in_turn(Lane::Ticks, next, event.kind);
+                self.events.push_in_lane(Lane::Ticks, next, event.kind);
                 self.record_tick(cpu, next);
                 cpu
             }
@@ -557,13 +575,13 @@ impl<E: Engine> Machine<E> {
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) | EventKind::NetRx(cpu) => cpu,
             EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,
-            EventKind::Fork(..) => self.first_online(),
+            EventKind::Fork(..) => self.first_online_cpu(),
             EventKind::Change(index) => self.cpu_of_change(index as usize),
         };
         match event.kind {
             kind if self.is_stale(cpu, kind) => Ok(()),
             // All CPUs settle after a change, each once.
-            EventKind::Change(index) if self.is_lock_free_for_others(cpu) => self.make_change(observer, index as usize),
+            EventKind::Change(index) if self.is_kernel_quiescent(cpu) => self.apply_change(observer, index as usize),
             kind @ (EventKind::Fork(..) | EventKind::Change(_)) => self.queue_process_work(observer, cpu, kind),
             EventKind::PollLimit(_) => {
                 if self.end_polling(cpu) {
@@ -572,26 +590,26 @@ impl<E: Engine> Machine<E> {
                     Ok(())
                 }
             }
-            EventKind::LateTick(_) => self.interrupt(observer, cpu, EventKind::Tick(cpu)),
-            kind => self.interrupt(observer, cpu, kind),
+            EventKind::LateTick(_) => self.handle_interrupt(observer, cpu, EventKind::Tick(cpu)),
+            kind => self.handle_interrupt(observer, cpu, kind),
         }
     }
 
-    /// Whether an event does not come after all: the tick has stopped, the timer was programmed anew, or who was to be changed is
-    /// not there. Then nobody is disturbed.
+    /// Whether an event must be ignored: the tick has stopped, the timer was programmed again, or the target
+    /// of a change no longer exists.
     fn is_stale(&self, cpu: CpuId, kind: EventKind) -> bool {
         match kind {
             EventKind::Tick(_) | EventKind::LateTick(_) => self.is_tickless(cpu),
             EventKind::Timer(_, version) => version != self.cpus[cpu.index()].timer_version,
-            EventKind::SleepEnd(_, task, version) => version != self.tasks[task as usize].sleep,
-            EventKind::Change(index) => self.changes_nobody(index as usize),
+            EventKind::SleepEnd(_, task, version) => version != self.tasks[task as usize].sleep_version,
+            EventKind::Change(index) => self.targets_no_task(index as usize),
             _ => false,
         }
     }
 
-    /// Does what an event wants from a CPU.
-    fn serve(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
-        // It may have become so while the CPU was busy.
+    /// Handles an event on its CPU.
+    fn serve_event(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, kind: EventKind) -> Result<(), RunError> {
+        // The event may have become stale while the CPU was busy.
         if self.is_stale(cpu, kind) || self.defer_to_idle_exit(kind) {
             return Ok(());
         }
@@ -621,28 +639,30 @@ impl<E: Engine> Machine<E> {
                 self.end_sleep(observer, cpu, task as usize);
             }
             EventKind::NetRx(_) => self.raise_net_rx(observer, cpu),
-            EventKind::GovernorWork(_, domain) => self.wake_governor(observer, cpu, domain as usize),
+            EventKind::GovernorWork(_, domain) => self.wake_governor_thread(observer, cpu, domain as usize),
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
                 let where_to = self.cpu_of_change(index as usize);
                 if !self.is_between_paths(where_to) {
                     return self.queue_process_work(observer, where_to, kind);
                 }
-                self.make_change(observer, index as usize)?;
+                self.apply_change(observer, index as usize)?;
             }
-            other => unreachable!("{other:?} is not the affair of one CPU's kernel"),
+            other => unreachable!("{other:?} is not an event for one CPU's kernel"),
         }
         Ok(())
     }
 
-    /// Whether the tick of a CPU advances the time of the machine.
+    /// Whether the tick of a CPU advances the time of the machine. Assigns the duty if no CPU has it.
     ///
-    /// If nobody has that duty the first CPU to tick takes it. Of those that tick at this instant that is the fastest, since its
-    /// interrupt gets there first; of equal ones the one of lowest number, which is an accident.
+    /// The next CPU that ticks takes the duty. Among CPUs that tick at the same instant that is the fastest,
+    /// whose interrupt arrives first. Among equally fast CPUs it is the one with the lowest number; that is
+    /// an artefact of ordering.
     fn claim_timekeeper(&mut self, cpu: CpuId) -> bool {
         let keeper = self.timekeeper.unwrap_or_else(|| {
-            // Where nobody pays for the duty it does not matter who has it.
-            let is_alone = self.hardware.prices.of(KernelOp::Timekeeping) == 0 || self.hardware.tick_skew > Nanos::ZERO;
+            // The choice does not matter if timekeeping has no cost.
+            let is_alone =
+                self.hardware.costs.op_ps(KernelOp::Timekeeping) == 0 || self.hardware.tick_skew > Nanos::ZERO;
             let ticking =
                 self.sched.cpu_ids().filter(|&other| other == cpu || (!is_alone && self.ticks_later(other, cpu)));
             ticking.max_by_key(|&other| (self.speed_of(other), core::cmp::Reverse(other))).unwrap_or(cpu)
@@ -651,25 +671,26 @@ impl<E: Engine> Machine<E> {
         keeper == cpu
     }
 
-    /// Whether the tick of a CPU comes at this instant too, after that of another one.
+    /// Whether a CPU ticks at this instant as well, later in the order of events.
     fn ticks_later(&self, cpu: CpuId, than: CpuId) -> bool {
         cpu > than && self.sched.is_online(cpu) && !self.is_tickless(cpu)
     }
 
-    /// Whether the tick of a CPU is stopped: its idle task is in its loop.
+    /// Whether the tick of a CPU is stopped while its idle task is in its loop.
     fn is_tickless(&self, cpu: CpuId) -> bool {
         self.sched.is_idle_task_running(cpu) && self.cpus[cpu.index()].idle_loop == IdleLoop::Inside
     }
 
-    /// Lets a CPU reschedule, stop, idle and its task go on, until only the passing of time is left to do.
+    /// Lets a CPU reschedule, run its stopper, idle and continue its task, until only the passing of time is
+    /// left.
     fn settle(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<(), RunError> {
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..MAX_STEPS_AT_ONCE {
             match self.kernel_step(observer, cpu)? {
-                Progress::Busy => return Ok(()),
-                Progress::Done => continue,
-                Progress::Nothing => {}
+                KernelProgress::Busy => return Ok(()),
+                KernelProgress::Done => continue,
+                KernelProgress::Nothing => {}
             }
-            match self.sched.duty(cpu) {
+            match self.sched.next_action(cpu) {
                 CpuAction::Reschedule => {
                     if !self.reschedule(observer, cpu) {
                         return Ok(());
@@ -683,7 +704,7 @@ impl<E: Engine> Machine<E> {
                 }
                 CpuAction::Idle => {
                     self.release_unused_locks(cpu);
-                    if self.idles_on(cpu) {
+                    if self.stay_in_idle_loop(cpu) {
                         if core::mem::take(&mut self.cpus[cpu.index()].kernel.will_sleep) {
                             self.enter_idle_state(observer, cpu);
                         }
@@ -693,10 +714,10 @@ impl<E: Engine> Machine<E> {
                 }
                 CpuAction::Task(id) => {
                     self.release_unused_locks(cpu);
-                    let Some(task) = self.running_host(id) else { return Ok(()) };
+                    let Some(task) = self.running_sim_index(id) else { return Ok(()) };
                     self.account(task);
                     if self.tasks[task].work_left > 0 {
-                        self.plan_anew(cpu, task);
+                        self.replan_after_kernel(cpu, task);
                         return Ok(());
                     }
                     self.step(observer, cpu, task)?;
@@ -707,14 +728,14 @@ impl<E: Engine> Machine<E> {
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
     }
 
-    /// Whether a CPU executes its idle task's loop.
+    /// Whether a CPU executes the loop of its idle task.
     fn is_in_idle_loop(&self, cpu: CpuId) -> bool {
         self.cpus[cpu.index()].idle_loop.is_inside() && self.sched.is_idle_task_running(cpu)
     }
 
-    /// Whether the idle task of a CPU waits in its loop.
-    fn idles_on(&mut self, cpu: CpuId) -> bool {
-        if self.chooses_again(cpu) {
+    /// Whether the idle task of a CPU stays in its loop.
+    fn stay_in_idle_loop(&mut self, cpu: CpuId) -> bool {
+        if self.needs_idle_state_choice(cpu) {
             self.cpus[cpu.index()].idle_loop = IdleLoop::Outside;
         }
         let place = &mut self.cpus[cpu.index()].idle_loop;
@@ -728,8 +749,8 @@ impl<E: Engine> Machine<E> {
         let tick = self.choose_idle_state(cpu);
         let idles = self.enter(observer, cpu, KernelPath::IdleEnter, |sched, ctx| sched.handle_idle_enter(ctx, tick));
         let is_stopped = self.sched.is_tick_stopped(cpu);
-        // One that has paused enters its loop again afterwards.
-        let is_inside = self.sched.paused(cpu).is_none();
+        // A path that has yielded enters the loop again later.
+        let is_inside = self.sched.yielded_path(cpu).is_none();
         let host = &mut self.cpus[cpu.index()];
         host.idle_loop = match (is_inside, is_stopped || tick == IdleTick::Stop) {
             (false, _) => IdleLoop::Outside,
@@ -742,7 +763,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// A CPU reschedules; an idle one leaves its loop first. Returns whether it could: it may have to wait for its own lock.
+    /// Reschedules on a CPU; an idle CPU leaves its loop first. Returns false if the CPU must first wait for
+    /// its own lock.
     #[inline]
     fn reschedule(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         if self.is_in_idle_loop(cpu) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a system call or somebody from outside still wants of a CPU's kernel, one after the other.
+//! Queue of kernel work on a CPU: the rest of a system call, and requests of the scenario.
 //!
-//! A step that wakes many tasks wakes one after the other: each wake-up is a path of the scheduler that takes its time. The rest
-//! of a step, such as blocking, comes after them.
+//! A step that wakes many tasks wakes them one after the other, because each wake-up is a path of the
+//! scheduler that takes time. The rest of the step, such as blocking, follows the wake-ups.
 
 use super::{Machine, RunError};
 use crate::engine::Engine;
@@ -11,42 +11,40 @@ use crate::observer::{KernelPath, Observer};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::entry::Entry;
 
-/// Something that a CPU's kernel has to do.
+/// A piece of kernel work of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelWork {
-    /// Wake a task.
     Wake {
-        /// Its place among the machine's tasks.
+        /// Index of the machine's task.
         target: usize,
         /// The waker is about to sleep.
         sync: bool,
-        /// If it does not sleep, it will not the next time that it waits.
+        /// If the target is awake, its next wait returns at once.
         is_remembered: bool,
     },
-    /// Give a new task its deadline policy: such tasks cannot be forked.
+    /// Give a new task its deadline policy, because deadline tasks cannot be forked.
     BecomeDeadline {
-        /// Its place among the machine's tasks.
+        /// Index of the machine's task.
         task: usize,
     },
-    /// The running task blocks, unless it was woken meanwhile.
+    /// Block the running task, unless it was woken since.
     Block {
-        /// Its place among the machine's tasks.
+        /// Index of the machine's task.
         task: usize,
     },
-    /// The running task gives way.
+    /// Execute `sched_yield()` of the running task.
     Yield,
-    /// The running task begins another program.
+    /// Execute `exec()` of the running task.
     Exec,
-    /// The running task ends.
     Exit,
-    /// ksoftirqd, which runs, does what is pending.
+    /// Run pending softirqs in ksoftirqd, which is the running task.
     Softirqs,
-    /// Somebody from outside wants something: a fork, or a change.
+    /// Execute a request of the scenario: a fork or a change.
     Serve(EventKind),
 }
 
 impl<E: Engine> Machine<E> {
-    /// With which call into the scheduler a piece of work begins, if that takes a lock.
+    /// Returns the scheduler call with which a piece of work begins, if the call takes a lock.
     pub(super) fn entry_of_work(work: &KernelWork) -> Option<Entry> {
         match work {
             KernelWork::Wake { .. } => Some(Entry::Wakeup),
@@ -58,7 +56,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// The same for an interrupt.
+    /// Returns the scheduler call with which an interrupt begins, if the call takes a lock.
     pub(super) fn entry_of_interrupt(&self, cpu: CpuId, kind: EventKind) -> Option<Entry> {
         match kind {
             EventKind::Tick(_) if self.is_tickless(cpu) => None,
@@ -69,7 +67,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Does a piece of work whose locks are held.
+    /// Executes a piece of work. The lock of its first phase is held.
     pub(super) fn perform(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -89,7 +87,7 @@ impl<E: Engine> Machine<E> {
                     host.waits_for_io = false;
                 } else {
                     host.blocked_since = Some(self.now);
-                    self.yield_to_others(observer, cpu, task);
+                    self.block_now(observer, cpu, task);
                 }
             }
             KernelWork::Yield => {
@@ -103,14 +101,14 @@ impl<E: Engine> Machine<E> {
             }
             KernelWork::Softirqs => self.run_ksoftirqd(observer, cpu),
             KernelWork::Serve(kind) => {
-                self.serve(observer, cpu, kind)?;
+                self.serve_event(observer, cpu, kind)?;
             }
         }
         Ok(())
     }
 
-    /// Does those wake-ups that a CPU has to do and can do now.
-    pub(super) fn wake_on(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
+    /// Executes the wake-ups at the head of a CPU's work queue until the CPU is busy.
+    pub(super) fn run_pending_wakeups(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
         while let Some(&KernelWork::Wake { target, sync, is_remembered }) = self.cpus[cpu.index()].kernel.work.front()
             && !self.resume_irqs_off_paths(observer, cpu)
         {
@@ -119,7 +117,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// A task wakes another one.
+    /// Wakes a task from a running task.
     pub(super) fn wake_now(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -130,26 +128,27 @@ impl<E: Engine> Machine<E> {
     ) {
         let Some(id) = self.tasks[target].id else { return };
         if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
-            // If it slept for a time, that is over.
+            // If the task slept until a time, that sleep is over.
             let host = &mut self.tasks[target];
-            (host.sleep, host.blocked_since) = (host.sleep.wrapping_add(1), None);
+            (host.sleep_version, host.blocked_since) = (host.sleep_version.wrapping_add(1), None);
         } else {
-            self.found_awake(target, is_remembered);
+            self.handle_already_awake(target, is_remembered);
         }
     }
 
-    /// An interrupt wakes a task.
+    /// Wakes a task from an interrupt.
     pub(super) fn wake_by_interrupt(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize) {
         let id = self.tasks[target].id.expect("a task that sleeps was forked");
         if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id)) {
             self.tasks[target].blocked_since = None;
         } else {
-            self.found_awake(target, false);
+            self.handle_already_awake(target, false);
         }
     }
 
-    /// A wake-up has found its task awake: one that is about to block does not, and of others it may be remembered.
-    pub(super) fn found_awake(&mut self, target: usize, is_remembered: bool) {
+    /// Handles a wake-up whose target is awake. A target that is about to block does not block; for others
+    /// the wake-up may be remembered.
+    pub(super) fn handle_already_awake(&mut self, target: usize, is_remembered: bool) {
         let host = &mut self.tasks[target];
         if host.will_block {
             host.is_woken_early = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a machine with a workload is made, and what happens before its first event.
+//! Construction of a machine with a workload, and the start of a run.
 use super::effects::{CpuCounters, MachineCounters};
 use super::kernel::KernelState;
 use super::lines::RqLines;
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::event::{EventKind, EventQueue, Lane};
 use crate::hardware::{Hardware, InterruptLoad};
 use crate::observer::{Interest, KernelPath, Observer};
-use crate::streams::Stream;
+use crate::streams::RandomStream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::interface::policy::{PolicyHook, PolicySlot};
@@ -32,47 +32,48 @@ use fairlab_workload::workload::{Affinity, Change, GroupSpec, Workload};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// Everything that a run depends on.
+/// Inputs of a run.
 pub struct Setup {
-    /// The machine.
+    /// Hardware to simulate.
     pub hardware: Hardware,
-    /// What its tasks do.
+    /// Tasks, groups and changes.
     pub workload: Workload,
-    /// Features that are switched, in order.
+    /// Features to enable or disable, in order.
     pub features: Vec<(Feature, bool)>,
-    /// How tunables differ from the defaults of the machine: applied to them in order.
+    /// Changes to the machine's default tunables, applied in order.
     pub tunables: Vec<fn(&mut Tunables)>,
-    /// Tunables by name, in order, after `tunables`.
+    /// Tunables by name, applied in order after `tunables`.
     pub named_tunables: Vec<(String, i64)>,
-    /// Length of the run. Events at its very end still happen.
+    /// Length of the run. Events at the very end still happen.
     pub duration: Nanos,
-    /// Time between two snapshots, if there are any but the last.
+    /// Time between two snapshots; `None` for a single snapshot at the end.
     pub snapshot_every: Option<Nanos>,
-    /// Permutes events of one instant, if set.
+    /// Seed that permutes simultaneous events, if set.
     pub perturb: Option<u64>,
-    /// Who selects CPUs at wake-ups in the place of the kernel's rules.
+    /// Custom policy that replaces some of the kernel's rules.
     pub policy: Option<Box<dyn PolicyHook>>,
 }
 
 impl Setup {
-    /// What a scenario file asks for. Whoever runs scenarios begins with this, so that no part of a file gets lost.
+    /// Returns the setup that a scenario file describes. Every user of scenarios starts from this, so that no
+    /// statement is lost.
     ///
     /// # Panics
-    /// Never for a scenario that was read from a file: the names of features are checked there.
+    /// Never for a scenario that was read from a file: the reader checks the names of features.
     pub fn from_scenario(scenario: Scenario) -> Self {
         let hardware = Hardware::from_scenario(&scenario);
-        Self::on(hardware, scenario)
+        Self::with_hardware(hardware, scenario)
     }
 
-    /// What a scenario file asks for, on a machine that takes the place of its own.
+    /// Returns the setup that a scenario file describes, on another machine than its own.
     ///
     /// # Panics
     /// As [`Setup::from_scenario`].
-    pub fn on(hardware: Hardware, scenario: Scenario) -> Self {
+    pub fn with_hardware(hardware: Hardware, scenario: Scenario) -> Self {
         let feature = |(name, on): (String, bool)| {
-            (Feature::from_name(&name).expect("the reader of scenarios knows the names of features"), on)
+            (Feature::from_name(&name).expect("the scenario reader checks feature names"), on)
         };
-        // What does not fit is out of each tunable's range, and is refused as that.
+        // A value that does not fit is out of range for every tunable and rejected as such.
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, signed(value)));
         Self {
@@ -89,19 +90,19 @@ impl Setup {
     }
 }
 
-/// Why a machine cannot be made.
+/// Reason why a machine cannot be constructed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetupError {
-    /// No sched domains can be built on it.
+    /// No sched domains can be built from the topology.
     Topology(BuildError),
-    /// It cannot have such frequency domains.
+    /// A frequency domain is invalid.
     Frequency(FrequencyDomainError),
-    /// There is no such tunable, or its value is out of range.
+    /// A tunable does not exist, or its value is out of range.
     Tunable(String),
-    /// A group's quota cannot be honoured.
+    /// The quota of a group is invalid.
     Quota(String),
-    /// The engine lacks something that the run needs, or could not be started.
-    Lacking(String),
+    /// The engine does not support the run, or could not be started.
+    Unsupported(String),
 }
 
 impl fmt::Display for SetupError {
@@ -109,32 +110,32 @@ impl fmt::Display for SetupError {
         match self {
             Self::Topology(error) => write!(f, "{error}"),
             Self::Frequency(error) => write!(f, "{error}"),
-            Self::Tunable(message) | Self::Quota(message) | Self::Lacking(message) => f.write_str(message),
+            Self::Tunable(message) | Self::Quota(message) | Self::Unsupported(message) => f.write_str(message),
         }
     }
 }
 
 impl std::error::Error for SetupError {}
 
-/// At how many CPUs a search looks before it lets time pass. A look takes as long as a line needs to come from another core, and
-/// CPUs are idle for microseconds, so that a few looks can be one.
-const LOOKS_PER_PHASE: u32 = 4;
+/// Number of CPUs that a search scans in one phase. A scan takes as long as the transfer of a cache line from
+/// another core, and idle periods last for microseconds, so a few scans can share a phase.
+const CPUS_SCANNED_PER_PHASE: u32 = 4;
 
 impl Machine {
-    /// A booted machine whose run has not started.
+    /// Returns a booted machine with the built-in scheduler; its run has not started.
     ///
     /// # Errors
-    /// If the hardware, a tunable or a group's quota is impossible.
+    /// If the hardware, a tunable or a group's quota is invalid.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         Self::with_engine(setup, |config| Sched::new(config).map_err(SetupError::Topology))
     }
 }
 
 impl<E: Engine> Machine<E> {
-    /// The same with an engine that is made for the machine's topology.
+    /// Returns a booted machine with an engine that `make` creates for the machine's topology.
     ///
     /// # Errors
-    /// As [`Machine::new`], and if the engine lacks what the run needs.
+    /// As [`Machine::new`], and if the engine does not support the run.
     pub fn with_engine(
         setup: Setup,
         make: impl FnOnce(SchedConfig) -> Result<E, SetupError>,
@@ -145,7 +146,7 @@ impl<E: Engine> Machine<E> {
             SchedConfig { topology: setup.hardware.topology.clone(), tick_ns: tick, jiffies: boot_start.0 / tick };
         let mut sched = make(config)?;
         if let Some(what) = sched.unsupported(&setup) {
-            return Err(SetupError::Lacking(what));
+            return Err(SetupError::Unsupported(what));
         }
         let Setup {
             mut hardware,
@@ -162,7 +163,7 @@ impl<E: Engine> Machine<E> {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
         governor::add_threads(&mut workload, &hardware);
-        let pauses = !hardware.prices.is_free();
+        let pauses = !hardware.costs.is_zero_cost();
         let has_threads = pauses && sched.may_defer_softirqs();
         let first_ksoftirqd =
             if has_threads { softirq::add_threads(&mut workload, &hardware) } else { workload.tasks.len() };
@@ -177,15 +178,15 @@ impl<E: Engine> Machine<E> {
         for (name, value) in named_tunables {
             wanted.set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
         }
-        // How load tracking works and domains are built is a property of the kernel, so the boot has it already; all else is set
-        // afterwards.
+        // Load tracking and domain construction are properties of the kernel, so the boot needs these two
+        // tunables. All others are set after the boot.
         sched.tunables_mut().pelt_scaling = wanted.pelt_scaling;
         sched.tunables_mut().changes.wide_imbalance = wanted.changes.wide_imbalance;
         for domain in &hardware.frequency_domains {
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }
         sched.boot(boot_start);
-        sched.set_first_clamps(hardware.first_clamps);
+        sched.set_default_clamps(hardware.default_clamps);
         sched.set_polling_idle(hardware.polling_idle);
         sched.set_timer_resolution(hardware.timer_resolution);
         sched.handle_jiffy(START.0 / tick);
@@ -204,10 +205,11 @@ impl<E: Engine> Machine<E> {
             timer_version: 0,
             timer_at: Nanos(u64::MAX),
             idle: idle::CpuIdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor, cpu),
-            kernel: KernelState::with_room(),
+            kernel: KernelState::with_capacity(),
         });
-        let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::at_start(nr_frequencies(&hardware, cpu))).collect();
-        // Ends of work and of sleep, some of them out of date; interrupts, timers. And ticks.
+        let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::new(nr_frequencies(&hardware, cpu))).collect();
+        // Capacity for completions, ends of sleeps (some stale), interrupts and timers; the lanes hold ticks
+        // and interrupts.
         let mut events = EventQueue::with_capacity(4 * (nr_cpus + workload.tasks.len()), 2 * nr_cpus + 1);
         if let Some(by) = perturb {
             events.perturb(by);
@@ -221,34 +223,34 @@ impl<E: Engine> Machine<E> {
             sync: SyncObjects::new(&workload.objects),
             sched,
             now: START,
-            ahead: Nanos::ZERO,
+            clock_offset: Nanos::ZERO,
             events,
             effects: Vec::new(),
-            meter: OpCounts::default(),
-            total_work: OpCounts::default(),
+            op_counts: OpCounts::default(),
+            total_op_counts: OpCounts::default(),
             digest: Digest::default(),
             counters: MachineCounters { per_cpu, ..MachineCounters::default() },
             end: Nanos(START.0.saturating_add(duration.0)),
-            most_events: u64::MAX,
+            max_events: u64::MAX,
             snapshot_every,
             kernel_takes_time: false,
             timekeeper: None,
             wants_kernel_paths: false,
-            wants_work: false,
-            locks: (0..nr_cpus).map(|_| RqLock::free()).collect(),
+            wants_ops: false,
+            locks: (0..nr_cpus).map(|_| RqLock::new()).collect(),
             granted: VecDeque::with_capacity(nr_cpus),
             lines: RqLines::new(&hardware),
-            paces: CpuSpeeds::new(&hardware),
-            kinds: CpuKinds::of(&hardware),
+            speeds: CpuSpeeds::new(&hardware),
+            kinds: CpuKinds::from_hardware(&hardware),
             first_ksoftirqd,
             governor_threads: Vec::new(),
             cpu_dma_latency: idle::LatencyRequests {
-                of_run: workload.cpu_dma_latency.unwrap_or(Nanos::NEVER),
-                of_changes: Nanos::NEVER,
+                run_limit: workload.cpu_dma_latency.unwrap_or(Nanos::NEVER),
+                change_limit: Nanos::NEVER,
             },
-            tracer: Tracer::new(hardware.prices.tracer_ps(), hardware.nr_cpus()),
-            policy: policy.map(PolicySlot::new),
-            wants: Interest::NOTHING,
+            tracer: Tracer::new(hardware.costs.tracer_ps(), hardware.nr_cpus()),
+            policy_slot: policy.map(PolicySlot::new),
+            interest: Interest::NONE,
             checks: None,
             hardware,
             workload,
@@ -258,8 +260,8 @@ impl<E: Engine> Machine<E> {
             if has_threads {
                 machine.sched.set_softirq_deferral(true);
             }
-            machine.sched.set_pausing(YieldMode::On { looks_per_phase: LOOKS_PER_PHASE });
-            machine.meter.record_touches(machine.lines.are_priced(), 8 * nr_cpus);
+            machine.sched.set_yield_mode(YieldMode::On { cpus_per_phase: CPUS_SCANNED_PER_PHASE });
+            machine.op_counts.record_touches(machine.lines.is_enabled(), 8 * nr_cpus);
         }
         for cpuset in machine.workload.cpusets.clone() {
             let mask = machine.to_mask(&Affinity::Cpus(cpuset.cpus));
@@ -271,19 +273,19 @@ impl<E: Engine> Machine<E> {
         Ok(machine)
     }
 
-    /// Derives everything that is random in the scheduler and the machine from a seed: the dice of newly-idle balancing (NI_RANDOM) and
-    /// exits from idle states. Without this, every run throws what the kernel throws after its boot, and exits are those of seed 0.
-    /// Random lengths of a workload are its own.
+    /// Seeds all random streams of the scheduler and the machine: NI_RANDOM draws and idle-exit latencies.
+    /// Without a call, each run draws the numbers that a kernel draws after its boot, and exit latencies use
+    /// seed 0. The workload seeds its random lengths itself.
     pub fn seed(&mut self, seed: u64) {
         self.seed_idle_exits(seed);
         for cpu in self.sched.cpu_ids() {
-            let mut stream = Stream::new(seed, "newidle-dice", u64::from(cpu.0));
+            let mut stream = RandomStream::new(seed, "newidle-dice", u64::from(cpu.0));
             let (low, high) = (stream.draw(), stream.draw());
             self.sched.seed_random(cpu, [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
         }
     }
 
-    /// Makes the task groups, in their order, on CPU 0. That is over when the run starts, so it takes no time.
+    /// Creates the task groups in order, on CPU 0. This precedes the run, so it takes no simulated time.
     pub(super) fn create_groups(&mut self, observer: &mut dyn Observer<E>) {
         for index in 0..self.workload.groups.len() {
             let spec = self.workload.groups[index].clone();
@@ -307,15 +309,15 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Pushes what is known from the start. The order decides what comes first at one instant.
+    /// Pushes the events that are known at the start. Their order decides the order at one instant.
     pub(super) fn push_first_events(&mut self) {
         let tick = self.hardware.tick;
-        self.events.push_in_turn(Lane::Ticks, START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
+        self.events.push_in_lane(Lane::Ticks, START + tick, EventKind::Jiffy(START.0 / tick.0 + 1));
         for cpu in self.sched.cpu_ids() {
-            // One that would tick later than any run lasts does not tick.
+            // A CPU that would tick later than any run lasts does not tick.
             let skew = self.hardware.tick_skew.0.saturating_mul(u64::from(cpu.0));
             let first = Nanos((START + tick).0.saturating_add(skew));
-            self.events.push_in_turn(Lane::Ticks, first, EventKind::Tick(cpu));
+            self.events.push_in_lane(Lane::Ticks, first, EventKind::Tick(cpu));
             self.record_tick(cpu, first);
         }
         for task in 0..self.tasks.len() {
@@ -342,23 +344,23 @@ impl<E: Engine> Machine<E> {
     }
 }
 
-/// As many frequencies a scenario is expected to set.
-pub(super) const STEPS: usize = 8;
+/// Expected number of frequencies that a scenario sets.
+pub(super) const NR_FREQUENCIES_HINT: usize = 8;
 
-/// How many frequencies a CPU may have, with that of the boot.
+/// Returns the number of frequencies that a CPU may have, including that at boot.
 fn nr_frequencies(hardware: &Hardware, cpu: usize) -> usize {
     let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(CpuId::from_index(cpu)));
-    let steps = hardware.turbo.as_ref().map_or(STEPS, |turbo| turbo.khz().len());
+    let steps = hardware.turbo.as_ref().map_or(NR_FREQUENCIES_HINT, |turbo| turbo.khz().len());
     1 + domain.map_or(steps, |domain| domain.khz().len())
 }
 
-/// The bandwidth of a group, if it has a quota.
+/// Returns the bandwidth of a group; `None` if it has no quota.
 fn bandwidth_of(group: &GroupSpec) -> Result<Option<Bandwidth>, BandwidthError> {
     let quota = group.quota.map(|quota| to_bandwidth(Some(quota.quota_us), quota.period_us, quota.burst_us));
     quota.transpose()
 }
 
-/// Quota, period and burst in microseconds as the scheduler takes them.
+/// Converts quota, period and burst from microseconds to the scheduler's type.
 pub(super) fn to_bandwidth(quota_us: Option<u64>, period_us: u64, burst_us: u64) -> Result<Bandwidth, BandwidthError> {
     let micros = |us: u64| Nanos(us.saturating_mul(1000));
     Bandwidth::new(quota_us.map(micros), micros(period_us), micros(burst_us))

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How fast a CPU gets on: its capacity, its frequency, and what the other threads of its core leave it.
+//! Speed of CPUs: capacity, frequency, and the share of a core that its other threads leave.
 //!
-//! Where threads of a core share it (`[smt]`), a thread that rests leaves its part to the others, at once. Where the hardware
-//! chooses frequencies (`[turbo]`), it looks from time to time how many cores of a package are busy, and the kernel learns at
-//! ticks at what frequency a CPU has run since the last one: `scale_freq_tick()` (6.1). A CPU rests from its entry into an idle
-//! state until it leaves it; one that polls rests too, since a loop of pauses takes hardly anything from the others.
+//! Threads that share a core (`[smt]`) release their share at once when they rest. Where the hardware chooses
+//! frequencies (`[turbo]`), it periodically checks how many cores of a package are busy. The kernel computes
+//! the average frequency since the last tick at each tick: `scale_freq_tick()` (6.1). A CPU rests from its
+//! entry into an idle state until its exit. A polling CPU rests too, because a loop of PAUSE instructions
+//! takes hardly any resources from other threads.
 
 use super::{Machine, START};
 use crate::description::Turbo;
@@ -13,20 +14,19 @@ use crate::event::EventKind;
 use crate::hardware::Hardware;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
-use fairlab_sched::units::{CAPACITY_SHIFT, Capacity, Nanos, SCHED_CAPACITY_SCALE};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
 
-/// What CPUs share that makes them slower or faster: nothing, on most machines.
+/// State of shared cores and packages; empty on most machines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuSpeeds {
-    /// Whether anything is shared, so that it matters who rests.
+    /// Whether the machine has SMT shares or turbo, so that resting CPUs matter.
     are_shared: bool,
     rests: Vec<bool>,
     cores: Vec<Core>,
     packages: Vec<Package>,
-    clocks: Vec<Clock>,
+    clocks: Vec<CpuClock>,
 }
 
-/// A core.
 #[derive(Clone, Debug, Default)]
 struct Core {
     threads: Vec<CpuId>,
@@ -38,24 +38,24 @@ struct Core {
 #[derive(Clone, Debug, Default)]
 struct Package {
     cpus: Vec<CpuId>,
-    /// How many of its cores are busy.
+    /// Number of cores with a thread that does not rest.
     busy_cores: u64,
-    /// The hardware is about to look.
-    looks: bool,
-    /// Of 1024, where capacity is full.
+    /// Whether an evaluation of the turbo frequency is queued.
+    is_evaluation_pending: bool,
+    /// Present frequency as a fraction of the frequency of full capacity (1024).
     freq: Capacity,
 }
 
-/// What a CPU's APERF and MPERF have counted since the last tick: time in which it did not rest.
+/// Increments of a CPU's APERF and MPERF since the last tick; both stop while the CPU rests.
 #[derive(Clone, Copy, Debug, Default)]
-struct Clock {
+struct CpuClock {
     since: Nanos,
-    /// Times the frequency, of 1024 where capacity is full.
+    /// Time multiplied by the frequency as a fraction of 1024 (APERF).
     actual: u64,
     base: u64,
 }
 
-/// Units of a kind, each with its CPUs.
+/// Groups CPUs by core or package.
 fn units(places: &[CpuPlace], unit: fn(&CpuPlace) -> u32) -> Vec<Vec<CpuId>> {
     let nr = places.iter().map(unit).max().map_or(0, |highest| highest as usize + 1);
     let mut units = vec![Vec::new(); nr];
@@ -74,93 +74,97 @@ impl CpuSpeeds {
             nr_busy: 0,
             threads,
         });
-        let freq = hardware.turbo.as_ref().map_or(SCHED_CAPACITY_SCALE, |turbo| allowed(turbo, 0));
+        let freq = hardware.turbo.as_ref().map_or(SCHED_CAPACITY_SCALE, |turbo| turbo_freq(turbo, 0));
         let packages = units(places, |place| place.package).into_iter();
         Self {
             are_shared: true,
             rests: vec![true; places.len()],
             cores: cores.collect(),
-            packages: packages.map(|cpus| Package { cpus, busy_cores: 0, looks: false, freq }).collect(),
-            clocks: vec![Clock { since: START, ..Clock::default() }; places.len()],
+            packages: packages
+                .map(|cpus| Package { cpus, busy_cores: 0, is_evaluation_pending: false, freq })
+                .collect(),
+            clocks: vec![CpuClock { since: START, ..CpuClock::default() }; places.len()],
         }
     }
 }
 
-/// The frequency that hardware may have with so many busy cores in a package, of 1024 where capacity is full.
-fn allowed(turbo: &Turbo, busy_cores: u64) -> Capacity {
+/// Returns the turbo frequency of a package with this number of busy cores, as a fraction of the frequency of
+/// full capacity (1024).
+fn turbo_freq(turbo: &Turbo, busy_cores: u64) -> Capacity {
     if !turbo.is_enabled() {
-        return turbo.part(turbo.base_khz());
+        return turbo.freq_scale(turbo.base_khz());
     }
     let place = turbo.busy_cores().iter().position(|&cores| busy_cores <= cores);
-    turbo.part(turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)])
+    turbo.freq_scale(turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)])
 }
 
-/// What `arch_scale_freq_capacity()` becomes: time at the actual frequency over time at the one that counts as full.
-fn scale(clock: Clock, turbo: &Turbo) -> Option<Capacity> {
-    let full = u128::from(clock.base) * u128::from(turbo.part(turbo.reference_khz()));
-    let part = (u128::from(clock.actual) << CAPACITY_SHIFT).checked_div(full)?;
+/// Returns the value of `arch_scale_freq_capacity()`: the average frequency as a fraction of the reference
+/// frequency. `None` if the CPU has not run.
+fn freq_scale(clock: CpuClock, turbo: &Turbo) -> Option<Capacity> {
+    let full = u128::from(clock.base) * u128::from(turbo.freq_scale(turbo.reference_khz()));
+    let part = (u128::from(clock.actual) << SCHED_CAPACITY_SHIFT).checked_div(full)?;
     (part > 0).then(|| SCHED_CAPACITY_SCALE.min(part as u64))
 }
 
 impl<E: Engine> Machine<E> {
-    /// The frequency of a CPU at the start of a run, where the hardware chooses it.
+    /// Sets the frequencies of all CPUs at the start of a run on hardware with turbo.
     pub(super) fn start_clocks(&mut self) {
         if let Some(turbo) = &self.hardware.turbo {
-            let freq = allowed(turbo, 0);
+            let freq = turbo_freq(turbo, 0);
             self.cpus.iter_mut().for_each(|cpu| cpu.freq = freq);
         }
-        self.cpus.iter_mut().for_each(super::SimCpu::set_rate);
+        self.cpus.iter_mut().for_each(super::SimCpu::update_rate);
     }
 
-    /// A CPU goes to rest.
+    /// Marks a CPU as resting.
     #[inline]
-    pub(super) fn begin_to_rest(&mut self, cpu: CpuId) {
-        if self.paces.are_shared && !self.paces.rests[cpu.index()] {
+    pub(super) fn begin_rest(&mut self, cpu: CpuId) {
+        if self.speeds.are_shared && !self.speeds.rests[cpu.index()] {
             self.set_rest(cpu, true);
         }
     }
 
-    /// A CPU has something to do.
+    /// Marks a CPU as busy.
     #[inline]
     pub(super) fn end_rest(&mut self, cpu: CpuId) {
-        if self.paces.are_shared && self.paces.rests[cpu.index()] {
+        if self.speeds.are_shared && self.speeds.rests[cpu.index()] {
             self.set_rest(cpu, false);
         }
     }
 
     fn set_rest(&mut self, cpu: CpuId, rests: bool) {
         self.charge_clock(cpu);
-        self.paces.rests[cpu.index()] = rests;
+        self.speeds.rests[cpu.index()] = rests;
         let place = self.hardware.topology.cpus[cpu.index()].core as usize;
-        let core = &mut self.paces.cores[place];
+        let core = &mut self.speeds.cores[place];
         let before = core.nr_busy;
         core.nr_busy = if rests { before - 1 } else { before + 1 };
         let (nr_busy, package) = (core.nr_busy, core.package);
         self.share_core(place);
         match (before, nr_busy) {
-            (0, _) => self.paces.packages[package].busy_cores += 1,
-            (_, 0) => self.paces.packages[package].busy_cores -= 1,
+            (0, _) => self.speeds.packages[package].busy_cores += 1,
+            (_, 0) => self.speeds.packages[package].busy_cores -= 1,
             _ => return,
         }
-        self.expect_turbo(package);
+        self.schedule_turbo_evaluation(package);
     }
 
-    /// The threads of a core have another part of it.
+    /// Updates the share of each thread of a core.
     fn share_core(&mut self, core: usize) {
-        let nr_busy = self.paces.cores[core].nr_busy.max(1);
+        let nr_busy = self.speeds.cores[core].nr_busy.max(1);
         let Some(&share) = self.hardware.smt_shares.get(nr_busy - 1) else { return };
-        for thread in 0..self.paces.cores[core].threads.len() {
-            let cpu = self.paces.cores[core].threads[thread];
+        for thread in 0..self.speeds.cores[core].threads.len() {
+            let cpu = self.speeds.cores[core].threads[thread];
             if self.cpus[cpu.index()].share != share {
                 self.change_rate(cpu, |host| host.share = share);
             }
         }
     }
 
-    /// A CPU gets faster or slower: what its task does ends earlier or later.
+    /// Changes the rate of a CPU, so that the work of its task ends earlier or later.
     ///
-    /// That is the task of the last switch that was applied. The scheduler may be further: a switch that it has decided on
-    /// after this change follows among the effects. A phase of kernel code ends when it would have ended.
+    /// The task is that of the last applied switch. The scheduler may already have decided on a further
+    /// switch, which follows among the effects. A kernel phase in progress keeps its end.
     fn change_rate(&mut self, cpu: CpuId, change: impl FnOnce(&mut super::SimCpu)) {
         let task = self.cpus[cpu.index()].task.map(|task| task as usize);
         if let Some(task) = task {
@@ -168,67 +172,68 @@ impl<E: Engine> Machine<E> {
         }
         let host = &mut self.cpus[cpu.index()];
         change(host);
-        host.set_rate();
+        host.update_rate();
         if let Some(task) = task {
             self.plan(task);
         }
     }
 
-    /// A CPU has another frequency.
+    /// Sets the frequency of a CPU.
     pub(super) fn change_speed(&mut self, cpu: CpuId, freq: Capacity) {
         self.record_frequency(cpu);
         self.change_rate(cpu, |host| host.freq = freq);
     }
 
-    /// If a package may have another frequency now, the hardware will find that when it looks next.
-    fn expect_turbo(&mut self, package: usize) {
+    /// Queues an evaluation of a package's turbo frequency if the frequency has to change.
+    fn schedule_turbo_evaluation(&mut self, package: usize) {
         let Some(turbo) = &self.hardware.turbo else { return };
-        let its = &mut self.paces.packages[package];
-        if its.looks || allowed(turbo, its.busy_cores) == its.freq {
+        let its = &mut self.speeds.packages[package];
+        if its.is_evaluation_pending || turbo_freq(turbo, its.busy_cores) == its.freq {
             return;
         }
-        its.looks = true;
+        its.is_evaluation_pending = true;
         let every = turbo.evaluation().0;
         let at = START + Nanos(((self.now - START).0 / every + 1).saturating_mul(every));
         self.events.push(at, EventKind::Turbo(package as u32));
     }
 
-    /// The hardware looks how many cores of a package are busy.
-    pub(super) fn choose_turbo(&mut self, package: usize) {
-        let turbo = self.hardware.turbo.as_ref().expect("only such hardware looks");
-        let its = &mut self.paces.packages[package];
-        its.looks = false;
-        let freq = allowed(turbo, its.busy_cores);
+    /// Evaluates the number of busy cores of a package and sets its frequency.
+    pub(super) fn evaluate_turbo(&mut self, package: usize) {
+        let turbo = self.hardware.turbo.as_ref().expect("only hardware with turbo queues evaluations");
+        let its = &mut self.speeds.packages[package];
+        its.is_evaluation_pending = false;
+        let freq = turbo_freq(turbo, its.busy_cores);
         if its.freq == freq {
             return;
         }
         its.freq = freq;
         for place in 0..its.cpus.len() {
-            let cpu = self.paces.packages[package].cpus[place];
+            let cpu = self.speeds.packages[package].cpus[place];
             self.charge_clock(cpu);
             self.change_speed(cpu, freq);
         }
     }
 
-    /// APERF and MPERF of a CPU come up to date.
+    /// Brings the APERF and MPERF of a CPU up to date.
     fn charge_clock(&mut self, cpu: CpuId) {
         let (now, freq) = (self.now, self.cpus[cpu.index()].freq);
-        let clock = &mut self.paces.clocks[cpu.index()];
+        let clock = &mut self.speeds.clocks[cpu.index()];
         let time = (now - core::mem::replace(&mut clock.since, now)).0;
-        if !self.paces.rests[cpu.index()] {
+        if !self.speeds.rests[cpu.index()] {
             clock.actual = clock.actual.saturating_add(time.saturating_mul(freq));
             clock.base = clock.base.saturating_add(time);
         }
     }
 
-    /// A tick begins: the kernel reads APERF and MPERF, and scales utilisation by them from now on.
+    /// Reads APERF and MPERF at the beginning of a tick. The kernel scales utilisation by the result from now
+    /// on.
     #[inline]
     pub(super) fn read_clocks(&mut self, cpu: CpuId) {
         if self.hardware.turbo.as_ref().is_some_and(Turbo::is_scale_invariant) {
             self.charge_clock(cpu);
-            let clock = core::mem::take(&mut self.paces.clocks[cpu.index()]);
-            self.paces.clocks[cpu.index()].since = clock.since;
-            if let Some(part) = self.hardware.turbo.as_ref().and_then(|turbo| scale(clock, turbo)) {
+            let clock = core::mem::take(&mut self.speeds.clocks[cpu.index()]);
+            self.speeds.clocks[cpu.index()].since = clock.since;
+            if let Some(part) = self.hardware.turbo.as_ref().and_then(|turbo| freq_scale(clock, turbo)) {
                 self.sched.handle_frequency(cpu, part);
             }
         }
@@ -250,18 +255,18 @@ mod tests {
 
     #[test]
     fn fewer_busy_cores_may_be_faster() {
-        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| allowed(&turbo(""), cores));
+        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| turbo_freq(&turbo(""), cores));
         assert_eq!(parts, [1638, 1638, 1638, 1228, 1228, 1024, 1024, 1024]);
-        assert_eq!(allowed(&turbo("enabled = false"), 1), 819);
+        assert_eq!(turbo_freq(&turbo("enabled = false"), 1), 819);
     }
 
     #[test]
     fn the_kernel_takes_the_frequency_of_four_busy_cores_for_full() {
-        let clock = |actual, base| Clock { since: START, actual, base };
-        assert_eq!(scale(clock(1024 * 100, 100), &turbo("")), Some(1024 * 1024 / 1228));
-        assert_eq!(scale(clock(1638 * 100, 100), &turbo("")), Some(1024), "what is above counts as full");
-        assert_eq!(scale(clock(0, 0), &turbo("")), None, "it has not run, so nothing is known");
-        assert_eq!(scale(clock(819 * 100, 100), &turbo("enabled = false")), Some(1024));
-        assert_eq!(scale(clock(1024 * 100, 100), &turbo("reference_khz = 4_000_000")), Some(1024 * 1024 / 1638));
+        let clock = |actual, base| CpuClock { since: START, actual, base };
+        assert_eq!(freq_scale(clock(1024 * 100, 100), &turbo("")), Some(1024 * 1024 / 1228));
+        assert_eq!(freq_scale(clock(1638 * 100, 100), &turbo("")), Some(1024), "what is above counts as full");
+        assert_eq!(freq_scale(clock(0, 0), &turbo("")), None, "it has not run, so nothing is known");
+        assert_eq!(freq_scale(clock(819 * 100, 100), &turbo("enabled = false")), Some(1024));
+        assert_eq!(freq_scale(clock(1024 * 100, 100), &turbo("reference_khz = 4_000_000")), Some(1024 * 1024 / 1638));
     }
 }

@@ -1,76 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Who waits for what, and who waits in vain.
+//! Tasks that wait for other tasks, and detection of tasks that can never continue.
 
 use super::Machine;
-use super::sync::Resume;
+use super::sync::ResumeAction;
 use crate::engine::Engine;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::ObjectId;
 use std::collections::BTreeSet;
 
-/// For what a task waits that another one has to do.
+/// Event that another task must cause before a blocked task continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockedOn {
-    /// A mutex.
+    /// A mutex, and the task that holds it.
     Mutex {
-        /// Its place among the workload's mutexes.
+        /// Index among the workload's mutexes.
         mutex: ObjectId,
-        /// Who has it, by the place among the machine's tasks.
+        /// Owner, as an index of the machine's tasks; `None` if the mutex is free.
         owner: Option<usize>,
     },
-    /// A condition.
+    /// A condition, by its index.
     Cond(ObjectId),
-    /// The others at a barrier.
+    /// The other tasks of a barrier.
     Barrier {
-        /// Its place among the workload's barriers.
+        /// Index among the workload's barriers.
         barrier: ObjectId,
-        /// How many are there.
+        /// Number of tasks that have arrived.
         arrived: usize,
-        /// How many it waits for.
+        /// Number of tasks that the barrier waits for.
         participants: u32,
     },
-    /// A semaphore.
+    /// A semaphore, by its index.
     Semaphore(ObjectId),
-    /// To be resumed under a name.
+    /// A resume step for a name, by its index.
     Resume(ObjectId),
-    /// A message from a channel.
+    /// A message from a channel, by its index.
     Message(ObjectId),
-    /// Room in a channel.
+    /// Space in a channel, by its index.
     Room(ObjectId),
-    /// A futex.
+    /// A post of a futex, by its index.
     Futex(ObjectId),
-    /// To be woken by a task.
+    /// A wake step of another task.
     Wake,
 }
 
-/// A task that waits for another one.
+/// A task that waits for another task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedTask {
-    /// Its place among the machine's tasks.
+    /// Index of the machine's task.
     pub task: usize,
-    /// Since when, on the machine's clock.
+    /// Start of the wait, on the machine's clock.
     pub since: Nanos,
-    /// For what.
-    pub what: BlockedOn,
-    /// Whether it waits for a mutex that it will never get, since its owner has ended or waits in vain too.
+    /// Event that the task waits for.
+    pub blocked_on: BlockedOn,
+    /// Whether the task waits for a mutex that it can never get, because the owner has ended or is deadlocked
+    /// too.
     pub is_deadlocked: bool,
 }
 
 impl<E: Engine> Machine<E> {
-    /// The tasks of the workload that wait in vain.
+    /// Returns the tasks of the workload that can never continue.
     ///
     /// Rules, in order:
-    /// 1. Nobody waits in vain for a time, or for a CPU.
-    /// 2. Who waits for a mutex does so in vain if its owner has ended, or waits for a mutex in vain, itself perhaps.
-    /// 3. If there is nobody who does not wait for another one, all do so in vain. Otherwise somebody may still come: what the
-    ///    others will do is not known.
+    /// 1. A task that waits for a time or for a CPU always continues.
+    /// 2. A task that waits for a mutex is deadlocked if the owner has ended or is itself deadlocked; the
+    ///    owner may be the task itself.
+    /// 3. If every living task waits for another one, none can continue. Otherwise the running tasks may
+    ///    still wake the others, because their future steps are not known.
     pub fn stuck(&self) -> Vec<BlockedTask> {
         let of_workload = (0..self.tasks.len()).filter(|&task| !self.is_kthread(task));
-        let waiting: Vec<BlockedTask> = of_workload.filter_map(|task| self.waiting(task)).collect();
+        let waiting: Vec<BlockedTask> = of_workload.filter_map(|task| self.blocked_task(task)).collect();
         let deadlocked = self.deadlocked(&waiting);
         let is_anybody_left = self.tasks.iter().enumerate().any(|(task, host)| {
             let starts = host.id.is_none() && self.workload.tasks[host.spec].start_at.is_some();
-            let lives = host.id.is_some() && !host.dead && !self.is_kthread(task);
+            let lives = host.id.is_some() && !host.is_dead && !self.is_kthread(task);
             starts || (lives && !waiting.iter().any(|waiting| waiting.task == task))
         });
         let marked = waiting.into_iter().map(|waiting| {
@@ -81,7 +83,7 @@ impl<E: Engine> Machine<E> {
     }
 
     fn deadlocked(&self, waiting: &[BlockedTask]) -> BTreeSet<usize> {
-        let owner_of = |waiting: &BlockedTask| match waiting.what {
+        let owner_of = |waiting: &BlockedTask| match waiting.blocked_on {
             BlockedOn::Mutex { owner, .. } => owner.map(|owner| (waiting.task, owner)),
             _ => None,
         };
@@ -89,31 +91,31 @@ impl<E: Engine> Machine<E> {
         let mut stuck: BTreeSet<usize> = edges.iter().map(|&(task, _)| task).collect();
         loop {
             let gets_on = |&&(task, owner): &&(usize, usize)| {
-                stuck.contains(&task) && !stuck.contains(&owner) && !self.tasks[owner].dead
+                stuck.contains(&task) && !stuck.contains(&owner) && !self.tasks[owner].is_dead
             };
             let Some(&(task, _)) = edges.iter().find(gets_on) else { return stuck };
             stuck.remove(&task);
         }
     }
 
-    /// What a task waits for, if it waits for another one.
-    fn waiting(&self, task: usize) -> Option<BlockedTask> {
+    /// Returns the event that a task waits for, if another task must cause it.
+    fn blocked_task(&self, task: usize) -> Option<BlockedTask> {
         let host = &self.tasks[task];
-        let since = host.blocked_since.filter(|_| host.sleeps_until.is_none() && !host.dead)?;
-        Some(BlockedTask { task, since, what: self.waits_for(task), is_deadlocked: false })
+        let since = host.blocked_since.filter(|_| host.sleeps_until.is_none() && !host.is_dead)?;
+        Some(BlockedTask { task, since, blocked_on: self.blocked_on(task), is_deadlocked: false })
     }
 
-    fn waits_for(&self, task: usize) -> BlockedOn {
+    fn blocked_on(&self, task: usize) -> BlockedOn {
         let sync = &self.sync;
         if let Some(cond) = sync.conds.iter().position(|waiters| waiters.contains(&task)) {
             return BlockedOn::Cond(cond);
         }
         match self.tasks[task].resume {
-            Resume::Lock(mutex) => return BlockedOn::Mutex { mutex, owner: sync.mutexes[mutex].owner },
-            Resume::SemWait(semaphore) => return BlockedOn::Semaphore(semaphore),
-            Resume::Send(channel) => return BlockedOn::Room(channel),
-            Resume::Receive(channel) => return BlockedOn::Message(channel),
-            Resume::Nothing | Resume::Post | Resume::LockCpu(_) => {}
+            ResumeAction::Lock(mutex) => return BlockedOn::Mutex { mutex, owner: sync.mutexes[mutex].owner },
+            ResumeAction::SemWait(semaphore) => return BlockedOn::Semaphore(semaphore),
+            ResumeAction::Send(channel) => return BlockedOn::Room(channel),
+            ResumeAction::Receive(channel) => return BlockedOn::Message(channel),
+            ResumeAction::Nothing | ResumeAction::Post | ResumeAction::LockCpu(_) => {}
         }
         if let Some(barrier) = sync.barriers.iter().position(|(_, waiting)| waiting.contains(&task)) {
             let (participants, waiting) = &sync.barriers[barrier];

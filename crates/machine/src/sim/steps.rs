@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a task does when it gets to a step that takes no CPU time, or when the work of a run step is done.
+//! Steps of task programs that take no CPU time, and the end of run steps.
 //!
-//! A task goes on to its next step before the scheduler is called, because that may switch to another task: after a
-//! wake-up it continues behind the step that blocked it.
+//! A task advances to its next step before the scheduler is called, because the call may switch to another
+//! task. After a wake-up the task continues behind the step that blocked it.
 
 use super::phases::KernelWork;
-use super::sync::{Resume, StepOutcome};
+use super::sync::{ResumeAction, StepOutcome};
 use super::tasks::{FULL_SPEED, to_policy, work_in};
 use super::{Machine, RunError};
 use crate::engine::Engine;
@@ -16,19 +16,21 @@ use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::{Step, TimerMode, TimerRef};
 
-/// A step that is busy for wall time looks at the clock after this much work, as rt-app does.
+/// Work between two checks of the clock in a step that is busy for wall time, as in rt-app.
 const WALL_CHUNK: Nanos = Nanos::from_micros(32);
 
 impl<E: Engine> Machine<E> {
-    /// Does the step at which a running task has arrived.
+    /// Executes the step that a running task has reached.
     pub(super) fn step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Result<(), RunError> {
-        if self.tasks[task].resume != Resume::Nothing {
-            let outcome = self.resume_owner(observer, cpu, task);
+        if self.tasks[task].resume != ResumeAction::Nothing {
+            let outcome = self.resume_step(observer, cpu, task);
             self.finish_step(cpu, task, outcome);
             return Ok(());
         }
         let step = self.tasks[task].step;
-        if matches!(step, Step::Send(_) | Step::Offer { .. } | Step::Receive(_)) && self.charges_first(cpu, task) {
+        if matches!(step, Step::Send(_) | Step::Offer { .. } | Step::Receive(_))
+            && self.charge_before_transfer(cpu, task)
+        {
             return Ok(());
         }
         match step {
@@ -84,7 +86,7 @@ impl<E: Engine> Machine<E> {
                 self.push_work(cpu, KernelWork::Exec);
             }
             Step::Exit => {
-                self.tasks[task].dead = true;
+                self.tasks[task].is_dead = true;
                 self.push_work(cpu, KernelWork::Exit);
             }
             Step::Fork(template) => {
@@ -110,7 +112,7 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// Steps about objects that tasks share.
+    /// Executes a step on objects that tasks share.
     fn sync_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let step = self.tasks[task].step;
         self.next_step(task);
@@ -118,103 +120,104 @@ impl<E: Engine> Machine<E> {
             Step::Lock(mutex) => self.lock(observer, cpu, task, mutex),
             Step::Unlock(mutex) => {
                 self.unlock(observer, cpu, task, mutex);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             Step::CondWait { cond, mutex } => {
                 self.wait_for_cond(observer, cpu, task, cond, mutex);
-                StepOutcome::Waits
+                StepOutcome::Wait
             }
             Step::CondSync { cond, mutex } => {
                 self.signal(observer, cpu, cond, false);
                 self.wait_for_cond(observer, cpu, task, cond, mutex);
-                StepOutcome::Waits
+                StepOutcome::Wait
             }
             Step::CondSignal(cond) => {
                 self.signal(observer, cpu, cond, false);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             Step::CondBroadcast(cond) => {
                 self.signal(observer, cpu, cond, true);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
-            Step::Barrier(barrier) => self.arrive(observer, cpu, task, barrier),
+            Step::Barrier(barrier) => self.arrive_at_barrier(observer, cpu, task, barrier),
             Step::SemPost(semaphore) => {
                 self.post(observer, cpu, semaphore);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
             Step::Send(channel) | Step::Offer { channel, .. } => self.send(observer, cpu, task, channel),
             Step::Receive(channel) => self.receive(observer, cpu, task, channel),
             Step::Suspend(name) => {
                 self.suspend(task, name);
-                StepOutcome::Waits
+                StepOutcome::Wait
             }
             Step::Resume(name) => {
                 self.resume_all(observer, cpu, name);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             Step::FutexArm(futex) => {
                 self.arm_futex(futex);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             Step::FutexPost(futex) => {
                 self.post_futex(observer, cpu, futex);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             Step::FutexWait(futex) => self.wait_for_futex(task, futex),
             Step::Enlist { list, futex } => {
-                self.enlist(task, list, futex);
-                StepOutcome::GoesOn
+                self.join_waiter_list(task, list, futex);
+                StepOutcome::Continue
             }
             Step::PostAll(list) => self.post_all(observer, cpu, task, list),
             Step::LockCpu => self.lock_cpu(task, cpu),
             Step::UnlockCpu => {
                 self.unlock_cpu(task);
-                StepOutcome::GoesOn
+                StepOutcome::Continue
             }
             other => unreachable!("{other:?} is no step about shared objects"),
         };
         self.finish_step(cpu, task, outcome);
     }
 
-    /// After a step about shared objects, or the rest of one. As long as a rest is to be done, the work of the next step, at
-    /// which the task has arrived already, is put aside.
+    /// Ends a step on shared objects, or its rest. The task has already reached its next step. The work of
+    /// that step is deferred until the rest is done.
     fn finish_step(&mut self, cpu: CpuId, task: usize, outcome: StepOutcome) {
         let host = &mut self.tasks[task];
-        if host.resume == Resume::Nothing {
-            host.work_left += core::mem::take(&mut host.put_aside);
+        if host.resume == ResumeAction::Nothing {
+            host.work_left += core::mem::take(&mut host.deferred_work);
         } else {
             // Without the step's work, only kernel work is left, which comes before the rest.
             let of_step = host.step_work();
-            if host.put_aside == 0 && of_step > 0 {
-                host.put_aside = of_step;
+            if host.deferred_work == 0 && of_step > 0 {
+                host.deferred_work = of_step;
                 host.work_left = host.work_left.saturating_sub(of_step);
             }
         }
         match outcome {
-            StepOutcome::Waits => self.block(cpu, task),
-            StepOutcome::GoesOn => self.replan(task),
-            StepOutcome::Spins => self.spin(task),
+            StepOutcome::Wait => self.block(cpu, task),
+            StepOutcome::Continue => self.replan(task),
+            StepOutcome::Spin => self.spin(task),
         }
     }
 
-    /// A message has its price, which is paid before it moves: the system call, and copying. Returns whether that takes time.
-    fn charges_first(&mut self, cpu: CpuId, task: usize) -> bool {
+    /// Charges the cost that precedes the transfer of a message: the system call and the copy. Returns
+    /// whether that takes time.
+    fn charge_before_transfer(&mut self, cpu: CpuId, task: usize) -> bool {
         let (channel, sends) = match self.tasks[task].step {
             Step::Send(channel) | Step::Offer { channel, .. } => (channel, true),
             Step::Receive(channel) => (channel, false),
             _ => return false,
         };
-        if core::mem::replace(&mut self.tasks[task].has_paid, true) {
+        if core::mem::replace(&mut self.tasks[task].has_charged, true) {
             return false;
         }
-        self.tasks[task].puts_off = sends && self.is_loopback(channel) && self.defers_messages(cpu);
-        self.tasks[task].work_left = work_in(self.transfer_price(cpu, task, channel, sends), FULL_SPEED);
+        self.tasks[task].defers_message = sends && self.is_loopback(channel) && self.defers_messages(cpu);
+        self.tasks[task].work_left = work_in(self.transfer_cost_ps(cpu, task, channel, sends), FULL_SPEED);
         self.replan(task);
         self.tasks[task].work_left > 0
     }
 
-    /// Goes on to the next step, whose work begins to count at once.
+    /// Advances to the next step, whose work counts from now on.
     pub(super) fn continue_task(&mut self, task: usize) {
         self.next_step(task);
         self.replan(task);
@@ -226,27 +229,28 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// The running task blocks, after what its step has to do before.
+    /// Queues the blocking of the running task, after the other work of its step.
     fn block(&mut self, cpu: CpuId, task: usize) {
         let host = &mut self.tasks[task];
         (host.will_block, host.sleeps_until) = (true, None);
         self.push_work(cpu, KernelWork::Block { task });
     }
 
-    /// The running task blocks now.
-    pub(super) fn yield_to_others(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
+    /// Blocks the running task now.
+    pub(super) fn block_now(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let for_io = core::mem::take(&mut self.tasks[task].waits_for_io);
         self.enter(observer, cpu, KernelPath::Schedule, |sched, ctx| {
             if for_io { sched.handle_block_io(ctx) } else { sched.handle_block(ctx) }
         });
     }
 
-    /// Wakes a task that waits for something that has come, not for a wake step.
+    /// Wakes a task whose awaited event has come. The wake-up is not remembered if the task is awake.
     pub(super) fn wake(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {
         self.wake_or_remember(observer, cpu, target, sync, false);
     }
 
-    /// A wake step: one that finds its target awake is remembered; one whose target was not forked yet is lost.
+    /// Executes a wake step. A wake-up of an awake target is remembered; a wake-up of a target that was not
+    /// forked is lost.
     fn wake_by_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {
         self.wake_or_remember(observer, cpu, target, sync, true);
     }
@@ -259,20 +263,20 @@ impl<E: Engine> Machine<E> {
         sync: bool,
         is_remembered: bool,
     ) {
-        if self.wants.events {
+        if self.interest.events {
             observer
                 .machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now, by_interrupt: false });
         }
         if self.has_work(cpu) || self.resume_irqs_off_paths(observer, cpu) {
             self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
-            self.wake_on(observer, cpu);
+            self.run_pending_wakeups(observer, cpu);
         } else {
             self.wake_now(observer, cpu, target, sync, is_remembered);
         }
     }
 
     pub(super) fn sleep_until(&mut self, cpu: CpuId, task: usize, until: Nanos) {
-        let version = self.tasks[task].sleep;
+        let version = self.tasks[task].sleep_version;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
         self.record_sleep(cpu, until, task as u32, version);
@@ -280,19 +284,20 @@ impl<E: Engine> Machine<E> {
         self.tasks[task].sleeps_until = Some(until);
     }
 
-    /// A sleep is over: an interrupt on the CPU on which it began wakes the task.
+    /// Ends a sleep: an interrupt on the CPU on which the sleep began wakes the task.
     pub(super) fn end_sleep(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
         let host = &mut self.tasks[task];
-        host.sleep = host.sleep.wrapping_add(1);
+        host.sleep_version = host.sleep_version.wrapping_add(1);
         // The CPU may have been busy with interrupts off since then, or in an idle state.
         let since = host.sleeps_until.unwrap_or(self.now);
-        if self.wants.events {
+        if self.interest.events {
             observer.machine_event(self.now, &MachineEvent::Waking { task, since, by_interrupt: true });
         }
         self.wake_by_interrupt(observer, cpu, task);
     }
 
-    /// Blocks until the next expiry of a timer, which is the last one plus the period; goes on if that has passed.
+    /// Blocks until the next expiry of a timer, which is the last one plus the period. Continues if that has
+    /// passed.
     fn wait_for_timer(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -319,7 +324,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Busy in chunks of work until wall time has passed since the first one began.
+    /// Keeps the task busy in chunks of work until `time` of wall time has passed since the first chunk
+    /// began.
     fn run_for_wall_time(&mut self, task: usize, time: Nanos) {
         let start = *self.tasks[task].wall_start.get_or_insert(self.now);
         if self.now - start >= time {
@@ -330,7 +336,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Busy until wall time has passed; [`Machine::plan`] knows how much work that is.
+    /// Keeps the task busy until `time` of wall time has passed. [`Machine::plan`] computes the amount of
+    /// work.
     fn spin_for_wall_time(&mut self, task: usize, time: Nanos) {
         let start = *self.tasks[task].wall_start.get_or_insert(self.now);
         if self.now - start >= time {
@@ -350,7 +357,7 @@ impl<E: Engine> Machine<E> {
         Ok(())
     }
 
-    /// A running task changes its own attributes, by system calls.
+    /// Executes the system calls by which a running task changes its own attributes.
     fn set_attributes(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -369,7 +376,7 @@ impl<E: Engine> Machine<E> {
                 sched.set_policy(ctx, id, policy)
             })
         });
-        set.map_err(|why| self.refused_policy(task, why))?;
+        set.map_err(|why| self.policy_error(task, why))?;
         self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             if let Some(nice) = attributes.nice {
                 sched.set_nice(ctx, id, nice);

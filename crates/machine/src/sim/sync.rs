@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks share: mutexes, conditions, barriers, semaphores, timers, and the names under which they suspend. Futexes and
-//! their lists, and the locks of CPUs, are in [`super::futex`].
+//! Objects that tasks share: mutexes, conditions, barriers, semaphores, channels, timers, and names for
+//! suspend and resume. Futexes, their lists, and the per-CPU locks are in [`super::futex`].
 //!
-//! Waiting is as in glibc over futexes: a waiter that is woken tries again, so a mutex may be taken by another task in
-//! between; waiters are woken in the order in which they came.
+//! Waiting works as in glibc on futexes: a woken waiter tries again, so another task may take the mutex in
+//! between. Waiters are woken in order of arrival.
 
 use super::Machine;
 use super::futex::{CpuLock, Futex};
@@ -15,22 +15,18 @@ use fairlab_workload::step::ObjectId;
 use fairlab_workload::workload::{Channel, ChannelKind, Objects};
 use std::collections::VecDeque;
 
-/// The rest of a step that has blocked a task.
+/// Rest of a step that has blocked a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resume {
-    /// Nothing is left.
+pub(crate) enum ResumeAction {
     Nothing,
     /// Take a mutex, after waiting for a condition or for the mutex itself.
     Lock(ObjectId),
-    /// Take one from a semaphore.
+    /// Decrement a semaphore.
     SemWait(ObjectId),
-    /// Put a message into a channel.
     Send(ObjectId),
-    /// Take a message from a channel.
     Receive(ObjectId),
-    /// Post the futexes that are left of a list.
+    /// Post the remaining futexes of a list.
     Post,
-    /// Take the lock of a CPU.
     LockCpu(CpuId),
 }
 
@@ -52,13 +48,13 @@ struct ChannelState {
     queued: u32,
     /// Messages that wait for a softirq.
     arriving: u32,
-    /// The CPU that used it last.
+    /// Last CPU that used the channel's data.
     used_by: Option<CpuId>,
     senders: VecDeque<usize>,
     receivers: VecDeque<usize>,
 }
 
-/// Objects of a workload.
+/// Shared objects of a workload.
 #[derive(Debug, Default)]
 pub(crate) struct SyncObjects {
     pub(super) mutexes: Vec<Mutex>,
@@ -70,9 +66,9 @@ pub(crate) struct SyncObjects {
     pub(super) futexes: Vec<Futex>,
     /// Entries of each list: task and futex.
     pub(super) lists: Vec<Vec<(usize, ObjectId)>>,
-    /// Locks of the CPUs, made when the first one is taken.
+    /// Per-CPU locks, created at the first use.
     pub(super) cpu_locks: Vec<CpuLock>,
-    /// Last expiry of each shared timer, once it was used.
+    /// Last expiry of each shared timer; `None` before its first use.
     pub(super) timers: Vec<Option<Nanos>>,
 }
 
@@ -105,18 +101,18 @@ impl SyncObjects {
     }
 }
 
-/// Whether a task goes on or has to wait.
+/// Result of a step on a shared object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepOutcome {
-    GoesOn,
-    Waits,
-    /// It is busy until it may try again.
-    Spins,
+    Continue,
+    Wait,
+    /// The task is busy until it may try again.
+    Spin,
 }
 
 impl<E: Engine> Machine<E> {
-    /// Takes a mutex for the running task, or queues the task for it. Taking one that it holds already waits for ever, as
-    /// with a plain pthread mutex.
+    /// Takes a mutex for the running task, or queues the task for it. A task that takes a mutex twice waits
+    /// for ever, as with a plain pthread mutex.
     pub(super) fn lock(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -127,18 +123,18 @@ impl<E: Engine> Machine<E> {
         let object = &mut self.sync.mutexes[mutex];
         if object.owner.is_none() {
             object.owner = Some(task);
-            return StepOutcome::GoesOn;
+            return StepOutcome::Continue;
         }
         if self.workload.objects.priority_inheritance {
             self.wait_for_owner(observer, cpu, task, mutex);
-            return StepOutcome::Waits;
+            return StepOutcome::Wait;
         }
         object.waiters.push_back(task);
-        self.tasks[task].resume = Resume::Lock(mutex);
-        StepOutcome::Waits
+        self.tasks[task].resume = ResumeAction::Lock(mutex);
+        StepOutcome::Wait
     }
 
-    /// Releases a mutex and wakes who waited longest. One that the task does not hold is left as it is.
+    /// Releases a mutex and wakes the longest waiter. Does nothing if the task does not hold the mutex.
     pub(super) fn unlock(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize, mutex: ObjectId) {
         let object = &mut self.sync.mutexes[mutex];
         if object.owner != Some(task) {
@@ -146,14 +142,14 @@ impl<E: Engine> Machine<E> {
         }
         object.owner = None;
         if self.workload.objects.priority_inheritance {
-            return self.hand_over(observer, cpu, task, mutex);
+            return self.hand_over_mutex(observer, cpu, task, mutex);
         }
         if let Some(waiter) = object.waiters.pop_front() {
             self.wake(observer, cpu, waiter, false);
         }
     }
 
-    /// The running task waits for a condition, without the mutex, which it takes again afterwards.
+    /// Blocks the running task on a condition and releases the mutex, which the task takes again afterwards.
     pub(super) fn wait_for_cond(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -164,10 +160,10 @@ impl<E: Engine> Machine<E> {
     ) {
         self.unlock(observer, cpu, task, mutex);
         self.sync.conds[cond].push_back(task);
-        self.tasks[task].resume = Resume::Lock(mutex);
+        self.tasks[task].resume = ResumeAction::Lock(mutex);
     }
 
-    /// Wakes one task that waits for a condition, or all.
+    /// Wakes one waiter of a condition, or all.
     pub(super) fn signal(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, cond: ObjectId, all: bool) {
         let nr_woken = if all { self.sync.conds[cond].len() } else { 1 };
         for _ in 0..nr_woken {
@@ -176,8 +172,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// The running task arrives at a barrier; the last one wakes the others.
-    pub(super) fn arrive(
+    /// Lets the running task arrive at a barrier. The last task wakes the others.
+    pub(super) fn arrive_at_barrier(
         &mut self,
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
@@ -187,15 +183,15 @@ impl<E: Engine> Machine<E> {
         let (participants, waiting) = &mut self.sync.barriers[barrier];
         if waiting.len() as u32 + 1 < *participants || *participants == 0 {
             waiting.push(task);
-            return StepOutcome::Waits;
+            return StepOutcome::Wait;
         }
         for waiter in core::mem::take(waiting) {
             self.wake(observer, cpu, waiter, false);
         }
-        StepOutcome::GoesOn
+        StepOutcome::Continue
     }
 
-    /// Adds one to a semaphore, and wakes who waited longest.
+    /// Increments a semaphore and wakes the longest waiter.
     pub(super) fn post(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, semaphore: ObjectId) {
         let object = &mut self.sync.semaphores[semaphore];
         object.count += 1;
@@ -204,19 +200,19 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Takes one from a semaphore, or queues the running task for it.
+    /// Decrements a semaphore, or queues the running task for it.
     pub(super) fn take_semaphore(&mut self, task: usize, semaphore: ObjectId) -> StepOutcome {
         let object = &mut self.sync.semaphores[semaphore];
         if object.count > 0 {
             object.count -= 1;
-            return StepOutcome::GoesOn;
+            return StepOutcome::Continue;
         }
         object.waiters.push_back(task);
-        self.tasks[task].resume = Resume::SemWait(semaphore);
-        StepOutcome::Waits
+        self.tasks[task].resume = ResumeAction::SemWait(semaphore);
+        StepOutcome::Wait
     }
 
-    /// The running task suspends under a name.
+    /// Suspends the running task under a name.
     pub(super) fn suspend(&mut self, task: usize, name: ObjectId) {
         self.sync.suspended[name].push(task);
     }
@@ -228,7 +224,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Puts a message into a channel and wakes who waits for one, or queues the running task for room.
+    /// Sends a message through a channel and wakes a receiver, or queues the running task until there is
+    /// space.
     pub(super) fn send(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -239,10 +236,10 @@ impl<E: Engine> Machine<E> {
         let state = &mut self.sync.channels[channel];
         if state.queued + state.arriving >= state.channel.capacity {
             state.senders.push_back(task);
-            self.tasks[task].resume = Resume::Send(channel);
-            return StepOutcome::Waits;
+            self.tasks[task].resume = ResumeAction::Send(channel);
+            return StepOutcome::Wait;
         }
-        if core::mem::take(&mut self.tasks[task].puts_off) {
+        if core::mem::take(&mut self.tasks[task].defers_message) {
             state.arriving += 1;
             self.defer_message(cpu, channel);
         } else {
@@ -253,11 +250,11 @@ impl<E: Engine> Machine<E> {
             }
         }
         self.charge_afterwards(task, channel, 0);
-        StepOutcome::GoesOn
+        StepOutcome::Continue
     }
 
-    /// A message comes out of a softirq.
-    pub(super) fn message_arrives(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, channel: ObjectId) {
+    /// Delivers a message that a softirq has received.
+    pub(super) fn handle_message(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, channel: ObjectId) {
         self.sync.channels[channel].arriving -= 1;
         if let Some(receiver) = self.deliver(observer, channel) {
             self.emit_waking(observer, receiver, self.now);
@@ -265,29 +262,30 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// A message is in a channel now. Returns who has waited for one.
+    /// Adds a message to a channel. Returns the first waiting receiver.
     fn deliver(&mut self, observer: &mut dyn Observer<E>, channel: ObjectId) -> Option<usize> {
         let state = &mut self.sync.channels[channel];
         state.queued += 1;
         let receiver = state.receivers.pop_front()?;
         if state.channel.kind == ChannelKind::Queue {
-            observer.machine_event(self.now, &MachineEvent::TimeNoted { task: receiver });
+            observer.machine_event(self.now, &MachineEvent::TimeRecorded { task: receiver });
         }
         Some(receiver)
     }
 
-    /// Whether messages of a channel go over the loopback device.
+    /// Whether messages of a channel pass the loopback device.
     pub(super) fn is_loopback(&self, channel: ObjectId) -> bool {
         matches!(self.sync.channels[channel].channel.kind, ChannelKind::Tcp | ChannelKind::Udp)
     }
 
-    /// Whether a channel takes no message.
+    /// Whether a channel has no space for a message.
     pub(super) fn is_full(&self, channel: ObjectId) -> bool {
         let state = &self.sync.channels[channel];
         state.queued + state.arriving >= state.channel.capacity
     }
 
-    /// Takes a message from a channel, and wakes senders once there is room enough, or queues the running task for one.
+    /// Receives a message from a channel and wakes senders once there is enough space, or queues the running
+    /// task for a message.
     pub(super) fn receive(
         &mut self,
         observer: &mut dyn Observer<E>,
@@ -298,36 +296,38 @@ impl<E: Engine> Machine<E> {
         let state = &mut self.sync.channels[channel];
         if state.queued == 0 {
             state.receivers.push_back(task);
-            self.tasks[task].resume = Resume::Receive(channel);
-            return StepOutcome::Waits;
+            self.tasks[task].resume = ResumeAction::Receive(channel);
+            return StepOutcome::Wait;
         }
         state.queued -= 1;
         while self.sync.channels[channel].queued <= self.sync.channels[channel].channel.wake_senders_at {
             let Some(sender) = self.sync.channels[channel].senders.pop_front() else { break };
             self.wake(observer, cpu, sender, true);
         }
-        let moves = self.channel_move_price(cpu, channel);
+        let moves = self.channel_lines_cost_ps(cpu, channel);
         self.charge_afterwards(task, channel, moves);
-        StepOutcome::GoesOn
+        StepOutcome::Continue
     }
 
-    /// A message has moved: what is left to pay for it, and for getting the channel's data.
+    /// Charges the cost that follows the transfer of a message, and `moves`, the cost of its cache lines in
+    /// picoseconds.
     fn charge_afterwards(&mut self, task: usize, channel: ObjectId, moves: u64) {
         let half = match self.sync.channels[channel].channel.kind {
-            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => self.hardware.prices.transfer_ps(kind) / 2,
+            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => self.hardware.costs.transfer_ps(kind) / 2,
             _ => 0,
         };
         self.delay(task, half + moves);
     }
 
-    /// What a message costs before it moves through a channel, in picoseconds at full capacity.
+    /// Cost of a message before its transfer, in picoseconds at full capacity.
     ///
-    /// With TCP and UDP, sender and receiver each pay one half before the message moves and one after: the sender does on its way
-    /// back from the protocol what follows the wake-up, and a receiver that finds no message has done the first half when it
-    /// blocks. In between the sender does the work of the softirq that delivers, unless that has to wait. Elsewhere all is paid before.
-    pub(super) fn transfer_price(&mut self, cpu: CpuId, task: usize, channel: ObjectId, sends: bool) -> u64 {
-        let puts_off = self.tasks[task].puts_off;
-        let prices = &self.hardware.prices;
+    /// With TCP and UDP, sender and receiver each pay half of the cost before the transfer and half after it.
+    /// The sender's second half is the return path after the wake-up. A receiver that finds no message has
+    /// done the first half when it blocks. Between the halves the sender executes the delivering softirq,
+    /// unless the message is deferred. Other channels charge the whole cost before the transfer.
+    pub(super) fn transfer_cost_ps(&mut self, cpu: CpuId, task: usize, channel: ObjectId, sends: bool) -> u64 {
+        let puts_off = self.tasks[task].defers_message;
+        let prices = &self.hardware.costs;
         let work = match self.sync.channels[channel].channel.kind {
             ChannelKind::Queue => return 0,
             kind @ (ChannelKind::Tcp | ChannelKind::Udp) if !sends => return prices.transfer_ps(kind) / 2,
@@ -336,14 +336,14 @@ impl<E: Engine> Machine<E> {
             }
             kind => prices.transfer_ps(kind),
         };
-        work + self.channel_move_price(cpu, channel)
+        work + self.channel_lines_cost_ps(cpu, channel)
     }
 
-    /// What it takes to get the data of a channel to a CPU that uses it, in picoseconds: nothing if it used the channel last.
-    fn channel_move_price(&mut self, cpu: CpuId, channel: ObjectId) -> u64 {
+    /// Cost of moving the channel's cache lines to a CPU, in picoseconds; 0 if the CPU used the channel last.
+    fn channel_lines_cost_ps(&mut self, cpu: CpuId, channel: ObjectId) -> u64 {
         let state = &mut self.sync.channels[channel];
-        let lines = self.hardware.channel_lines.of(state.channel.kind);
-        let (local, remote) = self.hardware.prices.channel_line_ps();
+        let lines = self.hardware.channel_lines.by_kind(state.channel.kind);
+        let (local, remote) = self.hardware.costs.channel_line_ps();
         match state.used_by.replace(cpu) {
             Some(last) if last != cpu => {
                 let places = &self.hardware.topology.cpus;
@@ -353,16 +353,16 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Carries on what is left of a step that blocked a task.
-    pub(super) fn resume_owner(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> StepOutcome {
-        match core::mem::replace(&mut self.tasks[task].resume, Resume::Nothing) {
-            Resume::Nothing => StepOutcome::GoesOn,
-            Resume::Lock(mutex) => self.lock(observer, cpu, task, mutex),
-            Resume::SemWait(semaphore) => self.take_semaphore(task, semaphore),
-            Resume::Send(channel) => self.send(observer, cpu, task, channel),
-            Resume::Receive(channel) => self.receive(observer, cpu, task, channel),
-            Resume::Post => self.post_next(observer, cpu, task),
-            Resume::LockCpu(of) => self.lock_cpu(task, of),
+    /// Resumes the rest of a step that has blocked a task.
+    pub(super) fn resume_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> StepOutcome {
+        match core::mem::replace(&mut self.tasks[task].resume, ResumeAction::Nothing) {
+            ResumeAction::Nothing => StepOutcome::Continue,
+            ResumeAction::Lock(mutex) => self.lock(observer, cpu, task, mutex),
+            ResumeAction::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            ResumeAction::Send(channel) => self.send(observer, cpu, task, channel),
+            ResumeAction::Receive(channel) => self.receive(observer, cpu, task, channel),
+            ResumeAction::Post => self.post_next(observer, cpu, task),
+            ResumeAction::LockCpu(of) => self.lock_cpu(task, of),
         }
     }
 }

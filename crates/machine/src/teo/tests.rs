@@ -16,22 +16,22 @@ fn states() -> [IdleState; 3] {
     })
 }
 
-fn known(to_timer_us: u64) -> GovernorInput {
+fn input(to_timer_us: u64) -> GovernorInput {
     let to_timer = Nanos::from_micros(to_timer_us);
     GovernorInput {
         to_timer,
         to_tick: Nanos::from_millis(3),
         tick: TICK,
-        tick_is_stopped: false,
+        is_tick_stopped: false,
         latency_limit: Nanos::NEVER,
     }
 }
 
-/// After so many idle times of a length, with a timer this far away.
-fn after(nr: usize, idle_us: u64, to_timer_us: u64) -> Teo {
+/// Returns a governor after `nr` idle times of a length, with a timer this far away.
+fn trained_teo(nr: usize, idle_us: u64, to_timer_us: u64) -> Teo {
     let mut teo = Teo::new(3);
     for _ in 0..nr {
-        let choice = teo.select(&states(), known(to_timer_us));
+        let choice = teo.select(&states(), input(to_timer_us));
         teo.reflect(&states(), choice.state, Nanos::from_micros(idle_us), WokenBy::Other, TICK);
     }
     teo
@@ -39,26 +39,26 @@ fn after(nr: usize, idle_us: u64, to_timer_us: u64) -> Teo {
 
 #[test]
 fn who_knows_nothing_trusts_the_timer() {
-    assert_eq!(Teo::new(3).select(&states(), known(50_000)), GovernorDecision { state: 2, stops_tick: true });
-    assert_eq!(Teo::new(3).select(&states(), known(3_900)), GovernorDecision { state: 1, stops_tick: false });
-    assert_eq!(Teo::new(3).select(&states(), known(50)), GovernorDecision { state: 0, stops_tick: false });
+    assert_eq!(Teo::new(3).select(&states(), input(50_000)), GovernorDecision { state: 2, stops_tick: true });
+    assert_eq!(Teo::new(3).select(&states(), input(3_900)), GovernorDecision { state: 1, stops_tick: false });
+    assert_eq!(Teo::new(3).select(&states(), input(50)), GovernorDecision { state: 0, stops_tick: false });
 }
 
 #[test]
 fn intercepts_lead_to_the_state_that_would_mostly_have_paid_off() {
-    // One idle time that ended early outweighs nothing at all.
-    assert_eq!(after(1, 300, 50_000).select(&states(), known(50_000)).state, 1);
-    assert_eq!(after(9, 60, 50_000).select(&states(), known(50_000)).state, 0);
-    // 2.55 ms, the middle of the bin, are less than a tick.
-    assert!(!after(9, 300, 50_000).select(&states(), known(50_000)).stops_tick);
+    // One early wake-up outweighs an empty history.
+    assert_eq!(trained_teo(1, 300, 50_000).select(&states(), input(50_000)).state, 1);
+    assert_eq!(trained_teo(9, 60, 50_000).select(&states(), input(50_000)).state, 0);
+    // 2.55 ms, the middle of the bin, is less than a tick.
+    assert!(!trained_teo(9, 300, 50_000).select(&states(), input(50_000)).stops_tick);
 }
 
 #[test]
 fn hits_fade_so_that_five_recent_intercepts_are_enough() {
-    let mut teo = after(100, 50_000, 50_000);
+    let mut teo = trained_teo(100, 50_000, 50_000);
     let choices: Vec<usize> = (0..6)
         .map(|_| {
-            let choice = teo.select(&states(), known(50_000));
+            let choice = teo.select(&states(), input(50_000));
             teo.reflect(&states(), choice.state, Nanos::from_micros(300), WokenBy::Other, TICK);
             choice.state
         })
@@ -68,20 +68,20 @@ fn hits_fade_so_that_five_recent_intercepts_are_enough() {
 
 #[test]
 fn with_the_tick_stopped_a_short_expectation_is_not_good_enough() {
-    let stopped = GovernorInput { tick_is_stopped: true, ..known(50_000) };
-    assert_eq!(after(9, 300, 50_000).select(&states(), stopped), GovernorDecision { state: 2, stops_tick: true });
+    let stopped = GovernorInput { is_tick_stopped: true, ..input(50_000) };
+    assert_eq!(trained_teo(9, 300, 50_000).select(&states(), stopped), GovernorDecision { state: 2, stops_tick: true });
 }
 
 #[test]
 fn the_tick_that_goes_on_bounds_the_state() {
-    let near = GovernorInput { to_tick: Nanos::from_micros(80), ..known(3_900) };
+    let near = GovernorInput { to_tick: Nanos::from_micros(80), ..input(3_900) };
     assert_eq!(Teo::new(3).select(&states(), near), GovernorDecision { state: 0, stops_tick: false });
 }
 
 #[test]
 fn no_state_takes_longer_to_leave_than_was_asked_for() {
     for (limit_us, state) in [(499, 1), (40, 1), (39, 0), (0, 0)] {
-        let limited = GovernorInput { latency_limit: Nanos::from_micros(limit_us), ..known(50_000) };
+        let limited = GovernorInput { latency_limit: Nanos::from_micros(limit_us), ..input(50_000) };
         assert_eq!(Teo::new(3).select(&states(), limited), GovernorDecision { state, stops_tick: true });
     }
 }
@@ -90,7 +90,7 @@ fn no_state_takes_longer_to_leave_than_was_asked_for() {
 fn half_of_an_exit_counts_as_idle_and_a_time_up_to_the_timer_is_a_hit() {
     let bins = |idle_us, woken_by| {
         let mut teo = Teo::new(3);
-        teo.select(&states(), known(50_000));
+        teo.select(&states(), input(50_000));
         teo.reflect(&states(), 1, Nanos::from_micros(idle_us), woken_by, TICK);
         teo.bins.iter().map(|bin| (bin.hits, bin.intercepts, bin.recent)).collect::<Vec<_>>()
     };
@@ -98,16 +98,16 @@ fn half_of_an_exit_counts_as_idle_and_a_time_up_to_the_timer_is_a_hit() {
     assert_eq!(bins(50_000, WokenBy::Other), [nothing, nothing, hit]);
     assert_eq!(bins(120, WokenBy::Other), [nothing, intercept, nothing], "100 us without half of the exit");
     assert_eq!(bins(119, WokenBy::Other), [intercept, nothing, nothing]);
-    assert_eq!(bins(4_000, WokenBy::Tick), [nothing, nothing, hit], "it would have idled on");
+    assert_eq!(bins(4_000, WokenBy::Tick), [nothing, nothing, hit], "it would have stayed idle");
     assert_eq!(bins(20, WokenBy::PollLimit), [nothing, nothing, hit]);
 }
 
 #[test]
 fn what_is_older_than_nine_idle_times_is_not_recent() {
-    let mut teo = after(9, 300, 50_000);
+    let mut teo = trained_teo(9, 300, 50_000);
     assert_eq!(teo.bins[1].recent, 9);
     for left in (0..9).rev() {
-        let choice = teo.select(&states(), known(50_000));
+        let choice = teo.select(&states(), input(50_000));
         teo.reflect(&states(), choice.state, Nanos::from_micros(50_000), WokenBy::Other, TICK);
         assert_eq!(teo.bins[1].recent, left);
     }

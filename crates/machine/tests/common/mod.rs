@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs of scenarios with all invariants checked, and what happened in them.
+//! Runs of scenarios with all invariants checked, and logs of their events.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::task::Task;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
-/// A task began to run; none: a stopper or the idle task.
+/// Start of a task; `None` for a stopper or the idle task.
 #[derive(Clone, Debug)]
-pub(crate) struct Switch {
+pub(crate) struct TaskSwitch {
     pub(crate) ms: f64,
     pub(crate) cpu: CpuId,
     pub(crate) task: Option<usize>,
 }
 
-/// What happened in a run.
+/// Log of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Listener {
-    pub(crate) switches: Vec<Switch>,
-    /// When, which CPU, whether it came back, and the result.
+pub(crate) struct RunLog {
+    pub(crate) switches: Vec<TaskSwitch>,
+    /// Time in ms, CPU, whether it came back, and the result.
     pub(crate) hotplug: Vec<(f64, u32, bool, i32)>,
-    /// When, which CPU, and the part of 1024 of its highest frequency.
+    /// Time in ms, CPU, and fraction of its highest frequency (1024).
     pub(crate) frequencies: Vec<(f64, CpuId, u64)>,
-    /// When, what, and the result.
+    /// Time in ms, kind of change, and result.
     pub(crate) changes: Vec<(f64, &'static str, i32)>,
     tasks: BTreeMap<TaskId, usize>,
 }
 
-impl Probe for Listener {
+impl SchedObserver for RunLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
             Event::Switch { cpu, next, .. } => {
-                self.switches.push(Switch { ms: since_start(now), cpu, task: self.tasks.get(&next).copied() });
+                self.switches.push(TaskSwitch { ms: since_start(now), cpu, task: self.tasks.get(&next).copied() });
             }
             Event::Frequency { cpu, capacity } => self.frequencies.push((since_start(now), cpu, capacity)),
             _ => {}
@@ -43,7 +43,7 @@ impl Probe for Listener {
     }
 }
 
-impl Observer for Listener {
+impl Observer for RunLog {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
             MachineEvent::Forked { task, id, .. } => {
@@ -62,23 +62,22 @@ fn since_start(now: Nanos) -> f64 {
     (now.0 - START.0) as f64 / 1e6
 }
 
-/// A run that is over.
 pub(crate) struct TestRun {
     pub(crate) machine: Machine,
-    pub(crate) listener: Listener,
+    pub(crate) log: RunLog,
 }
 
 impl TestRun {
-    /// The scheduler's state of a task.
+    /// Returns the scheduler's state of a task.
     pub(crate) fn task(&self, name: &str) -> &Task {
         let host = self.machine.tasks().iter().find(|task| task.name == name).expect("there is such a task");
         self.machine.sched().task(host.id.expect("it was forked"))
     }
 
-    /// For how long a task ran from one time to another, in ms, on CPUs that `on` names.
+    /// Returns the time in ms that a task ran between two times, on CPUs for which `on` is true.
     pub(crate) fn ran_ms(&self, name: &str, from: f64, to: f64, on: impl Fn(u32) -> bool) -> f64 {
         let index = self.machine.tasks().iter().position(|task| task.name == name).expect("there is such a task");
-        let switches = &self.listener.switches;
+        let switches = &self.log.switches;
         let end = ms(self.machine.duration().0 as i64);
         let mut sum = 0.0;
         for (place, switch) in switches.iter().enumerate().filter(|(_, s)| s.task == Some(index) && on(s.cpu.0)) {
@@ -89,29 +88,28 @@ impl TestRun {
         sum
     }
 
-    /// CPU time of a task in ms.
+    /// Returns the CPU time of a task in ms.
     pub(crate) fn runtime_ms(&self, name: &str) -> f64 {
         let host = self.machine.tasks().iter().find(|task| task.name == name).expect("there is such a task");
         ms(host.runtime_ns)
     }
 }
 
-/// Nanoseconds as milliseconds.
+/// Converts nanoseconds to milliseconds.
 pub(crate) fn ms(ns: i64) -> f64 {
     ns as f64 / 1e6
 }
 
-/// Runs a scenario.
 pub(crate) fn run(scenario: &str) -> TestRun {
     let parsed =
         fairlab_workload::scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));
     run_machine(Machine::new(Setup::from_scenario(parsed)).expect("a possible machine"), scenario)
 }
 
-/// Runs a machine; `repeat` says which.
+/// Runs a machine; `repeat` identifies the run in messages.
 pub(crate) fn run_machine(mut machine: Machine, repeat: &str) -> TestRun {
     machine.check_every_event(repeat);
-    let mut listener = Listener::default();
+    let mut listener = RunLog::default();
     machine.run(&mut listener).unwrap_or_else(|error| panic!("{error}\n{repeat}"));
-    TestRun { machine, listener }
+    TestRun { machine, log: listener }
 }

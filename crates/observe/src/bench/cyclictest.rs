@@ -1,46 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What cyclictest tells of each thread: least, last, mean and greatest latency, in microseconds.
+//! Results of cyclictest for each thread: minimum, last, mean and maximum latency, in microseconds.
 
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::cyclictest::{Cyclictest, SAMPLE};
 use serde::Serialize;
 
-/// Takes latencies from the expiry of a thread's timer to the thread's running.
+/// Observer that measures latencies from the expiry of a thread's timer until the thread runs.
 #[derive(Clone, Debug)]
 pub struct CyclictestObserver {
     bench: Cyclictest,
-    /// When each task's timer expired last, and its last latency.
+    /// Last expiry of each task's timer.
     expiries: Vec<Nanos>,
     last_ns: Vec<u64>,
     latencies: Vec<Latency>,
 }
 
-/// What is told of a thread.
+/// Result of one thread.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ThreadResult {
-    /// Its number.
+    /// Number of the thread.
     pub thread: u32,
-    /// Its priority.
+    /// Real-time priority of the thread.
     pub priority: u8,
-    /// Its interval in microseconds.
+    /// Interval of the thread's timer, in microseconds.
     pub interval_us: u64,
-    /// Its last latency.
+    /// Last latency, in nanoseconds.
     pub last_ns: u64,
-    /// All its latencies.
+    /// Latencies of all cycles.
     pub latency: LatencySummary,
 }
 
 impl CyclictestObserver {
-    /// For a model.
+    /// Creates the observer of a benchmark.
     pub fn new(bench: Cyclictest) -> Self {
         Self { bench, expiries: Vec::new(), last_ns: Vec::new(), latencies: Vec::new() }
     }
 
-    /// What is told of each thread. Threads are the first tasks of the workload, and none of them is forked later.
+    /// Returns the results of all threads. Threads are the first tasks of the workload, and none of them is
+    /// forked later.
     pub fn result(&self) -> Vec<ThreadResult> {
         let of = |thread: u32| ThreadResult {
             thread,
@@ -70,7 +71,7 @@ fn line(result: &ThreadResult) -> String {
     )
 }
 
-impl Probe for CyclictestObserver {
+impl SchedObserver for CyclictestObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What benchmarks tell that run until they are done: hackbench, `perf bench sched`, a build. They tell how long it took.
+//! Results of benchmarks that run to their end and report the elapsed time: hackbench, `perf bench sched`, a
+//! kernel build.
 
 use super::{BenchObserver, BenchResult, RunProgress};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::START;
 use fairlab_sched::ctx::PrevState;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
 use serde::Serialize;
 
-/// Which benchmark's words are used.
+/// Output format of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElapsedFormat {
-    /// hackbench's.
+    /// Format of the hackbench program.
     Hackbench(Hackbench),
-    /// Those of `perf bench sched messaging`.
+    /// Format of `perf bench sched messaging`.
     Messaging(Hackbench),
-    /// Those of `perf bench sched pipe`, with so many rounds, by threads or processes.
+    /// Format of `perf bench sched pipe`.
     Pipe {
-        /// Rounds.
+        /// Number of round trips.
         loops: u64,
-        /// Threads, not processes.
+        /// Whether the benchmark uses threads instead of processes.
         threads: bool,
     },
-    /// Those of the shell's `time make`.
+    /// Format of the shell's `time make`.
     Build(KernelBuild),
 }
 
-/// Notes when the last task ended that has ended.
+/// Observer of the time at which the last task exited so far.
 #[derive(Clone, Copy, Debug)]
 pub struct LastExit(Nanos);
 
@@ -40,13 +41,13 @@ impl Default for LastExit {
 }
 
 impl LastExit {
-    /// When that was, from the start of the run.
+    /// Time of the last exit since the start of the run; 0 without one.
     pub fn elapsed(&self) -> Nanos {
         self.0 - START
     }
 }
 
-impl Probe for LastExit {
+impl SchedObserver for LastExit {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         if let Event::Switch { prev_state: PrevState::Dead, .. } = event {
@@ -57,40 +58,40 @@ impl Probe for LastExit {
 
 impl<E> Observer<E> for LastExit {}
 
-/// Waits for the last task's end.
+/// Observer that measures the time until the last task exits.
 #[derive(Clone, Debug)]
 pub struct ElapsedObserver {
     words: ElapsedFormat,
     last_exit: LastExit,
 }
 
-/// What is told.
+/// Result of a benchmark that runs to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ElapsedResult {
-    /// Seconds until the last task had ended.
+    /// Time in seconds until the last task exited, or the length of an incomplete run.
     pub time_s: f64,
-    /// Whether all tasks have ended.
+    /// Whether all tasks have exited.
     pub is_done: bool,
-    /// Microseconds for each round of `perf bench sched pipe`.
+    /// Microseconds per round trip of `perf bench sched pipe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usecs_per_op: Option<f64>,
-    /// Rounds per second.
+    /// Round trips per second of `perf bench sched pipe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ops_per_s: Option<f64>,
 }
 
 impl ElapsedObserver {
-    /// For a benchmark.
+    /// Creates the observer of a benchmark with this output format.
     pub fn new(words: ElapsedFormat) -> Self {
         Self { words, last_exit: LastExit::default() }
     }
 
-    /// When the last task ended, from the start of the run.
+    /// Time of the last exit since the start of the run.
     pub fn elapsed(&self) -> Nanos {
         self.last_exit.elapsed()
     }
 
-    /// What is told.
+    /// Returns the result of a run.
     pub fn result(&self, reached: RunProgress) -> ElapsedResult {
         let is_done = reached.is_done;
         let time = if is_done { self.elapsed() } else { reached.elapsed };
@@ -147,7 +148,7 @@ impl ElapsedObserver {
     }
 }
 
-impl Probe for ElapsedObserver {
+impl SchedObserver for ElapsedObserver {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.last_exit.event(now, event);

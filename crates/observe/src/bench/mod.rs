@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What models of benchmarks measure, told in the benchmarks' own words and forms.
+//! Observers that measure models of benchmarks, with results in the benchmarks' own units and output formats.
 //!
-//! The models are in [`fairlab_workload::bench`]. Each has a meter here: an observer that turns marks into the figures which the
-//! benchmark would take, streamed into histograms and counts. [`run`] runs a model under its meter; [`warm_up`] and
-//! [`run_to_end`] do so with a warm-up before.
+//! [`fairlab_workload::bench`] has the models. Each observer here computes the results that the benchmark
+//! itself would measure, from marks of the model, with histograms and counters. [`run`] executes a model;
+//! [`warm_up`] and [`run_to_end`] do so with a warm-up.
 
 pub mod cyclictest;
 pub mod elapsed;
@@ -19,61 +19,62 @@ pub mod tbench;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, RunError, START};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 
-/// What came of a benchmark.
+/// Result of a benchmark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchResult {
-    /// In the benchmark's own form, with a newline at the end.
+    /// Output in the benchmark's own format, with a newline at the end.
     pub text: String,
-    /// As data.
+    /// Result as JSON data.
     pub data: serde_json::Value,
 }
 
 impl BenchResult {
-    /// From what can be told in both ways.
+    /// Creates a result from its text and its data.
     ///
     /// # Panics
-    /// If the data cannot be written as JSON: results are numbers and names.
+    /// If the data cannot be serialised as JSON; results contain only numbers and names.
     pub fn new(text: String, data: &impl serde::Serialize) -> Self {
         Self { text, data: serde_json::to_value(data).expect("results are numbers and names") }
     }
 }
 
-/// What a run has come to, as far as benchmarks tell of it.
+/// Progress of a run, as far as benchmarks report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunProgress {
-    /// So much was simulated.
+    /// Simulated time since the start of the run.
     pub elapsed: Nanos,
-    /// Whether all tasks have ended.
+    /// Whether all tasks have exited.
     pub is_done: bool,
-    /// How long tasks have run, in sum.
+    /// Total run time of all tasks, in nanoseconds.
     pub cpu_ns: i64,
 }
 
 impl RunProgress {
-    /// Of a machine.
+    /// Returns the progress of a machine.
     pub fn from_machine(machine: &Machine<impl Engine>) -> Self {
         let cpu_ns = machine.tasks().iter().map(|task| task.runtime_ns).sum();
         Self { elapsed: machine.elapsed(), is_done: machine.is_done(), cpu_ns }
     }
 }
 
-/// Measures a model during a run.
+/// Observer that measures a benchmark during its run.
 pub trait BenchObserver: Observer {
-    /// Forgets what was measured so far: the warm-up is over. Returns whether that means anything for the benchmark: one that
-    /// runs until it is done has no warm-up.
+    /// Discards what was measured so far, at the end of the warm-up. Returns whether the benchmark supports
+    /// this: one that runs to its end has no warm-up.
     fn reset(&mut self) -> bool;
 
-    /// What came of it, after the run, of which so much was measured.
+    /// Returns the result after the run, of which the time `measured` counts.
     fn outcome(&self, reached: RunProgress, measured: Nanos) -> BenchResult;
 }
 
-/// A meter on a machine of any engine: meters hear events and look at no scheduler.
+/// Adapter of a benchmark observer for a machine of any engine; these observers use only events, no scheduler
+/// state.
 pub struct BenchObserverRef<'a>(pub &'a mut dyn BenchObserver);
 
-impl Probe for BenchObserverRef<'_> {
+impl SchedObserver for BenchObserverRef<'_> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.0.event(now, event);
     }
@@ -93,15 +94,15 @@ impl<E: Engine> Observer<E> for BenchObserverRef<'_> {
     }
 }
 
-/// So much is simulated before somebody says whether the run is to go on.
+/// Simulated time between two calls of the progress callback.
 const PART: Nanos = Nanos::from_millis(5);
-/// After so many parts it is looked whether all tasks have ended.
+/// Number of such slices between two checks whether all tasks have exited.
 const CHECK_EVERY_PARTS: u32 = 10;
 
-/// Hears after each part how much time has passed, and says whether the run is to go on.
+/// Progress callback: called after each slice with the simulated time, and returns whether the run continues.
 pub type ProgressFn<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
-/// Runs a machine until its run is over, all its tasks have ended, or it is not to go on.
+/// Runs a machine until the end of its run, until all its tasks have exited, or until `told` returns false.
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -114,7 +115,8 @@ pub fn run<E: Engine>(
     run_to_end(machine, observer, told)
 }
 
-/// Starts a machine and runs it for the length of a warm-up, or to the end if that comes first. [`run_to_end`] does the rest.
+/// Starts a machine and runs it for the length of a warm-up, or to its end if that comes first.
+/// [`run_to_end`] runs the rest.
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -135,7 +137,7 @@ pub fn warm_up<E: Engine>(
     Ok(())
 }
 
-/// Runs a machine on, after its warm-up.
+/// Runs a machine to its end, after [`warm_up`] or a start.
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -156,7 +158,7 @@ pub fn run_to_end<E: Engine>(
     Ok(())
 }
 
-/// Whether there is more behind this part. A run that is not to go on ends with it.
+/// Runs one slice. Returns whether the run continues; if `told` returns false, the run ends with this slice.
 fn run_slice<E: Engine>(
     machine: &mut Machine<E>,
     observer: &mut dyn Observer<E>,
@@ -171,7 +173,7 @@ fn run_slice<E: Engine>(
     Ok(has_more)
 }
 
-/// Grows a list that is indexed by tasks, and gives a task's place.
+/// Returns the element of a task in a list that is indexed by tasks, after growing the list if necessary.
 fn slot_mut<T: Clone + Default>(list: &mut Vec<T>, task: usize) -> &mut T {
     if list.len() <= task {
         list.resize(task + 1, T::default());
@@ -179,7 +181,8 @@ fn slot_mut<T: Clone + Default>(list: &mut Vec<T>, task: usize) -> &mut T {
     &mut list[task]
 }
 
-/// Microseconds, rounded down as by programs that subtract two times of day.
+/// Returns the difference in microseconds of two times that are rounded down, as in programs that call
+/// `gettimeofday()`.
 fn micros(from: Nanos, to: Nanos) -> u32 {
     u32::try_from(to.0 / 1000 - from.0 / 1000).unwrap_or(u32::MAX)
 }

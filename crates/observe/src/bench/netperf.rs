@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What netperf tells of a request and response test, for each instance, and the sum, which netperf leaves to its user.
+//! Results of netperf's request/response tests for each instance, and their sum, which netperf does not
+//! compute.
 
 use super::rounds::Rounds;
 use super::{BenchObserver, BenchResult, RunProgress};
 use crate::latency::LatencySummary;
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::bench::netperf::{Netperf, TRANSACTION, Test};
+use fairlab_workload::bench::netperf::{Netperf, NetperfTest, TRANSACTION};
 use serde::Serialize;
 
-/// As many instances have a row each.
+/// Largest number of instances with a row in the output.
 const MAX_ROWS: usize = 8;
-/// Sizes of a socket's buffers that netperf tells: Linux's defaults.
-const SOCKETS: [(Test, &str, u32, u32); 2] =
-    [(Test::TcpRr, "TCP", 16_384, 131_072), (Test::UdpRr, "UDP", 212_992, 212_992)];
+/// Socket buffer sizes that netperf prints, in bytes: Linux's defaults.
+const SOCKETS: [(NetperfTest, &str, u32, u32); 2] =
+    [(NetperfTest::TcpRr, "TCP", 16_384, 131_072), (NetperfTest::UdpRr, "UDP", 212_992, 212_992)];
 
-/// Counts transactions.
+/// Observer that counts transactions.
 #[derive(Clone, Debug)]
 pub struct NetperfObserver {
     bench: Netperf,
     rounds: Rounds,
 }
 
-/// What is told.
+/// Result of a request/response test.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct NetperfResult {
-    /// Length of the run in seconds.
+    /// Length of the measured time, in seconds.
     pub elapsed_s: f64,
     /// Transactions per second of each instance.
     pub per_instance: Vec<f64>,
-    /// Transactions per second of all.
+    /// Transactions per second of all instances.
     pub sum: f64,
     /// Latencies of the transactions of all instances.
     pub latency: LatencySummary,
 }
 
 impl NetperfObserver {
-    /// For a model.
+    /// Creates the observer of a benchmark.
     pub fn new(bench: Netperf) -> Self {
         Self { bench, rounds: Rounds::default() }
     }
 
-    /// What is told.
+    /// Returns the result of a measured time.
     pub fn result(&self, elapsed: Nanos) -> NetperfResult {
         let elapsed_s = elapsed.0 as f64 / 1e9;
         let per_instance: Vec<f64> =
@@ -85,7 +86,7 @@ impl NetperfObserver {
     }
 }
 
-impl Probe for NetperfObserver {
+impl SchedObserver for NetperfObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }

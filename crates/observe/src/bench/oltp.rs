@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What sysbench tells of an OLTP load.
+//! Results of the OLTP benchmark of sysbench.
 
 use super::rounds::{Rounds, RoundsObserver, RoundsReport};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::oltp::{QUERIES, READS, TRANSACTION, WRITES};
 use serde::Serialize;
 
-/// Counts transactions.
+/// Observer that counts transactions.
 pub type OltpObserver = RoundsObserver<OltpReport>;
 
-/// What sysbench tells.
+/// Report of sysbench for an OLTP load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OltpReport;
 
-/// What is told.
+/// Result of an OLTP load.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct OltpResult {
-    /// Transactions.
+    /// Number of completed transactions.
     pub transactions: u64,
-    /// Transactions per second.
+    /// Completed transactions per second.
     pub per_s: f64,
-    /// Latencies in milliseconds: least, mean, greatest, 95th percentile.
+    /// Latencies in milliseconds: minimum, mean, maximum and 95th percentile.
     pub latency_ms: [f64; 4],
-    /// Length of the run in seconds.
+    /// Length of the measured time, in seconds.
     pub total_time_s: f64,
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! schbench's histogram and its percentiles, to the bucket.
+//! Histogram of schbench with its percentiles, equal to the original in each bucket.
 //!
-//! Values up to 511 have a bucket each. Above that, each power of two is divided into 256 buckets; what is told of a bucket is the
-//! middle of its range. There are 19 groups of 256 buckets; the last bucket takes all that is greater.
+//! Values up to 511 have a bucket each. Above that, each power of two is divided into 256 buckets, each of
+//! which is represented by the middle of its range. There are 19 groups of 256 buckets; the last bucket takes
+//! all larger values.
 
-/// Buckets of a group, as a power of two.
+/// Logarithm to base 2 of the number of buckets in a group.
 const BITS: u32 = 8;
-/// Number of groups.
 const GROUPS: usize = 19;
-/// Number of buckets.
+/// Total number of buckets.
 const BUCKETS: usize = GROUPS << BITS;
 
-/// A histogram of microseconds, or of requests per second.
+/// Histogram of microseconds, or of requests per second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plat {
     counts: Vec<u32>,
@@ -26,14 +26,14 @@ impl Default for Plat {
     }
 }
 
-/// A percentile as the benchmark tells it.
+/// Percentile in the form of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, schemars::JsonSchema)]
 pub struct Percentile {
-    /// Which one.
+    /// Percentage of samples, such as 99.
     pub percent: f64,
-    /// The value of its bucket.
+    /// Value of the percentile's bucket.
     pub value: u32,
-    /// Samples up to that bucket which earlier percentiles have not counted.
+    /// Number of samples up to this bucket, without those that lower percentiles have counted.
     pub samples: u64,
 }
 
@@ -42,29 +42,29 @@ impl Plat {
     pub fn add(&mut self, value: u32) {
         self.counts[bucket_of(value)] += 1;
         self.max = self.max.max(value);
-        // The benchmark's least sample: 0 means that there is none yet.
+        // As in the benchmark, a minimum of 0 means that there is no sample yet.
         if self.min == 0 || value < self.min {
             self.min = value;
         }
         self.samples += 1;
     }
 
-    /// Number of samples.
+    /// Number of samples added so far.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// The least sample, not rounded; 0 if there is none.
+    /// Smallest sample, not rounded; 0 without samples.
     pub fn min(&self) -> u32 {
         self.min
     }
 
-    /// The greatest sample, not rounded.
+    /// Largest sample, not rounded; 0 without samples.
     pub fn max(&self) -> u32 {
         self.max
     }
 
-    /// The value of the first bucket up to which this part of the samples lies, for each of some percentages in ascending
+    /// Returns the values of the buckets that contain the given percentiles, which must be in ascending
     /// order.
     pub fn percentiles(&self, percents: &[f64]) -> Vec<Percentile> {
         let mut found = Vec::with_capacity(percents.len());
@@ -82,7 +82,7 @@ impl Plat {
         found
     }
 
-    /// One percentile; 0 if there are no samples.
+    /// Returns one percentile; 0 without samples.
     pub fn percentile(&self, percent: f64) -> u32 {
         self.percentiles(&[percent]).first().map_or(0, |percentile| percentile.value)
     }

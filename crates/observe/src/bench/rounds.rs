@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Rounds of clients that do one thing after the other: how many, of which kind, and how long they took.
+//! Rounds of clients that repeat one sequence of steps: their number, kind and duration.
 
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::Latency;
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
 /// Rounds of all clients of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
-    /// When a task's round began, by its place in the machine.
+    /// Start of the current round of each task, by its index in the machine.
     since: Vec<Nanos>,
-    /// Its place in the workload.
+    /// Index of each task's specification in the workload.
     specs: Vec<usize>,
-    /// Rounds of each task of the workload.
+    /// Number of rounds of each task of the workload.
     per_task: Vec<u64>,
-    /// Rounds that ended with each mark.
+    /// Number of rounds that ended with each mark.
     by_mark: Vec<u64>,
     latency: Latency,
 }
 
 impl Rounds {
-    /// Looks at an event. A mark below `first_end` begins a round, another one ends it, and begins the next.
+    /// Records a machine event. A mark below `first_end` starts a round; any other mark ends the round and
+    /// starts the next.
     #[inline]
     pub fn record_event(&mut self, now: Nanos, event: &MachineEvent, first_end: u32) {
         match *event {
@@ -43,49 +44,49 @@ impl Rounds {
         }
     }
 
-    /// Forgets the rounds so far.
+    /// Discards the rounds so far.
     pub fn reset(&mut self) {
         self.per_task.clear();
         self.by_mark.clear();
         self.latency = Latency::default();
     }
 
-    /// Rounds of a task, by its place in the workload.
+    /// Returns the number of rounds of a task, by its index in the workload.
     pub fn of_task(&self, task: usize) -> u64 {
         self.per_task.get(task).copied().unwrap_or(0)
     }
 
-    /// Rounds that ended with a mark.
+    /// Returns the number of rounds that ended with a mark.
     pub fn of_mark(&self, mark: u32) -> u64 {
         self.by_mark.get(mark as usize).copied().unwrap_or(0)
     }
 
-    /// All rounds.
+    /// Total number of rounds.
     pub fn total(&self) -> u64 {
         self.latency.count()
     }
 
-    /// How long they took.
+    /// Durations of all rounds.
     pub fn latency(&self) -> &Latency {
         &self.latency
     }
 }
 
-/// What a benchmark makes of its clients' rounds.
+/// Computation of a benchmark's result from the rounds of its clients.
 pub trait RoundsReport {
-    /// What is told.
+    /// Result of the benchmark.
     type Output: Serialize;
-    /// The lowest mark that ends a round.
+    /// Lowest mark that ends a round.
     const FIRST_END: u32;
 
-    /// What is told of rounds in so much time.
+    /// Computes the result from the rounds of a measured time.
     fn result(&self, rounds: &Rounds, elapsed: Nanos) -> Self::Output;
 
-    /// The same in the benchmark's own form.
+    /// Formats the result as the benchmark does.
     fn text(result: &Self::Output) -> String;
 }
 
-/// Measures a benchmark by its rounds.
+/// Observer of a benchmark that is measured by its rounds.
 #[derive(Clone, Debug, Default)]
 pub struct RoundsObserver<T> {
     report: T,
@@ -93,18 +94,18 @@ pub struct RoundsObserver<T> {
 }
 
 impl<T: RoundsReport> RoundsObserver<T> {
-    /// For a model.
+    /// Creates the observer of a benchmark.
     pub fn new(told: T) -> Self {
         Self { report: told, rounds: Rounds::default() }
     }
 
-    /// What is told.
+    /// Computes the result of a measured time.
     pub fn result(&self, elapsed: Nanos) -> T::Output {
         self.report.result(&self.rounds, elapsed)
     }
 }
 
-impl<T: RoundsReport> Probe for RoundsObserver<T> {
+impl<T: RoundsReport> SchedObserver for RoundsObserver<T> {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }

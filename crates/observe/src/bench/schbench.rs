@@ -1,54 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What schbench of 2016 to 2021 tells.
+//! Results of schbench releases from 2016 to 2021.
 
 use super::plat::{Percentile, Plat};
 use super::{BenchObserver, BenchResult, RunProgress, micros, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::schbench::{SAMPLE, Schbench, SchbenchRelease};
 use serde::Serialize;
 
-/// The percentiles that are told; the one with the star is the 99th.
+/// Percentiles of the output; the star marks the 99th.
 const PERCENTS: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9];
 const STAR: f64 = 99.0;
 
-/// Takes latencies as the workers do.
+/// Observer that measures latencies as the workers do.
 #[derive(Clone, Debug)]
 pub struct SchbenchObserver {
     form: SchbenchRelease,
-    /// When the message thread last noted the time for each worker.
+    /// Time that the message thread last noted for each worker.
     wake_time: Vec<Nanos>,
     latencies: Plat,
 }
 
-/// What is told.
+/// Result of a schbench release up to 2021.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchbenchResult {
-    /// Length of the run in seconds.
+    /// Length of the measured time, in seconds.
     pub runtime_s: u64,
-    /// Latencies that were taken.
+    /// Number of measured latencies.
     pub samples: u64,
-    /// Percentiles in microseconds.
+    /// Percentiles of the latencies, in microseconds.
     pub percentiles: Vec<Percentile>,
-    /// The least latency, in microseconds.
+    /// Smallest latency, in microseconds; 0 without samples.
     pub min_us: u32,
-    /// The greatest.
+    /// Largest latency, in microseconds; 0 without samples.
     pub max_us: u32,
 }
 
 impl SchbenchObserver {
-    /// For a model.
+    /// Creates the observer of a benchmark.
     pub fn new(bench: &Schbench) -> Self {
         Self { form: bench.form, wake_time: Vec::new(), latencies: Plat::default() }
     }
 
-    /// The latencies so far, in microseconds.
+    /// Histogram of the latencies so far, in microseconds.
     pub fn latencies(&self) -> &Plat {
         &self.latencies
     }
 
-    /// What is told.
+    /// Returns the result of a measured time.
     pub fn result(&self, runtime: Nanos) -> SchbenchResult {
         SchbenchResult {
             runtime_s: runtime.0 / 1_000_000_000,
@@ -77,7 +77,7 @@ impl SchbenchObserver {
     }
 }
 
-impl Probe for SchbenchObserver {
+impl SchedObserver for SchbenchObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
@@ -85,7 +85,7 @@ impl Probe for SchbenchObserver {
 impl Observer for SchbenchObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::TimeNoted { task } => *slot_mut(&mut self.wake_time, task) = now,
+            MachineEvent::TimeRecorded { task } => *slot_mut(&mut self.wake_time, task) = now,
             MachineEvent::Mark { task, phase: SAMPLE } => {
                 let latency = micros(*slot_mut(&mut self.wake_time, task), now);
                 if latency > 0 {
@@ -116,7 +116,7 @@ mod tests {
     fn meter(form: SchbenchRelease) -> SchbenchObserver {
         let mut meter = SchbenchObserver::new(&Schbench { form, ..Schbench::default() });
         for us in 1..=200_u64 {
-            meter.machine_event(Nanos::from_micros(1000), &MachineEvent::TimeNoted { task: 3 });
+            meter.machine_event(Nanos::from_micros(1000), &MachineEvent::TimeRecorded { task: 3 });
             meter.machine_event(Nanos::from_micros(1000 + us), &MachineEvent::Mark { task: 3, phase: SAMPLE });
         }
         meter
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_latency_below_a_microsecond_is_no_sample() {
         let mut meter = SchbenchObserver::new(&Schbench::default());
-        meter.machine_event(Nanos(5_000), &MachineEvent::TimeNoted { task: 0 });
+        meter.machine_event(Nanos(5_000), &MachineEvent::TimeRecorded { task: 0 });
         meter.machine_event(Nanos(5_999), &MachineEvent::Mark { task: 0, phase: SAMPLE });
         assert_eq!(meter.latencies().samples(), 0);
     }

@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What today's schbench tells: latencies of wake-ups and of requests, and requests per second.
+//! Results of current schbench releases: latencies of wake-ups and of requests, and requests per second.
 
 use super::plat::{Percentile, Plat};
 use super::{BenchObserver, BenchResult, RunProgress, micros, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::START;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::schbench_rps::{REQUEST_END, REQUEST_START, SchbenchRps, WAKEUP};
 use serde::Serialize;
 
 const LATENCIES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 const RATES: [f64; 3] = [20.0, 50.0, 90.0];
-/// A second, in nanoseconds: rates are taken once in each.
+/// One second in nanoseconds, the interval of rate samples.
 const SECOND: u64 = 1_000_000_000;
 
-/// Takes latencies and rates as the benchmark does.
+/// Observer that measures latencies and rates as the benchmark does.
 #[derive(Clone, Debug)]
 pub struct SchbenchRpsObserver {
     bench: SchbenchRps,
-    /// The time that was noted for a worker that waits.
+    /// Time noted for each waiting worker.
     wake_time: Vec<Option<Nanos>>,
     request_start: Vec<Nanos>,
     wakeups: Plat,
     requests: Plat,
     rates: Plat,
     nr_requests: u64,
-    /// Requests up to the last full second, and which one that was.
+    /// Number of requests up to the last full second, and the number of that second.
     counted: u64,
     second: u64,
-    /// This second was not measured from its beginning: no rate is taken.
+    /// Whether the current second was not measured from its beginning, so that it gives no rate sample.
     is_partial: bool,
 }
 
-/// What is told of one quantity.
+/// Distribution of one measured quantity.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Distribution {
-    /// Samples.
+    /// Number of measured samples.
     pub samples: u64,
-    /// Percentiles.
+    /// Percentiles of the samples.
     pub percentiles: Vec<Percentile>,
-    /// The least.
+    /// Smallest sample; 0 without samples.
     pub min: u32,
-    /// The greatest.
+    /// Largest sample; 0 without samples.
     pub max: u32,
 }
 
-/// What is told.
+/// Result of a current schbench release.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SchbenchRpsResult {
-    /// Length of the run in seconds.
+    /// Length of the measured time, in seconds.
     pub runtime_s: u64,
     /// Latencies of wake-ups, in microseconds.
     pub wakeup_latency_us: Distribution,
     /// Latencies of requests, in microseconds.
     pub request_latency_us: Distribution,
-    /// Requests in each second.
+    /// Number of requests in each second.
     pub rps: Distribution,
-    /// Requests per second over the whole run.
+    /// Requests per second over the measured time.
     pub average_rps: f64,
-    /// The rate that was asked for; 0: none.
+    /// Requested rate in requests per second; 0 for no limit.
     pub rps_goal: u64,
 }
 
 impl SchbenchRpsObserver {
-    /// For a model.
+    /// Creates the observer of a benchmark.
     pub fn new(bench: SchbenchRps) -> Self {
         Self {
             bench,
@@ -80,7 +80,7 @@ impl SchbenchRpsObserver {
         }
     }
 
-    /// What is told.
+    /// Returns the result of a measured time.
     pub fn result(&self, runtime: Nanos) -> SchbenchRpsResult {
         let of = |plat: &Plat, percents: &[f64]| Distribution {
             samples: plat.samples(),
@@ -134,7 +134,7 @@ impl SchbenchRpsResult {
     }
 }
 
-impl Probe for SchbenchRpsObserver {
+impl SchedObserver for SchbenchRpsObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
@@ -142,9 +142,9 @@ impl Probe for SchbenchRpsObserver {
 impl Observer for SchbenchRpsObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::TimeNoted { task } => *slot_mut(&mut self.wake_time, task) = Some(now),
+            MachineEvent::TimeRecorded { task } => *slot_mut(&mut self.wake_time, task) = Some(now),
             MachineEvent::Mark { task, phase: WAKEUP } => {
-                // Who has not waited takes no latency.
+                // A worker that has not waited gives no latency.
                 if let Some(since) = slot_mut(&mut self.wake_time, task).take() {
                     let latency = micros(since, now);
                     if latency > 0 {
@@ -190,7 +190,7 @@ mod tests {
         let mut meter = SchbenchRpsObserver::new(SchbenchRps::for_cpus(1));
         for request in 0..25_u64 {
             let start = Nanos(START.0 + request * 100_000_000);
-            meter.machine_event(start, &MachineEvent::TimeNoted { task: 1 });
+            meter.machine_event(start, &MachineEvent::TimeRecorded { task: 1 });
             let later = |us| start + Nanos::from_micros(us);
             meter.machine_event(later(5), &MachineEvent::Mark { task: 1, phase: WAKEUP });
             meter.machine_event(later(5), &MachineEvent::Mark { task: 1, phase: REQUEST_START });

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What stress-ng tells of its sock stressor: bogo operations.
+//! Results of stress-ng's sock stressor: bogo operations and context switches.
 
 use super::rounds::Rounds;
 use super::{BenchObserver, BenchResult, RunProgress};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::ctx::PrevState;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::stress_sock::{BOGO_OP, StressSock};
 use serde::Serialize;
 
-/// Counts connections, and switches away from a task that still could run.
+/// Observer that counts connections and context switches.
 #[derive(Clone, Debug)]
 pub struct StressSockObserver {
     bench: StressSock,
@@ -19,28 +19,28 @@ pub struct StressSockObserver {
     switches: u64,
 }
 
-/// What is told.
+/// Result of the sock stressor.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StressSockResult {
-    /// Connections.
+    /// Number of connections (bogo operations).
     pub bogo_ops: u64,
-    /// Length of the run in seconds.
+    /// Length of the measured time, in seconds.
     pub real_time_s: f64,
-    /// Connections per second.
+    /// Connections per second of the measured time.
     pub bogo_ops_per_s: f64,
-    /// Context switches.
+    /// Number of context switches.
     pub switches: u64,
-    /// Those that were not voluntary.
+    /// Number of involuntary context switches, away from a runnable task.
     pub involuntary: u64,
 }
 
 impl StressSockObserver {
-    /// For a model.
+    /// Creates the observer of a benchmark.
     pub fn new(bench: StressSock) -> Self {
         Self { bench, rounds: Rounds::default(), preempted: 0, switches: 0 }
     }
 
-    /// What is told.
+    /// Returns the result of a measured time.
     pub fn result(&self, elapsed: Nanos) -> StressSockResult {
         let (bogo_ops, real_time_s) = (self.rounds.total(), elapsed.0 as f64 / 1e9);
         StressSockResult {
@@ -70,7 +70,7 @@ impl StressSockObserver {
     }
 }
 
-impl Probe for StressSockObserver {
+impl SchedObserver for StressSockObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         if let Event::Switch { prev_state, .. } = event {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tbench tells: throughput of file data, and each operation's count.
+//! Results of tbench: throughput of file data, and the number of operations of each kind.
 
 use super::rounds::{Rounds, RoundsObserver, RoundsReport};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
 use serde::Serialize;
 
-/// Counts operations.
+/// Observer that counts operations.
 pub type TbenchObserver = RoundsObserver<Tbench>;
 
-/// What is told.
+/// Result of a tbench run.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct TbenchResult {
-    /// Megabytes (2^20) of file data per second.
+    /// File data per second, in mebibytes.
     pub throughput_mb_s: f64,
-    /// Clients.
+    /// Number of client processes.
     pub clients: u32,
-    /// The longest operation, in milliseconds.
+    /// Duration of the longest operation, in milliseconds.
     pub max_latency_ms: f64,
-    /// Operations of each kind: name, count.
+    /// Number of operations of each kind: pairs of name and count.
     pub operations: Vec<(&'static str, u64)>,
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why a CPU idles while others wait, what it runs, and what its balance passes found.
+//! Explains a CPU: why it idles while tasks wait, or which task it runs; and the results of its load-balance
+//! passes.
 
 use super::ExplainContext;
 use super::history::{MAX_PASSES, PassRecord, TaskPhase};
@@ -10,17 +11,17 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
-/// Of waiting tasks, so many are named.
+/// Maximum number of waiting tasks that are named.
 const MAX_NAMED_TASKS: usize = 8;
 
-/// A task that waits.
+/// Task that waits for a CPU.
 struct WaitingTask {
     task: TaskId,
     cpu: CpuId,
     since: Nanos,
 }
 
-/// What is to be said of a CPU.
+/// Explains the state of a CPU. Returns sentences and facts.
 pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
     let sched = machine.sched();
@@ -52,9 +53,9 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         told.push(format!("At {} CPU {} runs {name}, since {}.", moment(now), cpu.0, moment(track.since)));
         told.extend(placement(view, track.current));
         match here.len() {
-            0 => told.push("No task waits there.".to_owned()),
+            0 => told.push("No task waits on its runqueue.".to_owned()),
             number => {
-                told.push(format!("Behind it {} there.", wait_count(number)));
+                told.push(format!("{} on its runqueue.", wait_count(number)));
                 told.extend(explain_waiting(view, &here, cpu));
             }
         }
@@ -76,7 +77,7 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
     (told, facts)
 }
 
-/// What is to be said of the last balance passes of a CPU.
+/// Explains the last load-balance passes of a CPU. Returns sentences and facts.
 pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
     let track = history.cpu(cpu);
@@ -84,7 +85,7 @@ pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<Stri
     if track.nr_passes == 0 {
         told.push(format!("Up to {} no balance pass was made for CPU {}.", moment(now), cpu.0));
         if machine.sched().domains().cpus[cpu.index()].base.is_none() {
-            told.push("It has no sched domain: there is nothing to balance with.".to_owned());
+            told.push("It has no sched domain, so it never balances.".to_owned());
         }
     } else {
         let kept = track.passes.len();
@@ -98,7 +99,7 @@ pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<Stri
     }
     told.extend(track.passes.iter().map(|one| format!("At {}, {}.", moment(one.at), pass_clause(machine, one))));
     if let Some((at, kick)) = track.kicked {
-        told.push(format!("It was asked last to balance for tickless CPUs by {}.", kick_clause(at, &kick)));
+        told.push(format!("The last kick that chose it came from {}.", kick_clause(at, &kick)));
     }
     let domains = machine.sched().domains();
     for sd in domains.chain(cpu) {
@@ -119,22 +120,22 @@ pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<Stri
     (told, facts)
 }
 
-/// What ran before the CPU went idle.
+/// Describes the task that ran before the CPU went idle.
 fn previous_task_clause(view: ExplainContext<'_>, cpu: CpuId) -> String {
     match view.history.cpu(cpu).before {
-        None => " (it has run nothing yet)".to_owned(),
+        None => " (it has not run a task yet)".to_owned(),
         Some((task, state)) => {
             let how = match state {
                 PrevState::Blocked => "blocked",
                 PrevState::Dead => "ended",
-                PrevState::Runnable => "left although it was runnable",
+                PrevState::Runnable => "was switched out while runnable",
             };
             format!(", when {} {how}", task_name(view.machine, task))
         }
     }
 }
 
-/// All tasks of the workload that wait, longest first.
+/// Returns all waiting tasks of the workload, the longest wait first.
 fn waiting(view: ExplainContext<'_>) -> Vec<WaitingTask> {
     let sched = view.machine.sched();
     let ids = view.machine.tasks().iter().filter_map(|task| task.id);
@@ -152,7 +153,7 @@ fn wait_count(number: usize) -> String {
     if number == 1 { "1 task waits".to_owned() } else { format!("{number} tasks wait") }
 }
 
-/// Names waiting tasks, and says which of them a CPU could not take.
+/// Names waiting tasks, and reports which of them may not run on `cpu`.
 fn explain_waiting(view: ExplainContext<'_>, waiting: &[&WaitingTask], cpu: CpuId) -> Vec<String> {
     let sched = view.machine.sched();
     let mut told = Vec::new();
@@ -189,7 +190,8 @@ fn waiting_facts(view: ExplainContext<'_>, wait: &WaitingTask, cpu: CpuId) -> Va
     })
 }
 
-/// The newly-idle passes that were made when a CPU went idle, or that none were; and the idle passes since.
+/// Describes the newly-idle passes at the start of the idle period, or their absence, and the idle passes
+/// since.
 fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let track = history.cpu(cpu);
@@ -203,22 +205,22 @@ fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     if now_idle.is_empty() && track.before.is_some() {
         let domain = &sched.domains().domains[base];
         told.push(format!(
-            "When it went idle no newly-idle pass was made; why is not recorded. Among other reasons, that is so while no CPU of the machine counts \
-             as overloaded (now {}), and while the CPU's average idle time is below the price of the first level (now {} \
-             and {}).",
-            if sched.domains().root.overload { "one does" } else { "none does" },
+            "No newly-idle pass was made when it went idle; the reason is not recorded. Possible reasons: no CPU of the root \
+             domain was overloaded (now {}), or the CPU's average idle time was below the cost of a pass at the first level \
+             (now {} and {}).",
+            if sched.domains().root.overload { "at least one is" } else { "none is" },
             sched.snapshot(cpu).avg_idle,
             Nanos(domain.max_newidle_lb_cost)
         ));
         if let Some(last) = earlier.iter().max_by_key(|one| one.at) {
-            told.push(format!("Its last one was at {}: {}.", moment(last.at), pass_clause(machine, last)));
+            told.push(format!("Its last newly-idle pass was at {}: {}.", moment(last.at), pass_clause(machine, last)));
         }
     }
     told.extend(now_idle.iter().map(|one| format!("When it went idle: {}.", pass_clause(machine, one))));
     let mut since: Vec<&PassRecord> = track.idle.values().filter(|one| one.at >= track.since).collect();
     since.sort_by_key(|one| one.at);
     if since.is_empty() {
-        told.push("Since then no pass was made for it as an idle CPU.".to_owned());
+        told.push("Since then no idle pass was made for it.".to_owned());
     }
     told.extend(
         since.iter().map(|one| format!("Since then, last at {}: {}.", moment(one.at), pass_clause(machine, one))),
@@ -226,22 +228,22 @@ fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     told
 }
 
-/// Whether others balance for the CPU, and what they last thought of that.
+/// Reports whether the CPU is tickless, and the last kick decisions that concern it.
 fn tickless(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let is_tickless = machine.sched().snapshot(cpu).is_tickless;
     let mut told = Vec::new();
     told.push(if is_tickless {
-        "Its tick is stopped: passes are made for it only when the tick of a busy CPU has an idle one balance for all (a kick).".to_owned()
+        "Its tick is stopped: idle passes are made for it only after a kick, by which the tick of a busy CPU makes an idle CPU balance for all tickless CPUs.".to_owned()
     } else {
         "Its tick is not stopped: it balances at its own ticks.".to_owned()
     });
     if is_tickless {
         if let Some((at, last)) = history.last_kick_decision() {
-            told.push(format!("The last thought of a kick by a busy CPU was {}.", kick_clause(at, &last)));
+            told.push(format!("The last kick decision of a busy CPU was made by {}.", kick_clause(at, &last)));
         }
         match history.cpu(cpu).kicked {
-            Some((at, kick)) => told.push(format!("It was chosen last by {}.", kick_clause(at, &kick))),
+            Some((at, kick)) => told.push(format!("It was last chosen by {}.", kick_clause(at, &kick))),
             None => told.push("No kick has chosen it so far.".to_owned()),
         }
     }

@@ -1,93 +1,100 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an explanation needs of the past: the last steps of each task and of each CPU, with the records of decisions.
+//! History that explanations need: the last steps of each task and CPU, with the recorded decisions.
 //!
-//! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU are kept.
+//! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU
+//! are kept.
 
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
-use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, Probe};
+use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
-/// So many switches of each CPU are kept.
+/// Maximum number of switches that are kept per CPU.
 const MAX_SWITCHES: usize = 4096;
-/// So many balance passes of each CPU are kept.
+/// Maximum number of load-balance passes that are kept per CPU.
 pub(super) const MAX_PASSES: usize = 12;
 
-/// What a task does.
+/// State of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TaskPhase {
-    /// It was not made runnable yet.
+    /// Not runnable since its fork.
     New,
-    /// It has blocked, or ended, on a CPU.
-    Off { since: Nanos, cpu: CpuId, ended: bool },
-    /// It is runnable and does not run.
-    Waits { since: Nanos },
-    /// It runs.
-    Runs { since: Nanos, cpu: CpuId },
+    /// Blocked or exited, on its last CPU.
+    Off {
+        since: Nanos,
+        cpu: CpuId,
+        ended: bool,
+    },
+    /// Runnable, but not running.
+    Waits {
+        since: Nanos,
+    },
+    Runs {
+        since: Nanos,
+        cpu: CpuId,
+    },
 }
 
-/// Why a task began to wait.
+/// Reason why a task began to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitCause {
-    /// It was woken.
     Woken,
-    /// It was forked.
     Forked,
-    /// Another task got its CPU although it was runnable.
+    /// Switched out on this CPU while runnable.
     LostCpu(CpuId),
 }
 
-/// A time in which a task was runnable and did not run.
+/// Period in which a task was runnable and did not run.
 #[derive(Clone, Debug)]
 pub(super) struct WaitPeriod {
     pub(super) since: Nanos,
-    /// Until when; none if it lasts.
+    /// End of the wait; `None` if it lasts.
     pub(super) until: Option<Nanos>,
     pub(super) cause: WaitCause,
-    /// From when it was on which CPU.
+    /// CPUs of the task during the wait, each with the time from which it was there.
     pub(super) places: Vec<(Nanos, CpuId)>,
 }
 
-/// A selection of a CPU.
+/// CPU selection for a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SelectionRecord {
     pub(super) at: Nanos,
     pub(super) decision: WakeupDecision,
-    /// What was current on the CPU that executed it.
+    /// Task that was current on the CPU that made the selection.
     pub(super) current: TaskId,
-    /// Whether the task became runnable by it; until then the wake-up is under way.
+    /// Whether the wake-up has completed, so that the task is runnable.
     pub(super) is_done: bool,
 }
 
-/// A migration of a runnable task.
+/// Migration of a runnable task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MigrationRecord {
     pub(super) at: Nanos,
     pub(super) from: CpuId,
     pub(super) to: CpuId,
     pub(super) on: CpuId,
-    /// What was current on the CPU that executed it.
+    /// Task that was current on the CPU that made the migration.
     pub(super) current: TaskId,
-    /// The pass of load balancing that did it.
+    /// Load-balance pass that made the migration, if one did.
     pub(super) pass: Option<BalanceDecision>,
 }
 
-/// The last steps of a task.
+/// Last steps of a task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskHistory {
     pub(super) state: TaskPhase,
-    /// The last selection of a CPU for it, if it was a fair task then.
+    /// Last CPU selection, if the task was a fair task then.
     pub(super) selection: Option<SelectionRecord>,
-    /// When and where it became runnable last, and whether it was new.
+    /// Last wake-up: time, CPU, and whether the task was new.
     pub(super) woken: Option<(Nanos, CpuId, bool)>,
-    /// Its last wait.
+    /// Last wait for a CPU, which may still last.
     pub(super) wait: Option<WaitPeriod>,
-    /// Migrations since it became runnable last, the last one, and how many.
+    /// Last migration since the last wake-up, and the number of migrations since then.
     pub(super) last_move: Option<MigrationRecord>,
     pub(super) nr_moves: u32,
 }
@@ -95,47 +102,47 @@ pub(super) struct TaskHistory {
 const UNKNOWN: TaskHistory =
     TaskHistory { state: TaskPhase::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
 
-/// A pass of load balancing.
+/// Load-balance pass with its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassRecord {
     pub(super) at: Nanos,
     pub(super) decision: BalanceDecision,
 }
 
-/// The last steps of a CPU.
+/// Last steps of a CPU.
 #[derive(Clone, Debug)]
 pub(super) struct CpuHistory {
     pub(super) current: TaskId,
     pub(super) since: Nanos,
-    /// What ran before.
+    /// Task that ran before the current one, and its state when it was switched out.
     pub(super) before: Option<(TaskId, PrevState)>,
-    /// Since when which task has run, oldest first.
+    /// Switches, oldest first: time, and the task that was switched in.
     pub(super) switches: VecDeque<(Nanos, TaskId)>,
-    /// The last passes for this CPU.
+    /// Last passes for this CPU, oldest first.
     pub(super) passes: VecDeque<PassRecord>,
     pub(super) nr_passes: u64,
-    /// The last newly-idle pass at each level.
+    /// Last newly-idle pass at each level.
     pub(super) newly_idle: BTreeMap<u32, PassRecord>,
-    /// The last pass at each level as an idle CPU.
+    /// Last pass as an idle CPU at each level.
     pub(super) idle: BTreeMap<u32, PassRecord>,
-    /// The last tick here that thought of tickless CPUs while this CPU was busy.
+    /// Last kick decision of this CPU's tick while the CPU was busy.
     pub(super) kick_decision: Option<(Nanos, KickDecision)>,
-    /// The last kick of this CPU.
+    /// Last kick decision that chose this CPU.
     pub(super) kicked: Option<(Nanos, KickDecision)>,
 }
 
-/// Listens to a run up to the time that is asked about.
+/// Observer that keeps the history of a run up to the time of an explanation.
 #[derive(Clone, Debug)]
 pub struct History {
     tasks: Vec<TaskHistory>,
     cpus: Vec<CpuHistory>,
-    /// Tasks that moved at this instant, for the pass that will say it was it.
+    /// Tasks that migrated at the current time; the record of the pass that moved them follows.
     moved: Vec<TaskId>,
     moved_at: Nanos,
 }
 
 impl History {
-    /// For a machine that has not started.
+    /// Creates the history of a machine that has not started.
     pub fn new(machine: &Machine) -> Self {
         let sched = machine.sched();
         let cpu_track = |cpu| CpuHistory {
@@ -161,12 +168,13 @@ impl History {
         self.tasks.get(task.index()).unwrap_or(&UNKNOWN)
     }
 
-    /// The last thought of tickless CPUs of any busy CPU.
+    /// Returns the last kick decision of any busy CPU.
     pub(super) fn last_kick_decision(&self) -> Option<(Nanos, KickDecision)> {
         self.cpus.iter().filter_map(|cpu| cpu.kick_decision).max_by_key(|&(at, _)| at)
     }
 
-    /// What ran on the task's CPU during a wait, longest first; and how much of the wait the kept switches do not cover.
+    /// Returns the run times of the tasks on the waiting task's CPUs during its wait, longest first, and the
+    /// part of the wait that the kept switches do not cover.
     pub(super) fn cpu_time_during(&self, wait: &WaitPeriod, now: Nanos) -> (Vec<(TaskId, Nanos)>, Nanos) {
         let (mut times, mut unknown) = (BTreeMap::new(), Nanos::ZERO);
         let end = wait.until.unwrap_or(now);
@@ -197,13 +205,13 @@ impl History {
 
     fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
         let track = self.task_mut(task);
-        // A task that is woken while it is still runnable was only about to sleep.
+        // A wake-up of a task that is still runnable only cancels its sleep.
         if !matches!(track.state, TaskPhase::New | TaskPhase::Off { .. }) {
             return;
         }
         let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
         track.state = TaskPhase::Waits { since: now };
-        // An older selection is of a time when the task was of the fair class.
+        // A completed selection belongs to an earlier wake-up, after which the task left the fair class.
         track.selection = track.selection.filter(|selection| !selection.is_done);
         if let Some(selection) = &mut track.selection {
             selection.is_done = true;
@@ -286,7 +294,7 @@ impl History {
     }
 }
 
-impl Probe for History {
+impl SchedObserver for History {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
             Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
@@ -295,7 +303,7 @@ impl Probe for History {
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;
                 let selection = SelectionRecord { at: now, decision: *decision, current, is_done: false };
-                // A program that begins another one is runnable all the time.
+                // A task stays runnable during an exec, so the selection belongs to no wake-up.
                 if decision.kind != WakeKind::Exec {
                     self.task_mut(decision.task).selection = Some(selection);
                 }

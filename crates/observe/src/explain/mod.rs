@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why a task is where it is and why it waited, why a CPU idles, why load balancing pulled or did not: sentences about one
-//! moment of a run, for people.
+//! Explanations of one moment of a run: why a task is on its CPU or waited, why a CPU idles, why a
+//! load-balance pass moved tasks or did not.
 //!
-//! A [`History`] listens from the start of the run until that moment; [`explain`] then looks at it and at the machine. All
-//! that is said comes from records of decisions, from switches, wake-ups and migrations, or from the state of runqueues
-//! after the events of that very moment. What nobody has recorded is not said: which step of a program woke somebody, why
-//! a task of another class than the fair one got its CPU, why a newly-idle pass was left out.
+//! A [`History`] observes the run from its start to that moment; [`explain`] then reads it and the state of
+//! the machine. `explain` reports only recorded decisions, switches, wake-ups and migrations, and the
+//! runqueues after the events of that moment. It does not report unrecorded causes: the program step that
+//! woke a task, the reason why a task outside the fair class got its CPU, the reason for a missing newly-idle
+//! pass.
 
 mod cpu;
 mod history;
@@ -22,60 +23,56 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// What is asked about a moment.
+/// Subject of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Why a task, given by name or pid, is where it is, and why it waited. A family's name is an answer about each of its tasks,
-    /// and at length about the one that waits longest.
+    /// A task, or a family of tasks, by name or pid: where it is and why it waited.
+    ///
+    /// For a family the state of each task is listed, and the task that waits longest is explained in detail.
     Task(String),
-    /// Why a CPU idles, or what it runs and why.
+    /// A CPU: why it idles, or which task it runs and why.
     Cpu(u32),
-    /// Why the last balance passes of a CPU pulled tasks or did not.
+    /// The last load-balance passes of a CPU: why they moved tasks or did not.
     Balance(u32),
 }
 
-/// An answer.
+/// Explanation of a moment, for readers and as data.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
-    /// The moment, from the start of the run.
+    /// Explained moment in ns from the start of the run.
     pub at_ns: u64,
-    /// Sentences, most important first.
+    /// Sentences, the most important first.
     pub sentences: Vec<String>,
-    /// The figures in them.
+    /// Values that the sentences contain.
     pub facts: Value,
 }
 
-/// A question about what does not exist.
+/// Subject of an explanation that does not exist.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplainError {
-    /// No task of the workload has that name or pid.
+    /// No task of the workload has the given name or pid.
     UnknownTask {
-        /// As it was given.
         given: String,
-        /// What may have been meant.
+        /// Existing name that is closest to the given one.
         nearest: Option<String>,
-        /// Some names that exist.
+        /// Some of the existing names.
         some: Vec<String>,
     },
-    /// The machine has no such CPU.
-    UnknownCpu {
-        /// As it was given.
-        cpu: u32,
-        /// How many CPUs there are.
-        nr_cpus: usize,
-    },
+    /// The machine has no CPU with the given number.
+    UnknownCpu { cpu: u32, nr_cpus: usize },
 }
 
 impl fmt::Display for ExplainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownTask { given, nearest: Some(near), .. } => {
-                write!(f, "by then there is no task `{given}`\nhelp: did you mean {near}?")
+                write!(f, "no task `{given}` exists at that time\nhelp: did you mean {near}?")
             }
             Self::UnknownTask { given, some, .. } => {
                 write!(
                     f,
-                    "by then there is no task `{given}`\nhelp: tasks are given by name or pid: {}",
+                    "no task `{given}` exists at that time\nhelp: tasks are given by name or pid: {}",
                     some.join(", ")
                 )
             }
@@ -88,11 +85,11 @@ impl fmt::Display for ExplainError {
 
 impl std::error::Error for ExplainError {}
 
-/// Answers a question about the moment at which the machine stands: `now`, on its own clock, up to which all events have
-/// been handled with the history listening.
+/// Explains a moment. The machine must have processed all events up to `now`, on its own clock, with the
+/// history as an observer.
 ///
 /// # Errors
-/// If the question is about a task or CPU that does not exist.
+/// If the question names a task or CPU that does not exist.
 pub fn explain(
     machine: &Machine,
     history: &History,
@@ -111,19 +108,22 @@ pub fn explain(
     Ok(Explanation { at_ns: phrases::moment(now).0, sentences, facts })
 }
 
-/// What there is to look at.
+/// Inputs of an explanation.
 #[derive(Clone, Copy)]
 struct ExplainContext<'a> {
     machine: &'a Machine,
     history: &'a History,
-    /// The moment, on the machine's clock.
+    /// Explained moment, on the machine's clock.
     now: Nanos,
 }
 
-/// The places of a task, or of a family's, among the machine's; at least one.
+/// Returns the indices of the machine's tasks that a name or pid refers to; at least one.
 ///
-/// Rules, in order: the name of a task that was forked; that of a family, as pages show it, with those of its tasks that were
-/// forked if any were; a pid.
+/// Rules, in order:
+/// 1. The name of a forked task.
+/// 2. The name of a family, as pages show it: its forked tasks, or all of its tasks if none was forked.
+/// 3. A pid.
+/// 4. The name of a task that was not forked.
 pub(crate) fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, ExplainError> {
     let pid: Option<i32> = given.parse().ok();
     let tasks = machine.tasks();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Words for what explanations name: tasks, times, CPUs, passes, kicks.
+//! Formats tasks, times, CPUs, load-balance passes and kicks for explanations, as text and as JSON.
 
 use super::history::PassRecord;
 use fairlab_machine::description;
@@ -12,12 +12,12 @@ use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
-/// A moment, from the start of the run.
+/// Converts a time on the machine's clock to a time from the start of the run.
 pub(super) fn moment(at: Nanos) -> Nanos {
     at.saturating_since(START)
 }
 
-/// A task by name and pid; a CPU's own tasks by what they are.
+/// Names a task by name and pid, or a CPU's own task by its kind.
 pub(super) fn task_name(machine: &Machine, task: TaskId) -> String {
     let sched = machine.sched();
     let own = sched.task(task);
@@ -34,22 +34,22 @@ pub(super) fn task_name(machine: &Machine, task: TaskId) -> String {
     }
 }
 
-/// CPUs as the kernel writes lists of them: `0-3,8`.
+/// Formats a CPU list as the kernel does: `0-3,8`.
 pub(super) fn cpu_list(cpus: impl IntoIterator<Item = CpuId>) -> String {
-    description::cpu_list(&cpus.into_iter().map(|cpu| cpu.0).collect::<Vec<_>>())
+    description::format_cpu_list(&cpus.into_iter().map(|cpu| cpu.0).collect::<Vec<_>>())
 }
 
-/// CPUs of a mask.
+/// Formats the CPUs of a mask as a list.
 pub(super) fn mask(mask: &CpuMask) -> String {
     cpu_list(mask.iter())
 }
 
-/// A meaning as part of a sentence: without the full stop.
+/// Returns a sentence without its full stop, for use as a clause.
 pub(super) fn without_full_stop(meaning: &str) -> &str {
     meaning.trim_end_matches('.')
 }
 
-/// `1 CPU`, `2 CPUs`.
+/// Formats a number with its noun: `1 CPU`, `2 CPUs`.
 pub(super) fn count(number: impl Into<u64>, what: &str) -> String {
     match number.into() {
         1 => format!("1 {what}"),
@@ -75,7 +75,7 @@ pub(super) fn level(machine: &Machine, cpu: CpuId, level: u32) -> String {
     }
 }
 
-/// What a pass found and did: a clause.
+/// Describes the result of a pass and its inputs in a clause.
 pub(super) fn pass_clause(machine: &Machine, pass: &PassRecord) -> String {
     let d = &pass.decision;
     let mut text = format!("{} pass at level {}", kind_of_pass(d.idle), level(machine, d.dst_cpu, d.level));
@@ -110,18 +110,19 @@ pub(super) fn pass_clause(machine: &Machine, pass: &PassRecord) -> String {
         figures.push(format!("imbalance {} in {what}", d.imbalance));
     }
     if d.busiest_queue.is_some() {
-        figures.push(format!("{} looked at, {} moved", count(d.nr_scanned, "task"), d.nr_moved));
+        figures.push(format!("{} scanned, {} moved", count(d.nr_scanned, "task"), d.nr_moved));
     }
     if d.redos > 0 {
         let again = count(d.redos, "time");
         let why = match d.raced {
-            0 => "all tasks of the chosen runqueue were pinned",
-            raced if raced == d.redos => "the chosen runqueue had lost its tasks before its lock was taken",
-            _ => "tasks of the chosen runqueues were pinned or gone",
+            0 => "all tasks of the busiest runqueue were pinned",
+            raced if raced == d.redos => "the busiest runqueue had lost its tasks before its lock was taken",
+            _ => "tasks of the busiest runqueues were pinned or gone",
         };
-        figures.push(format!("started over {again}, as {why}; a runqueue named here may be from before"));
+        figures
+            .push(format!("retried {again}, because {why}; the runqueue named here may be that of an earlier attempt"));
     } else if d.emptied > 0 {
-        figures.push("the chosen runqueue had lost its tasks before its lock was taken".to_owned());
+        figures.push("the busiest runqueue had lost its tasks before its lock was taken".to_owned());
     }
     if !figures.is_empty() {
         text.push_str(&format!(" [{}]", figures.join("; ")));
@@ -129,7 +130,7 @@ pub(super) fn pass_clause(machine: &Machine, pass: &PassRecord) -> String {
     text
 }
 
-/// A pass as data.
+/// Returns a pass as JSON.
 pub(super) fn pass_facts(pass: &PassRecord) -> Value {
     let d = &pass.decision;
     json!({
@@ -154,7 +155,7 @@ pub(super) fn pass_facts(pass: &PassRecord) -> Value {
     })
 }
 
-/// A thought of tickless CPUs: a clause.
+/// Describes a kick decision in a clause, beginning with the tick that made it.
 pub(super) fn kick_clause(at: Nanos, d: &KickDecision) -> String {
     let mut text = format!(
         "the tick of CPU {} at {} ({}: {})",
@@ -168,18 +169,20 @@ pub(super) fn kick_clause(at: Nanos, d: &KickDecision) -> String {
     } else if d.flags & NOHZ_STATS_KICK != 0 {
         "to update blocked load, without balancing"
     } else {
-        "to bring times of balancing up to date, without balancing"
+        "to update the next balance time, without balancing"
     };
     match (d.flags, d.target) {
-        (0, _) => text.push_str(", which asked nobody"),
-        (_, None) => text.push_str(&format!(", which wanted an idle CPU {what}, and found none")),
-        (_, Some(target)) if d.kicked => text.push_str(&format!(", which interrupted CPU {} {what}", target.0)),
-        (_, Some(target)) => text.push_str(&format!(", which chose CPU {} {what}; it had been asked before", target.0)),
+        (0, _) => text.push_str(", which kicked no CPU"),
+        (_, None) => text.push_str(&format!(", which searched for an idle CPU {what}, and found none")),
+        (_, Some(target)) if d.kicked => text.push_str(&format!(", which kicked CPU {} {what}", target.0)),
+        (_, Some(target)) => {
+            text.push_str(&format!(", which chose CPU {} {what}; that CPU had a pending kick", target.0));
+        }
     }
     text
 }
 
-/// The same as data.
+/// Returns a kick decision as JSON.
 pub(super) fn kick_facts(at: Nanos, d: &KickDecision) -> Value {
     json!({
         "at_ns": moment(at).0,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Why a task is on its CPU, and why it waits or waited.
+//! Explains a task: why it is on its CPU, and why it waits or waited.
 
 use super::ExplainContext;
 use super::history::{SelectionRecord, TaskPhase, WaitCause, WaitPeriod};
@@ -10,10 +10,10 @@ use fairlab_sched::task::SchedClass;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
-/// Of those that ran while a task waited, so many are named.
+/// Maximum number of tasks named that ran while the task waited.
 const MAX_NAMED_TASKS: usize = 6;
 
-/// What is to be said of a task of the machine.
+/// Explains the state of a task. Returns sentences and facts.
 pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
     let host = &machine.tasks()[host];
@@ -82,10 +82,10 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
     (told, facts)
 }
 
-/// So many tasks of a family are told of.
+/// Maximum number of tasks of a family that are listed.
 const MAX_FAMILY_TASKS: usize = 16;
 
-/// What is to be said of the tasks of a family: what each does, and at length of the one that waits longest, or else of the first.
+/// Explains a family: the state of each task, and in detail the task that waits longest, or else the first.
 pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usize]) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
     let state = |host: usize| machine.tasks()[host].id.map(|id| (id, history.task(id).state));
@@ -121,7 +121,7 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
     (told, json!({ "family": name, "tasks": names, "told": facts }))
 }
 
-/// How a task came to its CPU: the selection, and the last migration after it.
+/// Describes how a task came to its CPU: the CPU selection, and the last migration after it.
 pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let track = history.task(id);
@@ -133,7 +133,7 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
         (None, Some((at, cpu, is_new))) => {
             let what = if is_new { "forked" } else { "woken" };
             told.push(format!(
-                "It was {what} at {} on CPU {}; why there was not recorded, as it was not a fair task.",
+                "It was {what} at {} on CPU {}; the reason for this CPU is not recorded, because it was not a fair task.",
                 moment(at),
                 cpu.0
             ));
@@ -142,10 +142,10 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
     }
     match (own, woken) {
         (Some(selection), _) if !selection.is_done => {
-            told.push(format!("CPU {} has not got to that yet.", selection.decision.cpu.0));
+            told.push(format!("CPU {} has not enqueued it yet.", selection.decision.cpu.0));
         }
         (Some(selection), Some((at, cpu, _))) if selection.at < at => told.push(format!(
-            "CPU {} got to that at {}, {} later: from then on it was runnable.",
+            "CPU {} enqueued it at {}, {} later: from then on it was runnable.",
             cpu.0,
             moment(at),
             at - selection.at
@@ -191,14 +191,14 @@ fn explain_selection(view: ExplainContext<'_>, selection: &SelectionRecord) -> V
         text.push_str(&format!(" ({}: {})", d.affine.name(), without_full_stop(d.affine.meaning())));
     }
     told.push(format!("{text}."));
-    let limit = d.nr_idle_scan.map(|limit| format!("; at most {limit} were allowed"));
+    let limit = d.nr_idle_scan.map(|limit| format!("; the limit was {limit}"));
     if d.nr_scanned > 0 || limit.is_some() {
         let cores = match d.nr_cores_scanned {
             0 => String::new(),
             cores => format!(" of {}", count(cores, "core")),
         };
         let scanned = count(d.nr_scanned, "CPU");
-        told.push(format!("The search looked at {scanned}{cores}{}.", limit.unwrap_or_default()));
+        told.push(format!("The scan checked {scanned}{cores}{}.", limit.unwrap_or_default()));
     }
     told
 }
@@ -254,7 +254,7 @@ fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (Str
         text.push_str(&format!("; meanwhile {places} ran {}", names.join(", ")));
     }
     if unknown.0 > 0 {
-        text.push_str(&format!("; what ran in the first {unknown} is not kept"));
+        text.push_str(&format!("; the tasks of the first {unknown} are not recorded"));
     }
     let ran: Vec<Value> = ran
         .iter()
@@ -271,7 +271,7 @@ fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (Str
     (format!("{text}."), facts)
 }
 
-/// What stands between a waiting task and its CPU, and which idle CPUs it could use.
+/// Describes the obstacles of a waiting task, and the idle CPUs that it may use.
 fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, now } = view;
     let sched = machine.sched();
@@ -283,7 +283,7 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
     if running != sched.idle_task(cpu) {
         let (other, name) = (sched.task(running), task_name(machine, running));
         let so_far = now - history.cpu(cpu).since;
-        let mut text = format!("CPU {} has run {name} for {so_far} without a break", cpu.0);
+        let mut text = format!("CPU {} has run {name} continuously for {so_far}", cpu.0);
         let (se, theirs) = (sched.entity(id), sched.entity(running));
         if other.class > own.class {
             text.push_str(", which is of a higher class");
@@ -303,18 +303,24 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
     if own.nr_cpus_allowed == 1 {
         told.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
     } else if sched.waits_for_quota(id) {
-        // Neither a wake-up nor balancing moves what is throttled.
-        let are = if idle.is_empty() { String::new() } else { format!(", although CPUs {} are idle", cpu_list(idle)) };
+        // Neither a wake-up nor load balancing moves a throttled task.
+        let are = if idle.is_empty() { String::new() } else { format!(", although {} idle", cpus_are(&idle)) };
         told.push(format!(
-            "No other CPU takes it while its group is throttled{are}: it goes on with the quota of a next period."
+            "No other CPU pulls it while its group is throttled{are}: it continues when a later period refills the quota."
         ));
     } else if idle.is_empty() {
         told.push(format!("None of the other CPUs that it may use ({}) is idle.", mask(&own.cpus_allowed)));
     } else {
         told.push(format!(
-            "CPUs {} are idle and allowed for it; ask about one of them with --cpu to learn why it did not take the task.",
-            cpu_list(idle)
+            "{} idle and allowed for it; use --cpu to see why such a CPU did not take the task.",
+            cpus_are(&idle)
         ));
     }
     told
+}
+
+/// Formats a list of CPUs as the subject of a sentence: `CPU 3 is`, `CPUs 0-2 are`.
+fn cpus_are(cpus: &[CpuId]) -> String {
+    let (noun, verb) = if cpus.len() == 1 { ("CPU", "is") } else { ("CPUs", "are") };
+    format!("{noun} {} {verb}", cpu_list(cpus.iter().copied()))
 }

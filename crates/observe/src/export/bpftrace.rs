@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Histograms in the text that bpftrace prints of its maps, for scripts and eyes that know `runqlat` and `cpudist`.
+//! Histograms in the text format in which bpftrace prints its maps, for scripts and readers of `runqlat` and
+//! `cpudist`.
 //!
-//! The format is that of `TextOutput::hist_to_str()` and `map_hist_to_str()` in bpftrace's `src/output.cpp` (0.9 to 0.20): a row for each power of two
-//! between the lowest and the highest that came, bounds with K, M, G and T for powers of 1024, a bar of up to 52 `@`; maps with keys are sorted
-//! by how much is in them. All times are in microseconds.
+//! The format is that of `TextOutput::hist_to_str()` and `map_hist_to_str()` in bpftrace's `src/output.cpp`
+//! (0.9 to 0.20): one row for each power of two between the smallest and the largest value, bounds with K, M,
+//! G and T for powers of 1024, and a bar of up to 52 `@`. The histograms of a map are sorted by their number
+//! of samples. All times are in microseconds.
 //!
-//! | map | what it counts | who counts the same on a real machine |
+//! | map | content | tool with this metric on a real machine |
 //! |---|---|---|
-//! | `@runqlat_us` | from being runnable, woken or preempted, until a CPU is got | `runqlat.bt`, bcc's `runqlat` |
-//! | `@cpudist_us` | how long tasks ran each time that they got a CPU, idle tasks left out | bcc's `cpudist` |
-//! | `@idle_exit_us` | from an interrupt by another CPU (`ipi_raise`) until the idle CPU has left its state (`cpu_idle`) | - |
+//! | `@runqlat_us` | runqueue latency: from wake-up or preemption until the task gets a CPU | `runqlat.bt`, bcc's `runqlat` |
+//! | `@cpudist_us` | duration of each run of a task on a CPU, without idle tasks | bcc's `cpudist` |
+//! | `@idle_exit_us` | idle exit latency: from an IPI to an idle CPU (`ipi_raise`) until its idle exit (`cpu_idle`) | - |
 //!
-//! The first two also by name of the task (`_comm`), and all by CPU (`_cpu`). What has not ended when the run ends is not counted.
+//! The first two maps also exist by task name (`_comm`), and all three by CPU (`_cpu`). Periods that have not
+//! ended at the end of the run are not counted.
 
 use super::record::{EventGroups, Group, RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
@@ -21,13 +24,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// What it counts, it counts from these.
+/// Groups of events from which the histograms are built.
 pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);
 
-/// The longest bar.
+/// Length of the longest bar in characters.
 const MAX_WIDTH: usize = 52;
 
-/// Counts by powers of two: place 0 is for 0, place n for 2^(n-1) and more, up to 2^n.
+/// Histogram with power-of-two buckets: bucket 0 counts the value 0, bucket n the values below
+/// 2^n and not below 2^(n-1).
 #[derive(Clone, Debug, Default)]
 struct Histogram {
     counts: Vec<u64>,
@@ -60,14 +64,14 @@ impl Histogram {
                 1 => "[1]".to_owned(),
                 _ => format!("[{}, {})", bound(place - 1), bound(place)),
             };
-            // Single precision, so that no bar has another length than bpftrace's.
+            // Single precision, because bpftrace computes the bar length with it.
             let width = (count as f32 / most as f32 * MAX_WIDTH as f32) as usize;
             let _ = writeln!(text, "{bounds:<16}{count:>8} |{:<MAX_WIDTH$}|", "@".repeat(width));
         }
     }
 }
 
-/// A power of two, short.
+/// Returns 2 to the power of `power` with a suffix for powers of 1024.
 fn bound(power: usize) -> String {
     let (power, suffix) = match power {
         40.. => (power - 40, "T"),
@@ -79,7 +83,7 @@ fn bound(power: usize) -> String {
     format!("{}{suffix}", 1_u64 << power)
 }
 
-/// Histograms by number: of a thread, or a CPU.
+/// Histograms indexed by thread or CPU.
 #[derive(Debug, Default)]
 struct IndexedHistograms(Vec<Histogram>);
 
@@ -97,7 +101,7 @@ impl IndexedHistograms {
         sum
     }
 
-    /// The same under keys; those of one key are added up.
+    /// Returns the histograms by key; those with equal keys are merged.
     fn keyed<K: Ord>(&self, key: impl Fn(usize) -> K) -> BTreeMap<K, Histogram> {
         let mut all = BTreeMap::<K, Histogram>::new();
         for (number, one) in self.0.iter().enumerate() {
@@ -107,7 +111,7 @@ impl IndexedHistograms {
     }
 }
 
-/// Histograms of a figure.
+/// Histograms of one metric, by thread and by CPU.
 #[derive(Debug, Default)]
 struct HistogramSet {
     of_threads: IndexedHistograms,
@@ -121,7 +125,7 @@ impl HistogramSet {
     }
 }
 
-/// Counts while a run goes on, and writes the text when it is over.
+/// Trace sink that counts during the run, and writes the text at its end.
 pub(super) struct Bpftrace<W: Write> {
     out: BufferedOut<W>,
     runqlat: HistogramSet,
@@ -130,13 +134,13 @@ pub(super) struct Bpftrace<W: Write> {
     cpus: Vec<BpftraceCpu>,
 }
 
-/// What is under way on a CPU.
+/// Unfinished periods of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct BpftraceCpu {
-    /// Since when its task runs.
+    /// Start of the current task's run.
     runs_since: Option<Nanos>,
     is_idle: bool,
-    /// When another CPU interrupted it first while it idled.
+    /// Time of the first IPI since the CPU became idle.
     called_at: Option<Nanos>,
 }
 
@@ -159,7 +163,7 @@ impl<W: Write> Bpftrace<W> {
         self.put_map(&format!("{name}_cpu"), figure.of_cpus.keyed(|cpu| cpu), |cpu| format!("[{cpu}]"));
     }
 
-    /// A map, smaller histograms first. One in which nothing is, is left out.
+    /// Writes the histograms of a map, those with the fewest samples first. Empty histograms are left out.
     fn put_map<K: Ord>(&mut self, name: &str, map: BTreeMap<K, Histogram>, key: impl Fn(K) -> String) {
         let mut all: Vec<(K, Histogram)> = map.into_iter().filter(|(_, one)| one.total() > 0).collect();
         all.sort_by_key(|(_, one)| one.total());
@@ -234,9 +238,9 @@ mod tests {
         histogram.put(&mut text);
         let rows: Vec<&str> = text.lines().collect();
         let bar = |nr| "@".repeat(nr) + &" ".repeat(52 - nr);
-        assert_eq!(rows[0], format!("[2, 4)                 4 |{}|", bar(4)), "from the lowest that came");
+        assert_eq!(rows[0], format!("[2, 4)                 4 |{}|", bar(4)), "the rows begin with the smallest value");
         assert_eq!(rows[1], format!("[4, 8)                 2 |{}|", bar(2)));
-        assert_eq!(rows[2], format!("[8, 16)                0 |{}|", bar(0)), "and none left out on the way");
+        assert_eq!(rows[2], format!("[8, 16)                0 |{}|", bar(0)), "empty rows in between are printed");
         assert_eq!(rows[8], format!("[512, 1K)             26 |{}|", bar(26)));
         assert_eq!(rows[9], format!("[1K, 2K)              52 |{}|", bar(52)));
         assert_eq!(rows.last().copied(), Some(format!("[2M, 4M)               1 |{}|", bar(1)).as_str()));

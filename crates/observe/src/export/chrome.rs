@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Chrome's trace events in JSON, for `chrome://tracing`, Perfetto, Speedscope and scripts: what ran on which CPU, figures over
-//! time, decisions with their reasons. Times are in microseconds.
+//! Chrome's JSON trace events, for `chrome://tracing`, Perfetto, Speedscope and scripts.
+//!
+//! A trace has the tasks that run on each CPU, counters over time, and decisions with their reasons. Times
+//! are in microseconds.
 
 use super::details::{self, Detail, Details, thread_text};
 use super::pass_spans::PassSpans;
@@ -11,7 +13,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::io::{self, Write};
 
-/// "Processes" of the format, each with a row for each CPU.
+/// "Processes" of the format. Each has one row per CPU.
 #[derive(Clone, Copy)]
 enum ChromeRows {
     Running = 1,
@@ -24,13 +26,13 @@ impl ChromeRows {
         [(Self::Running, "CPUs"), (Self::Balancing, "balancing"), (Self::Decisions, "selections and kicks")];
 }
 
-/// A trace as JSON on its way.
+/// Writer of a JSON trace.
 pub(super) struct Chrome<W: Write> {
     out: BufferedOut<W>,
-    /// Who runs on each CPU, since when.
+    /// Current thread of each CPU, and the start of its run.
     running: Vec<(ThreadId, Nanos)>,
     spans: PassSpans,
-    /// The time of the last record.
+    /// Time of the last record.
     now: Nanos,
 }
 
@@ -59,7 +61,7 @@ impl<W: Write> Chrome<W> {
         Self { out, running, spans: PassSpans::new(nr_cpus), now: start }
     }
 
-    /// A task has run from one time to another.
+    /// Writes the run of the current task, from its switch-in to `until`.
     fn put_run(&mut self, threads: &ThreadTable, cpu: CpuId, until: Nanos, state: &str) {
         let (thread, since) = self.running[cpu.index()];
         if threads.is_idle(thread) || until == since {
@@ -96,7 +98,7 @@ impl<W: Write> Chrome<W> {
         put_details(bytes, threads, details);
     }
 
-    /// Balancing from its begin to its end.
+    /// Writes a span of load balancing if the record ends one.
     fn put_spans(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let Some(span) = self.spans.record(record) else { return };
         let bytes = self.out.next();
@@ -119,7 +121,7 @@ impl<W: Write> TraceSink for Chrome<W> {
             RecordKind::Counter { of, counter, value } => self.put_counter(record.at, counter.name(), of, value),
             RecordKind::Frequency { cpu_id, khz } => self.put_counter(record.at, "khz", cpu_id, khz),
             RecordKind::Idle { cpu_id, state } => {
-                // 0 is no idle state.
+                // 0 stands for not idle, so state numbers are shifted by one.
                 let state = state.map_or(0, |state| u64::from(state) + 1);
                 self.put_counter(record.at, "idle state", cpu_id, state);
             }
@@ -153,7 +155,7 @@ impl<W: Write> TraceSink for Chrome<W> {
     }
 }
 
-/// Begins an event; it goes on with a comma.
+/// Writes the beginning of a JSON object, which the caller continues with a comma.
 fn put_head(bytes: &mut Vec<u8>, kind: &str, rows: ChromeRows, cpu: CpuId, at: Nanos) {
     let (pid, cpu, us, ns) = (rows as u32, cpu.0, at.0 / 1000, at.0 % 1000);
     let _ = write!(bytes, ",\n{{\"ph\":\"{kind}\",\"pid\":{pid},\"tid\":{cpu},\"ts\":{us}.{ns:03}");
@@ -163,7 +165,7 @@ fn put_duration(bytes: &mut Vec<u8>, time: Nanos) {
     let _ = write!(bytes, ",\"dur\":{}.{:03}", time.0 / 1000, time.0 % 1000);
 }
 
-/// Values with their names, and the end of the event.
+/// Writes named values as an object, and closes the event.
 fn put_details(bytes: &mut Vec<u8>, threads: &ThreadTable, details: &Details) {
     for (place, (key, value)) in details.iter().enumerate() {
         bytes.push(if place == 0 { b'{' } else { b',' });

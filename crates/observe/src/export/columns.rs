@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run's tables in memory, column by column: for programs that hold a run instead of reading files. The tables are those that are written
-//! as comma-separated values.
+//! Tables of a run in memory, column by column, for programs that use a run without reading files.
+//!
+//! The tables and columns are those of the `csv` format.
 
 use super::record::TraceRecord;
 use super::sink::TraceSink;
@@ -11,48 +12,48 @@ use std::collections::HashMap;
 use std::io;
 use std::rc::Rc;
 
-/// A table that was collected.
+/// Table of a run, with all rows.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectedTable {
-    /// Its name.
     pub name: &'static str,
-    /// How many rows it has.
     pub rows: usize,
-    /// Its columns, each as long as it has rows.
+    /// Columns, each with one value per row.
     pub columns: Vec<TableColumn>,
 }
 
-/// A column.
+/// Column of a [`CollectedTable`].
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumn {
-    /// Its name.
     pub name: &'static str,
-    /// Its values.
+    /// One value per row.
     pub values: ColumnValues,
-    /// Whether each of them is known; nothing if all are.
+    /// For each row, whether the value is known; `None` if all are.
     pub known: Option<Vec<bool>>,
 }
 
-/// Values of a column. What is not known is 0.
+/// Values of a column. Unknown values are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnValues {
-    /// Numbers.
+    /// 64-bit numbers, also for flags (0 and 1).
     Int(Vec<i64>),
-    /// Texts, of which there are few: the place of each in the list of all.
+    /// Dictionary-encoded texts: an index for each row into the list of distinct texts.
     Text {
-        /// Places.
+        /// For each row, the index of its text in `words`.
         places: Vec<i32>,
-        /// The texts, each once, in the order in which they came.
+        /// Distinct texts, in the order of their first use.
         words: Vec<String>,
     },
 }
 
-/// Collects tables; its clones share them, so that one of them listens and another has the tables after the run.
+/// Trace sink that collects tables in memory. Clones share the tables: one clone is added to the exporter,
+/// another returns the tables after the run.
 #[derive(Clone, Default)]
 pub struct TableCollector(Rc<RefCell<TableSink<ColumnCollector>>>);
 
 impl TableCollector {
-    /// The tables, all of them, in the order of the list of tables.
+    /// Returns all tables in the order of `TABLES`, and leaves none behind.
     pub fn take(&self) -> Vec<CollectedTable> {
         std::mem::take(&mut self.0.borrow_mut().0).tables.into_iter().map(|(table, _)| table).collect()
     }
@@ -60,7 +61,7 @@ impl TableCollector {
 
 impl std::fmt::Debug for TableCollector {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Columns").finish_non_exhaustive()
+        f.debug_struct("TableCollector").finish_non_exhaustive()
     }
 }
 
@@ -78,7 +79,7 @@ impl TraceSink for TableCollector {
     }
 }
 
-/// Tables on their way, with the places of words in each of their columns.
+/// Collected tables, with a dictionary of texts for each of their columns.
 struct ColumnCollector {
     tables: Vec<(CollectedTable, Vec<HashMap<String, i32>>)>,
 }
@@ -124,7 +125,7 @@ impl TableRows for ColumnCollector {
                 (ColumnValues::Text { places, .. }, Cell::Null) => places.push(0),
                 (ColumnValues::Text { places, words }, Cell::Text(text)) => {
                     let place = places_of.get(text).copied().unwrap_or_else(|| {
-                        let place = i32::try_from(words.len()).expect("there are not that many names");
+                        let place = i32::try_from(words.len()).expect("there are fewer than 2^31 distinct texts");
                         words.push(text.to_owned());
                         places_of.insert(text.to_owned(), place);
                         place
@@ -163,6 +164,9 @@ mod tests {
         assert_eq!((&forks.columns[0].known, &forks.columns[2].known), (&None, &Some(vec![true, false, true])));
         let words = vec!["a".to_owned(), "b".to_owned()];
         assert_eq!(forks.columns[4].values, ColumnValues::Text { places: vec![0, 1, 0], words });
-        assert!(columns.take().is_empty() || columns.take().iter().all(|table| table.rows == 0), "they were taken");
+        assert!(
+            columns.take().is_empty() || columns.take().iter().all(|table| table.rows == 0),
+            "`take` leaves no tables behind"
+        );
     }
 }

@@ -12,7 +12,7 @@ use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::step::LoopPlace;
 use std::io;
@@ -78,7 +78,7 @@ pub struct Exporter {
     /// Fork that is not reported yet, because its CPU is not known, and whether the workload itself starts
     /// the task.
     fork: Option<(ThreadId, bool)>,
-    /// Changes of frequency that the workload's machine makes by itself, the next one last.
+    /// Frequency changes that the machine description schedules, the next one last.
     frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     has_markers: bool,
     /// Whether the marker with the reference time of rt-app's logs was written.
@@ -152,7 +152,7 @@ impl Exporter {
             self.marker(START, CpuId(0), Marker::Main { starts: true });
         }
         self.sample(machine);
-        if let Some(machine) = machine.built_in() {
+        if let Some(machine) = machine.as_built_in() {
             self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine));
         }
     }
@@ -163,7 +163,7 @@ impl Exporter {
         if !self.groups.contains(Group::Counters) {
             return;
         }
-        let Some(machine) = machine.built_in() else { return self.sample_engine(machine) };
+        let Some(machine) = machine.as_built_in() else { return self.sample_engine(machine) };
         let (now, sched) = (machine.now(), machine.sched());
         for cpu in sched.cpu_ids() {
             self.set_counter(now, cpu, Counter::Capacity, sched.snapshot(cpu).cpu_capacity);
@@ -192,8 +192,9 @@ impl Exporter {
 
     /// Completes all traces.
     ///
-    /// # Errors For the first trace that could not be written: its index in the order in which traces were
-    ///   added, and the error.
+    /// # Errors
+    /// For the first trace that could not be written: its index in the order in which traces were
+    /// added, and the error.
     pub fn finish(&mut self, machine: &Machine<impl Engine>) -> Result<(), (usize, io::Error)> {
         self.sample(machine);
         if self.has_markers {
@@ -206,7 +207,7 @@ impl Exporter {
             self.marker(machine.now(), CpuId(0), Marker::Main { starts: false });
         }
         for (place, trace) in self.traces.iter_mut().enumerate() {
-            if let Some(machine) = machine.built_in() {
+            if let Some(machine) = machine.as_built_in() {
                 trace.sink.end(machine, &self.threads);
             }
             trace.sink.finish(&self.threads).map_err(|error| (place, error))?;
@@ -378,7 +379,7 @@ impl Exporter {
     }
 }
 
-impl Probe for Exporter {
+impl SchedObserver for Exporter {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.step_frequencies(now);
         match *event {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The text of the kernel's `trace` file, as `trace-cmd report`, systrace and other readers of ftrace text know it.
+//! Text of the kernel's `trace` file, as `trace-cmd report`, systrace and other readers of ftrace text expect
+//! it.
 //!
-//! Times have nine digits behind the point, so that nothing is lost; the kernel's own have six.
+//! Times have nine decimal places, to keep nanoseconds; the kernel prints six.
 
 use super::record::TraceRecord;
 use super::sink::{BufferedOut, TraceSink};
@@ -9,7 +10,7 @@ use super::thread::ThreadTable;
 use super::tracepoint::{text, values};
 use std::io::{self, Write};
 
-/// What stands before the events.
+/// Column headings before the events.
 const HEAD: &str = "\
 #                                _-----=> irqs-off/BH-disabled
 #                               / _----=> need-resched
@@ -21,7 +22,7 @@ const HEAD: &str = "\
 #              | |         |   |||||     |         |
 ";
 
-/// A trace as text.
+/// Writer of an ftrace text.
 pub(super) struct FtraceText<W: Write> {
     out: BufferedOut<W>,
     nr_cpus: usize,
@@ -44,7 +45,7 @@ impl<W: Write> TraceSink for FtraceText<W> {
             let current = threads.get(record.current);
             let name = if current.pid == 0 { "<idle>" } else { current.comm.as_str() };
             let (cpu, seconds, rest) = (record.cpu.0, record.at.0 / 1_000_000_000, record.at.0 % 1_000_000_000);
-            // Writing into memory does not fail.
+            // `drop` ignores the result: a write into memory cannot fail.
             let flags = if record.what.flags() == 0 { "....." } else { "d.h.." };
             drop(write!(bytes, "{name:>16}-{:<7} [{cpu:03}] {flags} {seconds:5}.{rest:09}: ", current.pid));
             text::put_event(bytes, tracepoint, values, nr_cpus);

@@ -50,6 +50,7 @@ use thread::ThreadTable;
 use trace_dat::{TraceDat, TraceDatVersion};
 
 /// Destination of a trace.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum ExportTarget<'a> {
     /// One file, for a format that writes a single file.
     File {
@@ -164,7 +165,7 @@ pub const FORMATS: &[ExportFormat] = &[
     ExportFormat {
         name: "ftrace",
         extension: "txt",
-        meaning: "the kernel's own text: systrace, Perfetto, LISA, grep",
+        meaning: "the text of the kernel's trace file: systrace, Perfetto, LISA, grep",
         groups: EVENT_GROUPS,
         is_of_state: false,
         open: SinkOpener::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus())))),
@@ -191,7 +192,7 @@ pub const FORMATS: &[ExportFormat] = &[
     ExportFormat {
         name: "parquet",
         extension: "parquet.d",
-        meaning: "a directory of the same tables as Parquet: pandas, polars, DuckDB",
+        meaning: "a directory of tables as Parquet, one file each: pandas, polars, DuckDB",
         groups: EventGroups::from_slice(Group::ALL),
         is_of_state: false,
         open: SinkOpener::Directory(|directory, _| Ok(Box::new(TableSink(tables::Parquet::new(directory))))),
@@ -209,7 +210,7 @@ pub const FORMATS: &[ExportFormat] = &[
     ExportFormat {
         name: "schedstat-16",
         extension: "schedstat.d",
-        meaning: "the same in version 16, as since 6.8",
+        meaning: "a directory with /proc/schedstat (version 16, since Linux 6.8) before and after the run",
         groups: EventGroups::from_slice(&[]),
         is_of_state: true,
         open: SinkOpener::Directory(|directory, _| {
@@ -219,7 +220,7 @@ pub const FORMATS: &[ExportFormat] = &[
     ExportFormat {
         name: "sched-debug",
         extension: "sched_debug",
-        meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run: scripts, people",
+        meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run",
         groups: task_counts::GROUPS,
         is_of_state: true,
         open: SinkOpener::File(|out, _, _| Ok(Box::new(SchedDebug::new(out)))),
@@ -235,7 +236,7 @@ pub const FORMATS: &[ExportFormat] = &[
     ExportFormat {
         name: "bpftrace",
         extension: "hist.txt",
-        meaning: "histograms as bpftrace prints them: waiting and running of tasks, ends of idling, in us",
+        meaning: "bpftrace's histograms of runqueue latency, run time and idle exit latency, in us",
         groups: bpftrace::GROUPS,
         is_of_state: false,
         open: SinkOpener::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus())))),
@@ -247,7 +248,7 @@ fn open_trace_dat(out: Box<dyn Write>, directory: &Path, run: &ExportRun<'_>, ve
 }
 
 impl ExportFormat {
-    /// Whether it writes a directory of files.
+    /// Whether the format writes a directory of files.
     pub const fn is_directory(&self) -> bool {
         matches!(self.open, SinkOpener::Directory(_) | SinkOpener::Tasks(_))
     }
@@ -266,8 +267,9 @@ impl ExportFormat {
     ///
     /// `groups` replaces the default groups of the format; groups that the format needs are always added.
     ///
-    /// # Errors If the files or the temporary file cannot be created, or `target` is a file for a format that
-    ///   writes a directory, or the reverse.
+    /// # Errors
+    /// If the files or the temporary file cannot be created, or `target` is a file for a format that
+    /// writes a directory, or the reverse.
     pub fn open(
         &self,
         target: ExportTarget<'_>,
@@ -281,7 +283,11 @@ impl ExportFormat {
             (SinkOpener::Directory(open) | SinkOpener::Tasks(open), ExportTarget::Directory(directory)) => {
                 open(directory, &run)?
             }
-            _ => return Err(io::Error::other("the format wants a directory, and got a file, or the other way round")),
+            _ => {
+                return Err(io::Error::other(
+                    "the target of the trace is a file for a format of a directory, or the reverse",
+                ));
+            }
         };
         exporter.add(groups.unwrap_or(self.groups).or(sink.needs()), sink);
         Ok(())
@@ -290,6 +296,6 @@ impl ExportFormat {
 
 impl std::fmt::Debug for ExportFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Format").field("name", &self.name).field("groups", &self.groups).finish_non_exhaustive()
+        f.debug_struct("ExportFormat").field("name", &self.name).field("groups", &self.groups).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Balancing as spans of time: phases of a path on one CPU are put together, from the first one to the one that ends it.
+//! Combines the phases of a load-balance path on one CPU into a span, from the first phase to the last.
 
 use super::record::{RecordKind, TraceRecord};
 use fairlab_machine::observer::KernelPath;
@@ -7,29 +7,29 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceVerdict;
 use fairlab_sched::units::Nanos;
 
-/// The paths that balance.
+/// Kernel paths that balance load.
 const PATHS: [KernelPath; 3] = [KernelPath::NewIdle, KernelPath::Softirq, KernelPath::NohzIdle];
 
-/// A path on a CPU from its begin to its end.
+/// Execution of a load-balance path on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassSpan {
     pub(super) cpu: CpuId,
     pub(super) path: KernelPath,
     pub(super) began: Nanos,
     pub(super) ended: Nanos,
-    /// Time of work and of waiting for locks; the rest went to interrupts.
+    /// Time spent in the path's work; interrupts account for the rest of the span.
     pub(super) took: Nanos,
     pub(super) waited: Nanos,
-    /// Passes that ended meanwhile, those that moved tasks, and how many tasks.
+    /// Number of passes that ended in the span, of passes that moved tasks, and of tasks moved.
     pub(super) passes: u32,
     pub(super) with_moves: u32,
     pub(super) moved: u32,
 }
 
-/// Spans that have begun, of all CPUs.
+/// Unfinished spans of all CPUs, by path.
 pub(super) struct PassSpans {
     open: Vec<[Option<PassSpan>; PATHS.len()]>,
-    /// Passes of each CPU that belong to a phase which was not told yet: number, with moves, tasks.
+    /// Per CPU, the passes of a phase that is not recorded yet: number, passes with moves, moved tasks.
     pending: Vec<(u32, u32, u32)>,
 }
 
@@ -38,7 +38,7 @@ impl PassSpans {
         Self { open: vec![[None; PATHS.len()]; nr_cpus], pending: vec![(0, 0, 0); nr_cpus] }
     }
 
-    /// Takes a record. Returns a span that it ends.
+    /// Processes a record. Returns the span that it ends, if any.
     pub(super) fn record(&mut self, record: &TraceRecord<'_>) -> Option<PassSpan> {
         match record.what {
             RecordKind::BalancedReason(decision) => {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `perf.data`, as `perf record -e 'sched:*' -a` would write it, for `perf script` and `perf sched`.
 //!
-//! The records wait in a file of their own for the end of the run, because the head says how long they are. Behind them are
-//! features: formats of the tracepoints, names of the events, and what the machine is.
+//! The header gives the length of the records, so the records are kept in a temporary file until the end of
+//! the run. They are followed by the features: tracepoint formats, event names and properties of the machine.
 
 use super::record::{RecordKind, TraceRecord};
 use super::sink::{BufferedOut, Spool, TraceSink};
@@ -12,27 +12,29 @@ use super::tracepoint::{TRACEPOINTS, Tracepoint, encode, values};
 use std::io::{self, Write};
 use std::path::Path;
 
+// Lengths in bytes: of the file header, and of one `perf_event_attr`.
 const HEAD: u64 = 104;
 const ATTR: u64 = 128;
-/// An attribute with the place of its ids.
+/// Length of an attribute with its section of ids.
 const ATTR_WITH_IDS: u64 = ATTR + 16;
-/// PERF_TYPE_TRACEPOINT.
+/// Type of attributes that select a tracepoint: `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
-/// What a sample has: instruction pointer, pid and tid, time, CPU, period, raw data, and its event's id.
+/// Fields of a sample: instruction pointer, pid and tid, time, CPU, period, raw data, and the id of its
+/// event.
 const SAMPLE_TYPE: u64 = 0x0001_0587;
-/// PERF_FORMAT_ID.
+/// Read format with the event id: `PERF_FORMAT_ID`.
 const READ_FORMAT: u64 = 4;
-/// All records have times and ids.
+/// `sample_id_all`: all records have times and ids.
 const SAMPLE_ID_ALL: u64 = 1 << 18;
-/// Types of records.
+/// Record types: `PERF_RECORD_COMM`, `_SAMPLE`, `_FINISHED_ROUND`.
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
 const FINISHED_ROUND: u32 = 68;
-/// The sample was taken in the kernel.
+/// `PERF_RECORD_MISC_KERNEL`: the sample was taken in the kernel.
 const IN_KERNEL: u16 = 1;
-/// Readers may sort and forget what came before, after so many bytes.
+/// Bytes between two `FINISHED_ROUND` records, at which readers sort and flush the events read so far.
 const ROUND: u64 = 1 << 20;
-/// Features: numbers of their bits.
+/// Bit numbers of the features in the header.
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_HOSTNAME: u32 = 3;
 const FEATURE_OSRELEASE: u32 = 4;
@@ -44,7 +46,7 @@ const FEATURE_CPU_ID: u32 = 9;
 const FEATURE_CMDLINE: u32 = 11;
 const FEATURE_EVENT_DESC: u32 = 12;
 
-/// A perf.data on its way.
+/// Writer of a `perf.data` file.
 pub(super) struct PerfData<W: Write> {
     out: BufferedOut<W>,
     records: Spool,
@@ -52,7 +54,8 @@ pub(super) struct PerfData<W: Write> {
     nr_cpus: usize,
     machine: String,
     event: Vec<u8>,
-    /// Which tracepoints it has, a bit for each by its place. Readers that cannot read one need not be told of it where it does not happen.
+    /// Bit mask of the tracepoints that occurred, by their index. Others get no attribute, because a
+    /// reader may not support them.
     seen: u64,
 }
 
@@ -65,35 +68,35 @@ impl<W: Write> PerfData<W> {
         directory: &Path,
     ) -> io::Result<Self> {
         let records = Spool::new(directory)?;
-        // Records that are no samples have the id of switches.
+        // COMM records carry the id of `sched_switch`, so it must always have an attribute.
         let seen = bit_of(Tracepoint::Switch);
         let mut data =
             Self { out: BufferedOut::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen };
-        // Idle tasks share a pid, and readers know its name.
+        // Idle tasks share pid 0, whose name readers know.
         for info in threads.iter().filter(|info| info.pid != 0) {
             data.put_comm(info, 0, 0);
         }
         Ok(data)
     }
 
-    /// The tracepoints that it has.
+    /// Tracepoints that get an attribute.
     fn tracepoints(&self) -> impl Iterator<Item = Tracepoint> {
         let seen = self.seen;
         TRACEPOINTS.iter().map(|definition| definition.tracepoint).filter(move |&it| seen & bit_of(it) != 0)
     }
 
-    /// Where the records begin.
+    /// File offset of the records.
     fn data_at(&self) -> u64 {
         HEAD + self.tracepoints().count() as u64 * (ATTR_WITH_IDS + 8)
     }
 
-    /// A thread has a name.
+    /// Writes a COMM record, which names a thread.
     fn put_comm(&mut self, info: &ThreadInfo, at: u64, cpu: u32) {
         let bytes = self.records.next();
         put_record_head(bytes, COMM, 0, 8 + 8 + COMM_LEN as u16 + 32);
         put_thread(bytes, info);
         bytes.extend_from_slice(info.comm.bytes());
-        // What all records have: thread, time, CPU, id of the event.
+        // Fields that `sample_id_all` adds to all records: thread, time, CPU, event id.
         put_thread(bytes, info);
         put_u64(bytes, at);
         put_u64(bytes, cpu.into());
@@ -136,7 +139,7 @@ impl<W: Write> PerfData<W> {
             (FEATURE_VERSION, text(env!("CARGO_PKG_VERSION"))),
             (FEATURE_ARCH, text("x86_64")),
             (FEATURE_NR_CPUS, [nr.to_le_bytes(), nr.to_le_bytes()].concat()),
-            // Without these two `perf data convert --to-json` crashes.
+            // `perf data convert --to-json` crashes without these two features.
             (FEATURE_CPU_DESC, text(&self.machine)),
             (FEATURE_CPU_ID, text("fairlab")),
             (FEATURE_CMDLINE, command),
@@ -204,12 +207,12 @@ impl<W: Write> TraceSink for PerfData<W> {
     }
 }
 
-/// Its bit among those that were seen.
+/// Bit of a tracepoint in [`PerfData::seen`].
 const fn bit_of(tracepoint: Tracepoint) -> u64 {
     1 << tracepoint as u32
 }
 
-/// The id of an event, which its samples have.
+/// Event id that the samples of a tracepoint carry.
 const fn id_of(tracepoint: Tracepoint) -> u64 {
     1 + tracepoint as u64
 }
@@ -218,7 +221,7 @@ fn put_attribute(bytes: &mut Vec<u8>, tracepoint: Tracepoint) {
     let end = bytes.len() + ATTR as usize;
     put_u32(bytes, TRACEPOINT);
     put_u32(bytes, ATTR as u32);
-    // Which tracepoint; a sample for each.
+    // `config` is the tracepoint's id; the sample period is 1.
     for number in [tracepoint.id().into(), 1, SAMPLE_TYPE, READ_FORMAT, SAMPLE_ID_ALL] {
         put_u64(bytes, number);
     }
@@ -230,7 +233,7 @@ fn put_sample(bytes: &mut Vec<u8>, tracepoint: Tracepoint, current: &ThreadInfo,
     let length = 8 + 6 * 8 + raw;
     put_record_head(bytes, SAMPLE, IN_KERNEL, u16::try_from(length).expect("events are short"));
     put_u64(bytes, id_of(tracepoint));
-    // No instruction pointer.
+    // The instruction pointer is unknown.
     put_u64(bytes, 0);
     put_thread(bytes, current);
     put_u64(bytes, at);
@@ -247,13 +250,13 @@ fn put_record_head(bytes: &mut Vec<u8>, kind: u32, misc: u16, length: u16) {
     bytes.extend_from_slice(&length.to_le_bytes());
 }
 
-/// Process and thread. That of idle tasks is 0.
+/// Writes process and thread id; both are 0 for idle tasks.
 fn put_thread(bytes: &mut Vec<u8>, info: &ThreadInfo) {
     put_u32(bytes, info.tgid as u32);
     put_u32(bytes, info.pid as u32);
 }
 
-/// A text with its length, which has room for a zero.
+/// Writes a text with its length, which is a multiple of 8 and includes a terminating zero.
 fn put_string(bytes: &mut Vec<u8>, text: &str) {
     let length = (text.len() + 1).next_multiple_of(8);
     put_u32(bytes, length as u32);

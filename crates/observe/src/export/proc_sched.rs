@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The text of `/proc/PID/sched` of each task at the end of a run, as 6.1 writes it: files `PID/sched` in a directory.
+//! Text of `/proc/PID/sched` of each task at the end of a run, as 6.1 prints it, in files `PID/sched` of a
+//! directory.
 //!
-//! The format is that of `proc_sched_show_task()` in `kernel/sched/debug.c` (6.1), of a kernel with schedstats and utilisation clamps and without NUMA
-//! balancing. Left out is what is not modelled: `sum_block_runtime`, `wait_start`, `sleep_start`, `block_start`, `block_max`, `exec_max`, `slice_max`, `iowait_sum`,
-//! `iowait_count`, `nr_migrations_cold`, the counts of failed and forced migrations, `nr_wakeups_sync`, `_affine`, `_affine_attempts`, `_passive` and `_idle`,
-//! `core_forceidle_sum`, and `clock-delta`, which measures the kernel that prints. A task that has ended is shown as it was then.
+//! The format is that of `proc_sched_show_task()` in `kernel/sched/debug.c` (6.1), of a kernel with
+//! schedstats and utilisation clamps and without NUMA balancing. The state of a task that has exited is the
+//! state at its exit.
+//!
+//! Fields without a model are left out: `sum_block_runtime`, `wait_start`, `sleep_start`, `block_start`,
+//! `block_max`, `exec_max`, `slice_max`, `iowait_sum`, `iowait_count`, `nr_migrations_cold`, the counts of
+//! failed and forced migrations, `nr_wakeups_sync`, `_affine`, `_affine_attempts`, `_passive` and `_idle`,
+//! `core_forceidle_sum`, and `clock-delta`, which measures the printing kernel itself.
 
 use super::proc_text::{has_ended, listed_tasks, policy_number, split_ns};
 use super::record::{EventGroups, TraceRecord};
@@ -20,10 +25,10 @@ use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes the texts into a directory when the run is over.
+/// Trace sink that counts during the run, and writes the files at its end.
 pub(super) struct ProcSched {
     directory: PathBuf,
-    /// A task or family; none: all tasks.
+    /// Task or family to write; `None` for all tasks.
     only: Option<String>,
     counts: AllCounts,
     error: Option<io::Error>,
@@ -39,7 +44,7 @@ impl ProcSched {
         }
     }
 
-    /// The tasks of which there are to be texts.
+    /// Returns the tasks to write.
     fn selected_tasks(&self, machine: &Machine, threads: &ThreadTable) -> io::Result<Vec<TaskId>> {
         let Some(only) = &self.only else { return Ok(listed_tasks(machine, threads).collect()) };
         let places = find_tasks(machine, only).map_err(io::Error::other)?;
@@ -60,7 +65,7 @@ impl ProcSched {
             let (thread, info) = (ThreadId::from_task(task), threads.get(ThreadId::from_task(task)));
             let directory = self.directory.join(info.pid.to_string());
             std::fs::create_dir_all(&directory)?;
-            // One that has ended was the last of its process, or one more than there are now.
+            // A task that has exited adds itself to the threads of its process that are alive.
             let nr_threads = alive.get(&info.tgid).copied().unwrap_or(0) + u32::from(has_ended(machine, task));
             let text = format!("{} ({}, #threads: {nr_threads})\n", info.comm.as_str(), info.pid);
             let text = TaskText { text, machine }.of(task, self.counts.of(thread));
@@ -92,7 +97,7 @@ impl TraceSink for ProcSched {
     }
 }
 
-/// The text of a task.
+/// Text of one task.
 struct TaskText<'a> {
     text: String,
     machine: &'a Machine,
@@ -125,7 +130,7 @@ impl TaskText<'_> {
         self.field("nr_wakeups_migrate", counts.nr_wakeups_migrate);
         self.field("nr_wakeups_local", counts.nr_wakeups_local);
         self.field("nr_wakeups_remote", counts.nr_wakeups_remote);
-        // Without a switch or migration the kernel writes -1.
+        // The kernel prints -1 if the task had no switch or no migration.
         let average = |nr: u64| se.sum_exec_runtime.checked_div(nr).unwrap_or(u64::MAX);
         self.time("avg_atom", average(counts.nr_switches()));
         self.time("avg_per_cpu", average(counts.nr_migrations));

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What both texts of the kernel's `kernel/sched/debug.c` (6.1) have in common: how times, states and places are written.
+//! Helpers of the texts of the kernel's `kernel/sched/debug.c` (6.1): times, group paths, task states and
+//! policies.
 
 use super::thread::{ThreadId, ThreadTable};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::task::{Policy, TaskState};
 
-/// A time in ms with six digits, as `SPLIT_NS()` parts it: whole ms, with the sign, and the rest without.
+/// Splits a time into milliseconds and a six-digit remainder in ns. Only whole milliseconds keep the sign, as
+/// in `SPLIT_NS()`.
 pub(super) const fn split_ns(ns: i64) -> (i64, u64) {
     let size = ns.unsigned_abs();
     let whole = (size / 1_000_000) as i64;
     (if ns < 0 { -whole } else { whole }, size % 1_000_000)
 }
 
-/// The path of a task group: `cgroup_path()`. A name may be a path already, as in files of rt-app.
+/// Returns the path of a task group: `cgroup_path()`. A group name may be an absolute path already, as in
+/// rt-app files.
 pub(super) fn group_path(machine: &Machine, group: GroupId) -> String {
     let groups = &machine.workload().groups;
     let mut path = String::new();
@@ -30,7 +33,8 @@ pub(super) fn group_path(machine: &Machine, group: GroupId) -> String {
     if path.is_empty() { "/".to_owned() } else { path }
 }
 
-/// The letter of a task's state: `task_state_to_char()`. One that is being woken or was never woken counts as runnable.
+/// Returns the letter of a task's state: `task_state_to_char()`. A task that is new or being woken counts as
+/// runnable.
 pub(super) const fn state_letter(state: TaskState) -> char {
     match state {
         TaskState::New | TaskState::Running | TaskState::Waking => 'R',
@@ -39,7 +43,7 @@ pub(super) const fn state_letter(state: TaskState) -> char {
     }
 }
 
-/// The number of a policy: `SCHED_NORMAL` and so on in `include/uapi/linux/sched.h`.
+/// Returns the number of a policy: `SCHED_NORMAL` and so on in `include/uapi/linux/sched.h`.
 pub(super) const fn policy_number(policy: Policy) -> u32 {
     match policy {
         Policy::Normal => 0,
@@ -51,13 +55,14 @@ pub(super) const fn policy_number(policy: Policy) -> u32 {
     }
 }
 
-/// The scheduler's tasks but the idle ones, which no list of processes has, in the order of their creation.
+/// Returns the scheduler's tasks except idle tasks, which process lists do not contain, in the order of their
+/// creation.
 pub(super) fn listed_tasks<'a>(machine: &'a Machine, threads: &'a ThreadTable) -> impl Iterator<Item = TaskId> + 'a {
     let all = (0..machine.sched().nr_tasks()).map(TaskId::from_index);
     all.filter(|&task| !threads.is_idle(ThreadId::from_task(task)))
 }
 
-/// Whether a task has ended for good: `/proc` does not have it any more.
+/// Whether a task has exited and left its CPU, so that `/proc` no longer has it.
 pub(super) fn has_ended(machine: &Machine, task: TaskId) -> bool {
     let task = machine.sched().task(task);
     task.state == TaskState::Dead && !task.on_cpu
@@ -71,6 +76,6 @@ mod tests {
     fn times_are_split_so_that_only_whole_milliseconds_have_a_sign() {
         assert_eq!(split_ns(12_345_678), (12, 345_678));
         assert_eq!(split_ns(-12_345_678), (-12, 345_678));
-        assert_eq!(split_ns(-1), (0, 1), "as the kernel writes the vruntime of nobody");
+        assert_eq!(split_ns(-1), (0, 1), "the kernel's vruntime of an empty queue");
     }
 }

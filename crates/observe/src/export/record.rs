@@ -13,6 +13,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::step::LoopPlace;
 
 /// Event on a CPU, with the thread that ran there.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Copy, Debug)]
 pub struct TraceRecord<'a> {
     /// Time on the machine's clock; records are in the order of time.
@@ -49,16 +50,16 @@ macro_rules! groups {
 }
 
 groups! {
-    Sched "sched" "Switches, wake-ups, migrations, forks and ends of tasks, inherited priorities."
-    Stat "stat" "Run and waiting times of tasks (sched_stat_runtime, sched_stat_wait)."
-    Idle "idle" "CPUs enter and leave idle states."
-    Frequency "freq" "Frequencies of CPUs change."
-    Ipi "ipi" "Interrupts from CPU to CPU."
-    Pelt "pelt" "Refreshed averages of tasks and CPUs, and what is remembered of tasks' utilisation."
-    Counters "counters" "Utilisation, runnable tasks and capacity of CPUs over time, and limits of searches."
-    Decisions "decisions" "Why a CPU was selected, what a pass of load balancing found, who was kicked."
-    Paths "paths" "What CPUs do in the kernel, and their waiting for locks, where kernel code takes time."
-    Markers "markers" "Markers of rt-app: when threads, and loops of their phases, begin and end."
+    Sched "sched" "Switches, wake-ups, migrations, forks and exits of tasks, and inherited priorities."
+    Stat "stat" "Run times and runqueue latencies of tasks (sched_stat_runtime, sched_stat_wait)."
+    Idle "idle" "CPU idle states: entries and exits."
+    Frequency "freq" "CPU frequency changes."
+    Ipi "ipi" "Inter-processor interrupts."
+    Pelt "pelt" "PELT averages of tasks and CPUs at each update, and estimated utilisation (util_est)."
+    Counters "counters" "Utilisation, runnable tasks and capacity of CPUs over time, and scan limits (nr_idle_scan)."
+    Decisions "decisions" "Reasons of CPU selections, load-balance passes and NOHZ kicks."
+    Paths "paths" "Kernel paths of CPUs and their lock waits; needs a cost model for kernel code."
+    Markers "markers" "Markers of rt-app: start and end of threads and of the loops of their phases."
 }
 
 /// Set of groups of events, one bit per group.
@@ -90,6 +91,7 @@ impl EventGroups {
 }
 
 /// Kind of an event, with its data.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Copy, Debug)]
 pub enum RecordKind<'a> {
     /// A CPU switches to another task: `sched_switch`.
@@ -118,26 +120,11 @@ pub enum RecordKind<'a> {
     /// A task is moved to another CPU: `sched_migrate_task`.
     Migrate { thread: ThreadId, orig_cpu: CpuId, dest_cpu: CpuId },
     /// A task is forked: `sched_process_fork`.
-    Fork {
-        /// By whom.
-        parent: ThreadId,
-        /// The new one.
-        child: ThreadId,
-    },
+    Fork { parent: ThreadId, child: ThreadId },
     /// A task ends: `sched_process_exit`.
-    Exit {
-        /// The task.
-        thread: ThreadId,
-    },
+    Exit { thread: ThreadId },
     /// A task inherits a priority: `sched_pi_setprio`.
-    Setprio {
-        /// The task.
-        thread: ThreadId,
-        /// The priority before.
-        oldprio: i32,
-        /// The priority from now on.
-        newprio: i32,
-    },
+    Setprio { thread: ThreadId, oldprio: i32, newprio: i32 },
     /// Run time of a task is accounted: `sched_stat_runtime`.
     StatRuntime {
         thread: ThreadId,
@@ -207,18 +194,19 @@ pub enum RecordKind<'a> {
 /// Quantity of a CPU that is recorded over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
-    /// Utilisation of its fair tasks.
+    /// Utilisation of the CPU's fair tasks, 0 to 1024.
     UtilAvg,
-    /// Runnable tasks.
+    /// Number of runnable tasks, running or queued.
     NrRunning,
-    /// What is left of its capacity for fair tasks.
+    /// Capacity left for fair tasks (`cpu_capacity`), 0 to 1024.
     Capacity,
-    /// At how many CPUs of its cache a search looks; told of the first CPU of each cache.
+    /// Limit on the number of CPUs that an idle-CPU scan of a cache domain checks (SIS_UTIL); recorded for the
+    /// first CPU of each cache.
     NrIdleScan,
 }
 
 impl Counter {
-    /// All of them.
+    /// All counters, in the order of the enum.
     pub const ALL: [Self; 4] = [Self::UtilAvg, Self::NrRunning, Self::Capacity, Self::NrIdleScan];
 
     /// Name of the quantity in the kernel.
@@ -233,6 +221,7 @@ impl Counter {
 }
 
 /// Marker as rt-app writes it to the trace.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// Start or end of rt-app.

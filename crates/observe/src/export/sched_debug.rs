@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The text of `/sys/kernel/debug/sched/debug` at the end of a run, as 6.1 writes it.
+//! Text of `/sys/kernel/debug/sched/debug` at the end of a run, as 6.1 prints it.
 //!
-//! The format is that of `sched_debug_header()`, `print_cpu()`, `print_cfs_rq()`, `print_cfs_group_stats()`, `print_rt_rq()`, `print_dl_rq()` and
-//! `print_task()` in `kernel/sched/debug.c` (6.1), version v0.11, of a kernel with task groups, without real-time groups and without
-//! NUMA balancing, with schedstats on. Left out is what is not modelled: `sched_clock_stable()`, `nr_uninterruptible`, `exec_clock`, `nr_spread_over`, a group's
-//! `se->` statistics of waiting and sleeping, and the frequency behind `cpu#N`, which only x86 has.
+//! The format is that of `sched_debug_header()`, `print_cpu()`, `print_cfs_rq()`, `print_cfs_group_stats()`,
+//! `print_rt_rq()`, `print_dl_rq()` and `print_task()` in `kernel/sched/debug.c` (6.1), version v0.11. It
+//! models a kernel with task groups and schedstats, without real-time groups and NUMA balancing.
+//!
+//! Fields without a model are left out: `sched_clock_stable()`, `nr_uninterruptible`, `exec_clock`,
+//! `nr_spread_over`, a group's `se->` statistics of waiting and sleeping, and the frequency after `cpu#N`,
+//! which only x86 prints.
 
 use super::proc_text::{group_path, has_ended, listed_tasks, split_ns, state_letter};
 use super::record::{EventGroups, TraceRecord};
@@ -18,17 +21,17 @@ use fairlab_sched::state::rq::cfs_rq::CfsRq;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-/// The kernel that is modelled.
+/// Release of the modelled kernel.
 const RELEASE: &str = "6.1.192";
 
-/// The header of the table of tasks.
+/// Heading of the table of tasks.
 const TASKS: &str = "\
 \nrunnable tasks:
  S            task   PID         tree-key  switches  prio     wait-time             sum-exec        sum-sleep
 -------------------------------------------------------------------------------------------------------------
 ";
 
-/// Writes the text when the run is over.
+/// Trace sink that counts during the run, and writes the text at its end.
 pub(super) struct SchedDebug<W: Write> {
     out: BufferedOut<W>,
     counts: AllCounts,
@@ -72,7 +75,7 @@ impl<W: Write> TraceSink for SchedDebug<W> {
     }
 }
 
-/// What stands before the CPUs.
+/// Returns the text before the CPUs.
 fn header(machine: &Machine) -> String {
     let (sched, now) = (machine.sched(), split_ns(machine.now().0 as i64));
     let mut text = format!("Sched Debug Version: v0.11, {RELEASE} fairlab\n");
@@ -95,12 +98,12 @@ fn header(machine: &Machine) -> String {
     let first = u32::from(tunables.child_runs_first);
     let _ = writeln!(text, "  .{:<40}: {first}", "sysctl_sched_child_runs_first");
     let _ = writeln!(text, "  .{:<40}: {features}", "sysctl_sched_features");
-    // Defaults grow with the logarithm of the number of CPUs.
+    // The defaults of the tunables grow with the logarithm of the number of CPUs.
     let _ = writeln!(text, "  .{:<40}: 1 (logarithmic)\n", "sysctl_sched_tunable_scaling");
     text
 }
 
-/// The text of a CPU.
+/// Text of one CPU, with the state from which it is written.
 struct CpuText<'a> {
     text: String,
     machine: &'a Machine,
@@ -113,7 +116,7 @@ impl CpuText<'_> {
         let _ = writeln!(self.text, "  .{name:<30}: {value}");
     }
 
-    /// A field that is written as if it were ns.
+    /// Writes a field in the format of a time in ns.
     fn time(&mut self, name: &str, ns: u64) {
         let (ms, rest) = split_ns(ns as i64);
         self.field(name, format_args!("{ms}.{rest:06}"));
@@ -125,7 +128,7 @@ impl CpuText<'_> {
         let _ = writeln!(self.text, "cpu#{}", cpu.0);
         self.field("nr_running", rq.nr_running);
         self.field("nr_switches", rq.nr_switches);
-        // It counts jiffies, and the kernel writes it as a time nevertheless.
+        // `next_balance` is in jiffies, but the kernel prints it in the format of a time in ns.
         self.time("next_balance", rq.next_balance);
         self.field("curr->pid", self.threads.get(ThreadId::from_task(sched.curr(cpu))).pid);
         self.time("clock", rq.clock);
@@ -157,7 +160,7 @@ impl CpuText<'_> {
     fn put_cfs_rq(&mut self, cpu: CpuId, cfs_rq: &CfsRq) {
         let sched = self.machine.sched();
         let _ = writeln!(self.text, "\ncfs_rq[{}]:{}", cpu.0, group_path(self.machine, cfs_rq.group));
-        // Who nobody is has -1.
+        // The kernel prints -1 for the vruntime of an empty queue.
         let nobody = u64::MAX;
         let first = cfs_rq.timeline.first_vruntime().unwrap_or(nobody);
         let last = cfs_rq.timeline.iter().last().map_or(nobody, |(vruntime, _)| vruntime);
@@ -199,7 +202,7 @@ impl CpuText<'_> {
     }
 
     fn put_rt_rq(&mut self, cpu: CpuId) {
-        let rt = self.machine.sched().rt_figures(cpu);
+        let rt = self.machine.sched().rt_snapshot(cpu);
         let _ = writeln!(self.text, "\nrt_rq[{}]:", cpu.0);
         self.field("rt_nr_running", rt.rt_nr_running);
         self.field("rt_nr_migratory", rt.rt_nr_migratory);
@@ -209,7 +212,7 @@ impl CpuText<'_> {
     }
 
     fn put_dl_rq(&mut self, cpu: CpuId) {
-        let dl = self.machine.sched().dl_figures(cpu);
+        let dl = self.machine.sched().dl_snapshot(cpu);
         let _ = writeln!(self.text, "\ndl_rq[{}]:", cpu.0);
         self.field("dl_nr_running", dl.dl_nr_running);
         self.field("dl_nr_migratory", dl.dl_nr_migratory);
@@ -227,7 +230,7 @@ impl CpuText<'_> {
         };
         let state = if sched.curr(cpu) == id { ">R".to_owned() } else { format!(" {}", state_letter(task.state)) };
         let path = group_path(self.machine, task.group);
-        // Sleeps for input and output count as others, so that nobody has slept without being interruptible.
+        // The last column, the sum of uninterruptible sleep, is 0: I/O waits count as interruptible sleep.
         let _ = writeln!(
             self.text,
             "{state} {:>15} {:5} {} {:9} {:5} {} {} {} {} {path}",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `/proc/schedstat` as text, before and after a run.
+//! Text of `/proc/schedstat`, before and after a run.
 //!
-//! Version 15 is that of 6.1; 16 (since 6.8) tells busy CPUs before idle ones. Version 17 splits imbalances by what is moved, which
-//! 6.1 does not count, so that it cannot be written.
+//! Version 15 is that of 6.1. Version 16 (since 6.8) lists busy CPUs before idle ones. Version 17 splits
+//! imbalances by migration type, which 6.1 does not count, so it cannot be written.
 
 use super::record::TraceRecord;
 use super::sink::TraceSink;
@@ -15,21 +15,21 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Names of the files: those of AMD's sched-scoreboard.
+/// File names, as AMD's sched-scoreboard expects them.
 const BEFORE: &str = "schedstat-before";
 const AFTER: &str = "schedstat-after";
 
-/// A version of the text.
+/// Version of the text format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedstatVersion {
-    /// 2.6.36 to 6.7, with 6.1 between them.
+    /// Linux 2.6.36 to 6.7, including 6.1.
     V15,
-    /// 6.8 to 6.14.
+    /// Linux 6.8 to 6.14.
     V16,
 }
 
 impl SchedstatVersion {
-    /// In which order it tells of CPUs that balance.
+    /// Order in which the format lists the load-balance statistics of a domain.
     const fn order(self) -> [CpuIdleType; 3] {
         match self {
             Self::V15 => [CpuIdleType::Idle, CpuIdleType::NotIdle, CpuIdleType::NewlyIdle],
@@ -38,7 +38,7 @@ impl SchedstatVersion {
     }
 }
 
-/// What `/proc/schedstat` would say of a machine at this moment.
+/// Returns the text of `/proc/schedstat` for the current state of a machine.
 pub fn schedstat(machine: &Machine, version: SchedstatVersion) -> String {
     let number = match version {
         SchedstatVersion::V15 => 15,
@@ -85,7 +85,7 @@ fn put_domain(text: &mut String, level: usize, sd: &SchedDomain, nr_cpus: usize,
     text.push('\n');
 }
 
-/// A mask as the kernel writes it: words of 32 bits in hexadecimal, the highest first.
+/// Returns a CPU mask as the kernel prints it: hexadecimal words of 32 bits, the highest first.
 pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
     let word = |place: usize| {
         let bits = (0..32).filter(|bit| {
@@ -96,14 +96,14 @@ pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
     };
     let places = nr_cpus.div_ceil(32);
     let words = (0..places).rev().map(|place| {
-        // The highest word has as many digits as it needs for its CPUs.
+        // The highest word has only the digits that its CPUs need.
         let digits = if place == places - 1 { (nr_cpus - 32 * place).div_ceil(4) } else { 8 };
         format!("{:0digits$x}", word(place))
     });
     words.collect::<Vec<_>>().join(",")
 }
 
-/// Writes both texts into a directory.
+/// Trace sink that writes both texts into a directory.
 pub(super) struct SchedstatFiles {
     directory: PathBuf,
     version: SchedstatVersion,

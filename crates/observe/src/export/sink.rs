@@ -34,7 +34,8 @@ pub trait TraceSink {
 
     /// Writes buffered data and completes the file.
     ///
-    /// # Errors If this write or an earlier one failed.
+    /// # Errors
+    /// If this write or an earlier one failed.
     fn finish(&mut self, threads: &ThreadTable) -> io::Result<()>;
 
     /// Whether a write failed, so that the rest of the trace is lost.
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_the_end_comes_out_whole_and_in_pieces_of_any_order() {
-        let mut spool = Spool::new(&std::env::temp_dir()).expect("there is room for a file");
+        let mut spool = Spool::new(&std::env::temp_dir()).expect("a temporary file can be created");
         for piece in 0..300_u32 {
             spool.next().extend(std::iter::repeat_n(piece as u8, 4096));
         }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the kernel counts for each task and the scheduler here does not: counted from records, for texts about the end of a run.
+//! Task statistics that the kernel keeps and the scheduler model does not, counted from records for the texts
+//! about the end of a run.
 //!
-//! The names are those of `struct task_struct`, `struct sched_entity` and `struct sched_statistics` (6.1). Where a figure is counted: switches
-//! by `__schedule()`, migrations by `set_task_cpu()`, wake-ups by `ttwu_stat()`, waiting and sleeping by `update_stats_wait_end()` and
+//! The names are those of `struct task_struct`, `struct sched_entity` and `struct sched_statistics` (6.1).
+//! Each is counted where the kernel counts it: switches in `__schedule()`, migrations in `set_task_cpu()`,
+//! wake-ups in `ttwu_stat()`, waiting and sleeping in `update_stats_wait_end()` and
 //! `update_stats_enqueue_sleeper()`.
 
 use super::record::{EventGroups, Group, RecordKind, TraceRecord};
@@ -11,15 +13,15 @@ use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// From which records they are counted.
+/// Groups of events from which the statistics are counted.
 pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat]);
 
-/// What a task has done.
+/// Statistics of one task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskCounts {
-    /// Switches because it blocked or ended.
+    /// Voluntary switches: the task blocked or exited.
     pub(super) nvcsw: u64,
-    /// Switches because it was preempted or gave way.
+    /// Involuntary switches: the task was preempted or yielded.
     pub(super) nivcsw: u64,
     pub(super) nr_migrations: u64,
     pub(super) wait_sum: Nanos,
@@ -28,19 +30,19 @@ pub(super) struct TaskCounts {
     pub(super) sum_sleep_runtime: Nanos,
     pub(super) sleep_max: Nanos,
     pub(super) nr_wakeups: u64,
-    /// Those after which it belonged to another CPU.
+    /// Wake-ups after which the task was on another CPU than before.
     pub(super) nr_wakeups_migrate: u64,
-    /// Those for the CPU that woke it.
+    /// Wake-ups for the CPU of the waker.
     pub(super) nr_wakeups_local: u64,
-    /// Those for another one.
+    /// Wake-ups for another CPU than the waker's.
     pub(super) nr_wakeups_remote: u64,
     slept_since: Option<Nanos>,
-    /// Who has begun to wake it, and the CPU that it had then.
+    /// CPU of the waker and former CPU of the task, between `sched_waking` and `sched_wakeup`.
     waking: Option<(CpuId, CpuId)>,
 }
 
 impl TaskCounts {
-    /// All switches.
+    /// Number of all switches.
     pub(super) const fn nr_switches(&self) -> u64 {
         self.nvcsw + self.nivcsw
     }
@@ -54,12 +56,12 @@ impl TaskCounts {
     }
 }
 
-/// The counts of all threads.
+/// Statistics of all threads.
 #[derive(Debug, Default)]
 pub(super) struct AllCounts(Vec<TaskCounts>);
 
 impl AllCounts {
-    /// Those of a thread.
+    /// Returns the statistics of a thread.
     pub(super) fn of(&self, thread: ThreadId) -> TaskCounts {
         self.0.get(thread.index()).copied().unwrap_or_default()
     }
@@ -71,7 +73,7 @@ impl AllCounts {
         &mut self.0[thread.index()]
     }
 
-    /// Takes a record.
+    /// Updates the statistics of the threads that a record concerns.
     pub(super) fn record(&mut self, record: &TraceRecord<'_>) {
         match record.what {
             RecordKind::Switch { prev, prev_state, .. } => {
@@ -137,6 +139,6 @@ mod tests {
         assert_eq!((all.wait_sum, all.wait_max, all.wait_count), (Nanos(80), Nanos(50), 2));
         assert_eq!((all.sum_sleep_runtime, all.sleep_max), (Nanos(115), Nanos(110)));
         let wakeups = (all.nr_wakeups, all.nr_wakeups_migrate, all.nr_wakeups_local, all.nr_wakeups_remote);
-        assert_eq!(wakeups, (2, 1, 1, 1), "a fork is no wake-up; local is where the waker runs");
+        assert_eq!(wakeups, (2, 1, 1, 1), "a fork is not a wake-up; a local wake-up is for the waker's CPU");
     }
 }

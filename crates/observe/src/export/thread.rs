@@ -61,6 +61,7 @@ impl ThreadId {
 }
 
 /// Name, pid and priority of a thread.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadInfo {
     /// Thread id as the kernel counts; 0 for idle tasks.
@@ -140,6 +141,7 @@ impl ThreadTable {
         ThreadId::from_task(TaskId(cpu.0))
     }
 
+    /// Whether a thread is the idle task of a CPU.
     #[inline]
     pub fn is_idle(&self, thread: ThreadId) -> bool {
         self.get(thread).pid == 0

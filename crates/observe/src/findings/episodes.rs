@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long something has been wrong with a CPU, seen by looks: each time counts if it lasts long enough, and the longest one is kept.
+//! Episodes of a bad state of a CPU, detected by samples. Only episodes of at least a given length count; the
+//! longest one is kept.
 
-use super::{Finding, Severity, moment};
+use super::{Finding, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// What was seen of each CPU.
+/// Episodes of all CPUs.
 #[derive(Debug)]
 pub(super) struct Episodes {
-    /// Since when it has been wrong.
+    /// Start of the current episode of each CPU.
     since: Vec<Option<Nanos>>,
     count: u64,
     total: Nanos,
@@ -22,7 +23,7 @@ impl Episodes {
         Self { since: vec![None; nr_cpus], count: 0, total: Nanos::ZERO, worst: None }
     }
 
-    /// A look at a CPU. What has lasted for less than the limit does not count.
+    /// Records a sample of a CPU. An episode shorter than `limit` does not count.
     pub(super) fn sample(&mut self, now: Nanos, cpu: CpuId, is_wrong: bool, limit: Nanos) {
         if is_wrong {
             self.since[cpu.index()].get_or_insert(now);
@@ -43,7 +44,8 @@ impl Episodes {
         }
     }
 
-    /// At the end of the run. The sentence begins with how often and for how long in sum, and ends with the CPU and the time of the worst.
+    /// Ends all episodes and returns the finding. `what` has the description of the state, and the noun
+    /// before the number of the worst CPU.
     pub(super) fn findings(
         &mut self,
         machine: &Machine,
@@ -57,8 +59,12 @@ impl Episodes {
             rule,
             severity: Severity::Medium,
             sentence: format!(
-                "{} times ({} in sum) {}; at the worst {} {} for about {time}",
-                self.count, self.total, what.0, what.1, cpu.0
+                "{} ({} in total) {}; worst: {} {} for about {time}",
+                times(self.count),
+                self.total,
+                what.0,
+                what.1,
+                cpu.0
             ),
             count: self.count,
             total_ns: self.total.0,

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine that goes over-utilised and back all the time: placement by energy is switched off and on with it.
+//! Rule `overutilized-flapping`: a machine frequently becomes over-utilised and recovers, which switches
+//! energy-aware placement off and on.
 
-use super::{Finding, Severity, moment};
+use super::{Finding, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// Fewer spells are nothing to speak of.
+/// Minimum number of episodes for a finding.
 const MIN_EPISODES: u64 = 10;
-/// So many in a second are too many.
+/// Number of episodes per second from which the machine is reported.
 const PER_SECOND: u64 = 5;
-/// It is over-utilised for this part of the time at the least, and is not for as much, in percent: what is always so does not flap, and spells
-/// that are over at once do no harm.
+/// Minimum share of the run, in percent, that the machine must be over-utilised, and must not be. A constant
+/// state does not flap, and very short episodes are harmless.
 const MIN_PERCENT: u64 = 5;
 
-/// A time in which the machine was over-utilised.
+/// Period in which the machine was over-utilised.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     since: Nanos,
-    /// The CPU that had too little room when it began.
+    /// CPU that exceeded its capacity when the period began.
     cpu: CpuId,
     length: Nanos,
 }
 
-/// What the root domain has told.
+/// Episodes of the over-utilised state of the root domain.
 #[derive(Debug, Default)]
 pub(super) struct Flapping {
-    /// How often it became over-utilised, and for how long in all.
+    /// Number of episodes, and their total time.
     episodes: u64,
     over: Nanos,
-    /// The spell that goes on.
+    /// Episode that has not ended yet.
     now: Option<Episode>,
     longest: Option<Episode>,
 }
@@ -49,7 +50,8 @@ impl Flapping {
         }
     }
 
-    /// `is_by_energy`: whether placement by energy is on, without which nothing comes of it.
+    /// Returns the finding. `is_by_energy` is whether energy-aware placement is enabled; without it the state
+    /// has no effect.
     pub(super) fn findings(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
         let length = now.saturating_since(START).0.max(1);
         let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
@@ -64,13 +66,13 @@ impl Flapping {
             rule: "overutilized-flapping",
             severity: Severity::Low,
             sentence: format!(
-                "the machine became over-utilised {} times, the longest time for {} since CPU {} had too little room, and was so for {} of {}: \
-                 placement by energy is off then",
-                self.episodes,
-                longest.length,
-                longest.cpu.0,
+                "the machine became over-utilised {}, for {} of {} in total, which disables energy-aware placement; longest: {} after CPU {} \
+                 exceeded its capacity",
+                times(self.episodes),
                 Nanos(over),
-                Nanos(length)
+                Nanos(length),
+                longest.length,
+                longest.cpu.0
             ),
             count: self.episodes,
             total_ns: over,
@@ -85,7 +87,7 @@ impl Flapping {
 mod tests {
     use super::*;
 
-    /// So many spells of `over` ms, each followed by as much as makes it 20 ms.
+    /// Returns a state after `spells` episodes of `over` ms, which begin every 20 ms.
     fn after(spells: u64, over: u64) -> Flapping {
         let mut flapping = Flapping::default();
         let ms = Nanos::from_millis;
@@ -103,7 +105,7 @@ mod tests {
         let finding = found.first().expect("it flaps");
         assert_eq!((finding.count, finding.total_ns, finding.worst_ns), (10, 50_000_000, 5_000_000));
         assert_eq!(finding.question, Question::Cpu(3));
-        assert!(flapping.findings(now, false).is_empty(), "nothing comes of it");
+        assert!(flapping.findings(now, false).is_empty(), "without energy-aware placement the state has no effect");
         assert!(flapping.findings(START + Nanos::from_secs(3), true).is_empty(), "three a second");
     }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A CPU idles while a task waits that it may run: work is not conserved.
+//! Rule `idle-while-waiting`: a CPU idles while a task that may use it waits, so scheduling is not
+//! work-conserving.
 //!
-//! Of each long wait, the idle time of each allowed CPU that lies in it. Known of a CPU are its present and its last idle time, which is
-//! enough for a wait that has just ended: earlier ones were shorter than the limit or have been interrupted by work.
+//! For each long wait, the rule finds the allowed CPU with the longest idle time during the wait. It keeps
+//! only the current and the last idle period of a CPU, which suffices for a wait that has just ended: earlier
+//! periods were shorter than the limit or were interrupted by work.
 
 use super::waits::FindingWait;
-use super::{ByFamily, Finding, FindingContext, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
@@ -14,27 +16,27 @@ use fairlab_sched::probe::BalanceDecision;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
-/// The worst wait of a family.
+/// Worst wait of a family.
 #[derive(Clone, Debug)]
 struct WorstIdle {
     wait: FindingWait,
-    /// Where the task waited, and who idled meanwhile, from when.
+    /// CPU on which the task waited, the idle CPU, and the start of the overlap.
     cpu: CpuId,
     idle: CpuId,
     from: Nanos,
-    /// The last pass of the idle CPU in that time at each level, the latest last.
+    /// Last pass of the idle CPU at each level during the overlap, the latest last.
     passes: Vec<BalanceDecision>,
 }
 
-/// Who idles.
+/// Idle periods of CPUs, and the waits that overlap with them.
 #[derive(Debug)]
 pub(super) struct IdleCpus {
-    /// Since when, and until when if it is over.
+    /// Current or last idle period of each CPU: start, and end if it is over.
     times: Vec<(Nanos, Option<Nanos>)>,
-    /// The last pass for each CPU at each level.
+    /// Last pass for each CPU at each level.
     passes: Vec<BTreeMap<u32, (Nanos, BalanceDecision)>>,
     found: ByFamily<WorstIdle>,
-    /// What passes of idle CPUs in such times found, by family: at which level, what, how often.
+    /// Number of passes of idle CPUs during such waits, by family, level and result.
     pass_reasons: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
 }
 
@@ -64,7 +66,7 @@ impl IdleCpus {
         self.passes[decision.dst_cpu.index()].insert(decision.level, (now, *decision));
     }
 
-    /// A task has waited on a CPU.
+    /// Checks the wait of a task that ended on a CPU.
     pub(super) fn on_wait(&mut self, wait: FindingWait, cpu: CpuId, allowed: &CpuMask, limit: Nanos) {
         let overlap = |idle: CpuId| {
             let (from, to) = self.times[idle.index()];
@@ -108,32 +110,40 @@ impl IdleCpus {
             });
             let meets = match common {
                 _ if about.machine.is_none() => String::new(),
-                Some(sd) => format!(", which it meets in {}", sd.name),
-                None => ", which it meets in no domain".to_owned(),
+                Some(sd) => format!("; their common domain is {}", sd.name),
+                None => "; they have no common domain".to_owned(),
             };
             let there = self.pass_reasons.get(&family).into_iter().flatten();
             let there = there.filter(|((level, _), _)| common.is_some_and(|sd| *level == sd.level));
             let why = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
                 _ if about.machine.is_none() => {
-                    "whether it may run there, and what balancing found, is not in the trace".to_owned()
+                    "the task's affinity and the load-balance decisions are not in the trace".to_owned()
                 }
                 (Some(((_, meaning), nr)), _) => {
-                    format!("passes of idle CPUs there said most often ({nr} times): {}", meaning.trim_end_matches('.'))
+                    format!(
+                        "most frequent result of passes of idle CPUs there ({}): {}",
+                        times(*nr),
+                        meaning.trim_end_matches('.')
+                    )
                 }
                 (None, Some(pass)) => {
                     let meaning = meaning(pass).trim_end_matches('.');
-                    format!("the last pass of CPU {} in that time: {meaning}", worst.idle.0)
+                    format!("last pass of CPU {} in that time: {meaning}", worst.idle.0)
                 }
-                (None, None) => format!("no pass for CPU {} in that time", worst.idle.0),
+                (None, None) => format!("CPU {} had no pass in that time", worst.idle.0),
             };
             let name = (about.name)(worst.wait.task);
             Some(Finding {
                 rule: "idle-while-waiting",
                 severity: if is_bad { Severity::High } else { Severity::Medium },
                 sentence: format!(
-                    "{} waited {} times ({} in sum) while a CPU idled that it may use; at the worst {name} on CPU {} for {time} while CPU {} \
+                    "{} waited {} ({} in total) while a CPU that it may use idled; worst: {name} on CPU {} for {time} while CPU {} \
                      idled{meets}; {why}",
-                    about.families[family], tally.count, tally.total, worst.cpu.0, worst.idle.0
+                    about.families[family],
+                    times(tally.count),
+                    tally.total,
+                    worst.cpu.0,
+                    worst.idle.0
                 ),
                 count: tally.count,
                 total_ns: tally.total.0,
@@ -146,7 +156,7 @@ impl IdleCpus {
     }
 }
 
-/// What a pass found, in words.
+/// Returns the meaning of a pass's result.
 fn meaning(pass: &BalanceDecision) -> &'static str {
     pass.balanced.map_or_else(|| pass.verdict.meaning(), |balanced| balanced.meaning())
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Kicks after which nothing moved: an idle CPU was interrupted to balance for the tickless ones, and found nothing to do.
+//! Rule `vain-kicks`: an idle CPU is kicked to balance for the tickless CPUs, and no task moves.
 
-use super::{Finding, Severity, moment};
+use super::{Finding, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::balance::NOHZ_BALANCE_KICK;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::units::Nanos;
 
-/// Fewer kicks say nothing.
+/// Minimum number of kicks for a finding.
 const MIN_KICKS: u64 = 100;
-/// Of so many kicks one should have moved something.
+/// Number of kicks of which at least one should have moved a task.
 const PER_MOVE: u64 = 50;
 
-/// Kicks and what came of them.
+/// Kicks and their results.
 #[derive(Debug)]
 pub(super) struct WastedKicks {
-    /// Whether each CPU was kicked and has moved nothing since.
+    /// Whether each CPU was kicked and has moved no task since.
     pending: Vec<bool>,
     kicks: u64,
     with_moves: u64,
@@ -39,7 +39,7 @@ impl WastedKicks {
         }
     }
 
-    /// A pass that a kicked CPU executes, for itself or for another one.
+    /// Counts a pass that a kicked CPU executes, for itself or for another CPU.
     pub(super) fn on_balance(&mut self, decision: &BalanceDecision) {
         if decision.nr_moved > 0 && std::mem::take(&mut self.pending[decision.on.index()]) {
             self.with_moves += 1;
@@ -52,8 +52,9 @@ impl WastedKicks {
             rule: "vain-kicks",
             severity: Severity::Low,
             sentence: format!(
-                "{} times an idle CPU was kicked to balance for the tickless ones; after {} of them tasks moved",
-                self.kicks, self.with_moves
+                "idle CPUs were kicked {} to balance for tickless CPUs; tasks moved after {} of these kicks",
+                times(self.kicks),
+                self.with_moves
             ),
             count: self.kicks - self.with_moves,
             total_ns: 0,

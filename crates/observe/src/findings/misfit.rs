@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks that are too big for their CPU while a bigger one idles. Seen by looks, as nobody tells of it.
+//! Rule `misfit-left`: a task is too big for its CPU while a bigger CPU idles. Detected by samples, because
+//! no event reports it.
 
 use super::Finding;
 use super::episodes::Episodes;
@@ -8,7 +9,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
 use fairlab_sched::units::Nanos;
 
-/// What was seen of each CPU: a task has been too big for it, and a bigger CPU idles too.
+/// Episodes in which a task is too big for its CPU while an allowed bigger CPU idles.
 #[derive(Debug)]
 pub(super) struct Misfits(Episodes);
 
@@ -20,7 +21,7 @@ impl Misfits {
     pub(super) fn sample(&mut self, machine: &Machine, limit: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
-            // Not by what the scheduler has noted: one that does not heed misfit tasks notes nothing.
+            // `rq->misfit_task_load` is not used: a scheduler that ignores misfit tasks does not set it.
             let curr = sched.curr(cpu);
             let is_too_big = !sched.is_idle(cpu) && sched.task_fit(curr, cpu) == TaskFit::TooSmall && {
                 let allowed = &sched.task(curr).cpus_allowed;

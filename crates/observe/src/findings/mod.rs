@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong in a run, found by itself: rules over what happened, each with how often, how long, the worst moment, and the question
-//! that [`crate::explain`] answers about it.
+//! Finds problems in a run with fixed rules. Each finding has a count, a total time, its worst moment, and
+//! the question that [`crate::explain`] answers about it.
 //!
-//! A [`Findings`] listens to a run; rules are modules: [`idle`] (a CPU idles while a task that it may run waits), [`waits`] (starvation,
-//! late wake-ups), [`moves`] (tasks that go to and fro), [`misfit`] (tasks too big for their CPU while a bigger one idles), [`kicks`]
-//! (kicks after which nothing moved), [`unfair`] (less than a fair share), [`flapping`] (over-utilised and back), [`slow`] (frequencies too
-//! low); timers that were missed come from the families. [`trace`] asks those rules of a recorded trace for which its events are enough. What is bounded has its bound in
-//! [`Limits`].
+//! [`Findings`] observes a run. The rules are modules:
+//! - [`idle`]: a CPU idles while a task that may use it waits.
+//! - [`waits`]: starvation and late wake-ups.
+//! - [`moves`]: tasks that migrate back and forth.
+//! - [`misfit`]: tasks too big for their CPU while a bigger CPU idles.
+//! - [`kicks`]: NOHZ kicks after which no task moved.
+//! - [`unfair`]: tasks that get less than half of their fair share.
+//! - [`flapping`]: frequent changes of the over-utilised state.
+//! - [`slow`]: frequencies too low for the utilisation.
+//!
+//! Missed timers come from the family statistics. [`trace`] applies the rules to a recorded trace as far as
+//! its events allow. [`Limits`] holds the thresholds.
 
 mod episodes;
 mod flapping;
@@ -22,7 +29,7 @@ mod trace;
 mod unfair;
 mod waits;
 
-pub use run::find;
+pub use run::{find, sampling_interval};
 pub use trace::find_in_trace;
 
 use crate::eas::EasStatus;
@@ -33,67 +40,78 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth a look.
+    /// Worth checking, with little effect.
     Low,
-    /// It costs latency or throughput.
+    /// Costs latency or throughput.
     Medium,
-    /// Somebody does not get on.
+    /// Starves tasks or wastes CPUs.
     High,
 }
 
-/// Something that is wrong.
+impl Severity {
+    /// Name of the severity, as in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Problem found in a run or in a trace.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
 pub struct Finding {
-    /// Which rule found it.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// How bad it is.
+    /// Severity of the problem.
     pub severity: Severity,
-    /// What it is, in a sentence.
+    /// Description of the problem in one sentence.
     pub sentence: String,
-    /// How often.
+    /// Number of times that the problem occurred.
     pub count: u64,
-    /// How long in sum, where it lasts.
+    /// Total duration in ns; 0 if the problem has no duration.
     pub total_ns: u64,
-    /// How long at the worst.
+    /// Longest duration in ns; 0 if the problem has no duration.
     pub worst_ns: u64,
-    /// When the worst was, from the start of the run: a time to look at.
+    /// Time of the worst occurrence in ns from the start of the run, for `fairlab explain --at`.
     pub at_ns: u64,
-    /// What to ask about it.
+    /// Question whose explanation gives the cause.
     #[serde(skip)]
     pub question: Question,
 }
 
-/// From when on something is a finding.
+/// Thresholds of the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For so long a CPU may idle while a task waits that it may run.
+    /// Shortest idle time of a CPU, while a task that may use it waits, that is reported.
     pub idle: Nanos,
-    /// So late a task may run after its wake-up.
+    /// Longest wake-up latency that is not reported.
     pub latency: Nanos,
-    /// So long a task may wait at a time.
+    /// Longest wait for a CPU that is not reported.
     pub starvation: Nanos,
-    /// A task that is back within this time went to and fro.
+    /// Longest stay on a CPU after which a migration back counts as ping-pong.
     pub back_within: Nanos,
-    /// A task may be too big for its CPU for so long while a bigger one idles.
+    /// Shortest time of a misfit task, or of a frequency that is too low, that is reported.
     pub misfit: Nanos,
 }
 
 impl Limits {
-    /// Of a machine: two ticks are the time in which somebody should have noticed an idle CPU.
+    /// Returns the thresholds for a machine: an idle CPU should be detected within two ticks.
     pub fn of(machine: &Machine) -> Self {
         Self::of_tick(machine.hardware().tick)
     }
 
-    /// Of a machine with ticks of this length.
+    /// Returns the thresholds for a machine whose ticks have this length.
     pub fn of_tick(tick: Nanos) -> Self {
         let tick = tick.0;
         Self {
@@ -106,22 +124,22 @@ impl Limits {
     }
 }
 
-/// What is known of a task.
+/// State of a task while a run is observed.
 #[derive(Clone, Debug, Default)]
 struct TaskWaitState {
-    /// Its place among the machine's tasks.
+    /// Index among the machine's tasks.
     place: usize,
     family: usize,
-    /// Since when it waits for a CPU.
+    /// Start of the current wait for a CPU.
     waits_since: Option<Nanos>,
-    /// When it was woken, until it runs.
+    /// Time of the wake-up, until the task runs.
     woken_at: Option<Nanos>,
     cpu: Option<CpuId>,
-    /// Which CPUs it may use, as it was seen last.
+    /// Affinity at the last sample.
     allowed: Option<CpuMask>,
 }
 
-/// How often something was, how long, and the worst of it.
+/// Number of occurrences, total time, and the worst occurrence.
 #[derive(Clone, Copy, Debug)]
 struct Occurrences<W> {
     count: u64,
@@ -145,10 +163,10 @@ impl<W> Occurrences<W> {
     }
 }
 
-/// Tallies by family.
+/// Occurrences by family.
 type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 
-/// Listens to a run for what is wrong.
+/// Observer of a run that applies the rules.
 #[derive(Debug)]
 pub struct Findings {
     limits: Limits,
@@ -167,7 +185,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// For a machine whose run has not begun.
+    /// Creates an observer for a machine whose run has not begun.
     pub fn new(machine: &Machine, limits: Limits) -> Self {
         let mut families: Vec<String> = Vec::new();
         let family_of = machine.workload().tasks.iter().map(|spec| {
@@ -194,10 +212,10 @@ impl Findings {
         }
     }
 
-    /// Looks at what nobody tells. To be called now and then.
+    /// Checks state for which no events exist. To be called at intervals during the run.
     pub fn sample(&mut self, machine: &Machine) {
         for (&id, track) in &mut self.tasks {
-            // Who waits for his group's quota does not wait for a CPU.
+            // A task of a throttled group waits for quota, not for a CPU.
             if track.waits_since.is_some() && machine.sched().waits_for_quota(id) {
                 track.waits_since = Some(machine.now());
                 track.woken_at = None;
@@ -212,7 +230,7 @@ impl Findings {
         self.unfair.sample(machine, self.tasks.iter().map(|(&id, track)| (id, track.place, track.family)));
     }
 
-    /// What was found, the worst first. `families` are those of the run's summary.
+    /// Returns the findings, the worst first. `families` are those of the run's summary.
     pub fn finish(mut self, machine: &Machine, families: &[FamilySummary]) -> Vec<Finding> {
         let now = machine.now();
         let waiting: Vec<TaskId> =
@@ -235,7 +253,7 @@ impl Findings {
         all
     }
 
-    /// A task gets a CPU, or the run is over: was its wait one that should not have been?
+    /// Ends the wait of a task that gets a CPU, or at the end of the run, and applies the limits to it.
     fn end_waiting(&mut self, now: Nanos, id: TaskId) {
         let Some(track) = self.tasks.get_mut(&id) else { return };
         let Some(since) = track.waits_since.take() else { return };
@@ -274,7 +292,7 @@ impl Findings {
     }
 }
 
-/// Timers that tasks of a family came to too late.
+/// Returns the finding about missed timer periods of a family.
 fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
     let specs = &machine.workload().tasks;
@@ -283,7 +301,7 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     Some(Finding {
         rule: "timer-missed",
         severity,
-        sentence: format!("{} came too late to {} of {} periods", family.name, timers.missed, timers.arrivals),
+        sentence: format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals),
         count: timers.missed,
         total_ns: 0,
         worst_ns: 0,
@@ -292,27 +310,32 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     })
 }
 
-/// The worst first.
+/// Sorts findings by severity, total time and count, the worst first.
 fn sort_worst_first(all: &mut [Finding]) {
     all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
 }
 
-/// Of what findings speak.
+/// Data that the rules need to describe their findings.
 struct FindingContext<'a> {
-    /// Names of tasks by their places.
+    /// Returns the name of a task, given its index.
     name: &'a dyn Fn(usize) -> String,
     families: &'a [String],
-    /// The machine that was simulated; `None`: it is a trace.
+    /// Simulated machine; `None` for a trace.
     machine: Option<&'a Machine>,
     now: Nanos,
 }
 
-/// A moment from the start of the run, in ns.
+/// Formats a number of occurrences: `1 time`, `2 times`.
+fn times(number: u64) -> String {
+    if number == 1 { "1 time".to_owned() } else { format!("{number} times") }
+}
+
+/// Converts a time on the machine's clock to ns from the start of the run.
 fn moment(at: Nanos) -> u64 {
     at.saturating_since(START).0
 }
 
-impl Probe for Findings {
+impl SchedObserver for Findings {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
             Event::Wakeup { task, cpu, is_new, .. } => {
@@ -344,7 +367,7 @@ impl Probe for Findings {
 
 impl Observer for Findings {
     fn wants(&self) -> Interest {
-        Interest { events: true, ..Interest::NOTHING }
+        Interest { events: true, ..Interest::NONE }
     }
 
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks that go to and fro: back on the CPU from which they came, soon after they left it.
+//! Rule `ping-pong`: tasks that return to the CPU from which they came, soon after they left it.
 
-use super::{Finding, FindingContext, Limits, Severity, moment};
+use super::{Finding, FindingContext, Limits, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
-/// So often a task may go to and fro in a second.
+/// Number of returns per second above which a task is reported.
 const PER_SECOND: u64 = 50;
-/// Less often is nothing to speak of.
+/// Minimum number of returns that is reported.
 const MIN_RETURNS: u64 = 20;
 
-/// The last migration of a task, and how often it came back at once.
+/// Last migration of a task, and its number of quick returns.
 #[derive(Clone, Copy, Debug)]
 struct PingPong {
     family: usize,
@@ -23,7 +23,7 @@ struct PingPong {
     last_back: Nanos,
 }
 
-/// Migrations of all tasks.
+/// Migrations of all tasks, by task index.
 #[derive(Debug, Default)]
 pub(super) struct Moves(BTreeMap<usize, PingPong>);
 
@@ -64,8 +64,10 @@ impl Moves {
             });
             finding.count += moved.back;
             finding.sentence = format!(
-                "{} went to another CPU and back within {} {} times, {name} the last time",
-                about.families[moved.family], limits.back_within, finding.count
+                "{} migrated to another CPU and back within {} {}, most recently {name}",
+                about.families[moved.family],
+                limits.back_within,
+                times(finding.count)
             );
         }
         found.into_values().collect()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run with somebody who looks for what is wrong.
+//! Runs a machine with the rules of [`Findings`] as an observer.
 
 use super::{Finding, Findings, Limits};
 use crate::summary_observer::SummaryObserver;
@@ -7,12 +7,18 @@ use fairlab_machine::observer::{Observer, Observers};
 use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_sched::units::Nanos;
 
-/// In so many parts a run is divided at the least, after each of which there is a look.
-const MIN_PARTS: u64 = 1000;
-/// No longer is simulated without a look.
-const MAX_PART: Nanos = Nanos::from_millis(10);
+/// Minimum number of samples in a run, however short it is.
+const MIN_SAMPLES: u64 = 1000;
+/// Longest simulated time between two samples.
+const MAX_INTERVAL: Nanos = Nanos::from_millis(10);
 
-/// Runs a machine and says what is wrong, the worst first. `told` hears how far it is.
+/// Returns the simulated time between two calls of [`Findings::sample`] in a run of this length.
+pub fn sampling_interval(length: Nanos) -> Nanos {
+    Nanos(length.0.div_ceil(MIN_SAMPLES).clamp(1, MAX_INTERVAL.0))
+}
+
+/// Runs a machine and returns its findings, the worst first, and the summary observer. `told` is called with
+/// the elapsed time after each sample.
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -24,11 +30,11 @@ pub fn find(
     let mut recorder = SummaryObserver::new(machine);
     let mut findings = Findings::new(machine, limits);
     machine.start(&mut both(&mut recorder, &mut findings))?;
-    let length = u128::from(machine.duration().0);
-    let parts = u128::from(MIN_PARTS).max(length / u128::from(MAX_PART.0));
-    for part in 1..=parts {
-        let until = START.0 + u64::try_from(length * part / parts).unwrap_or(u64::MAX - START.0);
-        let has_more = machine.advance(&mut both(&mut recorder, &mut findings), Nanos(until))?;
+    let interval = sampling_interval(machine.duration());
+    let mut until = START;
+    loop {
+        until += interval;
+        let has_more = machine.advance(&mut both(&mut recorder, &mut findings), until)?;
         findings.sample(machine);
         told(machine.elapsed());
         if !has_more {

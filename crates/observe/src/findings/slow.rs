@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CPUs whose frequency is too low for what their tasks demand, although they have higher ones. Seen by looks.
+//! Rule `frequency-low`: a CPU's frequency is too low for its utilisation, although higher ones exist.
+//! Detected by samples.
 //!
-//! What schedutil would want counts: a quarter more than the utilisation. A frequency that follows within some milliseconds is no finding;
-//! one that is held down, by a governor, a limit or a slow driver, is.
+//! The required frequency is that of schedutil: 1.25 times the utilisation. A frequency that follows within
+//! milliseconds is not reported; one that a governor, a limit or a slow driver holds down is.
 
 use super::Finding;
 use super::episodes::Episodes;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 
-/// What was seen of each CPU.
+/// Episodes of a frequency that is too low.
 #[derive(Debug)]
 pub(super) struct SlowCpus(Episodes);
 
@@ -30,8 +31,7 @@ impl SlowCpus {
     }
 
     pub(super) fn findings(&mut self, machine: &Machine, now: Nanos, limit: Nanos) -> Vec<Finding> {
-        let what =
-            ("the frequency of a busy CPU was too low for its utilisation, though it has higher ones", "that of CPU");
+        let what = ("the frequency of a busy CPU was too low for its utilisation, although it has higher ones", "CPU");
         self.0.findings(machine, now, limit, "frequency-low", what)
     }
 }

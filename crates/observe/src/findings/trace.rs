@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong in a recorded trace, as far as its events tell: waits, late wake-ups, CPUs that idle meanwhile, threads that go to and
-//! fro. Families are threads of one name.
+//! Finds problems in a recorded trace, as far as its events allow: long waits, late wake-ups, CPUs that idle
+//! meanwhile, and ping-pong migrations.
+//!
+//! A family consists of the threads with one name.
 
 use super::{Finding, FindingContext, Limits, idle, moves, sort_worst_first, waits};
 use crate::import::event::{Recording, ThreadState, TraceEventKind, TraceEventName};
@@ -11,6 +13,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
+/// State of a thread in the pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct TraceTask {
     waits_since: Option<Nanos>,
@@ -19,7 +22,7 @@ struct TraceTask {
     runs: bool,
 }
 
-/// The walk through a trace.
+/// Pass over the events of a trace.
 struct TraceScan<'a> {
     recording: &'a Recording,
     limits: Limits,
@@ -33,7 +36,7 @@ struct TraceScan<'a> {
     first: u64,
 }
 
-/// Looks through a trace, the worst findings first. Times count from its first event.
+/// Returns the findings of a trace, the worst first. Times count from its first event.
 pub fn find_in_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
     let nr_cpus = recording.nr_cpus as usize;
     let (first, last) = recording.span().unwrap_or_default();
@@ -51,7 +54,7 @@ pub fn find_in_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
         families: BTreeMap::new(),
         first,
     };
-    // What a CPU does is known from its first switch on.
+    // The state of a CPU is unknown up to its first switch.
     (0..nr_cpus).for_each(|cpu| walk.idle.end_idle(START, CpuId::from_index(cpu)));
     let has_wakeups = recording.events.iter().any(|event| event.kind.name() == TraceEventName::SchedWakeup);
     for event in &recording.events {
@@ -77,7 +80,7 @@ impl TraceScan<'_> {
                 if let Some(prev) = self.threads.find(prev.pid) {
                     let track = &mut self.tracks[prev];
                     track.runs = false;
-                    // One that came to the CPU without a switch in the trace waited for an unknown time.
+                    // A thread without a recorded switch-in waited for an unknown time.
                     track.waits_since = (state == ThreadState::Runnable).then_some(now);
                     track.woken_at = None;
                 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks that get much less than their weights entitle them to, beside others that want as much.
+//! Rule `unfair-share`: tasks that get much less CPU time than their weights entitle them to.
 //!
-//! In each window of time those tasks are compared that never slept in it, that may use the same CPUs, and that are in one group: what
-//! they had in sum is divided among them by their weights, none getting more than a whole CPU. Who had less than half of its part, and
-//! missed a fifth of the window, was treated unfairly. Time on any CPU counts alike.
+//! Within a window, the rule compares fair tasks that never slept in it, have the same affinity, and are in
+//! the same group. Their total run time is divided by weight, with at most one whole CPU for each. A task
+//! that got less than half of its share, and missed at least a fifth of the window, was treated unfairly.
+//! Time on any CPU counts alike.
 
-use super::{ByFamily, Finding, Severity, moment};
+use super::{ByFamily, Finding, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
@@ -15,18 +16,19 @@ use fairlab_sched::units::Nanos;
 use fairlab_sched::weight::LoadWeight;
 use std::collections::BTreeMap;
 
-/// Shares even out over some ticks and balancing passes, so that shorter times say nothing.
+/// Length of a window. Shorter windows would not cover the ticks and load-balance passes that even out
+/// shares.
 const WINDOW: Nanos = Nanos::from_millis(200);
 
-/// A task in the present window.
+/// State of a task in the current window.
 #[derive(Clone, Copy, Debug)]
 struct TaskShare {
-    /// Its run time when the window began.
+    /// Run time of the task when the window began.
     before: i64,
     has_slept: bool,
 }
 
-/// What a task got, and what its weight entitles it to.
+/// Run time that a task got, and the run time that its weight entitles it to.
 #[derive(Clone, Copy, Debug)]
 struct WorstShare {
     task: usize,
@@ -35,7 +37,7 @@ struct WorstShare {
     at: Nanos,
 }
 
-/// A task that wanted a CPU all the time.
+/// Task that was runnable during the whole window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AlwaysRunnableTask {
     task: usize,
@@ -44,7 +46,7 @@ struct AlwaysRunnableTask {
     got: u64,
 }
 
-/// Shares of tasks.
+/// Shares of all tasks in the current window, and unfair shares found so far.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     since: Option<Nanos>,
@@ -53,14 +55,14 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// A task sleeps.
+    /// Marks a task as having slept in the current window.
     pub(super) fn on_sleep(&mut self, task: TaskId) {
         if let Some(share) = self.tasks.get_mut(&task) {
             share.has_slept = true;
         }
     }
 
-    /// Looks whether a window is over. `tasks` are those that there are: id, place, family.
+    /// Evaluates the window if it is over. `tasks` lists id, index and family of the existing tasks.
     pub(super) fn sample(&mut self, machine: &Machine, tasks: impl Iterator<Item = (TaskId, usize, usize)>) {
         let now = machine.now();
         let since = *self.since.get_or_insert(now);
@@ -72,12 +74,13 @@ impl Shares {
         let mut sets: BTreeMap<GroupId, Vec<(CpuMask, Vec<AlwaysRunnableTask>)>> = BTreeMap::new();
         for &(id, place, family) in &tasks {
             let (task, host) = (machine.sched().task(id), &machine.tasks()[place]);
-            let Some(share) = self.tasks.get(&id).filter(|share| !share.has_slept && !host.dead) else { continue };
+            let Some(share) = self.tasks.get(&id).filter(|share| !share.has_slept && !host.is_dead) else { continue };
             if !matches!(task.policy, Policy::Normal | Policy::Batch) {
                 continue;
             }
             let got = u64::try_from(host.runtime_ns - share.before).unwrap_or(0);
-            let hungry = AlwaysRunnableTask { task: place, family, weight: LoadWeight::of_nice(task.nice).weight, got };
+            let hungry =
+                AlwaysRunnableTask { task: place, family, weight: LoadWeight::from_nice(task.nice).weight, got };
             let of_group = sets.entry(task.group).or_default();
             match of_group.iter_mut().find(|(mask, _)| *mask == task.cpus_allowed) {
                 Some((_, set)) => set.push(hungry),
@@ -107,8 +110,11 @@ impl Shares {
                 rule: "unfair-share",
                 severity: Severity::Medium,
                 sentence: format!(
-                    "{} got less than half of what their weights entitle them to, {} times in a window of {WINDOW}; at the worst {name} had {} of {}",
-                    families[family], tally.count, worst.got, worst.due
+                    "{} got less than half of the CPU time that their weights entitle them to, {} in a window of {WINDOW}; worst: {name} got {} of {}",
+                    families[family],
+                    times(tally.count),
+                    worst.got,
+                    worst.due
                 ),
                 count: tally.count,
                 total_ns: tally.total.0,
@@ -121,7 +127,7 @@ impl Shares {
     }
 }
 
-/// The fair part of each task in what all of them got: by weight, and at the most the whole time.
+/// Returns the fair share in ns of each task in the total run time: by weight, and at most the whole window.
 fn fair_shares(set: &[AlwaysRunnableTask], length: u64) -> Vec<u64> {
     let mut due = vec![None; set.len()];
     loop {
@@ -130,7 +136,7 @@ fn fair_shares(set: &[AlwaysRunnableTask], length: u64) -> Vec<u64> {
         let left = set.iter().map(|hungry| hungry.got).sum::<u64>().saturating_sub(given);
         let weight: u64 = open().map(|place| set[place].weight).sum::<u64>().max(1);
         let part = |place: usize| (u128::from(left) * u128::from(set[place].weight) / u128::from(weight)) as u64;
-        // Who is entitled to more than a CPU has one; the others share what is left.
+        // A task whose share exceeds one CPU gets one CPU; the others divide the rest.
         match open().find(|&place| part(place) > length) {
             Some(place) => due[place] = Some(length),
             None => return (0..set.len()).map(|place| due[place].unwrap_or_else(|| part(place))).collect(),

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks that wait for long: after a wake-up (late), or at any time (starvation).
+//! Rules `late-wakeup` and `starvation`: tasks that wait long for a CPU, after a wake-up or at any time.
 
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment, times};
 use crate::explain::Question;
 use fairlab_sched::units::Nanos;
 
-/// A wait of a task that has ended.
+/// Completed wait of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FindingWait {
-    /// Place of the task among the machine's.
+    /// Index among the machine's tasks.
     pub(super) task: usize,
     pub(super) family: usize,
     pub(super) since: Nanos,
     pub(super) until: Nanos,
 }
 
-/// Waits that were too long.
+/// Waits that exceeded a limit.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     late: ByFamily<FindingWait>,
@@ -33,25 +33,25 @@ impl Waits {
 
     pub(super) fn findings(&self, about: &FindingContext<'_>, limits: Limits) -> Vec<Finding> {
         let kinds = [
-            ("starvation", Severity::High, &self.starved, limits.starvation, "waited without a CPU"),
-            ("late-wakeup", Severity::Medium, &self.late, limits.latency, "ran late after a wake-up"),
+            ("starvation", Severity::High, &self.starved, limits.starvation, "waited for a CPU for more than"),
+            ("late-wakeup", Severity::Medium, &self.late, limits.latency, "had a wake-up latency above"),
         ];
         let found = kinds.into_iter().flat_map(|(rule, severity, tallies, limit, what)| {
             tallies.iter().filter_map(move |(&family, tally)| {
                 let (time, wait) = tally.worst.as_ref()?;
                 let name = (about.name)(wait.task);
-                let times = tally.count;
                 Some(Finding {
                     rule,
                     severity,
                     sentence: format!(
-                        "{} {what} {times} times for more than {limit}; at the worst {name} for {time}",
-                        about.families[family]
+                        "{} {what} {limit} {}; worst: {name} for {time}",
+                        about.families[family],
+                        times(tally.count)
                     ),
-                    count: times,
+                    count: tally.count,
                     total_ns: tally.total.0,
                     worst_ns: time.0,
-                    // Shortly before the wait ends, when all of it can be explained.
+                    // Just before the wait ends, so that the explanation covers all of it.
                     at_ns: moment(wait.until).saturating_sub(1),
                     question: Question::Task(name),
                 })

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A place in a binary file. What lies behind its end is an error with its place, never a panic.
+//! Reader for binary files. A read beyond the end is an error with its position, never a panic.
 
 use super::error::{ReadError, ReadResult};
 
-/// The way out where a file ends too early.
-const CUT: &str = "the file is cut or damaged: record again, or copy it again";
+/// Remedy for a file that ends too early.
+const CUT: &str = "the file is truncated or damaged: copy it again, or record again";
 
-/// A place in bytes, little endian. `from` is where they begin in the file.
+/// Little-endian reader of a part of a file. `at` is the position in the whole file, for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByteReader<'a> {
     rest: &'a [u8],
@@ -18,7 +18,7 @@ impl<'a> ByteReader<'a> {
         Self { rest: bytes, at: from }
     }
 
-    /// Where it is in the file.
+    /// Position in the file, in bytes.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
@@ -33,14 +33,14 @@ impl<'a> ByteReader<'a> {
 
     pub(super) fn take(&mut self, nr: usize, what: &str) -> ReadResult<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(nr) else {
-            let message = format!("{what} of {nr} bytes, but the file has {} more", self.rest.len());
+            let message = format!("{what} needs {nr} bytes; bytes left: {}", self.rest.len());
             return Err(ReadError::at(self.at, message, CUT));
         };
         (self.rest, self.at) = (rest, self.at + nr);
         Ok(taken)
     }
 
-    /// The next bytes as a place of their own.
+    /// Returns a reader for the next `nr` bytes, and skips them.
     pub(super) fn part(&mut self, nr: usize, what: &str) -> ReadResult<Self> {
         let at = self.at;
         Ok(Self::new(self.take(nr, what)?, at))
@@ -66,41 +66,41 @@ impl<'a> ByteReader<'a> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// A length of 64 bits.
+    /// Reads a length of 64 bits.
     pub(super) fn length(&mut self, what: &str) -> ReadResult<usize> {
         let at = self.at;
         let length = self.u64(what)?;
-        usize::try_from(length).map_err(|_| ReadError::at(at, format!("{what} of {length} bytes"), CUT))
+        usize::try_from(length).map_err(|_| ReadError::at(at, format!("{what} is too large: {length} bytes"), CUT))
     }
 
-    /// A text that ends with a zero.
+    /// Reads a text that ends with a zero byte.
     pub(super) fn text(&mut self, what: &str) -> ReadResult<&'a str> {
         let at = self.at;
         let Some(end) = self.rest.iter().position(|&byte| byte == 0) else {
-            return Err(ReadError::at(at, format!("{what} has no end"), CUT));
+            return Err(ReadError::at(at, format!("{what} has no terminating zero"), CUT));
         };
         let text = &self.take(end + 1, what)?[..end];
-        std::str::from_utf8(text).map_err(|_| ReadError::at(at, format!("{what} is not text"), CUT))
+        std::str::from_utf8(text).map_err(|_| ReadError::at(at, format!("{what} is not valid UTF-8"), CUT))
     }
 
-    /// Fails unless these bytes come next.
+    /// Fails unless the next bytes are `bytes`.
     pub(super) fn expect(&mut self, bytes: &[u8], what: &str) -> ReadResult<()> {
         let at = self.at;
         if self.take(bytes.len(), what)? == bytes {
             return Ok(());
         }
-        Err(ReadError::at(at, format!("{what} is not where it should be"), CUT))
+        Err(ReadError::at(at, format!("{what} is missing at this position"), CUT))
     }
 }
 
-/// Bytes from a place of a file on, as many as there are of the wanted ones.
+/// Returns a reader for `length` bytes at position `at` of a file.
 pub(super) fn slice<'a>(file: &'a [u8], at: u64, length: u64, what: &str) -> ReadResult<ByteReader<'a>> {
     let range = usize::try_from(at).ok().zip(usize::try_from(length).ok());
     let range = range.and_then(|(at, length)| Some((at, at.checked_add(length)?)));
     match range.and_then(|(at, end)| Some((at, file.get(at..end)?))) {
         Some((at, bytes)) => Ok(ByteReader::new(bytes, at)),
         None => {
-            let message = format!("{what} ({length} bytes at byte {at}) lies behind the end of the file");
+            let message = format!("{what} ({length} bytes at byte {at}) is beyond the end of the file");
             Err(ReadError::at(file.len(), message, CUT))
         }
     }

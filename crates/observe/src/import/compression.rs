@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Compressed parts of a trace.dat. Each block says how long it becomes; no more memory than that is used, and no more than a limit.
+//! Compressed parts of a `trace.dat`. Each block states its decompressed length; decompression uses no more
+//! memory than that, up to [`MAX_BLOCK`].
 
 use super::bytes::ByteReader;
 use super::error::{ReadError, ReadResult};
 use std::io::Read as _;
 
-/// No block becomes longer than this: trace-cmd's have some ten pages.
+/// Largest decompressed block in bytes. Blocks of trace-cmd have about ten pages.
 const MAX_BLOCK: usize = 256 << 20;
 
-/// How a file is compressed.
+/// Compression algorithm of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     Zlib,
@@ -16,7 +17,7 @@ pub(super) enum Compression {
 }
 
 impl Compression {
-    /// The one of this name in a file.
+    /// Returns the algorithm with this name in a file.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
             "zlib" => Some(Self::Zlib),
@@ -26,7 +27,7 @@ impl Compression {
     }
 }
 
-/// Unpacks a block: its length, the length it becomes, and its bytes.
+/// Decompresses a block: compressed length, decompressed length, data.
 pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult<Vec<u8>> {
     let place = at.at();
     let packed = at.u32("the length of a compressed block")? as usize;
@@ -36,9 +37,9 @@ pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult
         ReadError::at(place, format!("a compressed block {why}"), "the file is damaged: copy it again, or record again")
     };
     if length > MAX_BLOCK {
-        return Err(damaged(&format!("would have {length} bytes")));
+        return Err(damaged(&format!("has a decompressed length of {length} bytes, above the limit")));
     }
-    // One more byte shows a block that is longer than it says.
+    // One more byte detects a block that is longer than stated.
     let most = length as u64 + 1;
     let mut bytes = Vec::new();
     let unpacked = match packing {
@@ -49,15 +50,15 @@ pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult
         },
     };
     if !unpacked {
-        return Err(damaged("cannot be unpacked"));
+        return Err(damaged("cannot be decompressed"));
     }
     if bytes.len() != length {
-        return Err(damaged(&format!("has {} bytes and not {length}", bytes.len())));
+        return Err(damaged(&format!("has {} bytes instead of {length}", bytes.len())));
     }
     Ok(bytes)
 }
 
-/// Unpacks a list of blocks, one after the other. `each` gets the bytes and the place of the block in the file.
+/// Decompresses a list of blocks. `each` receives the data and the position of the block in the file.
 pub(super) fn chunks(
     packing: Compression,
     mut at: ByteReader<'_>,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong with a trace, where, and the way out.
+//! Errors of trace readers: the position in the file, the problem, and a remedy.
 
 use std::fmt;
 
-/// Why a trace cannot be read.
+/// Reason why a trace cannot be read.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
-    /// The file's name.
     pub file: String,
-    /// Where: a byte or a line; empty: the file as a whole.
+    /// Position in the file: a byte or a line; empty if the error concerns the whole file.
     pub place: String,
-    /// What is wrong.
     pub message: String,
-    /// The way out.
+    /// Remedy, printed after `help:`.
     pub help: String,
 }
 
@@ -25,7 +24,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// The same before the file's name is known.
+/// Read error without the file name, which the readers do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ReadError {
     pub(super) place: String,
@@ -48,5 +47,5 @@ impl ReadError {
     }
 }
 
-/// What reading a part of a file gives.
+/// Result of reading a part of a file.
 pub(super) type ReadResult<T> = Result<T, ReadError>;

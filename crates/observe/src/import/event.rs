@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The one stream of events that comes of every format, and what is noted besides: names, and what is missing.
+//! Event stream of an imported trace, independent of its format, with thread names and the problems of the
+//! file.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
-/// A thread's id where the trace does not tell it.
+/// Pid of a thread that the trace does not report.
 pub const UNKNOWN_PID: i32 = -1;
 
-/// A name by its place in [`Names`].
+/// Index of a name in a [`NameTable`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InternedName(u32);
 
-/// Names of threads. The first one is empty.
+/// Distinct names of threads and cgroups. The first entry is the empty name.
 #[derive(Clone, Debug, Default)]
 pub struct NameTable {
     list: Vec<String>,
@@ -19,7 +20,7 @@ pub struct NameTable {
 }
 
 impl NameTable {
-    /// The place of a name, which may be new.
+    /// Returns the index of a name, and adds the name if it is new.
     pub fn intern(&mut self, name: &str) -> InternedName {
         if let Some(&place) = self.places.get(name) {
             return place;
@@ -33,39 +34,40 @@ impl NameTable {
         place
     }
 
-    /// The name.
+    /// Returns the name with this index; empty if there is none.
     pub fn get(&self, name: InternedName) -> &str {
         self.list.get(name.0 as usize).map_or("", String::as_str)
     }
 }
 
-/// A thread.
+/// Thread in an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadRef {
-    /// Its id; 0 for idle tasks.
+    /// Thread id; 0 for idle tasks, [`UNKNOWN_PID`] if unknown.
     pub pid: i32,
-    /// Its name at that time.
+    /// Thread name at the time of the event.
     pub comm: InternedName,
-    /// Its priority as the kernel counts; `None` where it is not told.
+    /// Kernel priority; `None` if the event does not contain it.
     pub prio: Option<i32>,
 }
 
-/// In which context an event was traced.
+/// Context in which an event was traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Context {
-    /// The trace does not tell.
+    /// The trace does not contain the context.
     #[default]
     Unknown,
-    /// The running thread itself.
+    /// Process context of the running thread.
     Thread,
-    /// A hardware interrupt.
+    /// Hardware interrupt or NMI.
     Interrupt,
-    /// A softirq.
+    /// Softirq, on interrupt exit or in ksoftirqd.
     Softirq,
 }
 
 impl Context {
-    /// From the common flags of a tracepoint: the kernel's `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ` and `TRACE_FLAG_NMI`.
+    /// Returns the context in a tracepoint's common flags (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`,
+    /// `TRACE_FLAG_NMI`).
     pub const fn from_flags(flags: u8) -> Self {
         match flags {
             flags if flags & 0x48 != 0 => Self::Interrupt,
@@ -75,20 +77,22 @@ impl Context {
     }
 }
 
-/// How a thread is when it leaves its CPU.
+/// State of a thread when it is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadState {
-    /// It wants to go on.
+    /// Preempted or yielding; the thread stays on its runqueue.
     Runnable,
-    /// It waits for something.
+    /// Sleeping, or stopped by a signal or tracer.
     Blocked,
-    /// It has ended.
+    /// Exited, as a zombie or already released.
     Dead,
 }
 
 impl ThreadState {
-    /// From the bits of `prev_state`. The lowest eight are told by all kernels alike; those above say of a thread whose lower ones are
-    /// zero that it was preempted, at different places in different releases.
+    /// Returns the state in the bits of `prev_state`.
+    ///
+    /// The lowest eight bits have the same meaning in all kernels. A bit above them marks a preempted thread
+    /// whose lower bits are zero; its position differs between releases.
     pub const fn from_bits(bits: i64) -> Self {
         match bits & 0xff {
             0 => Self::Runnable,
@@ -97,7 +101,7 @@ impl ThreadState {
         }
     }
 
-    /// From letters, as tracepoints print them: `R`, `R+`, `S`, `D|K`, `x`, or from a number.
+    /// Returns the state in letters, as tracepoints print them (`R`, `R+`, `S`, `D|K`, `x`), or in a number.
     pub fn from_text(text: &str) -> Option<Self> {
         if let Ok(bits) = text.parse::<i64>() {
             return Some(Self::from_bits(bits));
@@ -111,107 +115,106 @@ impl ThreadState {
     }
 }
 
-/// Something that happened.
+/// Event of a trace.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
-    /// When, in nanoseconds of the trace's clock.
+    /// Time in nanoseconds of the trace's clock.
     pub at: u64,
-    /// On which CPU.
+    /// CPU on which the event was traced.
     pub cpu: u32,
-    /// Which thread ran there.
+    /// Pid of the thread that ran there, or [`UNKNOWN_PID`].
     pub pid: i32,
-    /// In which context.
     pub context: Context,
-    /// What.
     pub kind: TraceEventKind,
 }
 
-/// What happened.
+/// Kind of an event, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEventKind {
-    /// `sched_switch`.
+    /// A CPU switches to another thread: `sched_switch`.
     Switch {
-        /// Who leaves; its id is unknown where the format tells only who comes.
+        /// Thread that is switched out; its pid is unknown if the format contains only the next thread.
         prev: ThreadRef,
-        /// How.
+        /// State in which `prev` stops running.
         state: ThreadState,
-        /// Who comes.
+        /// Thread that is switched in.
         next: ThreadRef,
     },
-    /// `sched_waking`.
+    /// A wake-up of a thread begins: `sched_waking`.
     Waking {
-        /// Who is woken.
+        /// Thread that is woken.
         who: ThreadRef,
     },
-    /// `sched_wakeup`, `sched_wakeup_new`.
+    /// A thread becomes runnable: `sched_wakeup`, `sched_wakeup_new`.
     Wakeup {
-        /// Who was woken.
+        /// Thread that is now runnable.
         who: ThreadRef,
-        /// Where it is queued.
+        /// CPU on whose runqueue the thread is placed.
         cpu: u32,
-        /// Whether it was forked a moment ago.
+        /// Whether the thread was just forked.
         is_new: bool,
     },
-    /// `sched_migrate_task`.
+    /// A thread is moved to another CPU: `sched_migrate_task`.
     Migrate {
-        /// Who.
+        /// Thread that is moved.
         pid: i32,
-        /// To which CPU.
+        /// CPU to which the thread is moved.
         to: u32,
     },
-    /// `sched_process_fork`.
+    /// A thread forks another one: `sched_process_fork`.
     Fork {
-        /// By whom.
+        /// Pid of the thread that forks.
         parent: i32,
-        /// The new thread.
+        /// Thread that was created.
         child: ThreadRef,
     },
-    /// `sched_process_exec`.
+    /// A thread executes a new program: `sched_process_exec`.
     Exec {
-        /// Who.
+        /// Thread that executes a program.
         pid: i32,
     },
-    /// `sched_process_exit`.
+    /// A thread exits: `sched_process_exit`.
     Exit {
-        /// Who.
+        /// Pid of the thread that exits.
         pid: i32,
     },
-    /// `task_rename`.
+    /// A thread changes its name: `task_rename`.
     Rename {
-        /// Who, with the new name.
+        /// Thread with its new name.
         who: ThreadRef,
     },
-    /// `cgroup_attach_task`.
+    /// A thread is moved to another cgroup: `cgroup_attach_task`.
     Attach {
-        /// Who.
+        /// Thread that is moved.
         pid: i32,
-        /// In which hierarchy: 0 is that of cgroup v2.
+        /// Hierarchy id; 0 is cgroup v2.
         root: i32,
-        /// To which cgroup of it: its path.
+        /// Path of the destination cgroup.
         path: InternedName,
     },
-    /// `cpu_idle`.
+    /// A CPU enters or leaves an idle state: `cpu_idle`.
     Idle {
-        /// The CPU.
+        /// CPU that enters or leaves an idle state.
         cpu: u32,
-        /// Its state; `None`: it has left it.
+        /// State that the CPU enters; `None` if it leaves one.
         state: Option<u32>,
     },
-    /// `cpu_frequency`.
+    /// The frequency of a CPU changes: `cpu_frequency`.
     Frequency {
-        /// The CPU.
+        /// CPU whose frequency changes.
         cpu: u32,
-        /// Its frequency from now on.
+        /// New frequency in kHz.
         khz: u64,
     },
     /// Events of this CPU were lost before this one.
     Lost {
-        /// How many, if that is known.
+        /// Number of lost events, if known.
         nr: Option<u64>,
     },
 }
 
-/// Kinds of events, for counts.
+/// Kind of an event, for counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "each is the tracepoint of its name")]
@@ -232,7 +235,7 @@ pub enum TraceEventName {
 }
 
 impl TraceEventKind {
-    /// Of which kind it is.
+    /// Returns the kind of the event.
     pub const fn name(&self) -> TraceEventName {
         match self {
             Self::Switch { .. } => TraceEventName::SchedSwitch,
@@ -252,38 +255,38 @@ impl TraceEventKind {
     }
 }
 
-/// Something in a file that could not be used: how often, and where first.
+/// Part of a file that could not be used: number of occurrences, and the position of the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportProblem {
-    /// How often.
+    /// Number of times that the problem occurred.
     pub count: u64,
-    /// The first place: a byte of the file, or a line.
+    /// Position of the first occurrence: a byte of the file, or a line.
     pub first: String,
 }
 
-/// What comes of a file.
+/// Content of a trace file.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// The format of the file.
+    /// Name of the file format.
     pub format: &'static str,
-    /// The events, in the order in which they happened.
+    /// Events, in the order in which they happened.
     pub events: Vec<TraceEvent>,
-    /// Names of threads.
+    /// Names of threads and cgroups, to which the events refer.
     pub names: NameTable,
-    /// Names that the format tells apart from events.
+    /// Thread names that the format stores outside of events, by pid.
     pub threads: BTreeMap<i32, InternedName>,
-    /// How many CPUs the machine has, as far as the trace tells.
+    /// Number of CPUs: the largest that the file's header or its events imply.
     pub nr_cpus: u32,
-    /// What could not be used.
+    /// Parts of the file that could not be used, by description.
     pub problems: BTreeMap<String, ImportProblem>,
-    /// Events of other kinds, which are not used.
+    /// Number of events of other kinds, which are not used.
     pub others: u64,
-    /// Events that the recorder itself says were lost, beyond those that have their place among the events.
+    /// Number of lost events that the recorder reports without their position in the stream.
     pub overrun: u64,
 }
 
 impl Recording {
-    /// Adds an event.
+    /// Adds an event, or records a problem if its CPU number is too large.
     pub(super) fn push(&mut self, event: TraceEvent) {
         self.nr_cpus = self.nr_cpus.max(event.cpu.saturating_add(1).min(MAX_CPUS));
         if event.cpu >= MAX_CPUS {
@@ -292,7 +295,7 @@ impl Recording {
         self.events.push(event);
     }
 
-    /// Notes what could not be used.
+    /// Records a part of the file that could not be used.
     pub(super) fn record_problem(&mut self, what: &str, place: impl FnOnce() -> String) {
         if let Some(problem) = self.problems.get_mut(what) {
             problem.count += 1;
@@ -301,7 +304,7 @@ impl Recording {
         self.problems.insert(what.to_owned(), ImportProblem { count: 1, first: place() });
     }
 
-    /// How many events there are of each kind.
+    /// Number of events of each kind.
     pub fn counts(&self) -> BTreeMap<TraceEventName, u64> {
         let mut counts = BTreeMap::new();
         for event in &self.events {
@@ -310,11 +313,11 @@ impl Recording {
         counts
     }
 
-    /// When the first and the last event happened.
+    /// Returns the times of the first and the last event in ns.
     pub fn span(&self) -> Option<(u64, u64)> {
         Some((self.events.first()?.at, self.events.last()?.at))
     }
 }
 
-/// As many CPUs as a machine may have.
+/// Maximum number of CPUs of a machine.
 pub(super) const MAX_CPUS: u32 = 4096;

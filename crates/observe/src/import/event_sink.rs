@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run as the stream of events that traces become.
+//! Trace sink that turns a run into the event stream of an imported trace.
 
 use super::event::{Context, InternedName, NameTable, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
 use crate::export::record::{self, TraceRecord};
@@ -10,17 +10,17 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-/// Who hears of events.
+/// Callback for each event, with the table of thread names.
 pub type TraceEventFn = Rc<RefCell<dyn FnMut(&TraceEvent, &NameTable)>>;
 
-/// Turns records of a run into events.
+/// Trace sink that passes events to a callback.
 pub struct TraceEventSink {
     names: NameTable,
     to: TraceEventFn,
 }
 
 impl TraceEventSink {
-    /// Tells somebody.
+    /// Creates a sink that calls `to` for each event.
     pub fn new(to: TraceEventFn) -> Self {
         Self { names: NameTable::default(), to }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How far a replay can be believed: what tasks and CPUs did, simulated beside recorded.
+//! Fidelity of a replay: run times, waits and switches of tasks and CPUs, simulated next to recorded.
 
 use super::behaviour::ImportedWorkload;
 use super::event::Recording;
@@ -16,76 +16,78 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// In so many parts a run is divided, after each of which somebody hears how far it is.
+/// Number of progress reports in a replay.
 const NR_PARTS: u64 = 1000;
 
-/// The same figure twice.
+/// Pair of the recorded and the simulated value of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordedSimulated<T> {
-    /// As it was recorded.
+    /// Value in the trace.
     pub recorded: T,
-    /// As it was simulated.
+    /// Value in the simulated run.
     pub simulated: T,
 }
 
-/// What a task, or all tasks of a name, did.
+/// Comparison for a task, or for all tasks of a family.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskFidelity {
-    /// The name.
+    /// Name of the task or of the family.
     pub name: String,
-    /// How many tasks.
+    /// Number of tasks that the row covers.
     pub tasks: u64,
-    /// Time on CPUs.
+    /// Time running on a CPU, in ns.
     pub run_ns: RecordedSimulated<u64>,
-    /// Time runnable without a CPU.
+    /// Time runnable without a CPU, in ns.
     pub wait_ns: RecordedSimulated<u64>,
-    /// How often they got a CPU.
+    /// Number of times that the tasks were switched in.
     pub switches: RecordedSimulated<u64>,
-    /// How often they got another CPU than before.
+    /// Number of times that the tasks were switched in on another CPU than before.
     pub migrations: RecordedSimulated<u64>,
-    /// From wake-up to running.
+    /// Wake-up latency: from the wake-up until the task runs.
     pub latency: RecordedSimulated<Option<LatencySummary>>,
-    /// The part of their recorded time, in percent, that they spend on the same CPUs.
+    /// Share of the recorded run time that the simulated tasks spend on the same CPUs, in percent.
     pub same_cpu_percent: f64,
 }
 
-/// What a CPU did.
+/// Comparison for a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CpuFidelity {
-    /// Time with a task.
+    /// Time with a task other than the idle task, in ns.
     pub busy_ns: RecordedSimulated<u64>,
-    /// Switches.
+    /// Number of context switches.
     pub switches: RecordedSimulated<u64>,
 }
 
-/// The whole.
+/// Comparison of a recording with its replay.
 #[derive(Clone, Debug, Serialize)]
 pub struct ReplayFidelity {
-    /// Length of the recording.
+    /// Length of the recording in ns.
     pub length_ns: u64,
-    /// Whether the trace tells of wake-ups, so that waiting can be compared.
+    /// Whether the trace has wake-up events, which waiting times and latencies need.
     pub has_wakeups: bool,
-    /// Tasks by name, those that ran longest first.
+    /// Tasks by family, in descending order of recorded run time.
     pub families: Vec<TaskFidelity>,
-    /// Each task, in the order of the workload.
+    /// Tasks, in the order of the workload.
     pub tasks: Vec<TaskFidelity>,
-    /// CPUs.
+    /// Rows of the CPUs, by CPU number.
     pub cpus: Vec<CpuFidelity>,
-    /// All tasks.
+    /// Sum over all tasks.
     pub all: TaskFidelity,
-    /// Differences of run times, summed over tasks, in percent of all run time.
+    /// Sum of the tasks' run time differences, in percent of the recorded run time.
     pub run_off_percent: f64,
-    /// The same of times of waiting, in percent of all run time.
+    /// Sum of the tasks' waiting time differences, in percent of the recorded run time.
     pub wait_off_percent: f64,
-    /// The same of CPUs' busy times.
+    /// Sum of the CPUs' busy time differences, in percent of the recorded run time.
     pub cpu_off_percent: f64,
-    /// The greatest distance between the distributions of wake-up latencies (Kolmogorov and Smirnov), 0 to 1.
+    /// Kolmogorov-Smirnov distance of the wake-up latency distributions, 0 to 1; `None` without wake-up
+    /// events.
     pub latency_distance: Option<f64>,
-    /// The largest differences, in words.
+    /// Descriptions of the largest differences, at most three.
     pub largest: Vec<String>,
 }
 
-/// Runs a machine and measures it as its trace was. `told` hears how far it is.
+/// Runs a machine and measures the run as a trace is measured. `told` is called with the elapsed time, up to
+/// 1000 times.
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -118,7 +120,7 @@ pub fn replay(
     Ok(measure)
 }
 
-/// Sets a recording beside the run that has replayed it.
+/// Compares a recording with the run that replayed it.
 pub fn compare(
     recording: &Recording,
     imported: &ImportedWorkload,
@@ -127,7 +129,7 @@ pub fn compare(
 ) -> ReplayFidelity {
     let recorded = TraceMeasurement::of(recording);
     let nothing = ThreadMeasurement::default();
-    // The thread of each task in the run, by its pid.
+    // Task specification of each task in the run, by its pid.
     let mut spec_of = HashMap::new();
     for task in machine.tasks().iter().filter(|task| task.id.is_some()) {
         spec_of.insert(task.pid, task.spec);
@@ -135,7 +137,8 @@ pub fn compare(
     let mut of_task: Vec<&ThreadMeasurement> = vec![&nothing; imported.recorded.tasks.len()];
     for (thread, figures) in simulated.threads.list().iter().zip(&simulated.figures) {
         let Some(&spec) = spec_of.get(&thread.pid) else { continue };
-        // A thread of the kernel that the machine has is that of the same name, if there is one.
+        // A governor thread of the simulated kernel corresponds to the recorded thread with its name, if
+        // there is one.
         let of_name = || {
             let name = &machine.workload().tasks[spec].name;
             imported.recorded.tasks.iter().position(|task| is_governor_thread(name) && task.family == *name)
@@ -216,7 +219,7 @@ fn row(name: &str, pairs: &[(&ThreadMeasurement, &ThreadMeasurement)]) -> TaskFi
     row
 }
 
-/// The greatest distance between the distributions of latencies.
+/// Returns the largest distance between the distributions of latencies.
 fn distance(pairs: &[(&ThreadMeasurement, &ThreadMeasurement)]) -> f64 {
     let sorted = |of: &dyn Fn(&(&ThreadMeasurement, &ThreadMeasurement)) -> Vec<u64>| {
         let mut all: Vec<u64> = pairs.iter().flat_map(of).collect();
@@ -233,10 +236,10 @@ fn distance(pairs: &[(&ThreadMeasurement, &ThreadMeasurement)]) -> f64 {
     distances.fold(0.0, f64::max)
 }
 
-/// How many differences are told.
+/// Maximum number of differences in [`ReplayFidelity::largest`].
 const MAX_DIFFERENCES: usize = 3;
 
-/// The largest differences, by time.
+/// Returns descriptions of the largest differences in time.
 fn largest(families: &[TaskFidelity], has_wakeups: bool) -> Vec<String> {
     let mut all: Vec<(u64, String)> = Vec::new();
     for row in families {

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tracepoints that are used, whatever the format: which fields make which event.
+//! Tracepoints that the import uses, and their conversion to events, independent of the file format.
 
 use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use std::borrow::Cow;
 
-/// Fields of an event by their names.
+/// Access to the fields of an event by name.
 pub(super) trait TracepointFields {
-    /// A number.
+    /// Returns the value of a number field.
     fn number(&self, name: &str) -> Option<i64>;
-    /// A text.
+    /// Returns the value of a text field.
     fn text(&self, name: &str) -> Option<Cow<'_, str>>;
-    /// How a thread leaves its CPU: bits, unless the format has letters.
+    /// Returns the state of a thread that is switched out: from bits, unless the format prints letters.
     fn state(&self, name: &str) -> Option<ThreadState> {
         self.number(name).map(ThreadState::from_bits)
     }
 }
 
-/// Declares the tracepoints: their names.
+/// Declares the tracepoints with their names.
 macro_rules! tracepoints {
     ($($tracepoint:ident $name:literal)*) => {
-        /// A tracepoint that is used.
+        /// Tracepoint that the import uses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Tracepoint {
             $($tracepoint,)*
         }
 
         impl Tracepoint {
-            /// The one of this name.
+            /// Returns the tracepoint with this name.
             pub(super) fn named(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$tracepoint),)*
@@ -52,7 +52,7 @@ tracepoints! {
     Frequency "cpu_frequency"
 }
 
-/// Where and when an event was traced.
+/// Time and place of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventHead {
     pub(super) at: u64,
@@ -61,10 +61,10 @@ pub(super) struct EventHead {
     pub(super) context: Context,
 }
 
-/// `cpu_idle` has this instead of a state when one is left.
+/// State number of `cpu_idle` for an idle exit.
 const LEFT_IDLE_STATE: i64 = 0xffff_ffff;
 
-/// Adds the event, or notes that one of its fields is missing.
+/// Adds the event, or records a problem if a field is missing.
 pub(super) fn push(
     recording: &mut Recording,
     head: EventHead,
@@ -82,7 +82,7 @@ pub(super) fn push(
     }
 }
 
-/// The event; `Some(None)`: it says nothing; `None`: a field is missing.
+/// Returns the event, `Some(None)` for a tracepoint without effect, or `None` if a field is missing.
 fn event_kind(
     recording: &mut Recording,
     tracepoint: Tracepoint,
@@ -102,7 +102,7 @@ fn event_kind(
             let state = fields.state("prev_state")?;
             TraceEventKind::Switch { prev, state, next: who("next_comm", "next_pid", "next_prio")? }
         }
-        // Kernels before 4.17 tell with `success` whether there was something to wake.
+        // Before 4.17, kernels report in `success` whether there was a task to wake.
         Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew if fields.number("success") == Some(0) => {
             return Some(None);
         }
@@ -114,7 +114,7 @@ fn event_kind(
         },
         Tracepoint::Migrate => TraceEventKind::Migrate { pid: pid("pid")?, to: cpu("dest_cpu")? },
         Tracepoint::Fork => {
-            // The text has `comm=` and `pid=` where the record has `parent_comm` and `parent_pid`.
+            // The text format prints the record's `parent_comm` and `parent_pid` as `comm=` and `pid=`.
             let parent = pid("parent_pid").or_else(|| pid("pid")).unwrap_or(UNKNOWN_PID);
             TraceEventKind::Fork { parent, child: who("child_comm", "child_pid", "")? }
         }

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a file says of its events: the kernel's format files, and events read by them. No place of a field is taken for granted.
+//! Event formats of a file (the kernel's format files), and access to events through them. The reader assumes
+//! no field offset.
 
 use super::event::Context;
 use super::fields::{Tracepoint, TracepointFields};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A field of an event.
+/// Field of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Field {
     name: String,
     offset: usize,
     size: usize,
     is_signed: bool,
-    /// Where and how long it is stands in the field (`__data_loc`).
+    /// Whether the field contains the offset and length of its data (`__data_loc`).
     is_data_loc: bool,
-    /// Its place counts from behind the field (`__rel_loc`).
+    /// Whether that offset counts from the end of the field (`__rel_loc`).
     is_rel_loc: bool,
 }
 
-/// An event of a file.
+/// Format of a file's event.
 #[derive(Clone, Debug)]
 pub(super) struct TracepointFormat {
-    /// What it is, if it is used at all.
+    /// Tracepoint that the event stands for; `None` if the import does not use it.
     pub(super) tracepoint: Option<Tracepoint>,
     fields: Vec<Field>,
 }
 
-/// All events of a file, by their numbers.
+/// Event formats of a file, by event type.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TracepointFormats(HashMap<u16, TracepointFormat>);
 
 impl TracepointFormats {
-    /// Adds what a format file says. What has no name or number is left out, as it can be no event.
+    /// Adds the format in the text of a format file. A text without name or id is ignored, because no event
+    /// can refer to it.
     pub(super) fn add(&mut self, text: &str) {
         let value = |key: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::trim);
         let (Some(name), Some(Ok(id))) = (value("name:"), value("ID:").map(str::parse)) else { return };
@@ -44,13 +46,13 @@ impl TracepointFormats {
         self.0.is_empty()
     }
 
-    /// The event of a record, if its number is known.
+    /// Returns the event of a record, if its type is known.
     pub(super) fn of<'a>(&'a self, data: &'a [u8]) -> Option<BinaryEvent<'a>> {
         let id = u16::from_le_bytes(data.get(..2)?.try_into().expect("two bytes"));
         Some(BinaryEvent { format: self.0.get(&id)?, data })
     }
 
-    /// Numbers in pages of a ring buffer, such as the length of its head.
+    /// Returns the size of a field in a header description, such as the length in `header_page`.
     pub(super) fn size_of_field(text: &str, name: &str) -> Option<usize> {
         let mut fields =
             text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?.trim_start()));
@@ -58,7 +60,7 @@ impl TracepointFormats {
     }
 }
 
-/// A line of a format file behind `field:`: a declaration, then offset, size and sign.
+/// Parses a line of a format file after `field:`: a declaration, then offset, size and sign.
 fn field_of(line: &str) -> Option<Field> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?;
@@ -85,7 +87,7 @@ fn field_of(line: &str) -> Option<Field> {
     Some(field)
 }
 
-/// A record of a ring buffer with its format.
+/// Record of a ring buffer with its format.
 pub(super) struct BinaryEvent<'a> {
     pub(super) format: &'a TracepointFormat,
     data: &'a [u8],
@@ -100,7 +102,7 @@ impl<'a> BinaryEvent<'a> {
         self.data.get(field.offset..field.offset.checked_add(field.size)?)
     }
 
-    /// Which thread ran, and in which context.
+    /// Returns the pid of the thread that ran, and the context of the event.
     pub(super) fn common(&self) -> (i32, Context) {
         let pid = self.number("common_pid").and_then(|pid| i32::try_from(pid).ok());
         let flags = self.number("common_flags").map(|flags| flags as u8);

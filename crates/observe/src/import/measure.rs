@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What threads and CPUs did, counted from events: the same for a trace and for the run that replays it.
+//! Measurements of threads and CPUs, counted from events of a trace or of the run that replays it.
 //!
-//! A thread waits from the event that makes it runnable, or from a switch that leaves it runnable, until it is switched in. It has
-//! migrated if it is switched in on another CPU than the last time.
+//! A thread waits from the event that makes it runnable, or from a switch that leaves it runnable, until it
+//! is switched in. A thread has migrated if it is switched in on another CPU than the last time.
 
 use super::event::{Recording, ThreadState, TraceEvent, TraceEventKind, TraceEventName};
 use super::threads::TraceThreads;
 use std::collections::BTreeMap;
 
-/// From which event the latency of a wake-up counts.
+/// Event from which wake-up latency is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyBasis {
-    /// `sched_wakeup`: the thread is queued.
+    /// `sched_wakeup`: the thread is placed on a runqueue.
     Wakeup,
-    /// `sched_waking`: somebody calls for it.
+    /// `sched_waking`: the wake-up begins.
     Waking,
-    /// The trace has neither.
+    /// The trace has neither event.
     None,
 }
 
 impl LatencyBasis {
-    /// What a trace has.
+    /// Returns the best basis that a trace has.
     pub fn of(recording: &Recording) -> Self {
         let has = |kind| recording.events.iter().any(|event| event.kind.name() == kind);
         match () {
@@ -31,60 +31,61 @@ impl LatencyBasis {
     }
 }
 
-/// What a thread did.
+/// Measurements of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadMeasurement {
-    /// Time on CPUs.
+    /// Time running on a CPU.
     pub run_ns: u64,
     /// Time runnable without a CPU.
     pub wait_ns: u64,
-    /// How often it got a CPU.
+    /// Number of times that the thread was switched in.
     pub switches: u64,
-    /// How often it got another CPU than before.
+    /// Number of times that the thread was switched in on another CPU than before.
     pub migrations: u64,
-    /// From each wake-up until it ran.
+    /// Time from each wake-up until the thread ran, in ns.
     pub latencies: Vec<u64>,
-    /// Time on each CPU.
+    /// Run time on each CPU, in ns.
     pub by_cpu: BTreeMap<u32, u64>,
 }
 
-/// What a CPU did.
+/// Measurements of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuMeasurement {
-    /// Time with a thread that is not its idle task.
+    /// Time with a thread other than the idle task.
     pub busy_ns: u64,
-    /// Switches.
+    /// Number of context switches.
     pub switches: u64,
 }
 
+/// State of a thread while events are counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct MeasuredThread {
-    /// Since when it runs, and where.
+    /// CPU on which the thread runs, and the start of this run.
     runs: Option<(u32, u64)>,
     waits_since: Option<u64>,
     woken_at: Option<u64>,
     last_cpu: Option<u32>,
 }
 
-/// Counts events.
+/// Counter of events, for a trace or a run.
 #[derive(Clone, Debug)]
 pub struct TraceMeasurement {
     basis: LatencyBasis,
     start: u64,
-    /// Which threads there are.
+    /// Threads seen so far.
     pub threads: TraceThreads,
-    /// What each thread did, in their order.
+    /// Measurements of each thread, in the order of `threads`.
     pub figures: Vec<ThreadMeasurement>,
-    /// What each CPU did.
+    /// Measurements of each CPU, by number.
     pub cpus: Vec<CpuMeasurement>,
     tracks: Vec<MeasuredThread>,
     current: Vec<Option<Option<usize>>>,
-    /// The last event of each CPU.
+    /// Time of the last event of each CPU.
     last: Vec<u64>,
 }
 
 impl TraceMeasurement {
-    /// From a time on.
+    /// Creates a counter that begins at `start`, in ns.
     pub fn new(start: u64, nr_cpus: u32, basis: LatencyBasis) -> Self {
         Self {
             basis,
@@ -98,7 +99,7 @@ impl TraceMeasurement {
         }
     }
 
-    /// Of a whole trace.
+    /// Measures a whole trace.
     pub fn of(recording: &Recording) -> Self {
         let (start, end) = recording.span().unwrap_or_default();
         let mut measure = Self::new(start, recording.nr_cpus, LatencyBasis::of(recording));
@@ -107,7 +108,7 @@ impl TraceMeasurement {
         measure
     }
 
-    /// Something has happened.
+    /// Counts one event. Events must come in the order of time.
     pub fn event(&mut self, event: &TraceEvent) {
         self.threads.register_threads(event);
         let nr = self.threads.list().len();
@@ -119,7 +120,7 @@ impl TraceMeasurement {
                 self.switch(event.at, event.cpu, prev, next, state);
             }
             TraceEventKind::Waking { who } if self.basis == LatencyBasis::Waking => {
-                self.on_wakeup(event.at, who.pid, false)
+                self.on_wakeup(event.at, who.pid, false);
             }
             TraceEventKind::Wakeup { who, is_new, .. } if is_new || self.basis == LatencyBasis::Wakeup => {
                 self.on_wakeup(event.at, who.pid, is_new);
@@ -152,18 +153,19 @@ impl TraceMeasurement {
         let before = current.replace(next);
         let is_first = before.is_none();
         if let Some(Some(vanished)) = before.filter(|&before| before != prev) {
-            // Its own switch is not in the trace: it ran until the last event before that at the least.
+            // The trace lacks the switch of this thread. It ran at least until the CPU's last event.
             self.stop_running(self.last[cpu as usize], vanished);
         }
         self.cpus[cpu as usize].switches += 1;
         if let Some(prev) = prev {
-            // The first switch of a CPU leaves who has run there since the beginning, if nobody knows it elsewhere.
+            // The thread that the first switch of a CPU switches out has run there since the start, unless it
+            // was seen elsewhere before.
             let track = &mut self.tracks[prev];
             if is_first && track.runs.is_none() && track.last_cpu.is_none() {
                 (track.runs, track.last_cpu) = (Some((cpu, self.start)), Some(cpu));
             }
             if self.tracks[prev].runs.is_none() {
-                // It has come to the CPU without a switch in the trace: nobody knows for how long it waited.
+                // The trace lacks the switch to this thread, so its waiting time is unknown.
                 (self.tracks[prev].waits_since, self.tracks[prev].woken_at) = (None, None);
             }
             self.stop_running(now, prev);
@@ -186,7 +188,7 @@ impl TraceMeasurement {
         }
     }
 
-    /// A thread runs no longer.
+    /// Ends the run of a thread.
     fn stop_running(&mut self, now: u64, thread: usize) {
         let Some((cpu, since)) = self.tracks[thread].runs.take() else { return };
         let (figures, time) = (&mut self.figures[thread], now.saturating_sub(since));
@@ -195,7 +197,7 @@ impl TraceMeasurement {
         self.cpus[cpu as usize].busy_ns += time;
     }
 
-    /// The end: who runs or waits has done so until now.
+    /// Ends the measurement: runs and waits that have not ended last until `end`.
     pub fn finish(&mut self, end: u64) {
         for thread in 0..self.tracks.len() {
             self.stop_running(end, thread);

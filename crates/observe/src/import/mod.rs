@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traces of real machines, and our own, read again.
+//! Reads traces of real machines, and traces that fairlab exported.
 //!
-//! Each format has a reader, which makes one stream of events ([`event`]) of it: `trace.dat`, `perf.data`, text, systrace's page,
-//! Perfetto. Readers go through a file once, keep nothing of it but events, and never trust a length. [`order`] puts the events in the
-//! order in which they can have happened; [`behaviour`] makes a workload of them, [`measure`] counts what threads and CPUs did,
-//! the same for a trace and for the run that replays it, and [`credibility`] sets the two side by side.
+//! Each format has a reader that turns a file into one stream of events ([`event`]): `trace.dat`,
+//! `perf.data`, ftrace text, systrace pages, and Perfetto. Readers make one pass over the file, keep only
+//! events, and check every length against the end of the file. `order` then sorts the events into an order in
+//! which they can have happened.
+//!
+//! [`behaviour`] makes a workload of the events. [`measure`] counts run times, waits and switches of threads
+//! and CPUs, for a trace and for the run that replays it, and [`fidelity`] compares the two.
 
 pub mod behaviour;
 mod bytes;
@@ -33,17 +36,18 @@ pub use error::ImportError;
 use error::{ReadError, ReadResult};
 use event::Recording;
 
-/// Reads a trace, whatever its format: that shows in its first bytes. `file` is its name in messages.
+/// Reads a trace. The first bytes decide the format; `file` is the name used in messages.
 ///
 /// # Errors
-/// If it is no trace of a known format, or damaged so that nothing can be read; with the place and the way out.
+/// If the format is unknown, the file is too damaged to be read, or it has no scheduler events. The
+/// error has the position in the file and a remedy.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Recording, ImportError> {
     let mut recording = read_format(bytes).map_err(|fault| fault.in_file(file))?;
     order::sort_events(&mut recording);
     if recording.events.is_empty() {
         let help =
             "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
-        return Err(ReadError::whole("the trace has no events of the scheduler", help).in_file(file));
+        return Err(ReadError::whole("the trace has no scheduler events", help).in_file(file));
     }
     Ok(recording)
 }
@@ -56,12 +60,11 @@ fn read_format(bytes: &[u8]) -> ReadResult<Recording> {
         return perf_data::read(bytes);
     }
     if bytes.starts_with(b"PERFFILE") || bytes.starts_with(b"2ELIFREP") {
-        let help =
-            "record again on a little-endian machine with a perf of this decade, or give what `perf script` writes";
-        return Err(ReadError::whole("a perf.data of an old or big-endian kind, which is not read", help));
+        let help = "record again on a little-endian machine with a current perf, or import the output of `perf script`";
+        return Err(ReadError::whole("old and big-endian perf.data files are not supported", help));
     }
     if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(b"\xfd7zXZ") || bytes.starts_with(b"PK\x03\x04") {
-        return Err(ReadError::whole("the file is compressed", "unpack it first: gunzip, xz -d, unzip"));
+        return Err(ReadError::whole("the file is compressed", "decompress it first: gunzip, xz -d, unzip"));
     }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_DETECT_BYTES)]);
     let start = text.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
@@ -74,9 +77,9 @@ fn read_format(bytes: &[u8]) -> ReadResult<Recording> {
     if perfetto::is_perfetto(bytes) {
         return perfetto::read(bytes);
     }
-    let help = "give a trace.dat, a perf.data, ftrace text (trace-cmd report, perf script), a page of systrace, or a trace of Perfetto";
-    Err(ReadError::whole("this is no trace of a known format", help))
+    let help = "supported are trace.dat, perf.data, ftrace text (trace-cmd report, perf script), systrace pages and Perfetto traces";
+    Err(ReadError::whole("the file has no known trace format", help))
 }
 
-/// As much of a file shows what it is.
+/// Number of bytes at the start of a file that are checked for the text format.
 const MAX_DETECT_BYTES: usize = 1 << 18;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The order in which events happened. Files have them CPU by CPU, or in columns; what happened at one instant on several CPUs is put
-//! into an order in which each thing can have happened: who runs was woken before, who is woken had blocked before.
+//! Sorts events into an order in which they can have happened.
+//!
+//! Files store events by CPU or in columns. Events of several CPUs with equal times are ordered so that a
+//! thread runs only after its wake-up, and is woken only after it blocked.
 
 use super::event::{
     Context, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, TraceEventName, UNKNOWN_PID,
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// So many events of one instant are put into order; more are no instant but a trace without times.
+/// Largest number of simultaneous events that are ordered. More indicate a trace without times.
 const MAX_EVENTS_AT_ONCE: usize = 10_000;
 
-/// How a thread is, as far as that decides what can happen next.
+/// State of a thread, as far as it decides which event can come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OrderThreadState {
     Running,
@@ -19,21 +21,24 @@ enum OrderThreadState {
     Waking,
 }
 
-/// What is known while events are put into order.
+/// State of threads and CPUs while events are ordered.
 #[derive(Default)]
 struct OrderContext {
     threads: HashMap<i32, OrderThreadState>,
     current: HashMap<u32, ThreadRef>,
     has_wakings: bool,
-    /// Threads that are forked or woken at the present instant: whoever is not known comes after that.
+    /// Threads that are forked or woken at the current time. A thread without known state runs only after
+    /// that.
     announced: HashSet<i32>,
-    /// Threads that are forked at the present instant. Pids are given in the order of forks.
+    /// Threads that are forked at the current time. Forks are ordered by pid, because pids are assigned in
+    /// that order.
     forked: BTreeSet<i32>,
-    /// Columns of one CPU have no order among each other.
+    /// Whether the format stores switches and wake-ups in columns, whose order relative to each other is
+    /// unknown.
     in_columns: bool,
 }
 
-/// Puts the events of a recording into their order, and fills in who ran where a format leaves that out.
+/// Sorts the events of a recording, and completes the previous and current threads that a format leaves out.
 pub(super) fn sort_events(recording: &mut Recording) {
     let events = &mut recording.events;
     events.sort_by_key(|event| event.at);
@@ -77,7 +82,7 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
             let is_better = |known: &OrderContext| chosen.is_none() && known.can_happen(event);
             if is_better(known) {
                 chosen = Some(index);
-                // A switch gives way to a waking that stands in another column.
+                // A waking from another column takes precedence over a switch.
                 if !(known.in_columns && matches!(event.kind, TraceEventKind::Switch { .. })) {
                     break;
                 }
@@ -87,8 +92,8 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
                 break;
             }
         }
-        let index = chosen.or(first).expect("as many are left as there are places");
-        let mut event = left[index].take().expect("it was not taken yet");
+        let index = chosen.or(first).expect("there is an event left for each slot");
+        let mut event = left[index].take().expect("a chosen event is still there");
         known.apply(&mut event);
         *slot = event;
     }
@@ -96,12 +101,12 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
     known.forked.clear();
 }
 
-/// The thread that an event forks.
+/// Returns the pid of the thread that an event forks.
 fn forked_pid(event: &TraceEvent) -> Option<i32> {
     if let TraceEventKind::Fork { child, .. } = event.kind { Some(child.pid) } else { None }
 }
 
-/// The thread that an event forks or wakes.
+/// Returns the pid of the thread that an event forks or wakes.
 fn announced_pid(event: &TraceEvent) -> Option<i32> {
     match event.kind {
         TraceEventKind::Waking { who }
@@ -112,7 +117,7 @@ fn announced_pid(event: &TraceEvent) -> Option<i32> {
 }
 
 impl OrderContext {
-    /// What keeps its order: a CPU, or a column of it.
+    /// Returns the sequence whose order is known: a CPU, or a column of a CPU.
     fn lane(&self, event: &TraceEvent) -> (u32, u8) {
         let column = match event.kind {
             _ if !self.in_columns => 0,
@@ -143,7 +148,7 @@ impl OrderContext {
             TraceEventKind::Waking { who } => {
                 let is_asleep = matches!(self.state_of(who.pid), None | Some(OrderThreadState::Blocked));
                 let current = self.current.get(&event.cpu).map(|who| who.pid);
-                // Who ran when it was traced is told by all formats but those with columns.
+                // All formats except those with columns report the thread that ran.
                 let runs = match (event.pid, current) {
                     (UNKNOWN_PID, Some(0)) => event.context != Context::Thread,
                     (UNKNOWN_PID, _) | (_, None) => true,
@@ -244,7 +249,7 @@ mod tests {
         let mut recording = Recording { events, ..Recording::default() };
         sort_events(&mut recording);
         let pids: Vec<i32> = recording.events.iter().map(|event| event.pid).collect();
-        assert_eq!(pids, [UNKNOWN_PID, 7, 7, 0], "the waking is the work of 7");
+        assert_eq!(pids, [UNKNOWN_PID, 7, 7, 0], "thread 7 is the waker");
         assert_eq!(
             recording.events[2].kind,
             TraceEventKind::Switch { prev: who(7), state: ThreadState::Blocked, next: who(0) }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `perf.data`, as `perf sched record` and `perf record -e 'sched:*'` write it: samples of tracepoints with their raw records.
+//! Reader of `perf.data` from `perf sched record` or `perf record -e 'sched:*'`: samples of tracepoints with
+//! their raw records.
 //!
-//! The kernel's layout of records is public (`perf_event_open(2)`); what stands behind them is in the kernel tree's
+//! `perf_event_open(2)` documents the layout of records. The file layout is in the kernel tree's
 //! `tools/perf/Documentation/perf.data-file-format.txt`.
 
 use super::bytes::{ByteReader, slice};
@@ -10,16 +11,16 @@ use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use super::ring;
 use super::trace_dat;
 
-/// What a file begins with.
+/// First bytes of every `perf.data`.
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
-/// PERF_TYPE_TRACEPOINT.
+/// Type of attributes that select a tracepoint: `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
-/// Records.
+/// Record types that the import uses: `PERF_RECORD_*`.
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const COMPRESSED: [u32; 2] = [81, 83];
-/// Parts of a sample, in the order in which they stand, up to the raw record.
+/// Bits of the sample type, in the order of the fields in a sample up to the raw record.
 const IP: u64 = 1 << 0;
 const TID: u64 = 1 << 1;
 const TIME: u64 = 1 << 2;
@@ -32,20 +33,21 @@ const PERIOD: u64 = 1 << 8;
 const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
-/// What a reading has.
+/// Bits of the read format.
 const READ_TIME_ENABLED: u64 = 1;
 const READ_TIME_RUNNING: u64 = 2;
 const READ_ID: u64 = 4;
 const READ_GROUP: u64 = 8;
 const READ_LOST: u64 = 16;
-/// The bit of the feature that has the formats, and of the one that has the number of CPUs.
+/// Bit numbers of the features with the event formats and with the number of CPUs.
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_NR_CPUS: u32 = 7;
-/// The least length of an attribute, and of the file's head.
+/// Minimum length of an event attribute in bytes.
 const MIN_ATTRIBUTE_BYTES: usize = 64;
+/// Remedy for files without usable tracepoints.
 const HINT: &str = "record again: perf sched record, or perf record -a -e 'sched:*'";
 
-/// An event of the file.
+/// Event attribute of the file.
 #[derive(Clone, Copy, Debug)]
 struct Attribute {
     is_tracepoint: bool,
@@ -53,7 +55,7 @@ struct Attribute {
     read_format: u64,
 }
 
-/// Which attribute a sample has, by its id.
+/// Event attributes, with the index of the attribute for each event id.
 struct Attributes {
     all: Vec<Attribute>,
     by_id: std::collections::HashMap<u64, usize>,
@@ -63,27 +65,27 @@ struct Attributes {
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "perf.data", ..Recording::default() };
     let mut head = ByteReader::new(file, 0);
-    head.expect(MAGIC, "the head of a perf.data")?;
-    head.u64("the length of the head")?;
+    head.expect(MAGIC, "the header of a perf.data")?;
+    head.u64("the length of the header")?;
     let attribute_length = head.length("the length of attributes")?;
     let mut section = |what: &str| Ok::<_, ReadError>((head.u64(what)?, head.u64(what)?));
     let (attributes, data) = (section("the attributes")?, section("the records")?);
     section("the event types")?;
     let features = head.u64("the features")?;
     if data.1 == 0 {
-        let message = "perf has not finished the file: its head says that there are no records";
-        return Err(ReadError::at(40, message, "end `perf record` with Ctrl-C, not by force, and record again"));
+        let message = "the file is incomplete: its header reports no records";
+        return Err(ReadError::at(40, message, "record again, and stop `perf record` with Ctrl-C"));
     }
     let attributes = read_attributes(file, attributes, attribute_length)?;
     let there = data.1.min((file.len() as u64).saturating_sub(data.0));
     if there < data.1 {
-        let message = "the file is cut: what tells of its events stands at its end";
+        let message = "the file is truncated: the event descriptions at its end are missing";
         return Err(ReadError::at(file.len(), message, "copy it again"));
     }
     let mut formats = None;
     let mut table = slice(file, data.0 + data.1, 16 * u64::from(features.count_ones()), "the table of features")?;
     for bit in (0..64).filter(|bit| features & (1 << bit) != 0) {
-        let (at, length) = (table.u64("the place of a feature")?, table.u64("the length of a feature")?);
+        let (at, length) = (table.u64("the position of a feature")?, table.u64("the length of a feature")?);
         match bit {
             FEATURE_TRACING_DATA => {
                 formats = Some(trace_dat::formats_of_perf(slice(file, at, length, "the formats")?)?);
@@ -106,7 +108,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
 fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usize) -> ReadResult<Attributes> {
     let mut attributes = Attributes { all: Vec::new(), by_id: std::collections::HashMap::new() };
     if attribute_length < MIN_ATTRIBUTE_BYTES + 16 {
-        return Err(ReadError::at(16, format!("attributes of {attribute_length} bytes"), HINT));
+        return Err(ReadError::at(16, format!("event attributes of {attribute_length} bytes are too short"), HINT));
     }
     let mut bytes = slice(file, at, length, "the attributes")?;
     while bytes.rest().len() >= attribute_length {
@@ -125,13 +127,14 @@ fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usiz
         attributes.all.push(attribute);
     }
     if attributes.all.is_empty() {
-        return Err(ReadError::at(24, "the file tells of no events", HINT));
+        return Err(ReadError::at(24, "the file describes no events", HINT));
     }
     Ok(attributes)
 }
 
 impl Attributes {
-    /// The attribute of a sample. All have the same parts before the id, or there is but one event.
+    /// Returns the attribute of a sample. All attributes have the same fields before the id, or the file has
+    /// only one event.
     fn of(&self, record: ByteReader<'_>) -> Option<&Attribute> {
         let first = &self.all[0];
         if self.all.len() == 1 {
@@ -160,7 +163,7 @@ fn read_records(
         let at = records.at();
         let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
         let Some(length) = usize::from(length).checked_sub(8) else {
-            return Err(ReadError::at(at, "a record shorter than its head", "the file is damaged: copy it again"));
+            return Err(ReadError::at(at, "a record is shorter than its header", "the file is damaged: copy it again"));
         };
         let record = records.part(length, "a record")?;
         match kind {
@@ -191,7 +194,8 @@ fn read_records(
     Ok(())
 }
 
-/// Events were lost: perf knows when only by what came before.
+/// Records lost events. perf does not report the time of the loss, so the time of the previous sample is
+/// used.
 fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: ByteReader<'_>) {
     let nr = if kind == LOST {
         record.u64("lost events").and_then(|_| record.u64("lost events"))
@@ -208,7 +212,7 @@ fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record:
     recording.push(event);
 }
 
-/// A sample of a tracepoint.
+/// Sample of a tracepoint.
 struct PerfSample<'a> {
     at: u64,
     cpu: u32,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Perfetto's traces: bundles of ftrace events and columns of switches and wakings. Messages are declared with the fields that are
-//! used, by the numbers of Perfetto's public protocol; all others are skipped.
+//! Reader of Perfetto traces: bundles of ftrace events, and columns of switches and wakings.
+//!
+//! Messages declare only the fields that the import uses, with the numbers of Perfetto's public protocol; all
+//! others are skipped.
 
 use super::error::{ReadError, ReadResult};
 use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use prost::Message;
 
-/// The field of a trace that has a packet, as bytes.
+/// Tag byte of a packet in a trace: field 1, length-delimited.
 const PACKET: u8 = 0x0a;
 
 #[derive(Clone, PartialEq, Message)]
@@ -199,30 +201,33 @@ struct CgroupAttachTask {
     dst_root: i32,
     #[prost(int32, tag = "3")]
     pid: i32,
-    /// What older kernels tell instead of the path: its last part.
+    /// Last component of the path; older kernels report it instead of `dst_path`.
     #[prost(string, tag = "5")]
     cname: String,
     #[prost(string, optional, tag = "7")]
     dst_path: Option<String>,
 }
 
-/// Whether a file looks like one: it begins with a packet that ends within it, or is cut.
+/// Whether a file may be a Perfetto trace: it begins with a packet that is not empty.
 pub(super) fn is_perfetto(file: &[u8]) -> bool {
     file.first() == Some(&PACKET) && file.get(1).is_some_and(|&byte| byte != 0)
 }
 
-/// Reads a file, packet by packet.
+/// Reads a file packet by packet.
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "Perfetto", ..Recording::default() };
     let mut rest = file;
     while !rest.is_empty() {
         let at = file.len() - rest.len();
-        let cut = |message: &str| ReadError::at(at, message.to_owned(), "the file is damaged, or no trace of Perfetto");
+        let cut = |message: &str| {
+            ReadError::at(at, message.to_owned(), "copy the file again, and check that it is a Perfetto trace")
+        };
         if rest[0] != PACKET {
             return Err(cut("no packet begins here"));
         }
         rest = &rest[1..];
-        let length = prost::encoding::decode_varint(&mut rest).map_err(|_| cut("the length of a packet has no end"))?;
+        let length =
+            prost::encoding::decode_varint(&mut rest).map_err(|_| cut("the length of a packet is not terminated"))?;
         let Some((packet, after)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
         else {
             recording.record_problem("a packet that the end of the file cuts", || format!("byte {at}"));
@@ -237,7 +242,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     if recording.events.is_empty() {
         let help =
             "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace";
-        return Err(ReadError::whole("the trace has no events of the scheduler", help));
+        return Err(ReadError::whole("the trace has no scheduler events", help));
     }
     Ok(recording)
 }
@@ -325,7 +330,8 @@ fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEven
     Some(TraceEventKind::Frequency { cpu: it.cpu_id, khz: it.state.into() })
 }
 
-/// Columns: times are distances, names are numbers in the bundle's table.
+/// Reads the columns of a bundle. Times are differences to the previous row, names are indices into the
+/// bundle's table.
 fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, place: usize) {
     let names: Vec<InternedName> = compact.intern_table.iter().map(|name| recording.names.intern(name)).collect();
     let name = |index: Option<&u32>| index.and_then(|&index| names.get(index as usize)).copied().unwrap_or_default();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Pages of the kernel's ring buffer: a time and a length, then events, each with its distance in time from the one before.
+//! Pages of the kernel's ring buffer: a time and a length, then events, each with the time since the previous
+//! one.
 
 use super::bytes::ByteReader;
 use super::error::ReadResult;
@@ -7,28 +8,31 @@ use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use super::fields::{self, EventHead};
 use super::format::TracepointFormats;
 
-/// Types of heads above the lengths of records: see `header_event` of a file.
+/// Special values of an event's type field; smaller values are lengths in words. See `header_event` in a
+/// file.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// A page's length has a mark if events were lost before it, and another one if it says how many, behind the last event.
+/// Flags in a page's length: events were lost before this page, and their number is stored after its last
+/// event.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
-/// The rest of it.
+/// Mask of the length itself.
 const LENGTH: u64 = (1 << 30) - 1;
-/// An absolute time has so many bits; the others are those of the page.
+/// Bits of an absolute time stamp; the higher bits are those of the page's time.
 const STAMP_BITS: u32 = 59;
 
-/// How pages are in a file.
+/// Layout of the pages in a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageLayout {
-    /// Bytes of a page.
+    /// Length of a page in bytes.
     pub(super) size: usize,
-    /// Bytes of the length in its head.
+    /// Size in bytes of the length field in the page header.
     pub(super) length_size: usize,
 }
 
-/// Reads the pages of a CPU. What is damaged in a page is noted, and the next page goes on.
+/// Reads the pages of a CPU. A damaged page is recorded as a problem, and reading continues with the next
+/// page.
 pub(super) fn read(
     recording: &mut Recording,
     formats: &TracepointFormats,
@@ -61,7 +65,7 @@ fn read_page(
     let used = (length & LENGTH) as usize;
     let mut events = page.part(used, "the events of a page")?;
     if length & MISSED != 0 {
-        let nr = if length & MISSED_STORED != 0 { page.u64("how many events were lost").ok() } else { None };
+        let nr = if length & MISSED_STORED != 0 { page.u64("the number of lost events").ok() } else { None };
         recording.push(TraceEvent {
             at: time,
             cpu,
@@ -72,7 +76,7 @@ fn read_page(
     }
     while !events.is_empty() {
         let at = events.at();
-        let head = events.u32("the head of an event")?;
+        let head = events.u32("the header of an event")?;
         let (kind, delta) = (head & 31, u64::from(head >> 5));
         let length = match kind {
             PADDING if delta == 0 => break,
@@ -101,7 +105,7 @@ fn read_page(
     Ok(())
 }
 
-/// Adds a record.
+/// Adds an event, decoded with its format.
 pub(super) fn push(
     recording: &mut Recording,
     formats: &TracepointFormats,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! systrace's page: ftrace text inside HTML, in a script of type `application/text`, or as a string of a program with `\n\` at the
-//! ends of its lines.
+//! systrace pages: ftrace text inside HTML, either in a script of type `application/text`, or as a JavaScript
+//! string whose lines end with `\n\`.
 
 use super::error::{ReadError, ReadResult};
 use super::event::Recording;
 use super::text;
 
-/// Reads a page.
+/// Reads the trace in a page.
 pub(super) fn read(page: &str) -> ReadResult<Recording> {
     let Some(start) = page.match_indices("# tracer:").map(|(at, _)| at).find(|&at| !is_in_program(page, at)) else {
-        let help = "give a page that systrace has written with sched events, or the text of the trace itself";
-        return Err(ReadError::whole("the page has no trace (`# tracer: nop`) in it", help));
+        let help = "record sched events with systrace, or import the text of the trace itself";
+        return Err(ReadError::whole("the page contains no trace (`# tracer: nop`)", help));
     };
     let first_line = page[..start].matches('\n').count() + 1;
     let rest = &page[start..];
@@ -18,7 +18,7 @@ pub(super) fn read(page: &str) -> ReadResult<Recording> {
     let end = if is_string { rest.find("\\n\";") } else { rest.find("</script>") };
     let inside = &rest[..end.unwrap_or(rest.len())];
     let mut recording = if is_string {
-        // Each line is kept a line, so that places are those of the page.
+        // Keep one line per line, so line numbers in messages are those of the page.
         let lines: Vec<String> = inside.lines().map(unescape).collect();
         text::read(&lines.join("\n"), first_line, "systrace")?
     } else {
@@ -30,12 +30,12 @@ pub(super) fn read(page: &str) -> ReadResult<Recording> {
     Ok(recording)
 }
 
-/// Programs in the page speak of the trace too, in regular expressions.
+/// Whether `# tracer:` at this position belongs to a regular expression of the page's scripts.
 fn is_in_program(page: &str, at: usize) -> bool {
     page[..at].ends_with(['/', '^'])
 }
 
-/// A line of a string: without its end, and with its marks undone.
+/// Removes the line end of a string literal, and its escapes.
 fn unescape(line: &str) -> String {
     let line = line.strip_suffix("\\n\\").unwrap_or(line);
     line.replace("\\\"", "\"").replace("\\\\", "\\")

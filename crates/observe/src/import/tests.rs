@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Round trips: a run, its trace in each format, and the run that replays it. And damaged traces.
+//! Round trips of runs through each trace format and the replay, and tests with damaged traces.
 
 use super::behaviour::import;
 use super::event::Recording;
@@ -17,7 +17,7 @@ use fairlab_workload::workload::Workload;
 
 const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
 
-/// Tasks that sleep, keep periods, wake each other, compete, and end.
+/// Tasks that sleep, keep periods, wake each other, compete, and exit.
 const SCENARIO: &str = "cpus 4\nend 300ms\n\
     task hog n=2 cpu=0 run 10s\n\
     task nap n=3 cpu=1 loop runx 400us sleepx 1ms\n\
@@ -42,7 +42,7 @@ fn setup(hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
     }
 }
 
-/// A run's traces.
+/// Runs a machine and returns its trace in each format.
 fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut exporter = Exporter::new(&machine, None);
@@ -65,7 +65,7 @@ fn read(name: &str, bytes: &[u8]) -> Recording {
 /// Replays a trace on the machine on which it was recorded.
 fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> ReplayFidelity {
     let imported = import(recording, knows_machine.then_some(hardware));
-    // By way of the text, as people do it.
+    // Convert to text and back, as users do.
     let text = imported.recorded.to_text();
     let again = recorded::parse("test.rec", &text).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(again, imported.recorded);
@@ -78,7 +78,8 @@ fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Re
     fidelity::compare(recording, &imported, &machine, &simulated)
 }
 
-/// Each task ran as long as it did, was switched and moved as often as it was.
+/// Asserts that each task has the same waits, switches, migrations and latencies, and the same run time
+/// within 0.1 %.
 fn is_the_same(fidelity: &ReplayFidelity, name: &str) {
     for row in &fidelity.tasks {
         let (recorded, simulated) = (row.run_ns.recorded, row.run_ns.simulated);
@@ -111,11 +112,11 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
         "heavy": {"run": 9000, "timer": {"ref": "unique", "period": 16000}}}}"#;
     let hardware = || {
         let mut hardware = Hardware::from_description(&preset("sc7180").expect("it comes with the program"));
-        hardware.prices = CostModel::free();
+        hardware.costs = CostModel::zero_cost();
         hardware
     };
     let capacities = hardware().topology.capacity;
-    let options = fairlab_workload::rtapp::Options::for_capacities(&capacities);
+    let options = fairlab_workload::rtapp::RtAppOptions::for_capacities(&capacities);
     let workload = fairlab_workload::rtapp::parse("app.json", APP, options).unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(setup(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
     for (name, bytes) in traces(machine) {
@@ -141,7 +142,7 @@ fn a_trace_without_its_machine_says_what_it_does_not_tell() {
     assert_eq!(imported.gaps.there_before, 0);
 }
 
-/// A small generator: each damage is the same in every run of the test.
+/// Random number generator with a fixed seed, so each run of the test damages the same bits.
 struct TraceRandom(u64);
 
 impl TraceRandom {
@@ -159,37 +160,37 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
     let mut dice = TraceRandom(7);
     for (name, bytes) in traces(machine) {
         let whole = read(name, &bytes).events.len();
-        let (mut refused, mut told) = (0, 0);
+        let (mut rejected, mut with_problems) = (0, 0);
         for round in 0..400 {
             let mut damaged = bytes.clone();
             if round % 2 == 0 {
                 damaged.truncate(dice.below(bytes.len()));
             } else {
                 for _ in 0..=round % 7 {
-                    // Most of a small file is its head, where a flip does most.
+                    // Most of a small file is its header, where a flipped bit has most effect.
                     let at = dice.below(bytes.len().min(if round % 3 == 0 { 2000 } else { usize::MAX }));
                     damaged[at] ^= 1 << dice.below(8);
                 }
             }
             match super::read(name, &damaged) {
                 Err(error) => {
-                    refused += 1;
+                    rejected += 1;
                     let error = error.to_string();
                     assert!(error.starts_with(name) && error.contains("\nhelp: "), "{error}");
                 }
                 Ok(recording) => {
-                    told += usize::from(!recording.problems.is_empty());
-                    assert!(recording.events.len() <= 2 * whole, "{name}: more events than there are");
+                    with_problems += usize::from(!recording.problems.is_empty());
+                    assert!(recording.events.len() <= 2 * whole, "{name}: too many events");
                     import(&recording, None);
                 }
             }
         }
-        // Of a text nearly everything can be read.
-        assert!(refused + told > 100, "{name}: {refused} refused, {told} told of problems");
+        // Nearly all of a damaged text can still be read.
+        assert!(rejected + with_problems > 100, "{name}: {rejected} rejected, {with_problems} with problems");
     }
 }
 
-/// What packs some bytes.
+/// Function that compresses bytes.
 type TestPacker<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 
 #[test]
@@ -213,7 +214,7 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
     }
 }
 
-/// The same trace.dat of version 7 with all sections and pages compressed.
+/// Converts a version 7 `trace.dat` to one with all sections and pages compressed.
 fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
     let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
@@ -233,7 +234,8 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
         bytes.extend_from_slice(content);
         bytes
     };
-    // Magic, version, order, words, page; then the algorithm and the place of the options.
+    // Magic, version, byte order, word size and page size precede the algorithm and the position of the
+    // options.
     let head = 10 + 2 + 2 + 4;
     let options = u64_at(head + 6) as usize;
     let mut out = file[..head].to_vec();
@@ -257,7 +259,7 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
                 place.to_le_bytes().to_vec()
             }
             3 => {
-                // Place, no name, `global`, size of pages, number of CPUs, and three numbers of each.
+                // Position, empty name, `global`, page size, number of CPUs, and three numbers for each CPU.
                 let cpus = 8 + 1 + 7 + 4;
                 let nr = u32::from_le_bytes(data[cpus..cpus + 4].try_into().expect("four bytes")) as usize;
                 let buffer_at = out.len() as u64;
@@ -267,7 +269,7 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
                     let from = u64::from_le_bytes(entry[4..12].try_into().expect("eight bytes")) as usize;
                     let length = u64::from_le_bytes(entry[12..].try_into().expect("eight bytes")) as usize;
                     let begins = content.len();
-                    // Two blocks for each CPU, if it has so many pages.
+                    // Two blocks for each CPU that has enough pages.
                     let pages: Vec<&[u8]> = file[from..from + length].chunks(8192).collect();
                     content.extend_from_slice(&(pages.len() as u32).to_le_bytes());
                     pages.iter().for_each(|pages| content.extend_from_slice(&block(pages)));
@@ -297,11 +299,12 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
 
 #[test]
 fn runs_begin_at_the_start_of_machines() {
-    // Ticks keep their places in a replay only if a trace of ours begins at a tick.
+    // Ticks keep their positions in a replay only if a run, and so its trace, starts at a tick.
     assert_eq!(START.0 % 4_000_000, 0);
 }
 
-/// Two tasks that switch on a CPU for 100 ms; `more` are lines at their times.
+/// Returns a trace of 100 ms in which two tasks alternate on a CPU; `more` are lines to insert at their
+/// times.
 fn lines(more: &[&str]) -> Recording {
     let mut text = String::new();
     for ms in 0..100 {
@@ -347,7 +350,7 @@ fn moves_to_cgroups_become_task_groups_where_the_hierarchy_is_known() {
     assert_eq!(
         (moves(&imported).len(), imported.gaps.attachments_unused),
         (0, 2),
-        "which of the two has the controller?"
+        "the hierarchy with the cpu controller is unknown"
     );
     let imported = import(&lines(&[&attach(10, 3, "/a")]), None);
     assert_eq!(moves(&imported).len(), 1, "the only hierarchy");

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Events as text: the kernel's own `trace` file, `trace-cmd report`, `perf script`, and what systrace has inside its page.
+//! Events as text: the kernel's `trace` file, `trace-cmd report`, `perf script`, and the text in systrace
+//! pages.
 //!
-//! A line is `TASK-PID [CPU] FLAGS TIME: EVENT: FIELDS`. Fields are `key=value`, whose values may have blanks (names of threads do); what
-//! trace-cmd's plugins print instead (`comm:pid [prio] state ==> comm:pid [prio]`) is read too.
+//! A line is `TASK-PID [CPU] FLAGS TIME: EVENT: FIELDS`. Fields are `key=value`, whose values may contain
+//! blanks, as thread names do. The output of trace-cmd's plugins (`comm:pid [prio] state ==> comm:pid
+//! [prio]`) is read too.
 
 use super::error::{ReadError, ReadResult};
 use super::event::{Context, Recording, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use super::fields::{self, EventHead, Tracepoint, TracepointFields};
 use std::borrow::Cow;
 
-/// Which lines of a text are looked at before it is said to be none of a trace.
+/// Number of lines that are checked before a text is rejected as not a trace.
 const MAX_DETECT_LINES: usize = 2000;
 
-/// Whether a text looks like one: an early line is an event, or says how events stand.
+/// Whether a text is a trace: an early line is an event or the kernel's header.
 pub(super) fn is_text_trace(text: &str) -> bool {
     text.lines().take(MAX_DETECT_LINES).any(|line| line.starts_with("# tracer:") || line_of(line).is_some())
 }
@@ -20,7 +22,7 @@ pub(super) fn is_text_trace(text: &str) -> bool {
 /// Reads a text. `first_line` is the number of its first line in the file.
 pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadResult<Recording> {
     let mut recording = Recording { format, ..Recording::default() };
-    // What is lost stands before the events that follow.
+    // Reports of lost events precede the events that follow the loss, and get the time of the next event.
     let mut lost: Vec<(u32, Option<u64>)> = Vec::new();
     let mut last = 0;
     for (place, line) in text.lines().enumerate() {
@@ -54,12 +56,12 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadR
     if recording.events.is_empty() {
         let help =
             "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
-        return Err(ReadError::whole("the text has no events of the scheduler", help));
+        return Err(ReadError::whole("the text has no scheduler events", help));
     }
     Ok(recording)
 }
 
-/// What is no event, but belongs to a trace.
+/// Whether a line that is not an event belongs to the header of a trace.
 fn is_about_the_trace(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()
@@ -70,7 +72,7 @@ fn is_about_the_trace(line: &str) -> bool {
 }
 
 fn take(recording: &mut Recording, event: &EventLine<'_>, place: impl FnOnce() -> String) {
-    // perf names the group too: `sched:sched_switch`.
+    // perf prints the event's group too: `sched:sched_switch`.
     let name = event.name.rsplit(':').next().unwrap_or_default();
     let Some(tracepoint) = Tracepoint::named(name) else {
         recording.others += 1;
@@ -80,16 +82,16 @@ fn take(recording: &mut Recording, event: &EventLine<'_>, place: impl FnOnce() -
     fields::push(recording, event.head, tracepoint, &fields, place);
 }
 
-/// A line of an event.
+/// Parsed line of an event.
 struct EventLine<'a> {
     head: EventHead,
     name: &'a str,
     fields: &'a str,
 }
 
-/// The event of a line, if it is one.
+/// Parses the line of an event.
 fn line_of(line: &str) -> Option<EventLine<'_>> {
-    // The CPU in brackets is what can be found for sure: names may have blanks, dashes, brackets.
+    // The CPU in brackets is the reliable anchor: thread names may contain blanks, dashes and brackets.
     let mut from = 0;
     while let Some(open) = line[from..].find('[').map(|at| at + from) {
         if let Some(found) = line_with(line, open) {
@@ -107,7 +109,7 @@ fn line_with(line: &str, open: usize) -> Option<EventLine<'_>> {
     }
     let pid = pid_of(&line[..open])?;
     let rest = rest.trim_start();
-    // Flags, or at once the time, which ends with a colon.
+    // Flags are optional; the time ends with a colon.
     let (first, after) = rest.split_once(char::is_whitespace)?;
     let (flags, time, rest) = match first.strip_suffix(':').and_then(time_of) {
         Some(time) => ("", time, after),
@@ -122,13 +124,13 @@ fn line_with(line: &str, open: usize) -> Option<EventLine<'_>> {
     Some(EventLine { head: EventHead { at: time, cpu: cpu.parse().ok()?, pid, context }, name, fields })
 }
 
-/// The name of an event is a word that ends with a colon; in perf's text one with the group before it.
+/// Splits the event name from the fields. The name ends with a colon; in perf's text the group precedes it.
 fn name_of(text: &str) -> Option<(&str, &str)> {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     Some((word.strip_suffix(':')?, rest.trim()))
 }
 
-/// The pid at the end of `TASK-PID`, `TASK-PID (TGID)` or perf's `TASK PID`, `TASK PID/TID`.
+/// Parses the pid at the end of `TASK-PID`, `TASK-PID (TGID)`, or perf's `TASK PID` and `TASK PID/TID`.
 fn pid_of(text: &str) -> Option<i32> {
     let mut text = text.trim_end();
     if let Some(inner) = text.strip_suffix(')') {
@@ -139,7 +141,7 @@ fn pid_of(text: &str) -> Option<i32> {
     is_marked.then(|| text[start..].parse().ok())?
 }
 
-/// Seconds with their decimals, in nanoseconds.
+/// Parses seconds with decimals. Returns nanoseconds.
 fn time_of(text: &str) -> Option<u64> {
     let (seconds, decimals) = text.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -150,7 +152,8 @@ fn time_of(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
-/// The third of the flags tells the context: `h` and `z` interrupts, `s` softirqs, `H` and `Z` both.
+/// Returns the context in the third flag: `h` and `z` for interrupts, `s` for softirqs, `H` and `Z` for an
+/// interrupt during a softirq.
 fn context_of(flags: &str) -> Context {
     match flags.as_bytes()[2] {
         b'h' | b'H' | b'z' | b'Z' => Context::Interrupt,
@@ -160,7 +163,8 @@ fn context_of(flags: &str) -> Context {
     }
 }
 
-/// `CPU:2 [LOST 12 EVENTS]`, as the kernel writes it, and `[12 EVENTS DROPPED]`, as trace-cmd does.
+/// Parses a report of lost events: `CPU:2 [LOST 12 EVENTS]` of the kernel, `[12 EVENTS DROPPED]` of
+/// trace-cmd.
 fn lost_of(line: &str) -> Option<(u32, Option<u64>)> {
     let (_, rest) = line.split_once("CPU:")?;
     let (cpu, rest) = rest.trim_start().split_once(' ')?;
@@ -171,21 +175,21 @@ fn lost_of(line: &str) -> Option<(u32, Option<u64>)> {
     Some((cpu.trim_end().parse().ok()?, nr))
 }
 
-/// `cpus=6` of trace-cmd, `#P:8` in the kernel's head.
+/// Parses the number of CPUs: trace-cmd's `cpus=6`, or `#P:8` in the kernel's header.
 fn nr_cpus_of(line: &str) -> Option<u32> {
     let number = line.strip_prefix("cpus=").or_else(|| Some(line.strip_prefix('#')?.split_once("#P:")?.1))?;
     number.trim().parse().ok().filter(|nr| (1..=super::event::MAX_CPUS).contains(nr))
 }
 
-/// The fields of a line.
+/// Fields of a line.
 enum TextFields<'a> {
-    /// `key=value`, and what follows `==>` with the same keys.
+    /// `key=value` fields, where the part after `==>` repeats keys.
     Keys(&'a str),
-    /// What trace-cmd's plugin prints: `comm:pid [prio] state ==> comm:pid [prio]`.
+    /// Output of trace-cmd's plugin: `comm:pid [prio] state ==> comm:pid [prio]`.
     Plugin { first: PluginThread<'a>, second: Option<PluginThread<'a>>, cpu: Option<i64>, success: Option<i64> },
 }
 
-/// A thread as that plugin prints it.
+/// Thread in the output of that plugin.
 struct PluginThread<'a> {
     comm: &'a str,
     pid: i64,
@@ -215,7 +219,7 @@ impl<'a> TextFields<'a> {
     }
 }
 
-/// `comm:pid [prio]`, and what follows.
+/// Parses `comm:pid [prio]`. Returns the thread and the rest of the text.
 fn thread_of(text: &str) -> Option<(PluginThread<'_>, &str)> {
     let open = text.find(" [")?;
     let (who, rest) = (&text[..open], &text[open + 2..]);
@@ -229,7 +233,7 @@ fn thread_of(text: &str) -> Option<(PluginThread<'_>, &str)> {
 }
 
 impl TextFields<'_> {
-    /// The value of a key: up to the next key, if it may have blanks.
+    /// Returns the value of a key. The value extends to the next key, because it may contain blanks.
     fn value(&self, name: &str) -> Option<&str> {
         let Self::Keys(text) = self else { return None };
         let mut from = 0;
@@ -246,7 +250,7 @@ impl TextFields<'_> {
             }
         };
         let rest = &text[start..];
-        // The value ends before the next word with an equals sign.
+        // The value ends before the next word that is a known key and an equals sign.
         let mut end = rest.len();
         let mut from = 0;
         while let Some(blank) = rest[from..].find(char::is_whitespace).map(|at| at + from) {
@@ -261,7 +265,8 @@ impl TextFields<'_> {
     }
 }
 
-/// Keys of the events that are used, and of those that stand beside them. Names of threads may have equals signs too.
+/// Keys of the events that are used. Only these end a value, because thread names may contain equals signs
+/// too.
 const KEYS: &[&str] = &[
     "prev_comm",
     "prev_pid",
@@ -294,7 +299,7 @@ const KEYS: &[&str] = &[
     "dst_path",
 ];
 
-/// Whether a word is a key rather than a part of a name.
+/// Whether a word is a key, and not a part of a name.
 fn is_key(word: &str) -> bool {
     KEYS.contains(&word)
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Threads of a trace: one for each pid, and another one when a pid is used again. Whoever goes through the same events gets the
-//! same threads in the same order.
+//! Threads of a trace, one per pid; a pid that is used again is a new thread. Every pass over the same events
+//! yields the same threads in the same order.
 
 use super::event::{InternedName, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use std::collections::HashMap;
 
-/// A thread of a trace.
+/// Thread of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceThread {
-    /// Its pid.
+    /// Thread id as the kernel counts.
     pub pid: i32,
-    /// The last name that it had.
+    /// Last name of the thread.
     pub comm: InternedName,
 }
 
-/// All threads so far, without idle tasks.
+/// Threads seen so far, without idle tasks.
 #[derive(Clone, Debug, Default)]
 pub struct TraceThreads {
     list: Vec<TraceThread>,
@@ -22,12 +22,12 @@ pub struct TraceThreads {
 }
 
 impl TraceThreads {
-    /// All of them, in the order in which they were seen first.
+    /// All threads, in the order of their first event.
     pub fn list(&self) -> &[TraceThread] {
         &self.list
     }
 
-    /// The thread of a pid; `None` for idle tasks and where the pid is not known.
+    /// Returns the index of the thread with this pid; `None` for idle tasks and unknown pids.
     pub fn find(&self, pid: i32) -> Option<usize> {
         self.by_pid.get(&pid).copied()
     }
@@ -48,7 +48,7 @@ impl TraceThreads {
         self.list.push(TraceThread { pid: who.pid, comm: who.comm });
     }
 
-    /// Takes note of the threads that an event names, before it is used.
+    /// Adds the threads that an event names. To be called before the event is processed.
     pub fn register_threads(&mut self, event: &TraceEvent) {
         match event.kind {
             TraceEventKind::Switch { prev, next, .. } => {
@@ -56,15 +56,15 @@ impl TraceThreads {
                 self.register(next);
             }
             TraceEventKind::Waking { who } | TraceEventKind::Wakeup { who, .. } | TraceEventKind::Rename { who } => {
-                self.register(who)
+                self.register(who);
             }
-            // A pid that is forked is another thread than the one that had it before.
+            // A forked pid is a new thread, even if the pid was used before.
             TraceEventKind::Fork { child, .. } if child.pid > 0 => self.add(child),
             _ => {}
         }
     }
 
-    /// Forgets that a pid is in use, after the event in which its thread ended was used.
+    /// Frees the pid of a thread that exits. To be called after its last event is processed.
     pub fn remove_dead(&mut self, event: &TraceEvent) {
         if let TraceEventKind::Switch { prev, state: ThreadState::Dead, .. } = event.kind
             && prev.pid != UNKNOWN_PID

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `trace.dat`, the file of trace-cmd: versions 6 and 7, the latter also compressed by zlib or zstd.
+//! Reader of `trace.dat`, the file format of trace-cmd: versions 6 and 7, the latter also compressed with
+//! zlib or zstd.
 //!
-//! Layout as in trace-cmd's own description, `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`. Of several buffers the first one, which
-//! has no name, is read.
+//! The layout follows trace-cmd's description, `trace-cmd.dat.v6(5)` and `trace-cmd.dat.v7(5)`. In a file
+//! with several buffers only the first one, which has no name, is read.
 
 use super::bytes::{ByteReader, slice};
 use super::compression::{self, Compression};
@@ -11,25 +12,25 @@ use super::event::Recording;
 use super::format::TracepointFormats;
 use super::ring::{self, PageLayout};
 
-/// What a file begins with.
+/// First bytes of every `trace.dat`.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
-/// Options of both versions.
+/// Option ids of both versions.
 const OPTION_DONE: u16 = 0;
 const OPTION_CPUSTAT: u16 = 2;
 const OPTION_BUFFER: u16 = 3;
 const OPTION_CLOCK: u16 = 4;
-/// Options of version 7 that say where sections are.
+/// Option ids of version 7 that contain the position of a section.
 const OPTION_HEADERS: u16 = 16;
 const OPTION_FTRACE: u16 = 17;
 const OPTION_EVENTS: u16 = 18;
-/// A section is compressed.
+/// Flag of a compressed section.
 const COMPRESSED: u16 = 1;
-/// Pages are between these sizes.
+/// Valid page sizes in bytes.
 const PAGE_SIZES: std::ops::RangeInclusive<u32> = 4096..=1 << 20;
-/// More options than this are no options.
+/// Maximum number of options; more indicate a damaged file.
 const MAX_OPTIONS: usize = 100_000;
 
-/// What the head tells.
+/// Header data that the events need.
 #[derive(Debug, Default)]
 struct TraceDatHeader {
     formats: TracepointFormats,
@@ -43,18 +44,18 @@ impl TraceDatHeader {
     }
 }
 
-/// Events of a CPU in a file.
+/// Position and length of a CPU's events in the file.
 struct CpuData {
     cpu: u32,
     at: u64,
     length: u64,
 }
 
-/// Reads a file.
+/// Reads a file of either version.
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "trace.dat", ..Recording::default() };
     let mut at = ByteReader::new(file, 0);
-    at.expect(MAGIC, "the head of a trace.dat")?;
+    at.expect(MAGIC, "the header of a trace.dat")?;
     let version_at = at.at();
     let version = at.text("the version")?;
     let mut head = begin(&mut at)?;
@@ -62,30 +63,34 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
         "6" => read_v6(&mut recording, file, at, &mut head)?,
         "7" => read_v7(&mut recording, file, at, &mut head)?,
         other => {
-            let help = "record with a trace-cmd of version 2 or 3, or give what `trace-cmd report` writes";
-            return Err(ReadError::at(version_at, format!("version {other:?}; versions 6 and 7 are known"), help));
+            let help = "record with trace-cmd 2 or 3, or import the output of `trace-cmd report`";
+            return Err(ReadError::at(version_at, format!("version {other:?} is not supported, only 6 and 7"), help));
         }
     }
     Ok(recording)
 }
 
-/// Order of bytes, size of words, size of pages.
+/// Reads byte order, word size and page size.
 fn begin(at: &mut ByteReader<'_>) -> ReadResult<TraceDatHeader> {
     let place = at.at();
-    if at.u8("the order of bytes")? != 0 {
-        let help = "give what `trace-cmd report` writes of it instead";
-        return Err(ReadError::at(place, "the file is big-endian, which is not read", help));
+    if at.u8("the byte order")? != 0 {
+        let help = "import the output of `trace-cmd report` instead";
+        return Err(ReadError::at(place, "big-endian files are not supported", help));
     }
-    at.u8("the size of words")?;
+    at.u8("the word size")?;
     let place = at.at();
-    let page = at.u32("the size of pages")?;
+    let page = at.u32("the page size")?;
     if !PAGE_SIZES.contains(&page) {
-        return Err(ReadError::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
+        return Err(ReadError::at(
+            place,
+            format!("invalid page size of {page} bytes"),
+            "the file is damaged: copy it again",
+        ));
     }
     Ok(TraceDatHeader { page: page as usize, length_size: 8, ..TraceDatHeader::default() })
 }
 
-/// What perf.data has of a trace.dat: formats, and nothing behind them.
+/// Reads the formats in the tracing data of a `perf.data`, which resembles the header of a `trace.dat`.
 pub(super) fn formats_of_perf(mut at: ByteReader<'_>) -> ReadResult<TracepointFormats> {
     at.expect(MAGIC, "the formats of events")?;
     at.text("the version")?;
@@ -145,7 +150,7 @@ fn read_v6(
     at.take(length, "the names")?;
     let nr_cpus = at.u32("the number of CPUs")?;
     let place = at.at();
-    let mut kind = at.take(10, "the kind of the file")?;
+    let mut kind = at.take(10, "the file type")?;
     if kind == b"options  \0" {
         for _ in 0..MAX_OPTIONS {
             let id = at.u16("an option")?;
@@ -156,20 +161,20 @@ fn read_v6(
             let data = at.part(length, "an option")?;
             option(recording, id, data)?;
         }
-        kind = at.take(10, "the kind of the file")?;
+        kind = at.take(10, "the file type")?;
     }
     if kind != b"flyrecord\0" {
         let help = "record with `trace-cmd record`; files of its `latency` tracers have no events";
         return Err(ReadError::at(place, "the file has no recorded events", help));
     }
     for cpu in 0..nr_cpus {
-        let (offset, length) = (at.u64("the place of a CPU's events")?, at.u64("the length of a CPU's events")?);
+        let (offset, length) = (at.u64("the position of a CPU's events")?, at.u64("the length of a CPU's events")?);
         read_cpu(recording, file, head, None, &CpuData { cpu, at: offset, length })?;
     }
     Ok(())
 }
 
-/// Reads the events of a CPU; of a file that is cut those that are there.
+/// Reads the events of a CPU; of a truncated file, the events up to its end.
 fn read_cpu(
     recording: &mut Recording,
     file: &[u8],
@@ -197,7 +202,7 @@ fn read_cpu(
     Ok(())
 }
 
-/// Options that concern what is read.
+/// Processes the options that the import uses.
 fn option(recording: &mut Recording, id: u16, data: ByteReader<'_>) -> ReadResult<()> {
     let text = String::from_utf8_lossy(data.rest());
     match id {
@@ -214,12 +219,12 @@ fn option(recording: &mut Recording, id: u16, data: ByteReader<'_>) -> ReadResul
     }
 }
 
-/// Clocks that do not count nanoseconds cannot be read. The text has all clocks, the one in use in brackets.
+/// Rejects clocks that do not count nanoseconds. The text lists all clocks, with the one in use in brackets.
 fn refuse_clock(text: &str, at: usize) -> ReadResult<()> {
     let used = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("", |(clock, _)| clock);
     let counts = ["counter", "uptime", "x86-tsc", "tsc2nsec", "ppc-tb"];
     if counts.contains(&used.trim()) {
-        let help = "record with a clock of nanoseconds: trace-cmd record -C mono";
+        let help = "record with a nanosecond clock: trace-cmd record -C mono";
         return Err(ReadError::at(
             at,
             format!("the trace's clock is `{}`, which does not count nanoseconds", used.trim()),
@@ -229,7 +234,7 @@ fn refuse_clock(text: &str, at: usize) -> ReadResult<()> {
     Ok(())
 }
 
-/// A section of version 7: its content, unpacked if need be.
+/// Section of version 7, with its decompressed content if it is compressed.
 struct FileSection<'a> {
     packing: Option<Compression>,
     content: ByteReader<'a>,
@@ -252,14 +257,14 @@ fn section(
     packing: Option<Compression>,
     unpack: bool,
 ) -> ReadResult<FileSection<'_>> {
-    let mut head = slice(file, at, 16, "the head of a section")?;
+    let mut head = slice(file, at, 16, "the header of a section")?;
     let id = head.u16("the number of a section")?;
     let flags = head.u16("the flags of a section")?;
     head.u32("the name of a section")?;
     let length = head.u64("the length of a section")?;
     if id != wanted {
         let help = "the file is damaged: copy it again";
-        return Err(ReadError::at(at as usize, format!("section {id} where {wanted} should be"), help));
+        return Err(ReadError::at(at as usize, format!("found section {id} instead of section {wanted}"), help));
     }
     let there = length.min((file.len() as u64).saturating_sub(at + 16));
     let content = slice(file, at + 16, if unpack { length } else { there }, "a section")?;
@@ -283,11 +288,11 @@ fn read_v7(
     let packing = match algorithm {
         "none" => None,
         name => Some(Compression::from_name(name).ok_or_else(|| {
-            let help = "give what `trace-cmd convert --compression none` makes of it";
-            ReadError::at(place, format!("the file is compressed by `{name}`, which is not known"), help)
+            let help = "decompress it first: trace-cmd convert --compression none";
+            ReadError::at(place, format!("compression `{name}` is not supported"), help)
         })?),
     };
-    let mut options_at = at.u64("the place of the options")?;
+    let mut options_at = at.u64("the position of the options")?;
     let mut buffer = None;
     for _ in 0..MAX_OPTIONS {
         let options = section(file, options_at, OPTION_DONE, packing, true)?;
@@ -298,17 +303,17 @@ fn read_v7(
             let length = options.u32("the length of an option")? as usize;
             let mut data = options.part(length, "an option")?;
             match id {
-                OPTION_DONE => options_at = data.u64("the place of more options").unwrap_or(0),
+                OPTION_DONE => options_at = data.u64("the position of more options").unwrap_or(0),
                 OPTION_HEADERS => {
-                    let content = section(file, data.u64("the place of a section")?, id, packing, true)?;
+                    let content = section(file, data.u64("the position of a section")?, id, packing, true)?;
                     read_headers(&mut content.bytes(), head)?;
                 }
                 OPTION_FTRACE => {
-                    let content = section(file, data.u64("the place of a section")?, id, packing, true)?;
+                    let content = section(file, data.u64("the position of a section")?, id, packing, true)?;
                     read_ftrace(&mut content.bytes(), &mut head.formats)?;
                 }
                 OPTION_EVENTS => {
-                    let content = section(file, data.u64("the place of a section")?, id, packing, true)?;
+                    let content = section(file, data.u64("the position of a section")?, id, packing, true)?;
                     read_systems(&mut content.bytes(), &mut head.formats)?;
                 }
                 OPTION_BUFFER if buffer.is_none() => buffer = Some(read_buffer(&mut data)?),
@@ -326,10 +331,10 @@ fn read_v7(
         }
     }
     let Some(Buffer { at, page, cpus }) = buffer else {
-        return Err(ReadError::whole("the file has no buffer of events", "record with `trace-cmd record`"));
+        return Err(ReadError::whole("the file has no event buffer", "record with `trace-cmd record`"));
     };
     head.page = page;
-    // Whether its pages are compressed stands in the buffer's section.
+    // The flags of the buffer's section contain whether its pages are compressed.
     let packing = section(file, at, OPTION_BUFFER, packing, false)?.packing;
     for cpu in &cpus {
         read_cpu(recording, file, head, packing, cpu)?;
@@ -337,7 +342,7 @@ fn read_v7(
     Ok(())
 }
 
-/// A buffer of version 7.
+/// Event buffer of version 7.
 struct Buffer {
     at: u64,
     page: usize,
@@ -345,22 +350,26 @@ struct Buffer {
 }
 
 fn read_buffer(data: &mut ByteReader<'_>) -> ReadResult<Buffer> {
-    let at = data.u64("the place of a buffer")?;
+    let at = data.u64("the position of a buffer")?;
     data.text("the name of a buffer")?;
     let clock_at = data.at();
     let clock = data.text("the clock of a buffer")?;
     refuse_clock(&format!("[{clock}]"), clock_at)?;
     let place = data.at();
-    let page = data.u32("the size of pages")?;
+    let page = data.u32("the page size")?;
     if !PAGE_SIZES.contains(&page) {
-        return Err(ReadError::at(place, format!("pages of {page} bytes"), "the file is damaged: copy it again"));
+        return Err(ReadError::at(
+            place,
+            format!("invalid page size of {page} bytes"),
+            "the file is damaged: copy it again",
+        ));
     }
     let nr_cpus = data.u32("the number of CPUs")?;
     let cpus = (0..nr_cpus).map(|_| {
         let cpu = data.u32("a CPU")?;
         Ok(CpuData {
             cpu,
-            at: data.u64("the place of a CPU's events")?,
+            at: data.u64("the position of a CPU's events")?,
             length: data.u64("the length of a CPU's events")?,
         })
     });

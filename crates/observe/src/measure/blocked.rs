@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Calls of `update_blocked_averages()`: how many in a second, and on whose way.
+//! Calls of `update_blocked_averages()`: their rate, and their callers.
 
 use fairlab_sched::probe::{BlockedCaller, BlockedUpdate};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counts the calls.
+/// Counters of calls and visited cfs_rqs, by caller.
 #[derive(Clone, Debug, Default)]
 pub struct BlockedStats {
     by_caller: BTreeMap<BlockedCaller, (u64, u64)>,
 }
 
-/// What is told of the calls.
+/// Calls of all callers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockedSummary {
-    /// Calls.
+    /// Number of calls of `update_blocked_averages()`.
     pub calls: u64,
-    /// Calls in a second, of all CPUs together.
+    /// Calls per second, of all CPUs together.
     pub calls_per_s: f64,
-    /// How many cfs_rqs they visited.
+    /// Number of cfs_rqs that the calls visited.
     pub cfs_rqs: u64,
-    /// The same by caller.
+    /// Calls by caller, in the order of `BlockedCaller`.
     pub by_caller: Vec<BlockedRow>,
 }
 
-/// The calls on the way of one caller.
+/// Calls of one caller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockedRow {
-    /// The caller: a name of `BlockedCaller`.
+    /// Name of the caller: `Softirq`, `NewIdle`, `NohzIdle`, `NohzNewIdle` or `NohzKick`.
     pub caller: String,
-    /// Calls.
+    /// Number of calls of `update_blocked_averages()`.
     pub calls: u64,
-    /// Calls in a second.
+    /// Calls per second, of all CPUs together.
     pub calls_per_s: f64,
-    /// How many cfs_rqs they visited.
+    /// Number of cfs_rqs that the calls visited.
     pub cfs_rqs: u64,
 }
 
 impl BlockedStats {
-    /// A CPU's averages were brought up to date.
+    /// Counts an update of a CPU's averages.
     #[inline]
     pub fn on_update(&mut self, update: &BlockedUpdate) {
         let (calls, cfs_rqs) = self.by_caller.entry(update.caller).or_default();
@@ -47,7 +47,7 @@ impl BlockedStats {
         *cfs_rqs += update.nr_cfs_rqs;
     }
 
-    /// What was counted in a run of this length.
+    /// Returns the calls of a run of this length.
     pub fn summary(&self, duration: Nanos) -> BlockedSummary {
         let per_s = |calls: u64| if duration.0 == 0 { 0.0 } else { calls as f64 * 1e9 / duration.0 as f64 };
         let row = |(caller, &(calls, cfs_rqs)): (&BlockedCaller, &(u64, u64))| BlockedRow {

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Histograms in powers of two, as bpftrace's `hist()` prints them.
+//! Power-of-two histograms in the format of bpftrace's `hist()`.
 
 use std::fmt::Write;
 
-/// Width of the longest bar.
+/// Width of the longest bar, in characters.
 const BAR: usize = 52;
-/// Names of 2^10, 2^20, ..., as bpftrace shortens them.
+/// Suffixes of 2^0, 2^10, 2^20, ..., as bpftrace prints them.
 const SUFFIXES: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
 
-/// A histogram in powers of two. Place 0 is for the value 0, place n for [2^(n-1), 2^n).
+/// Power-of-two histogram. Bucket 0 has the value 0, and bucket n has [2^(n-1), 2^n).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PowerHistogram {
     counts: Vec<u64>,
 }
 
 impl PowerHistogram {
-    /// Counts a value.
+    /// Counts a value once.
     #[inline]
     pub fn record(&mut self, value: u64) {
         self.record_n(value, 1);
     }
 
-    /// Counts a value several times.
+    /// Counts a value `times` times.
     pub fn record_n(&mut self, value: u64, times: u64) {
         let place = (u64::BITS - value.leading_zeros()) as usize;
         if self.counts.len() <= place {
@@ -30,12 +30,13 @@ impl PowerHistogram {
         self.counts[place] += times;
     }
 
-    /// The counts: the least value of each bucket, and how many there are.
+    /// Returns the smallest value and the count of each bucket.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter().enumerate().map(|(place, &count)| (if place == 0 { 0 } else { 1 << (place - 1) }, count))
     }
 
-    /// The text of bpftrace: `@name:`, and a line for each bucket from the first that is not empty to the last.
+    /// Formats the histogram as bpftrace does: `@name:`, and a line for each bucket from the first to the
+    /// last non-empty one.
     pub fn bpftrace(&self, name: &str) -> String {
         let mut text = format!("@{name}:\n");
         let most = self.counts.iter().copied().max().unwrap_or(0);
@@ -50,7 +51,7 @@ impl PowerHistogram {
     }
 }
 
-/// The bounds of a bucket.
+/// Returns the bounds of a bucket.
 fn label(place: usize) -> String {
     match place {
         0 => "[0]".to_owned(),
@@ -59,7 +60,7 @@ fn label(place: usize) -> String {
     }
 }
 
-/// 2 to a power, shortened.
+/// Returns 2 to the given power, with a suffix.
 fn short(power: usize) -> String {
     format!("{}{}", 1_u64 << (power % 10), SUFFIXES[power / 10])
 }
@@ -68,7 +69,7 @@ fn short(power: usize) -> String {
 mod tests {
     use super::*;
 
-    /// The published histogram of the time in `select_idle_cpu()`, as its page has it.
+    /// Published histogram of the time in `select_idle_cpu()`.
     const PUBLISHED: &str = "\
 @usecs:
 [0]                  533 |                                                    |

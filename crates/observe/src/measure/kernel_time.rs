@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long paths of the kernel take: a histogram for each path, and one of its waiting for locks.
+//! Time in kernel paths: histograms of the duration of each path, and of its waits for locks.
 //!
-//! Only machines with prices have such times. A path that pauses is one call: its phases are added up until one ends it. Beside
-//! the machine's paths there is `select_idle_cpu`: those selections of a CPU that went on to search a domain, as a tracer
-//! of that function sees them, together with what the rest of the selection took.
+//! Only machines with a cost model have such times. All phases of a resumable path are one call. In addition
+//! to the machine's paths there is `select_idle_cpu`: the task placements that searched a domain, as a tracer
+//! of that function records them, including the rest of the placement.
 
 use super::histogram::PowerHistogram;
 use super::search::searches_domain;
@@ -15,7 +15,7 @@ use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is measured of a path.
+/// Durations of one path.
 #[derive(Clone, Debug, Default)]
 struct PathTimes {
     took: Latency,
@@ -25,55 +25,57 @@ struct PathTimes {
     usecs: PowerHistogram,
 }
 
-/// A call that is under way.
+/// Durations of a call in progress, so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenCall {
     took: Nanos,
     waited: Nanos,
 }
 
-/// Collects times.
+/// Collects the durations of all paths.
 #[derive(Clone, Debug, Default)]
 pub struct KernelTimes {
     by_path: BTreeMap<KernelPath, PathTimes>,
-    /// Selections that searched a domain.
+    /// Placements that searched a domain.
     searches: PathTimes,
     open: BTreeMap<(CpuId, KernelPath), OpenCall>,
-    /// Whether the last selection of each CPU searched a domain.
+    /// Whether the last placement on each CPU searched a domain.
     searched: BTreeMap<CpuId, bool>,
 }
 
-/// What is told of a path.
+/// Durations of one kernel path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KernelTimeRow {
-    /// The path: a name of `KernelPath`, or `select_idle_cpu`.
+    /// Name of the path, or `select_idle_cpu`.
     pub path: String,
-    /// Time in all, waiting for locks included.
+    /// Total time including waits for locks, in nanoseconds.
     pub total_ns: u64,
-    /// Time of a call, waiting for locks included.
+    /// Duration of a call, including waits for locks.
     pub call: LatencySummary,
-    /// Time in all that it waited for locks.
+    /// Total time of waits for locks, in nanoseconds.
     pub waited_ns: u64,
-    /// Waiting of those calls that had to wait.
+    /// Time of waits for locks, of the calls that had to wait.
     pub lock_wait: Option<LatencySummary>,
-    /// Calls by microseconds, rounded down: least value of a bucket that ends at twice that, and calls. The first is 0 alone.
+    /// Histogram of the duration in microseconds, rounded down: smallest value and count of each power-of-two
+    /// bucket. The first bucket has only 0.
     pub usecs: Vec<(u64, u64)>,
 }
 
 impl KernelTimes {
-    /// Forgets the calls so far; those that are under way will count as a whole.
+    /// Discards the calls so far; calls in progress count completely.
     pub(crate) fn reset(&mut self) {
         self.by_path.clear();
         self.searches = PathTimes::default();
     }
 
-    /// A CPU was selected: the selection's time comes with the next phase that it executes.
+    /// Records whether a placement searched a domain. Its duration follows with the next phase on the same
+    /// CPU.
     #[inline]
     pub fn on_selection(&mut self, decision: &WakeupDecision) {
         self.searched.insert(decision.waker, searches_domain(decision));
     }
 
-    /// The machine tells of something.
+    /// Records a machine event, if it is a phase of a kernel path.
     #[inline]
     pub fn machine_event(&mut self, event: &MachineEvent) {
         let MachineEvent::Kernel { cpu, path, took, waited, ends, .. } = *event else { return };
@@ -90,7 +92,7 @@ impl KernelTimes {
         }
     }
 
-    /// What was measured, paths in their order.
+    /// Returns the durations of all paths, in the order of the paths.
     pub fn rows(&self) -> Vec<KernelTimeRow> {
         let of_paths = self.by_path.iter().map(|(path, times)| (path.name(), times));
         let rows = std::iter::once(("select_idle_cpu", &self.searches)).chain(of_paths);
@@ -123,7 +125,7 @@ impl PathTimes {
 }
 
 impl KernelTimeRow {
-    /// The histogram in bpftrace's form, as a map with the path for its key.
+    /// Formats the histogram as bpftrace does, as a map with the path as its key.
     pub fn bpftrace(&self) -> String {
         let mut histogram = PowerHistogram::default();
         for &(least, count) in &self.usecs {

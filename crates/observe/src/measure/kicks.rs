@@ -1,77 +1,78 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Calls of `kick_ilb()`: which CPU's tick asked a tickless one for help, and why.
+//! Calls of `kick_ilb()`, in which a CPU's tick kicks a tickless CPU, with their reasons.
 
 use fairlab_sched::interface::balance::NOHZ_STATS_KICK;
 use fairlab_sched::probe::{KickDecision, KickReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Why `kick_ilb()` was called.
+/// Reason for a call of `kick_ilb()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum KickCause {
-    /// Balancing, by one of the rules.
+    /// Load balancing, by one of the rules of `nohz_balancer_kick()`.
     Balance(KickReason),
-    /// Blocked load is to be updated, and nothing else.
+    /// Only an update of blocked load.
     BlockedLoad,
-    /// CPUs have become tickless: `next_balance` is to be brought up to date.
+    /// Update of `nohz.next_balance` for CPUs that have become tickless.
     NextBalance,
 }
 
-/// The calls that a CPU made.
+/// Calls of one CPU.
 #[derive(Clone, Debug, Default)]
 struct CpuKicks {
     calls: u64,
     interrupts: u64,
     nobody_idle: u64,
     by_reason: BTreeMap<KickCause, u64>,
-    /// Ticks that thought of it and made no call, by what they found.
+    /// Number of ticks that considered a call and made none, by rule.
     none: BTreeMap<KickReason, u64>,
 }
 
-/// Counts the calls.
+/// Counters of calls of `kick_ilb()` and of ticks without one.
 #[derive(Clone, Debug, Default)]
 pub struct KickStats {
     per_cpu: Vec<CpuKicks>,
 }
 
-/// The calls of `kick_ilb()` that a CPU made.
+/// Calls of `kick_ilb()` by one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KickRow {
-    /// The CPU.
+    /// CPU that made the calls.
     pub cpu: u32,
-    /// Calls.
+    /// Number of calls of `kick_ilb()`.
     pub calls: u64,
-    /// Calls that interrupted somebody. The others found one who had been asked before, or nobody idle.
+    /// Number of calls that sent an interrupt. The others found a CPU that was already kicked, or no idle
+    /// CPU.
     pub interrupts: u64,
-    /// Calls that found nobody idle.
+    /// Number of calls that found no idle CPU.
     pub nobody_idle: u64,
-    /// Calls by reason: a rule of `nohz_balancer_kick()`, `BlockedLoad` or `NextBalance`.
+    /// Number of calls by reason: a rule of `nohz_balancer_kick()`, `BlockedLoad` or `NextBalance`.
     pub by_reason: BTreeMap<String, u64>,
 }
 
-/// The ticks of a CPU that thought of calling `kick_ilb()` and did not.
+/// Ticks of one CPU that considered calling `kick_ilb()` and did not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NoKickRow {
-    /// The CPU.
+    /// CPU that handled the ticks.
     pub cpu: u32,
-    /// Ticks by what they found: a rule of `nohz_balancer_kick()`.
+    /// Number of ticks by the rule of `nohz_balancer_kick()` that decided.
     pub by_reason: BTreeMap<String, u64>,
 }
 
 impl KickStats {
-    /// For a machine with so many CPUs.
+    /// Creates the counters for a machine with this number of CPUs.
     pub fn new(nr_cpus: usize) -> Self {
         Self { per_cpu: vec![CpuKicks::default(); nr_cpus] }
     }
 
-    /// A tick thought of tickless CPUs.
+    /// Counts a tick's decision about a kick.
     #[inline]
     pub fn on_kick_decision(&mut self, decision: &KickDecision) {
         if decision.flags == 0 {
             *self.per_cpu[decision.cpu.index()].none.entry(decision.reason).or_default() += 1;
             return;
         }
-        let why = if decision.reason.tries_kick() {
+        let why = if decision.reason.requests_kick() {
             KickCause::Balance(decision.reason)
         } else if decision.flags & NOHZ_STATS_KICK != 0 {
             KickCause::BlockedLoad
@@ -85,7 +86,7 @@ impl KickStats {
         *calls.by_reason.entry(why).or_default() += 1;
     }
 
-    /// What was counted, of the CPUs that made calls.
+    /// Returns the calls of each CPU that made any.
     pub fn rows(&self) -> Vec<KickRow> {
         let row = |(cpu, calls): (usize, &CpuKicks)| KickRow {
             cpu: cpu as u32,
@@ -99,7 +100,7 @@ impl KickStats {
 }
 
 impl KickStats {
-    /// The ticks that made no call, of the CPUs that have any.
+    /// Returns the ticks without a call, of each CPU that has any.
     pub fn rows_without(&self) -> Vec<NoKickRow> {
         let row = |(cpu, calls): (usize, &CpuKicks)| NoKickRow {
             cpu: cpu as u32,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Measurements in the terms of published scheduler work: search counters, kicks, updates of blocked load, balancing
-//! passes, time in kernel paths.
+//! Measurements in the terms of published scheduler work: search counters, kicks, updates of blocked load,
+//! balancing passes, and time in kernel paths.
 //!
-//! All of it is counted in every run. A summary has it as data ([`MeasureSummary`]); [`text`] has the forms in which other
-//! tools print the same.
+//! All of them are recorded in every run. [`MeasureSummary`] has them as data, and [`text`] formats them as
+//! other tools print them.
 
 pub mod blocked;
 pub mod histogram;
@@ -27,7 +27,7 @@ use search::{SearchStats, SearchSummary};
 use serde::{Deserialize, Serialize};
 use warnings::{WarningRow, Warnings};
 
-/// What is measured of a run.
+/// Collectors of all measurements of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measures {
     search: SearchStats,
@@ -38,42 +38,42 @@ pub struct Measures {
     warnings: Warnings,
 }
 
-/// What was measured of a run.
+/// Measurements of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MeasureSummary {
-    /// The search for an idle CPU.
+    /// Searches for an idle CPU.
     pub search: SearchSummary,
-    /// Calls of `kick_ilb()`, of the CPUs that made any.
+    /// Calls of `kick_ilb()`, for each CPU that made any.
     pub kicks: Vec<KickRow>,
-    /// Ticks that thought of such a call and made none.
+    /// Ticks that considered such a call and made none, for each CPU that has any.
     #[serde(default)]
     pub no_kicks: Vec<NoKickRow>,
-    /// Calls of `update_blocked_averages()`.
+    /// Calls of `update_blocked_averages()` and their callers.
     pub blocked: BlockedSummary,
-    /// Passes of `load_balance()`, by level of the domain and state of the CPU.
+    /// Passes of `load_balance()`, by level of the domain and idle type of the CPU.
     pub passes: Vec<PassRow>,
-    /// Time in paths of the kernel; empty without prices.
+    /// Time in kernel paths; empty if kernel code has no costs.
     #[serde(default)]
     pub times: Vec<KernelTimeRow>,
-    /// Complaints of the scheduler about itself, if it was told to complain.
+    /// Warnings of the scheduler about itself, if the features that check for them are on.
     #[serde(default)]
     pub complaints: Vec<WarningRow>,
 }
 
 impl Measures {
-    /// Measures a machine that has not started.
+    /// Creates the collectors for a machine that has not started.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         Self { search: SearchStats::new(nr_cpus), kicks: KickStats::new(nr_cpus), ..Self::default() }
     }
 
-    /// Forgets what was measured so far; paths that are under way go on.
+    /// Discards what was measured so far; kernel paths in progress continue.
     pub(crate) fn reset(&mut self, machine: &Machine<impl Engine>) {
         self.times.reset();
         *self = Self { times: std::mem::take(&mut self.times), ..Self::new(machine) };
     }
 
-    /// The scheduler tells of something.
+    /// Records a scheduler event.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>) {
         match event {
@@ -89,13 +89,13 @@ impl Measures {
         }
     }
 
-    /// The machine tells of something.
+    /// Records a machine event.
     #[inline]
     pub fn machine_event(&mut self, event: &MachineEvent) {
         self.times.machine_event(event);
     }
 
-    /// What was found, after the end of a run of which so much was measured.
+    /// Returns the measurements of a run, of which the time `measured` counts.
     pub fn summary(&self, machine: &Machine<impl Engine>, measured: Nanos) -> MeasureSummary {
         MeasureSummary {
             search: self.search.summary(),

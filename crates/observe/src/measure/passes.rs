@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Passes of `load_balance()`, by level of the domain and state of the CPU, with the work that they did.
+//! Passes of `load_balance()` with their work, by level of the domain and idle type of the CPU.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
@@ -8,59 +8,60 @@ use fairlab_sched::topology::CpuIdleType;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counts the passes.
+/// Counters of load-balancing passes.
 #[derive(Clone, Debug, Default)]
 pub struct PassStats {
     rows: BTreeMap<(u32, CpuIdleType), PassRow>,
 }
 
-/// The passes over domains of one level by CPUs in one state.
+/// Passes over domains of one level by CPUs of one idle type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PassRow {
-    /// Level of the domains, from 0.
+    /// Level of the domains, from 0 for the narrowest.
     pub level: u32,
-    /// The level's name, such as `MC`.
+    /// Name of the level, such as `MC`.
     pub domain: String,
-    /// State of the CPU, as in the kernel's `enum cpu_idle_type`: `idle`, `busy` or `newidle`.
+    /// Idle type of the CPU, after the kernel's `enum cpu_idle_type`: `idle`, `busy` or `newidle`.
     pub kind: String,
-    /// Passes.
+    /// Number of passes of `load_balance()`.
     pub passes: u64,
-    /// Passes that were another CPU's business.
+    /// Number of passes that were left to another CPU (`should_we_balance()`).
     pub not_ours: u64,
-    /// Passes that found nothing to do.
+    /// Number of passes that found no imbalance.
     pub balanced: u64,
-    /// Passes that moved tasks.
+    /// Number of passes that moved tasks.
     pub moved: u64,
-    /// Passes that had a running task pushed.
+    /// Number of passes that started active balancing of a running task.
     pub active: u64,
-    /// Passes that found an imbalance and could not change it.
+    /// Number of passes that found an imbalance but could not move a task.
     pub failed: u64,
-    /// CPUs whose statistics were gathered.
+    /// Number of CPUs whose statistics were updated.
     pub cpus: u64,
-    /// How often the busiest runqueue was locked.
+    /// Number of times that the busiest runqueue was locked.
     pub locks: u64,
-    /// Tasks that were looked at.
+    /// Number of tasks that were considered for migration.
     pub tasks_looked_at: u64,
-    /// Tasks that moved.
+    /// Number of tasks that were moved.
     pub tasks_moved: u64,
-    /// How often a pass started over because all tasks of the busiest runqueue were pinned.
+    /// Number of restarts of a pass because all tasks of the busiest runqueue were pinned.
     pub redos: u64,
-    /// Passes that locked a runqueue.
+    /// Number of passes that locked a runqueue.
     #[serde(default)]
     pub locked: u64,
-    /// How often a runqueue had lost its tasks when it was locked.
+    /// Number of times that the busiest runqueue had lost its tasks by the time it was locked.
     #[serde(default)]
     pub emptied: u64,
-    /// How often a pass started over because of that.
+    /// Number of restarts of a pass for that reason.
     #[serde(default)]
     pub raced: u64,
-    /// Of the domains of this level: the highest `max_newidle_lb_cost` at the end, in nanoseconds. For `newidle` only.
+    /// Highest `max_newidle_lb_cost` of the domains of this level at the end, in nanoseconds; only for
+    /// `newidle`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_newidle_lb_cost_ns: Option<u64>,
 }
 
 impl PassStats {
-    /// A pass is over.
+    /// Counts a completed pass.
     #[inline]
     pub fn on_balance(&mut self, decision: &BalanceDecision) {
         let row = self.rows.entry((decision.level, decision.idle)).or_default();
@@ -86,7 +87,7 @@ impl PassStats {
         row.raced += u64::from(decision.raced);
     }
 
-    /// What was counted, narrow domains first.
+    /// Returns the counters, narrowest domains first.
     pub fn rows(&self, machine: &Machine<impl Engine>) -> Vec<PassRow> {
         let domains = machine.sched().as_sched().map(|sched| &sched.domains().domains);
         let row = |(&(level, idle), row): (&(u32, CpuIdleType), &PassRow)| {
@@ -104,7 +105,7 @@ impl PassStats {
     }
 }
 
-/// The name of a state in results.
+/// Returns the name of an idle type in results.
 const fn name_of(idle: CpuIdleType) -> &'static str {
     match idle {
         CpuIdleType::Idle => "idle",

@@ -1,85 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How well the search for an idle CPU does: four counters of `select_idle_sibling()` and the ratios that follow from them.
+//! Efficiency of the search for an idle CPU: four counters of `select_idle_sibling()`, and the ratios
+//! computed from them.
 //!
-//! The counters are those of the published SIS_UTIL measurements, the ratios those of the parser (`schedstat_parse.py`) that its
-//! author names. Each counter belongs to the CPU that executes the search.
+//! The counters are those of the published SIS_UTIL measurements, and the ratios those of the parser
+//! (`schedstat_parse.py`) that its author names. Each counter belongs to the CPU that executes the search.
 //!
-//! - `sis_search`: searches;
-//! - `sis_domain_search`: searches that the fast checks of target, previous and recent CPU did not end;
-//! - `sis_scanned`: runqueues looked at. The fast checks of a search count as one, however many there were: only then the
-//!   published ratios of netperf and tbench follow from each other, before the change and after it;
-//! - `sis_failed`: searches that found no idle CPU.
+//! - `sis_search`: searches
+//! - `sis_domain_search`: searches that the fast checks of the target, previous and recent CPU did not end
+//! - `sis_scanned`: scanned runqueues. All fast checks of a search count as one, because only then the
+//!   published ratios of netperf and tbench are consistent, both before and after the change
+//! - `sis_failed`: searches that found no idle CPU
 
 use fairlab_sched::interface::wakeup::{WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 
-/// The counters.
+/// Search counters of one CPU, or their sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchCounters {
-    /// Searches.
+    /// Number of searches (`select_idle_sibling()`).
     pub sis_search: u64,
-    /// Searches that went on to the cache domain.
+    /// Number of searches that scanned the cache domain.
     pub sis_domain_search: u64,
-    /// Runqueues looked at.
+    /// Number of scanned runqueues; the fast checks of a search count as one.
     pub sis_scanned: u64,
-    /// Searches in vain.
+    /// Number of searches that found no idle CPU.
     pub sis_failed: u64,
 }
 
-/// The ratios, in percent; 0 where nothing was searched, as in the published tables.
+/// Search ratios in percent; 0 without searches, as in the published tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchRatios {
-    /// Searches that found an idle CPU, for each runqueue looked at.
+    /// Searches that found an idle CPU, per scanned runqueue.
     #[serde(rename = "se_eff%")]
     pub se_eff: f64,
-    /// Domain searches that found one, for each runqueue looked at in a domain search.
+    /// Domain searches that found an idle CPU, per runqueue scanned in domain searches.
     #[serde(rename = "dom_eff%")]
     pub dom_eff: f64,
-    /// Searches that needed no domain search.
+    /// Searches that needed no domain search, of all searches.
     #[serde(rename = "fast_rate%")]
     pub fast_rate: f64,
-    /// Searches that found an idle CPU.
+    /// Searches that found an idle CPU, of all searches.
     #[serde(rename = "success_rate%")]
     pub success_rate: f64,
 }
 
-/// What is told of the searches.
+/// Searches for an idle CPU of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SearchSummary {
     /// Sums over all CPUs.
     pub total: SearchCounters,
-    /// The ratios of the sums.
+    /// Ratios of the sums.
     pub ratios: SearchRatios,
-    /// The averages over those CPUs that searched of each CPU's own ratios.
+    /// Means of the CPUs' own ratios, over the CPUs that searched.
     pub cpu_mean: SearchRatios,
-    /// The counters of each CPU.
+    /// Counters of each CPU.
     pub per_cpu: Vec<SearchCounters>,
 }
 
-/// Counts searches.
+/// Counters of searches for each CPU.
 #[derive(Clone, Debug, Default)]
 pub struct SearchStats {
     per_cpu: Vec<SearchCounters>,
 }
 
-/// How far a selection went.
+/// Depth of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SearchReach {
-    /// It did not come to `select_idle_sibling()`.
+    /// The placement did not call `select_idle_sibling()`.
     NoSearch,
-    /// One of the fast checks ended it.
+    /// A fast check ended the search.
     Fast,
-    /// It searched a domain.
+    /// The search scanned a domain.
     Domain { found: bool },
 }
 
 impl SearchStats {
-    /// For a machine with so many CPUs.
+    /// Creates the counters for a machine with this number of CPUs.
     pub fn new(nr_cpus: usize) -> Self {
         Self { per_cpu: vec![SearchCounters::default(); nr_cpus] }
     }
 
-    /// Counts a selection.
+    /// Counts the search of a placement, if there was one.
     #[inline]
     pub fn on_selection(&mut self, decision: &WakeupDecision) {
         let reach = reach(decision);
@@ -96,7 +97,7 @@ impl SearchStats {
         }
     }
 
-    /// What was counted.
+    /// Returns the counters and ratios.
     pub fn summary(&self) -> SearchSummary {
         let mut total = SearchCounters::default();
         for counters in &self.per_cpu {
@@ -122,12 +123,12 @@ impl SearchStats {
     }
 }
 
-/// Whether a selection went on to search a domain.
+/// Whether a placement searched a domain.
 pub fn searches_domain(decision: &WakeupDecision) -> bool {
     matches!(reach(decision), SearchReach::Domain { .. })
 }
 
-/// How far a selection went, by the rule that ended it.
+/// Returns the depth of a search from the rule that ended it.
 fn reach(decision: &WakeupDecision) -> SearchReach {
     use WakeRule::{
         AsymBest, AsymFits, EnergyBest, EnergyNone, EnergyPrev, EnergyUnsure, Fallback, IdleCore, IdleCpu,
@@ -135,20 +136,21 @@ fn reach(decision: &WakeupDecision) -> SearchReach {
         RecentUsedIdle, ScanBusy, ScanLimit, SlowPathIdlest, SlowPathNotAllowed, SlowPathStays, TargetIdle,
     };
     match decision.rule {
-        // A policy of one's own takes the place of `select_idle_sibling()`, so these counters have nothing to say of it.
+        // A policy hook replaces `select_idle_sibling()`, so the counters do not apply.
         PinnedToOne | EnergyNone | EnergyPrev | EnergyBest | EnergyUnsure | NoDomain | SlowPathNotAllowed
         | SlowPathIdlest | SlowPathStays | Policy => SearchReach::NoSearch,
         TargetIdle | PrevIdle | PerCpuKthread | RecentUsedIdle => SearchReach::Fast,
         AsymFits | AsymBest | IdleSmt | IdleCore | IdleCpuOfBusyCore | IdleCpu => SearchReach::Domain { found: true },
         NoCacheDomain | ScanBusy | ScanLimit | NothingIdle => SearchReach::Domain { found: false },
-        // The search had a choice that the task may not use. Idle CPUs that a scan finds are always allowed.
+        // The search selected a CPU that the task may not use. Idle CPUs that a scan finds are always
+        // allowed.
         Fallback if decision.nr_scanned > 0 || decision.nr_idle_scan.is_some() => SearchReach::Domain { found: false },
         Fallback => SearchReach::Fast,
     }
 }
 
 impl SearchCounters {
-    /// Adds another CPU's.
+    /// Adds the counters of another CPU.
     pub fn add(&mut self, other: &Self) {
         self.sis_search += other.sis_search;
         self.sis_domain_search += other.sis_domain_search;
@@ -156,7 +158,7 @@ impl SearchCounters {
         self.sis_failed += other.sis_failed;
     }
 
-    /// What follows from the counters.
+    /// Computes the ratios of the counters, in percent.
     pub fn ratios(&self) -> SearchRatios {
         let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 };
         let fast = self.sis_search - self.sis_domain_search;
@@ -193,8 +195,8 @@ mod tests {
         }
     }
 
-    /// By hand: of ten searches six go on to the domain and two of these fail, forty runqueues are looked at, four by the fast
-    /// searches. 8 / 40, 4 / 36, 4 / 10, 8 / 10.
+    /// Calculated by hand: of ten searches six scan the domain, and two of these fail. Of forty scanned
+    /// runqueues, four belong to fast searches. The ratios are 8 / 40, 4 / 36, 4 / 10 and 8 / 10.
     #[test]
     fn a_search_in_vain_is_no_gain_of_the_looks_that_it_took() {
         let counters = SearchCounters { sis_search: 10, sis_domain_search: 6, sis_scanned: 40, sis_failed: 2 };
@@ -203,8 +205,9 @@ mod tests {
         assert!((ratios.dom_eff - 100.0 / 9.0).abs() < 1e-9);
     }
 
-    /// The published counters of 224 netperf threads before the change, by hand: 5,804,357 found of 128,300,000 looks, 4,505,953 in
-    /// domains of 127,001,596 looks there. They are another run than that of the published table, whose ratios are near.
+    /// The published counters of 224 netperf threads before the change, calculated by hand: 5,804,357
+    /// successful searches per 128,300,000 scanned runqueues, and 4,505,953 in domains per 127,001,596
+    /// scanned there. They come from another run than the published table, whose ratios are close.
     #[test]
     fn published_counters_have_the_published_ratios() {
         let before = SearchCounters {
@@ -224,8 +227,9 @@ mod tests {
         }
     }
 
-    /// The rows of a published table follow from their own rates and domain efficiency only if the fast checks of every search
-    /// count as one runqueue, and only if searches in vain are taken off: the last three rows have many.
+    /// The rows of a published table are consistent with their own rates and domain efficiency only if the
+    /// fast checks of each search count as one runqueue, and failed searches are subtracted: the last three
+    /// rows have many.
     #[test]
     fn ratios_follow_from_each_other_as_in_the_published_rows() {
         for (se_eff, dom_eff, fast_rate, success_rate) in [

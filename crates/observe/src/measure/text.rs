@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Measurements as other tools print them.
+//! Measurements in the output formats of other tools.
 
 use super::search::SearchRatios;
 use std::fmt::Write;
 
-/// A row of [`schedstat_parse`].
+/// Row of the table of [`schedstat_parse`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedRow {
-    /// What was run.
+    /// Name of the benchmark.
     pub case: String,
-    /// How much of it, such as `28 threads`.
+    /// Load of the benchmark, such as `28 threads`.
     pub load: String,
-    /// The ratios.
+    /// Search ratios of this run.
     pub ratios: SearchRatios,
 }
 
-/// The table that `schedstat_parse.py` prints of search ratios.
+/// Formats search ratios as the table that `schedstat_parse.py` prints.
 pub fn schedstat_parse(rows: &[ParsedRow]) -> String {
     let mut text = "case\t        load\t    se_eff%\t    dom_eff%\t  fast_rate%\tsuccess_rate%\n".to_owned();
     for ParsedRow { case, load, ratios } in rows {
@@ -33,7 +33,7 @@ pub fn schedstat_parse(rows: &[ParsedRow]) -> String {
 mod tests {
     use super::*;
 
-    /// The head of the published table of netperf, and its first row.
+    /// Head of the published table of netperf, and its first row.
     const PUBLISHED: &str = "\
 case\t        load\t    se_eff%\t    dom_eff%\t  fast_rate%\tsuccess_rate%
 TCP_RR\t   28 threads\t     99.978\t      18.535\t      99.995\t     100.000

@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Complaints of the scheduler about itself: what WARN_DOUBLE_CLOCK and LATENCY_WARN bring up, for each CPU.
+//! Warnings of the scheduler about itself, from the features WARN_DOUBLE_CLOCK and LATENCY_WARN, for each
+//! CPU.
 
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counts complaints.
+/// Counters of warnings, by CPU.
 #[derive(Clone, Debug, Default)]
 pub struct Warnings {
     by_cpu: BTreeMap<CpuId, WarningRow>,
 }
 
-/// Complaints about a CPU.
+/// Warnings about one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WarningRow {
-    /// The CPU.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// How often its runqueue's clock was updated twice under one lock.
+    /// Number of times that the runqueue's clock was updated twice under one lock.
     pub double_clock: u64,
-    /// How often it had not rescheduled for long.
+    /// Number of times that the CPU did not reschedule for long although it had to.
     pub resched_latency: u64,
-    /// For how long, at the worst, in nanoseconds.
+    /// Longest delay of rescheduling, in nanoseconds.
     pub worst_latency_ns: u64,
 }
 
 impl Warnings {
-    /// The scheduler complains.
+    /// Counts a warning about a CPU.
     pub fn on_warning(&mut self, cpu: CpuId, warning: Warning) {
         let row = self.by_cpu.entry(cpu).or_insert_with(|| WarningRow { cpu: cpu.0, ..WarningRow::default() });
         match warning {
@@ -38,28 +39,30 @@ impl Warnings {
         }
     }
 
-    /// What was counted, of CPUs that were complained of.
+    /// Returns the counters of all CPUs with warnings.
     pub fn rows(&self) -> Vec<WarningRow> {
         self.by_cpu.values().copied().collect()
     }
 }
 
 impl WarningRow {
-    /// What it says, as warnings.
+    /// Returns the warnings as sentences.
     pub fn sentences(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.double_clock > 0 {
             let times = self.double_clock;
             said.push(format!(
-                "WARN_DOUBLE_CLOCK: the clock of CPU {} was updated twice under one lock, {times} times",
-                self.cpu
+                "WARN_DOUBLE_CLOCK: the clock of CPU {} was updated twice under one lock, {times} time{}",
+                self.cpu,
+                if times == 1 { "" } else { "s" }
             ));
         }
         if self.resched_latency > 0 {
             let (times, worst) = (self.resched_latency, self.worst_latency_ns);
             said.push(format!(
-                "LATENCY_WARN: CPU {} had to reschedule and did not for up to {worst} ns; {times} complaints",
-                self.cpu
+                "LATENCY_WARN: CPU {} had to reschedule and did not for up to {worst} ns; {times} warning{}",
+                self.cpu,
+                if times == 1 { "" } else { "s" }
             ));
         }
         said

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a page shows of a run, collected while it runs: segments, figures over time, latencies, searches, migrations.
+//! Collects the data of a page while a run is simulated: timeline segments, time series, runqueue latencies, CPU scans,
+//! migrations and the longest waits.
 
+use super::diagnosis::{MAX_WAITS, Wait};
 use super::segments::{Segment, Segments};
 use crate::export::TraceSink;
 use crate::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
@@ -10,24 +12,25 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::wakeup::{WakeKind, WakeRule};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::rc::Rc;
 
-/// Into so many parts of equal length a run is divided for figures over time.
+/// Number of equal parts of a run over which time series are averaged.
 pub(super) const NR_PARTS: usize = 400;
-/// Parts of an octave into which latencies are counted.
+/// Histogram buckets per doubling of the latency.
 pub(super) const PER_OCTAVE: u32 = 8;
-/// Room for segments of one run: a page with it stays below 30 MB.
+/// Most segments of one run: a page of one run stays below 30 MB.
 const MAX_SEGMENTS: usize = 1_200_000;
-/// On machines of more CPUs, migrations are counted between groups of CPUs.
+/// Most rows of the migration matrix. On machines with more CPUs, a row stands for several CPUs.
 pub(super) const MAX_CELLS: usize = 128;
 
-/// What a page needs to know of a run.
+/// Groups of events that a page needs.
 pub(super) const GROUPS: EventGroups =
     EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Frequency, Group::Counters, Group::Decisions]);
 
-/// A figure over time: sums of value times time, for each part of the run.
+/// Time series: for each part of the run, the integral of the value over time, in value times ns.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     since: u64,
@@ -40,7 +43,7 @@ impl Series {
         Self { since: 0, value: 0, sums: vec![0; NR_PARTS] }
     }
 
-    /// The value up to a time, of a run of some length, counts.
+    /// Adds the current value up to the time `to` in ns, in a run of `length` ns.
     fn advance(&mut self, to: u64, length: u64) {
         let mut at = self.since;
         while at < to {
@@ -61,31 +64,33 @@ impl Series {
     }
 }
 
-/// What was collected.
+/// Data of a page, as far as the run has come. Times are in ns from the start of the run.
 #[derive(Debug)]
 pub(super) struct PageData {
     pub(super) length: u64,
     pub(super) segments: Segments,
-    /// Names and pids of threads.
+    /// Name, pid, and whether the thread belongs to the kernel.
     pub(super) threads: Vec<(String, i32, bool)>,
     pub(super) util: Vec<Series>,
     pub(super) khz: Vec<Series>,
     pub(super) nr_running: Vec<Series>,
-    /// Wake-up latencies of threads: how many of which size.
+    /// Histograms of runqueue latencies: number of wake-ups by bucket, see [`size_of`].
     pub(super) latencies: BTreeMap<ThreadId, BTreeMap<u32, u64>>,
-    /// Numbers of CPUs looked at, of selections that searched.
+    /// Wake-ups by number of scanned CPUs.
     pub(super) scanned: BTreeMap<u32, u64>,
-    /// Migrations from CPU to CPU, or from group to group.
+    /// Migrations between rows of the migration matrix, as (from, to).
     pub(super) migrations: BTreeMap<(u32, u32), u64>,
-    /// Since when who runs on each CPU, and how long he had waited.
+    /// For each CPU: the current thread, when it was switched in, and how long it had waited.
     running: Vec<(ThreadId, u64, u64)>,
     woken: BTreeMap<ThreadId, u64>,
     waited: BTreeMap<ThreadId, u64>,
     rules: BTreeMap<ThreadId, u8>,
+    /// Longest waits after a wake-up. The shortest of them is on top.
+    waits: BinaryHeap<Reverse<Wait>>,
     per_cell: u32,
 }
 
-/// The number of latencies of a size: PER_OCTAVE for each doubling.
+/// Returns the histogram bucket of a latency: [`PER_OCTAVE`] buckets for each doubling.
 pub(super) fn size_of(ns: u64) -> u32 {
     let octave = (ns | 1).ilog2();
     let within = if octave >= 3 { (ns >> (octave - 3)) & 7 } else { (ns << (3 - octave)) & 7 };
@@ -110,11 +115,12 @@ impl PageData {
             woken: BTreeMap::new(),
             waited: BTreeMap::new(),
             rules: BTreeMap::new(),
+            waits: BinaryHeap::new(),
             per_cell: nr_cpus.div_ceil(MAX_CELLS) as u32,
         }
     }
 
-    /// How many CPUs a cell of the map of migrations has.
+    /// Returns the number of CPUs for which a row of the migration matrix stands.
     pub(super) const fn per_cell(&self) -> u32 {
         self.per_cell
     }
@@ -123,7 +129,7 @@ impl PageData {
         let at = (record.at - START).0;
         match record.what {
             RecordKind::Switch { next, .. } => self.on_switch(threads, record.cpu.index(), at, next),
-            RecordKind::Wakeup { thread, is_new: false, .. } => drop(self.woken.insert(thread, at)),
+            RecordKind::Wakeup { thread, is_new: false, .. } => self.on_wakeup(thread, at),
             RecordKind::StatWait { thread, delay } => drop(self.waited.insert(thread, delay.0)),
             RecordKind::Migrate { orig_cpu, dest_cpu, .. } => {
                 let cell = |cpu: CpuId| cpu.0 / self.per_cell;
@@ -156,8 +162,33 @@ impl PageData {
         }
         if let Some(woken) = self.woken.remove(&next) {
             *self.latencies.entry(next).or_default().entry(size_of(at - woken)).or_default() += 1;
+            self.keep_longest(Wait { length_ns: at - woken, woken_ns: woken, thread: next.index(), cpu });
         }
         self.running[cpu] = (next, at, self.waited.remove(&next).unwrap_or(0));
+    }
+
+    /// Begins a wait, unless the thread still runs. A thread that is woken before it has been switched out does not wait.
+    fn on_wakeup(&mut self, thread: ThreadId, at: u64) {
+        if self.running.iter().all(|&(running, ..)| running != thread) {
+            self.woken.insert(thread, at);
+        }
+    }
+
+    /// Keeps a wait if it is one of the [`MAX_WAITS`] longest.
+    fn keep_longest(&mut self, wait: Wait) {
+        if wait.length_ns > 0 {
+            self.waits.push(Reverse(wait));
+            if self.waits.len() > MAX_WAITS {
+                self.waits.pop();
+            }
+        }
+    }
+
+    /// Returns the longest waits after a wake-up, longest first.
+    pub(super) fn longest_waits(&self) -> Vec<Wait> {
+        let mut waits: Vec<Wait> = self.waits.iter().map(|wait| wait.0).collect();
+        waits.sort_by_key(|&wait| Reverse(wait));
+        waits
     }
 
     fn finish(&mut self, threads: &ThreadTable) {
@@ -173,17 +204,17 @@ impl PageData {
     }
 }
 
-/// Collects for a page while a run goes on. The collected is there afterwards.
+/// Trace sink that collects the data of a page. Clones share the data, so one of them reads the data after the run.
 #[derive(Clone)]
 pub struct PageCollector(pub(super) Rc<RefCell<PageData>>);
 
 impl PageCollector {
-    /// For a machine whose run has not begun.
+    /// Creates a collector for a machine whose run has not begun.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         Self(Rc::new(RefCell::new(PageData::new(machine))))
     }
 
-    /// The groups of events that it needs.
+    /// Returns the groups of events that the collector needs.
     pub const fn groups() -> EventGroups {
         GROUPS
     }

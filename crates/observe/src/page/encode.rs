@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Segments as bytes, and bytes as text.
+//! Encodes timeline segments as bytes, and bytes as base64.
 
 use super::segments::Segments;
 
-/// Appends a number of variable length.
+/// Appends a number as LEB128: seven bits per byte, least significant first.
 fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
@@ -12,8 +12,16 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// For each CPU its number of segments, and of each: time since the end of the one before, length, thread, busy time if it is several (else
-/// 0), how many it is, waiting before it, rule. All are numbers of variable length.
+/// Encodes the segments of all CPUs. Each number has a variable length, and times are in ns.
+///
+/// A CPU starts with its number of segments. The fields of a segment are:
+/// 1. time since the end of the previous segment
+/// 2. length
+/// 3. thread
+/// 4. number of merged segments
+/// 5. time in which tasks ran, only if the number of merged segments is above 1
+/// 6. wait before the segment
+/// 7. rule of CPU selection
 pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
     let mut bytes = Vec::new();
     for of_cpu in &segments.of_cpu {
@@ -36,7 +44,7 @@ pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
     bytes
 }
 
-/// Bytes in base64 (RFC 4648), with padding.
+/// Encodes bytes as base64 (RFC 4648), with padding.
 pub(super) fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);

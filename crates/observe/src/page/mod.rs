@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A page about runs: one file of HTML that needs no network.
+//! HTML page about runs: one file that needs no network.
 //!
-//! It has what ran, key figures side by side, the timeline of CPUs, utilisation and frequency over time, wake-up latencies, how CPUs were
-//! selected, what balancing did, and migrations. What is shown is data in the file (JSON, and the segments of the timeline as bytes in
-//! base64); `page.js` draws it, `page.css` says how it looks.
+//! The page starts with the verdict, the findings and the timeline. A table of metrics by task family follows, then charts:
+//! utilisation and frequency over time, runqueue latency, CPU selection, load balancing, migrations, topology.
+//!
+//! The file contains its data as JSON, with the timeline segments as bytes in base64. `page.js` has the state and the lists,
+//! `timeline.js` the timeline, `figures.js` the tables and charts.
 
 mod collect;
+mod diagnosis;
 mod encode;
 mod segments;
 
 pub use collect::PageCollector;
 
 use crate::summary::RunSummary;
+use diagnosis::{PageFinding, PageWait};
 use encode::{base64, segments_of};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
@@ -21,32 +25,38 @@ use std::collections::BTreeMap;
 
 const HEAD: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("figures.js"));
+const SCRIPT: &str =
+    concat!(include_str!("page.js"), include_str!("timeline.js"), include_str!("figures.js"), "start();\n");
 
-/// A run as the page knows it.
+/// Data of one run.
 #[derive(Serialize)]
 pub struct PageRun {
-    /// What it is called.
+    /// Name of the run directory.
     name: String,
     summary: serde_json::Value,
     length_ns: u64,
-    /// Segments that are shorter became one with their neighbours; 0: all are there.
+    /// Segments shorter than this are merged with their neighbours; 0 if no segments are merged.
     resolution_ns: u64,
     cpus: Vec<PageCpu>,
-    /// Name, pid, whether it belongs to the kernel.
+    /// Name, pid, and whether the thread belongs to the kernel.
     threads: Vec<(String, i32, bool)>,
-    /// Families by the names of their threads.
+    /// Names of task families.
     families: Vec<String>,
+    /// Index of each thread's family; -1 if the thread belongs to none.
     family_of: Vec<i64>,
-    /// Latencies by family: size and number.
+    /// Histograms of runqueue latencies by family: number of wake-ups by bucket.
     latencies: BTreeMap<String, BTreeMap<u32, u64>>,
     scanned: BTreeMap<u32, u64>,
     cpus_per_cell: u32,
     migrations: Vec<(u32, u32, u64)>,
     segments: String,
+    /// Findings, worst first. `None`: findings need the built-in scheduler.
+    findings: Option<Vec<PageFinding>>,
+    /// Longest waits after a wake-up, longest first.
+    waits: Vec<PageWait>,
 }
 
-/// A CPU of it.
+/// Data of one CPU.
 #[derive(Serialize)]
 struct PageCpu {
     capacity: u64,
@@ -54,14 +64,14 @@ struct PageCpu {
     llc: u32,
     node: u32,
     highest_khz: u64,
-    /// Averages over parts of the run.
+    /// Averages over the parts of the run; `nr_running` in hundredths.
     util: Vec<u64>,
     khz: Vec<u64>,
     nr_running: Vec<u64>,
 }
 
 impl PageRun {
-    /// Of a run that is over.
+    /// Creates the data of a run that is over. [`PageRun::diagnose`] adds findings and explanations.
     pub fn new(name: String, summary: &RunSummary, machine: &Machine<impl Engine>, collector: &PageCollector) -> Self {
         let collected = collector.0.borrow();
         let hardware = machine.hardware();
@@ -100,9 +110,11 @@ impl PageRun {
             let of_family = latencies.entry(families[family].clone()).or_default();
             sizes.iter().for_each(|(&size, nr)| *of_family.entry(size).or_default() += nr);
         }
+        let waits = collected.longest_waits().into_iter().filter(|wait| family_of[wait.thread] >= 0);
+        let waits = waits.map(|wait| PageWait::new(wait, collected.threads[wait.thread].1)).collect();
         Self {
             name,
-            summary: serde_json::to_value(summary).expect("a summary can be told as JSON"),
+            summary: serde_json::to_value(summary).expect("a summary is valid JSON"),
             length_ns: collected.length,
             resolution_ns: collected.segments.resolution,
             cpus: cpus.collect(),
@@ -114,22 +126,24 @@ impl PageRun {
             cpus_per_cell: collected.per_cell(),
             migrations: collected.migrations.iter().map(|(&(from, to), &nr)| (from, to, nr)).collect(),
             segments: base64(&segments_of(&collected.segments)),
+            findings: None,
+            waits,
         }
     }
 }
 
-/// Everything that the script reads.
+/// Data that the scripts of the page read.
 #[derive(Serialize)]
 struct PageInput<'a, R> {
     fairlab: &'static str,
-    /// Rules of selections: name and meaning, in the order of their numbers from 1.
+    /// Name and meaning of the rules of CPU selection. Segments refer to them by position, counted from 1.
     rules: Vec<(&'static str, &'static str)>,
     parts: usize,
     per_octave: u32,
     runs: &'a [R],
 }
 
-/// The page about some runs, the first of which others are compared with. A run is a [`PageRun`], or what one was written as.
+/// Returns the HTML page about some runs. The first run is the base of comparisons. A run is a [`PageRun`], or its JSON.
 pub fn page<R: Serialize>(runs: &[R]) -> String {
     let page = PageInput {
         fairlab: env!("CARGO_PKG_VERSION"),
@@ -138,7 +152,7 @@ pub fn page<R: Serialize>(runs: &[R]) -> String {
         per_octave: collect::PER_OCTAVE,
         runs,
     };
-    // What ends a script must not stand in its data.
-    let data = serde_json::to_string(&page).expect("a page can be told as JSON").replace('<', "\\u003c");
+    // `</script>` in a task name must not end the element that contains the data.
+    let data = serde_json::to_string(&page).expect("page data is valid JSON").replace('<', "\\u003c");
     HEAD.replace("/*STYLE*/", STYLE).replace("/*SCRIPT*/", SCRIPT).replace("/*DATA*/", &data)
 }

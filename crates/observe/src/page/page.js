@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 "use strict";
+// State of the page, formats, colours, verdict, lists and explanations. timeline.js draws the CPUs over time, figures.js the
+// tables and charts below it.
 const page = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const runs = page.runs.map(decode);
-let run = runs[0];
-/** What of the run is shown, in ns; how far rows are scrolled; which CPU the keyboard is at; which segment is marked. */
-let view = { from: 0, to: run.length_ns, top: 0, cpu: 0, mark: null };
+/** The run to which differences refer. */
+const base = runs[0];
+/** The run that is shown: with several runs the second one, so that differences can be seen at once. */
+let run = runs[Math.min(1, runs.length - 1)];
+let view = wholeRun();
 
-/** The segments of a run as arrays for each CPU. */
+/**
+ * State of the timeline: the range of time that it shows, in ns; its first row; the CPU of the keyboard; the marked segment,
+ * `{ cpu, i }`; the chosen row of a list, `{ list, index }`.
+ */
+function wholeRun() {
+  return { from: 0, to: run.length_ns, top: 0, cpu: 0, mark: null, chosen: null };
+}
+
+/** Decodes the segments of a run into one array per field and CPU. */
 function decode(run) {
   const text = atob(run.segments);
   let at = 0;
@@ -40,34 +52,182 @@ function decode(run) {
   return run;
 }
 
-/** A time in its unit. */
-function time(ns) {
-  for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["us", 1e3]]) {
-    if (Math.abs(ns) >= size) return (ns / size).toPrecision(4) + " " + unit;
-  }
-  return Math.round(ns) + " ns";
+// Formats ------------------------------------------------------------------------------------------------------------------------
+
+/** Units of time, largest first, with their size in ns. */
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3]];
+
+/** A duration in its largest unit, with three digits unless more are asked for. */
+function duration(ns, digits = 3) {
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(ns) >= size) ?? ["ns", 1];
+  const value = ns / size, decimals = size === 1 ? 0 : Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value))));
+  return `${value.toFixed(decimals)} ${unit}`;
 }
+
+/** A time from the start of the run, in seconds, with six decimals like a kernel trace unless fewer are asked for. */
+const instant = (ns, decimals = 6) => `${(ns / 1e9).toFixed(decimals)} s`;
+const count = (n) => Number(n).toLocaleString("en");
+const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const taskName = (thread) => run.threads[thread][0];
+const isNumber = (value) => typeof value === "number";
+
+// Colours ------------------------------------------------------------------------------------------------------------------------
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const isDark = () => getComputedStyle(document.documentElement).colorScheme.includes("dark");
-const hue = (n) => `hsl(${(n * 137.5 + 205) % 360} 58% ${isDark() ? 58 : 46}%)`;
 
-/** The colour of a segment. */
-function colour(row, i) {
-  const how = $("colour").value;
-  if (how === "waited") {
-    const heat = Math.min(1, Math.log10(1 + row.waited[i] / 1e3) / 4);
-    return `hsl(${210 - 210 * heat} 65% ${isDark() ? 55 : 48}%)`;
-  }
-  const thread = row.thread[i];
-  const family = run.family_of[thread];
-  return family < 0 ? style("--quiet") : hue(how === "thread" ? thread : family);
+// Categories have the colours of M. Okabe and K. Ito, "Color Universal Design" (2008). Readers with any kind of colour vision can
+// distinguish them. Black is invisible on a dark page and yellow on a light one, so each scheme leaves out one of the two.
+const OKABE_ITO = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"];
+const SEVERITY = { high: "#d55e00", medium: "#e69f00", low: "#56b4e9" };
+const palette = () => [...OKABE_ITO, isDark() ? "#f0e442" : "#000000"];
+/** The colour of a category by its index; the colours repeat after seven. */
+const category = (index) => palette()[index % palette().length];
+
+// Values have colours of the map cividis: J. Nunez, C. Anderson, R. Renslow, "Optimizing colormaps with consideration for color
+// vision deficiency to enable accurate interpretation of scientific data", PLoS ONE 13(7), 2018.
+const CIVIDIS = ["#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838"]
+  .map((colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
+
+/** The colour of a value from 0 to 1. */
+function shade(value) {
+  const at = Math.max(0, Math.min(1, value)) * (CIVIDIS.length - 1), low = Math.min(Math.floor(at), CIVIDIS.length - 2);
+  return `rgb(${CIVIDIS[low].map((part, i) => Math.round(part + (CIVIDIS[low + 1][i] - part) * (at - low))).join(" ")})`;
 }
 
-/** A canvas in the size in which it is shown, for a height. */
+/** Families in the order of their CPU time in all runs: the first seven have colours, which are the same in all runs. */
+const rankedFamilies = (() => {
+  const times = new Map();
+  for (const { families, summary } of runs) {
+    for (const name of families) times.set(name, times.get(name) ?? 0);
+    for (const { name, run_ns } of summary.families) times.set(name, (times.get(name) ?? 0) + run_ns);
+  }
+  return [...times.keys()].sort((a, b) => times.get(b) - times.get(a));
+})();
+const NR_COLOURED = 7;
+
+function familyColour(name) {
+  const rank = rankedFamilies.indexOf(name);
+  return rank >= 0 && rank < NR_COLOURED ? category(rank) : style("--other");
+}
+
+// Verdict and lists --------------------------------------------------------------------------------------------------------------
+
+/** The result of a run in a sentence or two. */
+function verdict(run) {
+  const { findings } = run;
+  if (!findings) return "fairlab looks for findings only in runs of its built-in scheduler.";
+  if (!findings.length) return "No findings.";
+  const worst = findings[0], at = isNumber(worst.at_ns) ? `, at ${instant(worst.at_ns, 3)}` : "";
+  if (findings.length === 1) return `1 finding, ${worst.severity}: ${worst.headline}${at}.`;
+  const parts = Object.keys(SEVERITY).map((name) => [findings.filter(({ severity }) => severity === name).length, name]);
+  return `${findings.length} findings: ${parts.filter(([nr]) => nr).map((part) => part.join(" ")).join(", ")}. Worst: ${worst.headline}${at}.`;
+}
+
+/** An element with a text, and with a class if one is given. */
+function element(tag, text, className = "") {
+  return Object.assign(document.createElement(tag), { textContent: text, className });
+}
+
+/** Fills a list box with rows of elements. */
+function fillList(id, rows, ifEmpty) {
+  const items = rows.map((cells, index) => {
+    const item = document.createElement("li");
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", view.chosen?.list === id && view.chosen.index === index);
+    item.append(...cells);
+    return item;
+  });
+  $(id).replaceChildren(...(items.length ? items : [element("li", ifEmpty, "quiet")]));
+}
+
+function drawLists() {
+  const nr = run === base || !base.findings ? "" : ` Base run ${base.name}: ${base.findings.length ? plural(base.findings.length, "finding") : "no findings"}.`;
+  $("verdict").textContent = verdict(run) + nr;
+  fillList("findings", (run.findings ?? []).map(({ severity, rule, sentence, at_ns }) => {
+    const badge = element("span", severity, "severity");
+    badge.style.setProperty("--severity", SEVERITY[severity]);
+    return [badge, element("span", rule), element("span", isNumber(at_ns) ? instant(at_ns) : "whole run", "time"),
+      element("span", `${sentence}.`, "sentence")];
+  }), "none");
+  fillList("waits", run.waits.map(({ thread, cpu, length_ns, woken_ns }) => [
+    element("b", duration(length_ns)), element("span", `${taskName(thread)}, then on CPU ${cpu}`), element("span", instant(woken_ns), "time"),
+  ]), "none");
+}
+
+/** Chooses a row of a list: the timeline moves there, and the explanation appears. */
+function choose(list, index) {
+  const item = (list === "findings" ? run.findings ?? [] : run.waits)[index];
+  if (!item) return;
+  view.chosen = { list, index };
+  view.mark = null;
+  if (list === "waits") {
+    const margin = Math.max(item.length_ns / 2, 1e4);
+    show(item.woken_ns - margin, item.woken_ns + item.length_ns + margin);
+    view.cpu = item.cpu;
+    view.top = item.cpu - Math.floor(rows().shown / 2);
+  } else if (isNumber(item.at_ns)) {
+    const margin = 1.5 * Math.max(item.worst_ns, 1e6);
+    show(item.at_ns - margin, item.at_ns + margin);
+  } else {
+    show(0, run.length_ns);
+  }
+  drawLists();
+  $(list).children[index].scrollIntoView({ block: "nearest" });
+  drawExplanation();
+  const { top } = $("explanation").getBoundingClientRect();
+  if (top < 0 || top > innerHeight - 90) $("explanation").scrollIntoView({ block: "center" });
+}
+
+/** The chosen row of a list, if there is one. */
+function chosenItem() {
+  return view.chosen && (view.chosen.list === "findings" ? run.findings : run.waits)[view.chosen.index];
+}
+
+/** A wait in a sentence. */
+function waitSentence({ thread, cpu, length_ns, woken_ns }) {
+  return `${taskName(thread)} waited ${duration(length_ns, 4)} for a CPU, from ${instant(woken_ns)} to ${instant(woken_ns + length_ns)}, and ran on CPU ${cpu}.`;
+}
+
+function drawExplanation() {
+  const item = chosenItem();
+  if (!item) {
+    $("explanation").replaceChildren(element("p", "Choose a finding, a wait or a mark \u25bc in the timeline: the explanation appears here.", "quiet"));
+    return;
+  }
+  const isWait = view.chosen.list === "waits", at = isWait ? item.woken_ns + item.length_ns - 1 : item.at_ns;
+  const sentences = document.createElement("ul");
+  const none = !run.findings ? "Explanations need the built-in scheduler."
+    : isNumber(at) ? "There is no explanation of this moment." : "The finding is about the whole run: there is no single moment to explain.";
+  sentences.append(...(item.explanation.length ? item.explanation : [none]).map((sentence) => element("li", sentence.trim())));
+  const parts = [element("h3", isWait ? waitSentence(item) : `${item.rule}: ${item.headline}.`), sentences];
+  if (item.explanation.length) parts.push(element("code", `fairlab explain DIR ${item.question} --at ${at}ns`, "quiet"));
+  $("explanation").replaceChildren(...parts);
+}
+
+/** Lets a list box react to clicks and keys. */
+function listenToList(id) {
+  const rows = () => [...$(id).querySelectorAll("[role=option]")];
+  $(id).addEventListener("click", (event) => {
+    const index = rows().indexOf(event.target.closest("li"));
+    if (index >= 0) choose(id, index);
+  });
+  $(id).addEventListener("keydown", (event) => {
+    const here = view.chosen?.list === id ? view.chosen.index : -1, last = rows().length - 1;
+    const index = { ArrowDown: Math.min(here + 1, last), ArrowUp: Math.max(here - 1, 0), Home: 0, End: last }[event.key];
+    if (index === undefined) return;
+    event.preventDefault();
+    choose(id, index);
+  });
+}
+
+// The whole page -----------------------------------------------------------------------------------------------------------------
+
+/** A canvas that is as wide as its place on the page, with this height in CSS pixels. */
 function surface(id, height) {
   const canvas = $(id), scale = window.devicePixelRatio || 1;
-  canvas.style.height = height + "px";
+  canvas.style.height = `${height}px`;
   const width = canvas.clientWidth;
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(height * scale);
@@ -78,250 +238,52 @@ function surface(id, height) {
   return { g, width, height };
 }
 
-const AXIS = 20;
-/** Room for the names of CPUs: "CPU 7", "CPU 112", "CPU 4095". */
-const LEFT = 42 + 7 * String(Math.max(...runs.map((run) => run.cpus.length)) - 1).length;
-/** Height of a row and of the canvas: few CPUs have high rows, many scroll. */
-function rows() {
-  const nr = run.cpus.length;
-  const height = Math.max(6, Math.min(24, Math.floor(460 / nr)));
-  return { height, shown: Math.min(nr, Math.floor(620 / height)) };
+function drawSubject() {
+  const { run: subject, engine } = run.summary;
+  const scheduler = engine ? `${engine.name} (Linux ${engine.version})` : `Linux ${subject.kernel}`;
+  const workload = subject.workload.split("/").pop();
+  const machine = subject.machine === "scenario" ? "" : ` on ${subject.machine}`;
+  $("subject").textContent = `${workload}${machine}, ${plural(run.cpus.length, "CPU")}, ${scheduler}, ${duration(run.length_ns)}`;
+  const { warnings = [], assumptions = [] } = run.summary;
+  const rows = [["workload", subject.workload], ["kind", subject.kind], ["machine", subject.machine], ["scheduler", scheduler],
+    ["length", duration(run.length_ns)], ["digest", run.summary.digest], ["fairlab", page.fairlab],
+    ...warnings.map((text) => ["warning", text]), ...assumptions.map((text) => ["assumption", text])];
+  $("about").replaceChildren(...rows.map((cells) => {
+    const row = document.createElement("tr");
+    row.append(...cells.map((cell) => element("td", cell)));
+    return row;
+  }));
 }
 
-/** The first segment of a row that ends after a time. */
-function firstAfter(row, ns) {
-  let low = 0, high = row.nr;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (row.end[middle] <= ns) low = middle + 1; else high = middle;
-  }
-  return low;
+function drawAll() {
+  drawSubject(); drawLists(); drawExplanation(); drawLegend(); drawTimeline();
+  drawMetrics(); drawHeat(); drawLatency(); drawTables(); drawMigrations(); drawTopology();
 }
 
-let colours = new Map();
-function axis(g, width, height) {
-  const span = view.to - view.from;
-  // As many round times as there is room for.
-  const most = Math.max(2, Math.floor((width - LEFT) / 80));
-  const least = 10 ** Math.floor(Math.log10(span / most));
-  const step = least * [1, 2, 5, 10].find(factor => span / (least * factor) <= most);
-  g.fillStyle = style("--quiet");
-  g.strokeStyle = style("--line");
-  for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
-    const x = LEFT + (at - view.from) / span * (width - LEFT);
-    g.beginPath(); g.moveTo(x, 0); g.lineTo(x, height - AXIS); g.stroke();
-    g.textAlign = x > width - 40 ? "right" : "center";
-    g.fillText(time(at), x, height - AXIS / 2);
-  }
-}
-
-function drawTimeline() {
-  const { height: rowHeight, shown } = rows();
-  const { g, width, height } = surface("timeline", shown * rowHeight + AXIS);
-  view.top = Math.max(0, Math.min(view.top, run.cpus.length - shown));
-  axis(g, width, height);
-  const per = (view.to - view.from) / (width - LEFT);
-  colours = new Map();
-  for (let place = 0; place < shown; place++) {
-    const cpu = place + view.top;
-    const y = place * rowHeight;
-    g.fillStyle = cpu === view.cpu ? style("--mark") : style("--quiet");
-    g.textAlign = "right";
-    const every = Math.ceil(13 / rowHeight);
-    if (cpu % every === 0) g.fillText("CPU " + cpu, LEFT - 5, y + rowHeight / 2);
-    drawRow(g, run.rows[cpu], y, rowHeight - 1, per, width);
-  }
-  if (view.mark) {
-    const { cpu, i } = view.mark, row = run.rows[cpu];
-    const x = LEFT + (row.start[i] - view.from) / per;
-    g.strokeStyle = style("--text");
-    g.strokeRect(x, (cpu - view.top) * rowHeight + .5, Math.max(2, (row.end[i] - row.start[i]) / per), rowHeight - 2);
-  }
-}
-
-/** A row: segments that are wide enough as they are, others as the part of a pixel in which tasks ran. */
-function drawRow(g, row, y, height, per, width) {
-  const wanted = $("find").value.trim().toLowerCase();
-  let column = -1, busy = 0, most = 0, of = 0;
-  const flush = () => {
-    if (column >= 0 && busy > 0) {
-      g.globalAlpha = Math.min(1, .25 + .75 * busy / per) * (wanted && !isWanted(row.thread[of], wanted) ? .15 : 1);
-      g.fillStyle = memo(row, of);
-      g.fillRect(LEFT + column, y, 1, height);
-    }
-    column = -1; busy = 0; most = 0;
+function start() {
+  $("run").replaceChildren(...runs.map((run, index) => new Option(index ? run.name : `${run.name}${runs.length > 1 ? " (base)" : ""}`, index)));
+  $("run").selectedIndex = runs.indexOf(run);
+  $("runs").hidden = runs.length < 2;
+  const families = rankedFamilies.filter((name) => runs.some((run) => run.latencies[name]));
+  $("family").replaceChildren(...families.map((name) => new Option(name, name)));
+  $("run").onchange = () => {
+    run = runs[$("run").selectedIndex];
+    view = wholeRun();
+    drawHint();
+    drawAll();
   };
-  for (let i = firstAfter(row, view.from); i < row.nr && row.start[i] < view.to; i++) {
-    const from = (Math.max(row.start[i], view.from) - view.from) / per;
-    const to = (Math.min(row.end[i], view.to) - view.from) / per;
-    if (to - from >= 1.5) {
-      flush();
-      const share = row.busy[i] / (row.end[i] - row.start[i]);
-      g.globalAlpha = (.25 + .75 * share) * (wanted && !isWanted(row.thread[i], wanted) ? .15 : 1);
-      g.fillStyle = memo(row, i);
-      g.fillRect(LEFT + from, y, to - from, height);
-      if (to - from > 60 && height > 11) {
-        g.globalAlpha = 1;
-        g.fillStyle = style("--back");
-        g.textAlign = "left";
-        g.fillText(run.threads[row.thread[i]][0], LEFT + from + 4, y + height / 2, to - from - 8);
-      }
-      continue;
-    }
-    const at = Math.floor(from);
-    if (at !== column) { flush(); column = at; }
-    busy += row.busy[i];
-    if (row.busy[i] > most) { most = row.busy[i]; of = i; }
-  }
-  flush();
-  g.globalAlpha = 1;
-}
-
-function isWanted(thread, wanted) {
-  const [name, pid] = run.threads[thread];
-  return name.toLowerCase().includes(wanted) || String(pid) === wanted;
-}
-
-function memo(row, i) {
-  const how = $("colour").value;
-  const key = how === "waited" ? Math.round(4 * Math.log10(1 + row.waited[i])) : row.thread[i];
-  if (!colours.has(key)) colours.set(key, colour(row, i));
-  return colours.get(key);
-}
-
-/** What a segment is, in words. */
-function words(cpu, i) {
-  const row = run.rows[cpu], [name, pid] = run.threads[row.thread[i]];
-  const length = row.end[i] - row.start[i];
-  const rule = row.rule[i] ? page.rules[row.rule[i] - 1] : null;
-  const why = rule ? ` Put here by ${rule[0]}: ${rule[1]}` : "";
-  if (row.several[i] > 1) {
-    const share = (100 * row.busy[i] / length).toFixed(1);
-    return `CPU ${cpu}, ${time(row.start[i])} for ${time(length)}: ${row.several[i]} times a task ran, ${share} % of the time, longest ${name} (${pid}).`;
-  }
-  return `CPU ${cpu}, ${time(row.start[i])}: ${name} (${pid}) ran ${time(length)} after waiting ${time(row.waited[i])}.${why}`;
-}
-
-/** Which segment is at a point of the timeline. */
-function segmentAt(x, y) {
-  const box = $("timeline").getBoundingClientRect();
-  const cpu = Math.floor((y - box.top) / rows().height) + view.top;
-  if (cpu < 0 || cpu >= run.cpus.length || x - box.left < LEFT) return null;
-  const per = (view.to - view.from) / (box.width - LEFT);
-  const at = view.from + (x - box.left - LEFT) * per;
-  const i = firstAfter(run.rows[cpu], at);
-  const isThere = i < run.rows[cpu].nr && run.rows[cpu].start[i] <= at + per;
-  return { cpu, at, i: isThere ? i : -1 };
-}
-
-let pending = false;
-function redraw() {
-  if (pending) return;
-  pending = true;
-  requestAnimationFrame(() => { pending = false; drawTimeline(); });
-}
-
-/** Shows a part of the run, no less than 100 ns. */
-function show(from, to) {
-  const span = Math.max(100, Math.min(run.length_ns, to - from));
-  view.from = Math.max(0, Math.min(run.length_ns - span, from));
-  view.to = view.from + span;
-  redraw();
-}
-
-/** The middle of what is marked, if it can be seen: who zooms wants to see that. */
-function marked() {
-  if (!view.mark) return undefined;
-  const { cpu, i } = view.mark, row = run.rows[cpu];
-  const from = Math.max(view.from, row.start[i]), to = Math.min(view.to, row.end[i]);
-  return from <= to ? (from + to) / 2 : undefined;
-}
-
-function zoom(factor, around) {
-  const at = around ?? marked() ?? (view.from + view.to) / 2;
-  show(at - (at - view.from) * factor, at + (view.to - at) * factor);
-}
-
-/** Marks a segment and tells what it is. */
-function mark(cpu, i) {
-  const row = run.rows[cpu];
-  if (i < 0 || i >= row.nr) return;
-  view.mark = { cpu, i };
-  view.cpu = cpu;
-  if (row.start[i] < view.from || row.end[i] > view.to) {
-    const span = view.to - view.from;
-    show(row.start[i] - span / 2, row.start[i] + span / 2);
-  }
-  $("hover").textContent = words(cpu, i);
-  redraw();
-}
-
-function listen() {
-  const canvas = $("timeline");
-  let drag = null;
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    if (event.shiftKey) { view.top += Math.sign(event.deltaY) * 4; return redraw(); }
-    zoom(event.deltaY > 0 ? 1.25 : .8, segmentAt(event.clientX, event.clientY)?.at);
-  }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    drag = { x: event.clientX, y: event.clientY, from: view.from, to: view.to, top: view.top };
-    canvas.setPointerCapture(event.pointerId);
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (drag) {
-      const per = (drag.to - drag.from) / (canvas.clientWidth - LEFT), by = (drag.x - event.clientX) * per;
-      view.top = Math.round(drag.top + (drag.y - event.clientY) / rows().height);
-      return show(drag.from + by, drag.to + by);
-    }
-    const at = segmentAt(event.clientX, event.clientY);
-    if (at) $("hover").textContent = at.i < 0 ? `CPU ${at.cpu}, ${time(at.at)}: idle` : words(at.cpu, at.i);
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    const isClick = drag && Math.abs(drag.x - event.clientX) + Math.abs(drag.y - event.clientY) < 4;
-    drag = null;
-    const at = segmentAt(event.clientX, event.clientY);
-    if (isClick && at && at.i >= 0) mark(at.cpu, at.i);
-  });
-  canvas.addEventListener("keydown", (event) => {
-    const span = view.to - view.from, row = run.rows[view.cpu];
-    const here = view.mark && view.mark.cpu === view.cpu ? view.mark.i : firstAfter(row, view.from) - 1;
-    const keys = {
-      "+": () => zoom(.5), "=": () => zoom(.5), "-": () => zoom(2), Home: () => show(0, run.length_ns),
-      ArrowLeft: () => show(view.from - span / 8, view.to - span / 8),
-      ArrowRight: () => show(view.from + span / 8, view.to + span / 8),
-      ArrowUp: () => choose(view.cpu - 1), ArrowDown: () => choose(view.cpu + 1),
-      PageUp: () => choose(view.cpu - rows().shown), PageDown: () => choose(view.cpu + rows().shown),
-      n: () => mark(view.cpu, here + 1), p: () => mark(view.cpu, here - 1),
-    };
-    if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
-  });
-  $("in").onclick = () => zoom(.5);
-  $("out").onclick = () => zoom(2);
-  $("all").onclick = () => show(0, run.length_ns);
-  $("colour").onchange = () => { legend(); redraw(); };
-  $("find").oninput = redraw;
-  $("series").onchange = drawHeat;
-  $("family").onchange = drawLatency;
-  $("run").onchange = () => choose_run(Number($("run").value));
   $("theme").onclick = () => {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
     drawAll();
   };
+  $("series").onchange = drawHeat;
+  $("family").onchange = drawLatency;
+  listenToList("findings");
+  listenToList("waits");
+  listenToTimeline();
+  listenToHeat();
+  drawHint();
   window.addEventListener("resize", drawAll);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-}
-
-function choose(cpu) {
-  view.cpu = Math.max(0, Math.min(run.cpus.length - 1, cpu));
-  const { shown } = rows();
-  view.top = Math.max(Math.min(view.top, view.cpu), view.cpu - shown + 1);
-  $("hover").textContent = `CPU ${view.cpu}`;
-  redraw();
-}
-
-function choose_run(place) {
-  run = runs[place];
-  view = { from: 0, to: run.length_ns, top: 0, cpu: 0, mark: null };
   drawAll();
 }

@@ -1,50 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What ran on each CPU, in as much detail as a page has room for.
+//! Timeline segments of each CPU, in a bounded number.
 //!
-//! A segment is a time in which one task ran. As long as there is room each has its own; when there is none left, neighbours that are short
-//! become one, which knows the task that ran longest in it and how much of it any task ran. So a page does not grow with the run, and
-//! long segments stay exact.
+//! A segment is a time in which one task ran. When the number of segments reaches its limit, short neighbours are merged. A
+//! merged segment records the task that ran longest and the time in which any task ran. The size of a page is therefore
+//! bounded, and long segments stay exact.
 
 use crate::export::thread::ThreadId;
 
-/// A time in which tasks ran on a CPU.
+/// Time in which tasks ran on a CPU, in ns from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Who ran, or who ran longest.
+    /// Thread that ran; in a merged segment the thread that ran longest.
     pub(super) thread: ThreadId,
-    /// For how long anybody ran.
+    /// Time in which any thread ran, in ns.
     pub(super) busy: u64,
-    /// How many segments it was.
+    /// Number of merged segments.
     pub(super) nr: u32,
-    /// How long the task had waited before.
+    /// Wait of the thread before the segment, in ns; the longest one if segments are merged.
     pub(super) waited: u64,
-    /// The rule that chose its CPU, by number; 0: none is known.
+    /// Rule that selected the CPU, counted from 1; 0 if none is known.
     pub(super) rule: u8,
 }
 
-/// The segments of all CPUs.
+/// Timeline segments of all CPUs.
 #[derive(Debug)]
 pub(super) struct Segments {
     pub(super) of_cpu: Vec<Vec<Segment>>,
     nr: usize,
-    most: usize,
-    /// Segments shorter than this become one with their neighbours.
+    max_segments: usize,
+    /// Neighbours that together are no longer than this, in ns, are merged; 0 while nothing is merged.
     pub(super) resolution: u64,
 }
 
 impl Segments {
-    /// Room for so many.
-    pub(super) fn new(nr_cpus: usize, most: usize) -> Self {
-        Self { of_cpu: vec![Vec::new(); nr_cpus], nr: 0, most, resolution: 0 }
+    /// Creates an empty timeline for at most `max_segments` segments.
+    pub(super) fn new(nr_cpus: usize, max_segments: usize) -> Self {
+        Self { of_cpu: vec![Vec::new(); nr_cpus], nr: 0, max_segments, resolution: 0 }
     }
 
-    /// Adds one, which begins where the last one of its CPU has ended, or later.
+    /// Adds a segment, which begins at or after the end of the last one of its CPU.
     pub(super) fn push(&mut self, cpu: usize, segment: Segment) {
         self.of_cpu[cpu].push(segment);
         self.nr += 1;
-        while self.nr > self.most {
+        while self.nr > self.max_segments {
             self.resolution = (self.resolution * 2).max(1 << 12);
             let resolution = self.resolution;
             self.of_cpu.iter_mut().for_each(|segments| coarsen(segments, resolution));
@@ -53,7 +53,7 @@ impl Segments {
     }
 }
 
-/// Makes one of neighbours that lie within the resolution.
+/// Merges neighbours that together are no longer than the resolution.
 fn coarsen(segments: &mut Vec<Segment>, resolution: u64) {
     let mut kept: Vec<Segment> = Vec::with_capacity(segments.len() / 2);
     let mut longest = 0;

@@ -46,7 +46,7 @@ fn what_is_no_run_is_left_alone() {
     let path = place.path().join("run");
     write_run(&path, &[]);
     fs::write(path.join("notes.txt"), "mine").expect("it can be written");
-    let error = RunDirectory::create(&path).expect_err("somebody's notes would be lost");
+    let error = RunDirectory::create(&path).expect_err("notes of a user would be lost");
     assert!(error.is_unsuitable && error.to_string().contains("notes.txt"), "{error}");
     let error = RunDirectory::create(place.path()).expect_err("it holds a directory");
     assert!(error.to_string().contains("holds no run"), "{error}");
@@ -63,7 +63,7 @@ fn what_a_killed_program_has_left_is_removed_by_the_next_one() {
     let path = place.path().join("run");
     let first = RunDirectory::create(&path).expect("it can be made");
     assert!(!abandoned.exists() && !begun.exists());
-    // One whose program lives stays.
+    // The directory of a live process is kept.
     remove_abandoned(place.path(), OsStr::new("run"));
     assert!(first.path().exists());
 }

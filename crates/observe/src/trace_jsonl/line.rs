@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Lines of JSON, put together as bytes.
+//! Fast serialisation of JSON lines into a byte buffer.
 //!
-//! A trace has a line for each event of a run, so that writing one must cost less than the event itself: keys and names are put together
-//! when the program is built, numbers are written without `format!`, and all goes into one buffer that is used again.
+//! A trace has a line for each event of a run, so writing one must cost less than the event itself. Keys and
+//! names are joined at compile time, numbers are written without `format!`, and one reused buffer collects
+//! all lines.
 
 use fairlab_sched::types::pelt::SchedAvg;
 use std::io::{self, Write};
 
-/// So much is collected before it is handed on.
+/// Number of buffered bytes from which the buffer is written.
 const MAX_BUFFERED_BYTES: usize = 1 << 17;
-/// No line of an event is longer than this; that of a CPU's counters may be, and the buffer grows for it.
+/// Usual upper bound of a line's length. The counters of a CPU may be longer; the buffer then grows.
 const MAX_LINE_BYTES: usize = 1 << 10;
 
-/// Lines on their way.
+/// Buffered lines with their destination.
 pub(super) struct Lines<W: Write> {
     out: W,
     bytes: Vec<u8>,
@@ -24,7 +25,7 @@ impl<W: Write> Lines<W> {
         Self { out, bytes: Vec::with_capacity(MAX_BUFFERED_BYTES + MAX_LINE_BYTES), error: None }
     }
 
-    /// Where the next line goes. What was written so far is handed on once it is much.
+    /// Returns the buffer for the next line, after writing it out if it is full.
     #[inline]
     pub(super) fn buffer_mut(&mut self) -> &mut Vec<u8> {
         if self.bytes.len() >= MAX_BUFFERED_BYTES {
@@ -33,7 +34,7 @@ impl<W: Write> Lines<W> {
         &mut self.bytes
     }
 
-    /// After an error the rest is lost, which [`Self::finish`] tells.
+    /// Writes the buffer. After an error further lines are discarded, and [`Self::finish`] returns the error.
     #[cold]
     fn write_buffer(&mut self) {
         if self.error.is_none() {
@@ -42,21 +43,21 @@ impl<W: Write> Lines<W> {
         self.bytes.clear();
     }
 
-    /// Whether something could not be written.
+    /// Whether a write has failed.
     pub(super) const fn has_failed(&self) -> bool {
         self.error.is_some()
     }
 
-    /// Writes what is left.
+    /// Writes the buffered lines, and returns the first error.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.write_buffer();
         self.error.map_or_else(|| self.out.flush(), Err)
     }
 }
 
-/// What may stand behind a key.
+/// Value of a JSON member.
 pub(super) trait JsonValue {
-    /// Appends it.
+    /// Appends the value as JSON.
     fn put(self, bytes: &mut Vec<u8>);
 }
 
@@ -73,7 +74,7 @@ macro_rules! numbers {
 
 numbers! { u32 u64 usize i32 i64 }
 
-/// A flag is 0 or 1.
+/// Flags are written as 0 or 1.
 impl JsonValue for bool {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
@@ -81,7 +82,7 @@ impl JsonValue for bool {
     }
 }
 
-/// One of the program's own words, in which there is nothing to escape.
+/// A constant of the program, which needs no escaping.
 impl JsonValue for &'static str {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
@@ -91,7 +92,7 @@ impl JsonValue for &'static str {
     }
 }
 
-/// A name that somebody has given: it may have quotes and control characters in it, which are escaped.
+/// Text from a user's file; quotes and control characters are escaped.
 pub(super) struct EscapedStr<'a>(pub(super) &'a str);
 
 impl JsonValue for EscapedStr<'_> {
@@ -100,7 +101,7 @@ impl JsonValue for EscapedStr<'_> {
     }
 }
 
-/// Several between brackets.
+/// Arrays are JSON arrays of their elements.
 impl<T: JsonValue, const N: usize> JsonValue for [T; N] {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
@@ -108,7 +109,7 @@ impl<T: JsonValue, const N: usize> JsonValue for [T; N] {
     }
 }
 
-/// The averages of an entity or a cfs_rq.
+/// Averages of an entity or a cfs_rq, as an array.
 impl JsonValue for &SchedAvg {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {
@@ -126,7 +127,7 @@ impl JsonValue for &SchedAvg {
     }
 }
 
-/// Several of a kind between brackets; each is written by a function.
+/// JSON array whose elements are written by a function.
 pub(super) struct List<I, F>(pub(super) I, pub(super) F);
 
 impl<T, I: Iterator<Item = T>, F: Fn(T, &mut Vec<u8>)> JsonValue for List<I, F> {
@@ -143,7 +144,7 @@ impl<T, I: Iterator<Item = T>, F: Fn(T, &mut Vec<u8>)> JsonValue for List<I, F> 
     }
 }
 
-/// Appends an object: `object!(bytes, t: 5, e: "freq")` is `{"t":5,"e":"freq"}`.
+/// Appends an object: `object!(bytes, t: 5, e: "freq")` writes `{"t":5,"e":"freq"}`.
 macro_rules! object {
     ($bytes:expr, $first:ident: $value:expr $(, $key:ident: $other:expr)* $(,)?) => {{
         let bytes: &mut Vec<u8> = $bytes;
@@ -157,7 +158,7 @@ macro_rules! object {
     }};
 }
 
-/// Appends an object and ends the line.
+/// Appends an object and a newline.
 macro_rules! line {
     ($bytes:expr, $($rest:tt)*) => {{
         let bytes: &mut Vec<u8> = $bytes;
@@ -172,7 +173,7 @@ pub(super) use {line, object};
 mod tests {
     use super::*;
 
-    /// Takes nothing.
+    /// Writer that rejects all bytes.
     struct ClosedWriter;
 
     impl Write for ClosedWriter {

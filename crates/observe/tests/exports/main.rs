@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traces in the formats of other tools: small readers find in them what the machine has counted, and the run is the run without
-//! them.
+//! Tests of the trace formats: small readers check that traces contain what the machine counted, and that
+//! exporting does not change the run.
 
 mod perfetto;
 mod readers;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-/// A file that outlives its trace.
+/// File in memory that outlives its trace.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Vec<u8>>>);
 
@@ -52,7 +52,7 @@ fn rtapp_machine() -> Machine {
 
 fn machine_with_workload(text: &str) -> Machine {
     let description = preset("hikey960").expect("it is a preset");
-    let options = rtapp::Options::for_cpus(8);
+    let options = rtapp::RtAppOptions::for_cpus(8);
     let workload = rtapp::parse("test.json", text, options).unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup {
         hardware: Hardware::from_description(&description),
@@ -75,7 +75,7 @@ fn scenario_machine() -> Machine {
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
-/// Runs a machine and returns what each format has written of it.
+/// Runs a machine and returns the content of each format that writes a file.
 fn export(
     machine: &mut Machine,
     process: Option<&str>,
@@ -94,7 +94,7 @@ fn export(
     files.into_iter().map(|(format, file)| (format.name, file.0.take())).collect()
 }
 
-/// What must be found in every format with tracepoints.
+/// Asserts what every format with tracepoints must contain.
 fn compare(machine: &Machine, name: &str, found: &ReadBack) {
     let counters = machine.counters();
     let count = |event: &str| found.counts.get(event).copied().unwrap_or(0);
@@ -103,7 +103,7 @@ fn compare(machine: &Machine, name: &str, found: &ReadBack) {
     assert_eq!(count("sched_migrate_task"), counters.migrations, "{name}");
     let ipis: u64 = counters.per_cpu.iter().map(|cpu| cpu.resched_ipis + cpu.call_ipis).sum();
     assert_eq!(count("ipi_raise"), ipis, "{name}");
-    assert!(count("sched_waking") >= count("sched_wakeup"), "{name}: each wake-up has begun");
+    assert!(count("sched_waking") >= count("sched_wakeup"), "{name}: a waking event for each wake-up");
     for task in machine.tasks().iter().filter(|task| task.id.is_some()) {
         let told = found.runtime.get(&task.pid).copied().unwrap_or(0);
         let is_running = found.runs.values().any(|&pid| pid == task.pid);
@@ -126,17 +126,17 @@ fn every_format_with_tracepoints_has_what_the_machine_has_counted() {
         compare(&machine, "ftrace", &text);
         let v6 = readers::trace_dat(&files["trace-dat"]);
         compare(&machine, "trace-dat", &v6);
-        assert_eq!(v6, readers::trace_dat(&files["trace-dat-7"]), "both versions say the same");
+        assert_eq!(v6, readers::trace_dat(&files["trace-dat-7"]), "both versions have the same events");
         let perf = readers::perf_data(&files["perf"]);
         compare(&machine, "perf", &perf);
-        assert_eq!((&text.counts, &text.order), (&perf.counts, &perf.order), "and perf.data the same as the text");
+        assert_eq!((&text.counts, &text.order), (&perf.counts, &perf.order), "perf.data and text have the same events");
         assert_eq!(text.counts, v6.counts);
     }
 }
 
 #[test]
 fn perfetto_gets_the_same_events_and_the_reasons_of_all_decisions() {
-    // One that now and then has an idle CPU to kick.
+    // With seven instances an idle CPU is sometimes available for a kick.
     let mut machine = machine_with_workload(&RTAPP.replace("\"instance\": 9", "\"instance\": 7"));
     let files = export(&mut machine, Some("rt-app"), None);
     let (found, text) = (perfetto::read(&files["perfetto"]), readers::text(&files["ftrace"]));
@@ -158,7 +158,7 @@ fn perfetto_gets_the_same_events_and_the_reasons_of_all_decisions() {
         assert_eq!(found.events[&field], count(event), "{event}");
     }
     for (_, _, pid, name) in found.switches.iter().filter(|(_, _, pid, _)| *pid > 0) {
-        assert_eq!(&found.threads[pid], name, "switches and the tree of processes agree");
+        assert_eq!(&found.threads[pid], name, "switches and the process tree agree");
     }
     assert!(found.open.values().all(|&open| open == 0), "each span ends: {:?}", found.open);
     for group in ["selections", "balancing", "nohz kicks"] {
@@ -186,7 +186,7 @@ fn chrome_gets_json_in_which_tasks_run_as_long_as_they_did() {
         }
         for task in machine.tasks().iter().filter(|task| task.id.is_some()) {
             let run = run.get(&i64::from(task.pid)).copied().unwrap_or(0);
-            // Those that run at the end are shown up to the last event.
+            // Tasks that run at the end are shown up to the last event.
             assert!((0..1_000_000).contains(&(task.runtime_ns - run)), "{}: {run} of {}", task.name, task.runtime_ns);
         }
     }
@@ -331,6 +331,6 @@ fn schedstat_before_and_after_a_run_tells_what_the_scheduler_has_counted() {
     assert_eq!(of(&after, 5), stats.map(|stats| u64::from(stats.ttwu_count)).sum::<u64>());
     let run = of(&after, 7) - of(&before, 7);
     let of_tasks: i64 = machine.tasks().iter().map(|task| task.runtime_ns).sum();
-    // A task counts when it leaves its CPU, which some have not done.
+    // The kernel counts a run when the task leaves its CPU, which some tasks have not done.
     assert!(run > 500_000_000 && run < of_tasks as u64 + 1_000_000, "{run} of {of_tasks}");
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! As much of a reader of protocol buffers as is needed to find events again.
+//! Minimal reader of Perfetto traces: the part of protocol buffers that is needed to find events.
 
 use std::collections::BTreeMap;
 
-/// The fields of a message: number, and what it is.
+/// Fields of a message: number and value.
 pub(crate) struct Message<'a>(Vec<(u32, ProtoValue<'a>)>);
 
 #[derive(Clone, Copy)]
@@ -73,24 +73,23 @@ impl<'a> Message<'a> {
     }
 }
 
-/// What was found in a trace.
+/// Content of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct FoundInPerfetto {
     /// Switches: CPU, time, pid and name of the next thread.
     pub(crate) switches: Vec<(u64, u64, u64, String)>,
     pub(crate) wakings: usize,
-    /// Other events by the number of their field.
+    /// Other events, by field number.
     pub(crate) events: BTreeMap<u32, usize>,
-    /// Values of counters by the name of their group and their track.
+    /// Values of counters, by the names of their group and track.
     pub(crate) counters: BTreeMap<(String, String), Vec<(u64, u64)>>,
-    /// Moments and spans by the name of their group, with their reason.
+    /// Instants and spans, by the name of their group, with their reasons.
     pub(crate) moments: BTreeMap<String, Vec<Option<String>>>,
-    /// Spans that were not ended, by track.
+    /// Number of spans without an end, by track.
     pub(crate) open: BTreeMap<u64, i64>,
     pub(crate) threads: BTreeMap<u64, String>,
 }
 
-/// Reads a trace.
 pub(crate) fn read(file: &[u8]) -> FoundInPerfetto {
     let mut found = FoundInPerfetto::default();
     let mut tracks: BTreeMap<u64, (Option<u64>, String)> = BTreeMap::new();

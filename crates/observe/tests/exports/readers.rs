@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! As much of readers as is needed to find events again: what they are is taken from the formats in the files.
+//! Minimal readers of ftrace text, `trace.dat` and `perf.data`. They find events with the formats in the
+//! files.
 
 use std::collections::BTreeMap;
 
-/// What was found in a trace.
+/// Content of a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReadBack {
-    /// How often each event.
+    /// Number of events by name.
     pub(crate) counts: BTreeMap<String, u64>,
-    /// Time and event, in the order of the file or of time.
+    /// Time and name of each event, in the order of the file or of time.
     pub(crate) order: Vec<(u64, String)>,
-    /// Sums of `sched_stat_runtime`.
+    /// Sums of `sched_stat_runtime` in ns, by pid.
     pub(crate) runtime: BTreeMap<i32, u64>,
-    /// Who runs at the end on each CPU that has switched.
+    /// Last thread of each CPU that has switched.
     pub(crate) runs: BTreeMap<u32, i32>,
-    /// Names, as `task_rename` has them.
+    /// Thread names, as reported by `task_rename`.
     pub(crate) names: BTreeMap<i32, String>,
 }
 
-/// The value behind a key of a text of fields.
+/// Returns the value of a key in a text of fields.
 fn value<'a>(fields: &'a str, key: &str) -> &'a str {
     let rest = fields.split_once(key).unwrap_or_else(|| panic!("{fields} has no {key}")).1;
     rest.split_once(' ').map_or(rest, |(value, _)| value)
 }
 
-/// The time of a line of ftrace text.
+/// Returns the time of a line of ftrace text.
 pub(crate) fn nanos(line: &str) -> u64 {
-    // A task's name may have a colon, such as sugov:0, but no space behind it.
+    // A task name may contain a colon, such as sugov:0, but no space after it.
     let time = line.split(": ").next().and_then(|head| head.rsplit(' ').next()).expect("a time");
     let (seconds, rest) = time.split_once('.').expect("seconds and nanoseconds");
     seconds.parse::<u64>().expect("a number") * 1_000_000_000 + rest.parse::<u64>().expect("a number")
@@ -38,10 +39,10 @@ impl ReadBack {
         self.order.push((at, event.to_owned()));
     }
 
-    /// An event as bytes, with its format.
+    /// Adds an encoded event.
     fn add_bytes(&mut self, at: u64, cpu: u32, formats: &BTreeMap<u16, ReadEvent>, bytes: &[u8]) {
         let event = &formats[&u16::from_le_bytes(bytes[..2].try_into().expect("two bytes"))];
-        // The event of markers has another name as text.
+        // The text format prints the event of markers under another name.
         self.add(at, if event.name == "print" { "tracing_mark_write" } else { &event.name });
         let field = |name: &str| {
             let (offset, size) = event.fields[name];
@@ -65,7 +66,6 @@ impl ReadBack {
     }
 }
 
-/// Reads ftrace text.
 pub(crate) fn text(bytes: &[u8]) -> ReadBack {
     let mut found = ReadBack::default();
     let text = std::str::from_utf8(bytes).expect("a trace is text");
@@ -93,13 +93,13 @@ pub(crate) fn text(bytes: &[u8]) -> ReadBack {
     found
 }
 
-/// An event's name and where its fields are.
+/// Name of an event, and offset and size of its fields.
 struct ReadEvent {
     name: String,
     fields: BTreeMap<String, (usize, usize)>,
 }
 
-/// A place in a file.
+/// Reading position in a file.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -179,7 +179,7 @@ fn format(text: &str) -> (u16, ReadEvent) {
     (line("ID:").parse().expect("a number"), event)
 }
 
-/// Reads a trace.dat of either version.
+/// Reads a `trace.dat` of either version.
 pub(crate) fn trace_dat(file: &[u8]) -> ReadBack {
     let mut at = Cursor(file);
     assert_eq!(at.take(10), b"\x17\x08\x44tracing");
@@ -265,7 +265,6 @@ fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, ReadEvent>, found: &
     }
 }
 
-/// Reads a perf.data.
 pub(crate) fn perf_data(file: &[u8]) -> ReadBack {
     let mut at = Cursor(file);
     assert_eq!(at.take(8), b"PERFILE2");
@@ -273,7 +272,7 @@ pub(crate) fn perf_data(file: &[u8]) -> ReadBack {
     let features = at.u64();
     assert_eq!(numbers[..2], [104, 144]);
     let (data, length) = (numbers[4] as usize, numbers[5] as usize);
-    // The first feature is that of lowest number: the formats.
+    // The first feature has the lowest bit number: the formats.
     assert_eq!(features & 3, 2);
     let mut table = Cursor(&file[data + length..]);
     let (offset, size) = (table.u64() as usize, table.u64() as usize);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Texts of the kernel and of bpftrace at the end of a run: small parsers, as scripts have them, find in them what the machine has counted.
+//! Tests of the kernel's and bpftrace's texts at the end of a run: small parsers check that they contain what
+//! the machine counted.
 
 use super::{RTAPP, export, machine_with_workload, rtapp_machine, scenario_machine};
 use fairlab_machine::sim::Machine;
@@ -9,13 +10,13 @@ use std::path::Path;
 
 type FieldMap = BTreeMap<String, String>;
 
-/// A section of the text of debugfs: its head and its fields.
+/// Section of the debugfs text: heading and fields.
 struct TextSection {
     head: String,
     fields: FieldMap,
 }
 
-/// Sections with their fields, and the rows of the tables of tasks by CPU.
+/// Parses the text into sections with their fields, and the rows of the task tables by CPU.
 fn sched_debug(text: &str) -> (Vec<TextSection>, Vec<Vec<Vec<String>>>) {
     let (mut sections, mut tasks): (Vec<TextSection>, Vec<Vec<Vec<String>>>) = (Vec::new(), Vec::new());
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -71,7 +72,7 @@ fn debugfs_tells_what_runqueues_and_tasks_are_like_at_the_end() {
             }
         }
         let rows: Vec<&Vec<String>> = tables.iter().flatten().collect();
-        let alive = machine.tasks().iter().filter(|task| task.id.is_some() && !task.dead);
+        let alive = machine.tasks().iter().filter(|task| task.id.is_some() && !task.is_dead);
         for task in alive {
             let row = rows.iter().find(|row| row[1] == task.pid.to_string());
             let row = row.unwrap_or_else(|| panic!("{} is missing", task.name));
@@ -80,9 +81,9 @@ fn debugfs_tells_what_runqueues_and_tasks_are_like_at_the_end() {
             assert_eq!((ns(&row[6]), row.len()), (sum_exec, 10), "{row:?}");
         }
         let switches: u64 = rows.iter().map(|row| row[3].parse::<u64>().expect("a number")).sum();
-        assert!(switches > 0 && switches <= machine.counters().switches, "idle tasks and the dead are not there");
-        assert!(text.contains("\n>R "), "somebody runs");
-        assert!(rows.iter().any(|row| row[0] == "migration/0" && row[4] == "0"), "stoppers are");
+        assert!(switches > 0 && switches <= machine.counters().switches, "idle and exited tasks are not listed");
+        assert!(text.contains("\n>R "), "a task runs");
+        assert!(rows.iter().any(|row| row[0] == "migration/0" && row[4] == "0"), "stoppers are listed");
     }
 }
 
@@ -111,7 +112,7 @@ fn proc_sched(machine: &mut Machine, directory: &Path, only: Option<&str>) -> st
     exporter.finish(machine).map_err(|(_, error)| error)
 }
 
-/// The head and the fields of a task's text, whose lines end in one column.
+/// Returns the heading and the fields of a task's text, whose values end in one column.
 fn fields(directory: &Path, pid: i32) -> (String, FieldMap) {
     let text = std::fs::read_to_string(directory.join(pid.to_string()).join("sched"));
     let text = text.unwrap_or_else(|error| panic!("{pid}: {error}"));
@@ -148,7 +149,7 @@ fn proc_tells_of_each_task_what_the_machine_has_counted() {
     assert!(switches > 100 && switches < machine.counters().switches, "idle tasks have no text");
     let task = |name: &str| machine.tasks().iter().find(|task| task.name == name).expect("there is such a task");
     let (head, hog) = fields(directory.path(), task("hog-3").pid);
-    let alive = machine.tasks().iter().filter(|task| task.id.is_some() && !task.dead).count();
+    let alive = machine.tasks().iter().filter(|task| task.id.is_some() && !task.is_dead).count();
     assert_eq!(head, format!("hog-3 ({}, #threads: {})", task("hog-3").pid, alive + 1));
     let entity = machine.sched().entity(task("hog-3").id.expect("it was forked"));
     assert_eq!(ns(&hog["se.sum_exec_runtime"]), entity.sum_exec_runtime);
@@ -168,7 +169,7 @@ fn a_family_alone_can_be_asked_for_and_nobody_else() {
     assert!(error.to_string().contains("timer"), "{error}");
 }
 
-/// Counts of a map's histogram, by the lower bound of their row.
+/// Counts of a map's histogram, by the lower bound of the row.
 fn histogram(text: &str, map: &str) -> BTreeMap<u64, u64> {
     let mut lines = text.lines().skip_while(|line| *line != format!("{map}: "));
     assert!(lines.next().is_some(), "{map} is missing:\n{text}");
@@ -194,7 +195,7 @@ fn histograms_have_each_wait_and_each_run_in_its_row() {
     let files = export(&mut machine, Some("rt-app"), None);
     let text = std::str::from_utf8(&files["bpftrace"]).expect("it is text");
     let ftrace = std::str::from_utf8(&files["ftrace"]).expect("it is text");
-    // The same from the events: waits as told, runs between two switches of a CPU.
+    // Expected counts from the events: waits as recorded, runs between two switches of a CPU.
     let (mut waits, mut runs) = (BTreeMap::<u64, u64>::new(), BTreeMap::<u64, u64>::new());
     let row = |ns: u64| (ns / 1000).checked_ilog2().map_or(0, |power| 1_u64 << power);
     let mut since = BTreeMap::new();

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Policies that are written in Python: asked with the interpreter's lock held, once for each decision and once more for each look.
+//! Policies that are written in Python. Each decision calls the policy with the interpreter's lock held, and
+//! each CPU sample resumes it.
 //!
-//! A function that returns answers at once. One that yields CPUs is a search: each `yield` is a look, which takes its time on the simulated machine, and
-//! gives what is seen there. `None` leaves the choice to the kernel's rules. Where a task wakes up an answer is a CPU; of a pass it is `False` (nothing is
-//! pulled) or a CPU with a number of tasks; of an idle CPU it is the place of a state.
+//! A function that returns decides at once. A function that yields CPUs is a scan: each `yield` samples a
+//! CPU, which takes simulated time, and returns a [`CpuSample`]. `None` leaves the decision to the kernel's
+//! rules. The result for a wake-up is a CPU; for a balance pass it is `False` (nothing is pulled) or a CPU
+//! with a number of tasks; for an idle CPU it is the index of an idle state.
 
 mod requests;
 
-use fairlab_cli::embed::MakePolicy;
+use fairlab_cli::embed::PolicyFactory;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::policy;
 use fairlab_sched::interface::policy::{BalanceChoice, IdleChoice, PolicyHook, PolicyScope, WakeChoice};
@@ -15,21 +17,21 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyType};
-pub(crate) use requests::{BalanceRequest, CpuLook, IdleRequest, WakeRequest};
+pub(crate) use requests::{BalanceRequest, CpuSample, IdleRequest, WakeRequest};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What policies have raised: the cause of the error that ends their run.
+/// Exception of a policy: the cause of the error that ends its run.
 #[derive(Clone, Default)]
-pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
+pub(crate) struct PolicyException(Arc<Mutex<Option<PyErr>>>);
 
-impl Raised {
-    fn note(&self, error: PyErr) {
+impl PolicyException {
+    fn record(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// An error with its cause, if a policy has raised one.
-    pub(crate) fn cause_of<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
+    /// Sets the exception of a policy, if there is one, as the cause of an error.
+    pub(crate) fn with_cause<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
         let cause = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         result.inspect_err(|error| {
             if let Some(cause) = cause {
@@ -39,20 +41,21 @@ impl Raised {
     }
 }
 
-/// Policies with their names, as Python gives them: each a function that makes the functions which are asked, by their names, anew for each run.
+/// Policies with their names. Each is a Python function that creates the functions of the policy, by name,
+/// for one run.
 pub(crate) type Policies = Vec<(String, Py<PyAny>)>;
 
-/// The same for the command.
-pub(crate) fn makers(policies: Option<Policies>, raised: &Raised) -> Vec<(String, MakePolicy)> {
+/// Converts Python's policies to factories for the command.
+pub(crate) fn policy_factories(policies: Option<Policies>, raised: &PolicyException) -> Vec<(String, PolicyFactory)> {
     let maker = |(name, make): (String, Py<PyAny>)| {
         let raised = raised.clone();
-        let make: MakePolicy = Arc::new(move || {
+        let make: PolicyFactory = Arc::new(move || {
             Python::attach(|py| {
-                InPython::made_by(&make, py, raised.clone())
+                PythonPolicy::from_factory(&make, py, raised.clone())
                     .map(|policy| Box::new(policy) as Box<dyn PolicyHook>)
                     .map_err(|error| {
-                        let why = format!("could not be made: {error}");
-                        raised.note(error);
+                        let why = format!("could not be created: {error}");
+                        raised.record(error);
                         why
                     })
             })
@@ -62,42 +65,40 @@ pub(crate) fn makers(policies: Option<Policies>, raised: &Raised) -> Vec<(String
     policies.unwrap_or_default().into_iter().map(maker).collect()
 }
 
-/// Whose search is under way.
+/// Owner of a scan in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Searcher {
-    /// A task that wakes up.
+enum SearchOwner {
     Task(TaskId),
-    /// A CPU that executes a pass: its passes do not nest.
+    /// CPU that executes a balance pass. Passes of one CPU do not nest.
     Cpu(CpuId),
 }
 
-/// What a function of a policy has come to.
-enum PolicyAnswer<'py> {
-    /// It wants to look at this CPU.
-    Look(CpuId),
-    /// It is done.
+/// Result of calling or resuming a function of a policy.
+enum PolicyStep<'py> {
+    /// The function yielded this CPU.
+    Sample(CpuId),
+    /// The function returned this value.
     Done(Bound<'py, PyAny>),
-    /// It wants to look at what is no CPU.
-    Nonsense(String),
+    /// The function yielded a value that is not a CPU.
+    Invalid(String),
 }
 
-/// A policy in Python, during a run.
-struct InPython {
-    /// The functions that are asked.
+/// Python policy during a run.
+struct PythonPolicy {
+    /// Functions of the policy, for the decisions that it makes.
     select: Option<Py<PyAny>>,
     balance: Option<Py<PyAny>>,
     idle_state: Option<Py<PyAny>>,
-    /// The type of what a function returns if it yields.
+    /// Type of generators, which identifies functions that yield.
     generator: Py<PyType>,
-    /// Searches that are under way.
-    searches: HashMap<Searcher, Py<PyAny>>,
-    /// The names of tasks, by their numbers.
+    searches: HashMap<SearchOwner, Py<PyAny>>,
+    /// Names of tasks, indexed by task id.
     names: Vec<Option<Py<PyString>>>,
-    raised: Raised,
+    raised: PolicyException,
 }
 
-impl PolicyHook for InPython {
-    fn decides(&self) -> PolicyScope {
+impl PolicyHook for PythonPolicy {
+    fn scope(&self) -> PolicyScope {
         PolicyScope {
             wakeups: self.select.is_some(),
             balancing: self.balance.is_some(),
@@ -110,15 +111,16 @@ impl PolicyHook for InPython {
             let name = self.names.get(request.task.index()).and_then(Option::as_ref).map(|name| name.clone_ref(py));
             let name = name.unwrap_or_else(|| PyString::new(py, "").unbind());
             let function = self.select.as_ref().map(|function| function.clone_ref(py));
-            let told = || WakeRequest::of(request, name);
-            match self.ask(py, Searcher::Task(request.task), function, told, seen) {
-                Ok(PolicyAnswer::Look(cpu)) => WakeChoice::Look(cpu),
-                Ok(PolicyAnswer::Done(answer)) if answer.is_none() => WakeChoice::Kernel,
-                Ok(PolicyAnswer::Done(answer)) => answer
-                    .extract()
-                    .map_or_else(|_| WakeChoice::Fail(is_no(&answer, "CPU")), |cpu| WakeChoice::Cpu(CpuId(cpu))),
-                Ok(PolicyAnswer::Nonsense(why)) => WakeChoice::Fail(why),
-                Err(error) => WakeChoice::Fail(self.note(error)),
+            let told = || WakeRequest::from_request(request, name);
+            match self.call_or_resume(py, SearchOwner::Task(request.task), function, told, seen) {
+                Ok(PolicyStep::Sample(cpu)) => WakeChoice::Sample(cpu),
+                Ok(PolicyStep::Done(answer)) if answer.is_none() => WakeChoice::Kernel,
+                Ok(PolicyStep::Done(answer)) => answer.extract().map_or_else(
+                    |_| WakeChoice::Fail(wrong_type_message(&answer, "CPU")),
+                    |cpu| WakeChoice::Cpu(CpuId(cpu)),
+                ),
+                Ok(PolicyStep::Invalid(why)) => WakeChoice::Fail(why),
+                Err(error) => WakeChoice::Fail(self.fail_with(error)),
             }
         })
     }
@@ -127,11 +129,11 @@ impl PolicyHook for InPython {
         Python::attach(|py| {
             let function = self.balance.as_ref().map(|function| function.clone_ref(py));
             let told = || BalanceRequest::from(request);
-            match self.ask(py, Searcher::Cpu(request.on), function, told, seen) {
-                Ok(PolicyAnswer::Look(cpu)) => BalanceChoice::Look(cpu),
-                Ok(PolicyAnswer::Done(answer)) => pulled(&answer),
-                Ok(PolicyAnswer::Nonsense(why)) => BalanceChoice::Fail(why),
-                Err(error) => BalanceChoice::Fail(self.note(error)),
+            match self.call_or_resume(py, SearchOwner::Cpu(request.on), function, told, seen) {
+                Ok(PolicyStep::Sample(cpu)) => BalanceChoice::Sample(cpu),
+                Ok(PolicyStep::Done(answer)) => balance_choice(&answer),
+                Ok(PolicyStep::Invalid(why)) => BalanceChoice::Fail(why),
+                Err(error) => BalanceChoice::Fail(self.fail_with(error)),
             }
         })
     }
@@ -141,15 +143,15 @@ impl PolicyHook for InPython {
             let Some(function) = &self.idle_state else { return IdleChoice::Kernel };
             match function.bind(py).call1((IdleRequest::from(request),)) {
                 Ok(answer) if answer.is_none() => IdleChoice::Kernel,
-                Ok(answer) => {
-                    answer.extract().map_or_else(|_| IdleChoice::Fail(is_no(&answer, "state")), IdleChoice::State)
-                }
-                Err(error) => IdleChoice::Fail(self.note(error)),
+                Ok(answer) => answer
+                    .extract()
+                    .map_or_else(|_| IdleChoice::Fail(wrong_type_message(&answer, "state")), IdleChoice::State),
+                Err(error) => IdleChoice::Fail(self.fail_with(error)),
             }
         })
     }
 
-    fn meets(&mut self, task: TaskId, name: &str) {
+    fn on_new_task(&mut self, task: TaskId, name: &str) {
         let place = task.index();
         if self.names.len() <= place {
             self.names.resize_with(place + 1, || None);
@@ -158,8 +160,8 @@ impl PolicyHook for InPython {
     }
 }
 
-impl InPython {
-    fn made_by(make: &Py<PyAny>, py: Python<'_>, raised: Raised) -> PyResult<Self> {
+impl PythonPolicy {
+    fn from_factory(make: &Py<PyAny>, py: Python<'_>, raised: PolicyException) -> PyResult<Self> {
         let generator = py.import("types")?.getattr("GeneratorType")?.cast_into::<PyType>()?.unbind();
         let functions = make.bind(py).call0()?.cast_into::<PyDict>()?;
         let named = |name: &str| Ok::<_, PyErr>(functions.get_item(name)?.map(Bound::unbind));
@@ -174,57 +176,57 @@ impl InPython {
         })
     }
 
-    /// Keeps an exception as the cause of the error that ends the run, and says it.
-    fn note(&self, error: PyErr) -> String {
+    /// Records an exception as the cause of the error that ends the run, and returns the message.
+    fn fail_with(&self, error: PyErr) -> String {
         let why = format!("has raised {error}");
-        self.raised.note(error);
+        self.raised.record(error);
         why
     }
 
-    /// Asks a function for the first time, or tells its search what was seen.
-    fn ask<'py, R: IntoPyObject<'py>>(
+    /// Calls a function for the first time, or resumes its scan with a sample.
+    fn call_or_resume<'py, R: IntoPyObject<'py>>(
         &mut self,
         py: Python<'py>,
-        who: Searcher,
+        who: SearchOwner,
         function: Option<Py<PyAny>>,
         told: impl FnOnce() -> R,
         seen: Option<&policy::CpuSample>,
-    ) -> PyResult<PolicyAnswer<'py>>
+    ) -> PyResult<PolicyStep<'py>>
     where
         (R,): pyo3::call::PyCallArgs<'py>,
     {
         let (search, sent) = match seen {
             None => {
-                let function = function.expect("what a policy has no function for it does not decide");
+                let function = function.expect("a policy has a function for each decision in its scope");
                 let answer = function.into_bound(py).call1((told(),))?;
                 if !answer.is_instance(self.generator.bind(py))? {
-                    return Ok(PolicyAnswer::Done(answer));
+                    return Ok(PolicyStep::Done(answer));
                 }
                 (answer, py.None().into_bound(py))
             }
-            Some(look) => {
-                let search = self.searches.remove(&who).expect("a look belongs to a search");
-                (search.into_bound(py), Bound::new(py, CpuLook::from(look))?.into_any())
+            Some(sample) => {
+                let search = self.searches.remove(&who).expect("a sample belongs to a scan");
+                (search.into_bound(py), Bound::new(py, CpuSample::from(sample))?.into_any())
             }
         };
         match search.call_method1(intern!(py, "send"), (sent,)) {
-            Ok(look) => Ok(match look.extract() {
+            Ok(yielded) => Ok(match yielded.extract() {
                 Ok(cpu) => {
                     self.searches.insert(who, search.unbind());
-                    PolicyAnswer::Look(CpuId(cpu))
+                    PolicyStep::Sample(CpuId(cpu))
                 }
-                Err(_) => PolicyAnswer::Nonsense(format!("wants to look at {}, which is no CPU", repr(&look))),
+                Err(_) => PolicyStep::Invalid(format!("has yielded {}, which is not a CPU", repr(&yielded))),
             }),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
-                Ok(PolicyAnswer::Done(error.value(py).getattr(intern!(py, "value"))?))
+                Ok(PolicyStep::Done(error.value(py).getattr(intern!(py, "value"))?))
             }
             Err(error) => Err(error),
         }
     }
 }
 
-/// What an answer about a pass means.
-fn pulled(answer: &Bound<'_, PyAny>) -> BalanceChoice {
+/// Converts the result of a policy for a balance pass.
+fn balance_choice(answer: &Bound<'_, PyAny>) -> BalanceChoice {
     if answer.is_none() {
         return BalanceChoice::Kernel;
     }
@@ -240,10 +242,10 @@ fn pulled(answer: &Bound<'_, PyAny>) -> BalanceChoice {
     }
 }
 
-fn is_no(answer: &Bound<'_, PyAny>, what: &str) -> String {
-    format!("has answered {}, which is no {what}", repr(answer))
+fn wrong_type_message(answer: &Bound<'_, PyAny>, what: &str) -> String {
+    format!("has answered {}, which is not a {what}", repr(answer))
 }
 
 fn repr(value: &Bound<'_, PyAny>) -> String {
-    value.repr().map_or_else(|_| "something without a repr()".to_owned(), |text| text.to_string())
+    value.repr().map_or_else(|_| "an object without a repr()".to_owned(), |text| text.to_string())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What policies in Python are asked, and what they see.
+//! Requests that policies in Python receive, and samples of CPUs.
 
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
@@ -9,31 +9,31 @@ use fairlab_sched::units::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// A wake-up that needs a CPU.
+/// Request for a CPU at a wake-up.
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct WakeRequest {
-    /// The time since the machine's clocks began, in ns.
+    /// Time on the machine's clock, in nanoseconds.
     #[pyo3(get)]
     now_ns: u64,
-    /// The name of the task.
+    /// Name of the task.
     #[pyo3(get)]
     task: Py<PyString>,
-    /// Its process id.
+    /// Process id of the task.
     #[pyo3(get)]
     pid: i32,
-    /// The CPU that it has used.
+    /// CPU that the task used before.
     #[pyo3(get)]
     prev: u32,
-    /// The CPU that wakes it.
+    /// CPU that wakes the task.
     #[pyo3(get)]
     waker: u32,
     /// Whether the waker is about to sleep.
     #[pyo3(get)]
     sync: bool,
-    /// Whether an interrupt wakes it.
+    /// Whether an interrupt wakes the task.
     #[pyo3(get)]
     in_interrupt: bool,
-    /// Its utilisation, of 1024.
+    /// Utilisation of the task, 0 to 1024.
     #[pyo3(get)]
     util: u64,
     allowed: CpuMask,
@@ -43,13 +43,14 @@ pub(crate) struct WakeRequest {
 
 #[pymethods]
 impl WakeRequest {
-    /// The CPUs that the task may use, from the lowest.
+    /// CPUs that the task may use, in ascending order.
     #[getter]
     fn allowed(&self) -> Vec<u32> {
         self.allowed.iter_and(&self.active).map(|cpu| cpu.0).collect()
     }
 
-    /// Those of them that share a last-level cache with the previous one, from that one on and around.
+    /// Allowed CPUs that share a last-level cache with the previous CPU, beginning with it and wrapping
+    /// around.
     #[getter]
     fn cache(&self) -> Vec<u32> {
         let span = self.cache.as_ref();
@@ -71,43 +72,46 @@ impl WakeRequest {
     }
 }
 
-/// What a look at a CPU shows.
+/// Sample of one CPU, as the `yield` of a scan receives it.
 #[pyclass(module = "fairlab._native", frozen, get_all)]
-pub(crate) struct CpuLook {
-    /// The CPU.
+pub(crate) struct CpuSample {
+    /// Number of the CPU.
     cpu: u32,
-    /// Whether a woken task would run there at once.
+    /// Whether a woken task would run on it at once.
     is_idle: bool,
-    /// Runnable tasks.
+    /// Number of runnable tasks (`nr_running`).
     nr_running: u32,
-    /// Utilisation by fair tasks, of 1024.
+    /// Utilisation by fair tasks, 0 to 1024.
     util: u64,
-    /// Their load.
+    /// Load of its fair tasks.
     load: u64,
-    /// The CPU's capacity, of 1024.
+    /// Original capacity of the CPU, 0 to 1024.
     capacity_orig: u64,
-    /// What others than fair tasks leave of it.
+    /// Capacity that is left for fair tasks.
     capacity: u64,
 }
 
 #[pymethods]
-impl CpuLook {
+impl CpuSample {
     fn __repr__(&self) -> String {
         let Self { cpu, is_idle, nr_running, util, .. } = self;
-        format!("<CpuLook at CPU {cpu}: {}, {nr_running} running, util {util}>", if *is_idle { "idle" } else { "busy" })
+        format!(
+            "<CpuSample at CPU {cpu}: {}, {nr_running} running, util {util}>",
+            if *is_idle { "idle" } else { "busy" }
+        )
     }
 }
 
-impl From<&policy::CpuSample> for CpuLook {
-    fn from(look: &policy::CpuSample) -> Self {
-        let &policy::CpuSample { cpu, is_idle, nr_running, util, load, capacity_orig, capacity } = look;
+impl From<&policy::CpuSample> for CpuSample {
+    fn from(sample: &policy::CpuSample) -> Self {
+        let &policy::CpuSample { cpu, is_idle, nr_running, util, load, capacity_orig, capacity } = sample;
         Self { cpu: cpu.0, is_idle, nr_running, util, load, capacity_orig, capacity }
     }
 }
 
 impl WakeRequest {
-    /// That of the scheduler, about a task of this name.
-    pub(super) fn of(request: &policy::WakeRequest<'_>, task: Py<PyString>) -> Self {
+    /// Converts a request of the scheduler for a task with this name.
+    pub(super) fn from_request(request: &policy::WakeRequest<'_>, task: Py<PyString>) -> Self {
         Self {
             now_ns: request.now.0,
             task,
@@ -124,26 +128,27 @@ impl WakeRequest {
     }
 }
 
-/// A pass of balancing that has its statistics.
+/// Request of a balance pass that has its statistics.
 #[pyclass(module = "fairlab._native", frozen, get_all)]
 pub(crate) struct BalanceRequest {
-    /// The time since the machine's clocks began, in ns.
+    /// Time on the machine's clock, in nanoseconds.
     now_ns: u64,
-    /// The CPU for which it pulls.
+    /// CPU for which the pass pulls tasks.
     cpu: u32,
-    /// In which state that is: `idle`, `busy`, or `newly idle`.
+    /// Idle type of that CPU: `idle`, `busy`, or `newly idle`.
     idle: &'static str,
-    /// Level of the domain: 0 is the narrowest.
+    /// Level of the domain; 0 is the lowest.
     level: u32,
-    /// The CPUs of the domain that take part.
+    /// CPUs of the domain that take part.
     cpus: Vec<u32>,
-    /// Those of its own group.
+    /// CPUs of the local group.
     local: Vec<u32>,
-    /// The group from which the kernel would pull; none if it counts the domain as balanced.
+    /// CPUs of the group from which the kernel would pull; empty if it considers the domain balanced.
     busiest: Vec<u32>,
-    /// What the kernel would pull (`Load`, `Util`, `Task`, `Misfit`), or why it would not.
+    /// Kind of migration that the kernel would do (`Load`, `Util`, `Task`, `Misfit`), or the reason why it
+    /// would not pull.
     reason: &'static str,
-    /// How much the kernel would pull.
+    /// Imbalance that the kernel would move.
     imbalance: i64,
 }
 
@@ -151,7 +156,7 @@ pub(crate) struct BalanceRequest {
 impl BalanceRequest {
     fn __repr__(&self) -> String {
         let Self { cpu, idle, level, reason, imbalance, .. } = self;
-        format!("<BalanceRequest of CPU {cpu}, {idle}, level {level}: the kernel says {reason}, {imbalance}>")
+        format!("<BalanceRequest of CPU {cpu}, {idle}, level {level}: kernel: {reason}, imbalance {imbalance}>")
     }
 }
 
@@ -182,22 +187,22 @@ impl From<&policy::BalanceRequest<'_>> for BalanceRequest {
     }
 }
 
-/// A CPU that has nothing to do.
+/// Request of a CPU that becomes idle.
 #[pyclass(module = "fairlab._native", frozen, get_all)]
 pub(crate) struct IdleRequest {
-    /// The time since the machine's clocks began, in ns.
+    /// Time on the machine's clock, in nanoseconds.
     now_ns: u64,
-    /// Which CPU.
+    /// Number of the CPU.
     cpu: u32,
-    /// Exit latencies of its states, in ns, from the shallowest to the deepest.
+    /// Exit latencies of its idle states in nanoseconds, from the shallowest to the deepest.
     exit_latency_ns: Vec<u64>,
-    /// For how long each must last to be worth it, in ns.
+    /// Target residencies of its idle states, in nanoseconds.
     target_residency_ns: Vec<u64>,
-    /// How long until its next timer that is not the tick, in ns; none: it has no timer.
+    /// Time until the next timer event other than the tick, in nanoseconds; `None` without a timer.
     to_timer_ns: Option<u64>,
-    /// Exits that take longer than this are forbidden, in ns; none: all are allowed.
+    /// Longest allowed exit latency, in nanoseconds; `None` if all states are allowed.
     latency_limit_ns: Option<u64>,
-    /// The state that the kernel's governor would choose.
+    /// Index of the state that the kernel's governor would select.
     kernel: usize,
 }
 
@@ -205,7 +210,7 @@ pub(crate) struct IdleRequest {
 impl IdleRequest {
     fn __repr__(&self) -> String {
         let Self { cpu, kernel, .. } = self;
-        format!("<IdleRequest of CPU {cpu}: the kernel would choose state {kernel}>")
+        format!("<IdleRequest of CPU {cpu}: the kernel would select state {kernel}>")
     }
 }
 

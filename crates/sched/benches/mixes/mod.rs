@@ -2,7 +2,7 @@
 //! Inputs for updates of an entity's averages: the mixes of `pelt bench`, in its order.
 
 use fairlab_sched::ids::{CfsRqId, TaskId};
-use fairlab_sched::state::entity::{Owner, SchedEntity};
+use fairlab_sched::state::entity::{EntityOwner, SchedEntity};
 use fairlab_sched::types::pelt::Contribution;
 use fairlab_sched::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 
@@ -21,7 +21,7 @@ pub(crate) struct Input {
 
 /// A mix of updates.
 pub(crate) struct Mix {
-    /// What it is made of.
+    /// Composition of the mix, in words.
     pub(crate) name: &'static str,
     /// The updates.
     pub(crate) inputs: Vec<Input>,
@@ -90,10 +90,10 @@ impl Iterator for Mixes {
 
 /// An entity with the weight of nice 0 that was never queued.
 pub(crate) fn nice_0_entity() -> SchedEntity {
-    SchedEntity::new(Owner::Task(TaskId(0)), CfsRqId(0))
+    SchedEntity::new(EntityOwner::Task(TaskId(0)), CfsRqId(0))
 }
 
-/// What `__update_load_avg_se()` does, without its listeners.
+/// Updates averages like `__update_load_avg_se()`, without observers.
 #[inline]
 pub(crate) fn update(entity: &mut SchedEntity, now: u64, input: &Input) -> bool {
     entity.on_rq = input.on_rq;

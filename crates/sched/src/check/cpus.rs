@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Invariants of runqueues and tasks: who is where, and what runqueues count of that.
+//! Invariants of runqueues and tasks: the CPU and state of each task, and the counts of the runqueues.
 
-use crate::check::{Checked, ensure};
+use crate::check::{CheckResult, ensure};
 use crate::paths::sched::Sched;
 use crate::state::rq::Rq;
 use crate::state::stop_work::StopWork;
@@ -9,7 +9,7 @@ use crate::state::task::{OnRq, SchedClass, Task, TaskState};
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 
-/// What a runqueue must have counted, by the tasks that are queued there.
+/// Counts and sums of a runqueue, recomputed from the tasks that are queued there.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuRecount {
     nr_stop: u32,
@@ -20,45 +20,45 @@ pub(crate) struct CpuRecount {
     on_cpu: u32,
 }
 
-pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<CpuRecount>) -> Checked {
-    tallies.clear();
-    tallies.resize(sched.rqs.len(), CpuRecount::default());
+pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<CpuRecount>) -> CheckResult {
+    recounts.clear();
+    recounts.resize(sched.rqs.len(), CpuRecount::default());
     for (index, task) in sched.tasks.iter().enumerate() {
         let id = TaskId::from_index(index);
         check_task(sched, id, task)?;
-        count(sched, id, task, &mut tallies[task.cpu.index()]);
+        count(sched, id, task, &mut recounts[task.cpu.index()]);
     }
-    for (rq, tally) in sched.rqs.iter().zip(&*tallies) {
-        check_rq(sched, rq, tally)?;
+    for (rq, recount) in sched.rqs.iter().zip(&*recounts) {
+        check_rq(sched, rq, recount)?;
     }
     Ok(())
 }
 
-fn count(sched: &Sched, id: TaskId, task: &Task, tally: &mut CpuRecount) {
-    tally.on_cpu += u32::from(task.on_cpu);
+fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
+    recount.on_cpu += u32::from(task.on_cpu);
     if !task.is_queued() {
         return;
     }
     match task.class {
-        SchedClass::Stop => tally.nr_stop += 1,
-        SchedClass::RealTime => tally.nr_rt += 1,
+        SchedClass::Stop => recount.nr_stop += 1,
+        SchedClass::RealTime => recount.nr_rt += 1,
         SchedClass::Fair => {
-            tally.nr_fair += 1;
-            tally.util_est = tally.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
+            recount.nr_fair += 1;
+            recount.util_est = recount.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
         }
-        // A throttled one is queued as a task, but not in the queue of its class.
-        SchedClass::Deadline => tally.nr_dl += u32::from(task.dl.is_queued),
+        // A throttled task is queued as a task, but not in the queue of its class.
+        SchedClass::Deadline => recount.nr_dl += u32::from(task.dl.is_queued),
         SchedClass::Idle => {}
     }
 }
 
-fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
+fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
     let se = &sched.entities[task.se.index()];
     let cfs_rq = &sched.cfs_rqs[se.cfs_rq.index()];
     ensure!(se.task() == Some(id), "{id:?} has an entity of {:?}", se.owner);
     ensure!(
         (cfs_rq.cpu, cfs_rq.group) == (task.cpu, task.group),
-        "{id:?} is of {:?}, {:?}, its entity on a cfs_rq of {:?}, {:?}",
+        "{id:?} belongs to {:?}, {:?}, but its entity is on a cfs_rq of {:?}, {:?}",
         task.cpu,
         task.group,
         cfs_rq.cpu,
@@ -77,7 +77,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
     ensure!(task.rt.on_rq == is_rt_queued, "{id:?} is {:?}, but has rt.on_rq {}", task.on_rq, task.rt.on_rq);
     ensure!(
         !task.dl.is_queued || (task.is_queued() && task.class == SchedClass::Deadline),
-        "{id:?} is among the deadline tasks, but is {task:?}"
+        "{id:?} is marked as a queued deadline task, but is {task:?}"
     );
     let is_left = sched.is_in_newidle(task.cpu);
     ensure!(!task.on_cpu || task.is_queued() || is_left, "{id:?} runs without being queued: {task:?}");
@@ -97,30 +97,39 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> Checked {
     check_affinity(rq, id, task)
 }
 
-/// A task is queued only where it may run, unless a stopper has been told to move it.
-fn check_affinity(rq: &Rq, id: TaskId, task: &Task) -> Checked {
+/// Checks that a task is queued only where it may run, unless a stopper is to move it.
+fn check_affinity(rq: &Rq, id: TaskId, task: &Task) -> CheckResult {
     let (nr_allowed, weight) = (task.nr_cpus_allowed as usize, task.cpus_allowed.weight());
     ensure!(nr_allowed == weight, "{id:?} may use {weight} CPUs, not {nr_allowed}");
     let is_moved = |work: &StopWork| matches!(*work, StopWork::Migrate { task, .. } if task == id);
     ensure!(
         !task.is_queued() || task.cpus_allowed.contains(task.cpu) || rq.stop_works.iter().any(is_moved),
-        "{id:?} is queued on {:?}, which it may not use, and nobody moves it: {task:?}",
+        "{id:?} is queued on {:?}, which it may not use, and no stopper is to move it: {task:?}",
         task.cpu
     );
     Ok(())
 }
 
-fn check_rq(sched: &Sched, rq: &Rq, tally: &CpuRecount) -> Checked {
+fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     let cpu = rq.cpu;
     let root = &sched.cfs_rqs[cpu.index()];
-    ensure!(tally.on_cpu == 1, "{} tasks are on {cpu:?}", tally.on_cpu);
-    ensure!(sched.tasks[rq.curr.index()].cpu == cpu, "{:?} runs on {cpu:?}, but belongs elsewhere", rq.curr);
-    let nr_running = root.h_nr_running + tally.nr_stop + rq.rt.nr_counted() + tally.nr_dl;
-    ensure!(rq.nr_running == nr_running, "{cpu:?} has {} runnable tasks, not {nr_running}: {tally:?}", rq.nr_running);
-    ensure!(rq.rt.nr_running == tally.nr_rt, "{cpu:?} has {} real-time tasks, not {}", rq.rt.nr_running, tally.nr_rt);
+    ensure!(recount.on_cpu == 1, "{} tasks are on {cpu:?}", recount.on_cpu);
+    ensure!(sched.tasks[rq.curr.index()].cpu == cpu, "{:?} runs on {cpu:?}, but belongs to another CPU", rq.curr);
+    let nr_running = root.h_nr_running + recount.nr_stop + rq.rt.nr_counted() + recount.nr_dl;
+    ensure!(rq.nr_running == nr_running, "nr_running of {cpu:?} is {}, not {nr_running}: {recount:?}", rq.nr_running);
+    ensure!(
+        rq.rt.nr_running == recount.nr_rt,
+        "rt.nr_running of {cpu:?} is {}, not {}",
+        rq.rt.nr_running,
+        recount.nr_rt
+    );
     if sched.features.has(Feature::UtilEst) {
         let kept = root.avg.util_est.enqueued;
-        ensure!(kept == tally.util_est, "{cpu:?} has estimated utilisation {kept}, its tasks {}", tally.util_est);
+        ensure!(
+            kept == recount.util_est,
+            "{cpu:?} has estimated utilisation {kept}, but that of its tasks is {}",
+            recount.util_est
+        );
     }
     ensure!(
         rq.clock_task <= rq.clock && (!rq.clock_skip_active || sched.is_in_newidle(cpu)),
@@ -129,11 +138,11 @@ fn check_rq(sched: &Sched, rq: &Rq, tally: &CpuRecount) -> Checked {
         rq.clock_task,
         rq.clock_skip_active
     );
-    check_task_list(sched, cpu, rq, tally)
+    check_task_list(sched, cpu, rq, recount)
 }
 
-/// The list of fair tasks has each of them once.
-fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, tally: &CpuRecount) -> Checked {
+/// Checks that the list of fair tasks contains each of them once.
+fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     let mut nr_listed = 0;
     for id in rq.cfs_tasks.iter_from_oldest(&sched.tasks).take(sched.tasks.len() + 1) {
         let task = &sched.tasks[id.index()];
@@ -143,6 +152,10 @@ fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, tally: &CpuRecount) -> Ch
         );
         nr_listed += 1;
     }
-    ensure!(nr_listed == tally.nr_fair, "{nr_listed} tasks are in the list of {cpu:?}, not {}", tally.nr_fair);
+    ensure!(
+        nr_listed == recount.nr_fair,
+        "the list of fair tasks of {cpu:?} has length {nr_listed}, not {}",
+        recount.nr_fair
+    );
     Ok(())
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Invariants of cfs_rqs: what they count and sum, the order of their entities, and who runs.
+//! Invariants of cfs_rqs: counts and sums, the order of the entities, and the running entity.
 
-use crate::check::{Checked, ensure};
+use crate::check::{CheckResult, ensure};
 use crate::paths::sched::Sched;
-use crate::state::entity::{Owner, SchedEntity, vruntime_before};
+use crate::state::entity::{EntityOwner, SchedEntity, vruntime_before};
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::types::ids::{CfsRqId, EntityId};
 
-/// What a cfs_rq must have counted, by its entities.
+/// Counts and sums of a cfs_rq, recomputed from its entities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FairRecount {
     nr_running: u32,
@@ -17,9 +17,9 @@ pub(crate) struct FairRecount {
     weight: u64,
 }
 
-pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) -> Checked {
-    count(sched, tallies);
-    for (index, (cfs_rq, tally)) in sched.cfs_rqs.iter().zip(&*tallies).enumerate() {
+pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) -> CheckResult {
+    count(sched, recounts);
+    for (index, (cfs_rq, recount)) in sched.cfs_rqs.iter().zip(&*recounts).enumerate() {
         let id = CfsRqId::from_index(index);
         let kept = FairRecount {
             nr_running: cfs_rq.nr_running,
@@ -29,7 +29,7 @@ pub(crate) fn check(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) -
             weight: cfs_rq.load.weight,
         };
         let place = (cfs_rq.cpu, cfs_rq.group);
-        ensure!(kept == *tally, "{id:?} {place:?} keeps {kept:?}, its entities make {tally:?}");
+        ensure!(kept == *recount, "{id:?} {place:?} has {kept:?}, but its entities add up to {recount:?}");
         check_timeline(sched, id, cfs_rq)?;
         check_marks(sched, id, cfs_rq)?;
         check_average(id, cfs_rq)?;
@@ -46,24 +46,24 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
     for (index, se) in sched.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
         let is_idle = sched.se_is_idle(EntityId::from_index(index));
         let (h_nr_running, idle_h_nr_running) = match se.owner {
-            Owner::Task(_) => (1, u32::from(is_idle)),
-            Owner::Group(below) => {
+            EntityOwner::Task(_) => (1, u32::from(is_idle)),
+            EntityOwner::Group(below) => {
                 let below = &sched.cfs_rqs[below.index()];
                 let all_or_some = if below.is_idle { below.h_nr_running } else { below.idle_h_nr_running };
                 (below.h_nr_running, all_or_some)
             }
         };
-        let tally = &mut tallies[se.cfs_rq.index()];
-        tally.nr_running += 1;
-        tally.h_nr_running += h_nr_running;
-        tally.idle_nr_running += u32::from(is_idle);
-        tally.idle_h_nr_running += idle_h_nr_running;
-        tally.weight += se.load.weight;
+        let recount = &mut tallies[se.cfs_rq.index()];
+        recount.nr_running += 1;
+        recount.h_nr_running += h_nr_running;
+        recount.idle_nr_running += u32::from(is_idle);
+        recount.idle_h_nr_running += idle_h_nr_running;
+        recount.weight += se.load.weight;
     }
 }
 
-/// The timeline has every runnable entity but the running one, in the order of virtual time.
-fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
+/// Checks that the timeline has every runnable entity except the running one, in the order of virtual time.
+fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let mut before: Option<u64> = None;
     for (vruntime, entity) in cfs_rq.timeline.iter() {
         let se = &sched.entities[entity.index()];
@@ -73,7 +73,7 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
         );
         ensure!(
             before.is_none_or(|before| !vruntime_before(vruntime, before)),
-            "{entity:?} waits on {id:?} with {vruntime} behind one with {before:?}"
+            "{entity:?} waits on {id:?} with {vruntime} behind an entity with {before:?}"
         );
         ensure!(cfs_rq.curr != Some(entity), "{entity:?} runs on {id:?} and waits there");
         before = Some(vruntime);
@@ -87,42 +87,42 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
     Ok(())
 }
 
-/// Buddies, those to be skipped among them, are runnable here.
-fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
+/// Checks that buddies, including the skip buddy, are runnable on their cfs_rq.
+fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     for (mark, entity) in [("next", cfs_rq.next), ("last", cfs_rq.last), ("skip", cfs_rq.skip)] {
         let Some(entity) = entity else { continue };
         let se = &sched.entities[entity.index()];
-        ensure!(se.on_rq && se.cfs_rq == id, "{id:?} has as {mark} {entity:?}, which is {se:?}");
+        ensure!(se.on_rq && se.cfs_rq == id, "the buddy {mark} of {id:?} is {entity:?}, which is {se:?}");
     }
     Ok(())
 }
 
-fn check_average(id: CfsRqId, cfs_rq: &CfsRq) -> Checked {
+fn check_average(id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let avg = &cfs_rq.avg;
-    ensure!(avg.period_contrib < 1024, "the period of {id:?} is more than full: {avg:?}");
+    ensure!(avg.period_contrib < 1024, "period_contrib of {id:?} exceeds a period: {avg:?}");
     Ok(())
 }
 
-fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
+fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
     let cfs_rq = &sched.cfs_rqs[se.cfs_rq.index()];
     ensure!(se.parent == cfs_rq.entity, "{id:?} has parent {:?} on a cfs_rq of {:?}", se.parent, cfs_rq.entity);
     let depth = se.parent.map_or(0, |parent| sched.entities[parent.index()].depth + 1);
     ensure!(se.depth == depth, "{id:?} has depth {} below {:?}", se.depth, se.parent);
-    ensure!(se.avg.period_contrib < 1024, "the period of {id:?} is more than full: {:?}", se.avg);
+    ensure!(se.avg.period_contrib < 1024, "period_contrib of {id:?} exceeds a period: {:?}", se.avg);
     match se.owner {
-        Owner::Group(below) => {
+        EntityOwner::Group(below) => {
             let below = &sched.cfs_rqs[below.index()];
             ensure!(
                 below.throttle_count > 0 || !se.on_rq || se.runnable_weight == u64::from(below.h_nr_running),
-                "{id:?} stands for {} tasks, but {} are below",
+                "runnable_weight of {id:?} is {}, but the number of tasks below is {}",
                 se.runnable_weight,
                 below.h_nr_running
             );
         }
-        Owner::Task(task) => {
+        EntityOwner::Task(task) => {
             let full = 1024;
-            // Load has no such bound: an entity that gets another weight while it is in no cfs_rq comes back with the load
-            // it had, and that is what later weights are applied to.
+            // Load has no such bound: an entity whose weight changes while it is on no cfs_rq returns with
+            // its old load, and later weights are applied to that.
             ensure!(
                 se.avg.util_avg <= full && se.avg.runnable_avg <= full,
                 "averages of {task:?} with weight {} are too large: {:?}",
@@ -134,8 +134,9 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> Checked {
     Ok(())
 }
 
-/// The running task of a CPU and the groups above it are the running entities, and nobody else is.
-fn check_running(sched: &Sched) -> Checked {
+/// Checks that the running task of a CPU and the groups above it are the running entities, and that there are
+/// no others.
+fn check_running(sched: &Sched) -> CheckResult {
     for rq in &sched.rqs {
         let task = &sched.tasks[rq.curr.index()];
         let is_fair = task.class == crate::state::task::SchedClass::Fair && rq.curr != rq.idle;
@@ -143,7 +144,11 @@ fn check_running(sched: &Sched) -> Checked {
         while let Some(id) = entity {
             let (cfs_rq, parent) = sched.place_of(id);
             let curr = sched.cfs_rqs[cfs_rq.index()].curr;
-            ensure!(curr == Some(id), "{:?} runs, but {curr:?} is the running one of {cfs_rq:?}, not {id:?}", rq.curr);
+            ensure!(
+                curr == Some(id),
+                "{:?} runs, but the running entity of {cfs_rq:?} is {curr:?}, not {id:?}",
+                rq.curr
+            );
             entity = parent;
         }
     }

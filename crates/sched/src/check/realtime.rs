@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Invariants of the real-time class: what is counted, ordered and marked of its tasks, computed anew from them.
+//! Invariants of the real-time class: counts, orders and flags, recomputed from its tasks.
 
-use crate::check::{Checked, ensure};
+use crate::check::{CheckResult, ensure};
 use crate::paths::sched::Sched;
 use crate::state::prio::Prio;
 use crate::state::rt::NO_PRIO;
@@ -9,7 +9,7 @@ use crate::state::rt::cpupri::CpuLevel;
 use crate::state::task::SchedClass;
 use crate::types::ids::{CpuId, TaskId};
 
-/// What a runqueue must have counted.
+/// Counts and priorities of a runqueue, recomputed from its tasks.
 #[derive(Debug)]
 struct RtRecount {
     nr_running: u32,
@@ -19,41 +19,41 @@ struct RtRecount {
     highest_pushable: Prio,
 }
 
-pub(crate) fn check(sched: &Sched) -> Checked {
+pub(crate) fn check(sched: &Sched) -> CheckResult {
     for cpu in sched.cpu_ids() {
         check_rq(sched, cpu)?;
     }
     let overload = &sched.rt_root.overload;
     let (counted, marked) = (overload.count() as usize, overload.cpus().weight());
-    ensure!(counted == marked, "{counted} CPUs are overloaded with real-time tasks, marked {marked}");
+    ensure!(counted == marked, "rto_count is {counted}, but the number of CPUs in rto_mask is {marked}");
     Ok(())
 }
 
-/// The real-time tasks of a CPU, in the order of its queues.
+/// Real-time tasks of a CPU, in the order of its queues.
 fn queued_tasks(sched: &Sched, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
     sched.rqs[cpu.index()].rt.queues.iter(&sched.tasks).take(sched.tasks.len() + 1)
 }
 
-fn tally(sched: &Sched, cpu: CpuId) -> RtRecount {
+fn recount(sched: &Sched, cpu: CpuId) -> RtRecount {
     let curr = sched.rqs[cpu.index()].curr;
     let none =
         RtRecount { nr_running: 0, nr_migratory: 0, nr_pushable: 0, highest: NO_PRIO, highest_pushable: NO_PRIO };
-    queued_tasks(sched, cpu).fold(none, |mut tally, id| {
+    queued_tasks(sched, cpu).fold(none, |mut recount, id| {
         let p = &sched.tasks[id.index()];
-        tally.nr_running += 1;
-        tally.highest = tally.highest.min(p.prio());
+        recount.nr_running += 1;
+        recount.highest = recount.highest.min(p.prio());
         if p.nr_cpus_allowed > 1 {
-            tally.nr_migratory += 1;
+            recount.nr_migratory += 1;
             if id != curr {
-                tally.nr_pushable += 1;
-                tally.highest_pushable = tally.highest_pushable.min(p.prio());
+                recount.nr_pushable += 1;
+                recount.highest_pushable = recount.highest_pushable.min(p.prio());
             }
         }
-        tally
+        recount
     })
 }
 
-fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
+fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
     let rq = &sched.rqs[cpu.index()];
     let rt = &rq.rt;
     for id in queued_tasks(sched, cpu) {
@@ -63,37 +63,37 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> Checked {
             "{id:?} is in a real-time queue of {cpu:?}, but is {p:?}"
         );
     }
-    let tally = tally(sched, cpu);
-    let (nr_running, highest) = (tally.nr_running, tally.highest);
+    let recount = recount(sched, cpu);
+    let (nr_running, highest) = (recount.nr_running, recount.highest);
     ensure!(
-        (rt.nr_running, rt.nr_migratory) == (nr_running, tally.nr_migratory),
-        "{cpu:?} counts {} real-time tasks and {} that may leave: {tally:?}",
+        (rt.nr_running, rt.nr_migratory) == (nr_running, recount.nr_migratory),
+        "rt.nr_running of {cpu:?} is {} and nr_migratory is {}: {recount:?}",
         rt.nr_running,
         rt.nr_migratory
     );
     ensure!(
-        (rt.highest_curr, rt.highest_next) == (highest, tally.highest_pushable),
-        "{cpu:?} has priorities {} and {}: {tally:?}",
+        (rt.highest_curr, rt.highest_next) == (highest, recount.highest_pushable),
+        "highest_curr of {cpu:?} is {} and highest_next is {}: {recount:?}",
         rt.highest_curr,
         rt.highest_next
     );
-    let is_overloaded = tally.nr_migratory > 0 && nr_running > 1;
+    let is_overloaded = recount.nr_migratory > 0 && nr_running > 1;
     ensure!(
         rt.overloaded == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == (is_overloaded && rq.online),
-        "{cpu:?} is marked as overloaded: {}, {tally:?}",
+        "{cpu:?} is marked as overloaded: {}, {recount:?}",
         rt.overloaded
     );
     let may_run = nr_running > 0 && !rt.throttled;
-    ensure!(rt.queued == may_run, "{cpu:?} has queued {}, throttled {}: {tally:?}", rt.queued, rt.throttled);
+    ensure!(rt.queued == may_run, "{cpu:?} has queued {}, throttled {}: {recount:?}", rt.queued, rt.throttled);
     let level = sched.rt_root.cpupri.level(cpu);
     ensure!(
-        rq.dl.nr_running > 0 || level == if rq.online { CpuLevel::of_prio(highest) } else { CpuLevel::INVALID },
-        "{cpu:?} has {level:?} as its level: {tally:?}"
+        rq.dl.nr_running > 0 || level == if rq.online { CpuLevel::from_prio(highest) } else { CpuLevel::INVALID },
+        "{cpu:?} has {level:?} as its level: {recount:?}"
     );
-    check_pushable(sched, cpu, &tally)
+    check_pushable(sched, cpu, &recount)
 }
 
-fn check_pushable(sched: &Sched, cpu: CpuId, tally: &RtRecount) -> Checked {
+fn check_pushable(sched: &Sched, cpu: CpuId, recount: &RtRecount) -> CheckResult {
     let rq = &sched.rqs[cpu.index()];
     let (mut nr, mut before) = (0, Prio::MIN);
     for (prio, id) in rq.rt.pushable.iter() {
@@ -104,6 +104,6 @@ fn check_pushable(sched: &Sched, cpu: CpuId, tally: &RtRecount) -> Checked {
         );
         (nr, before) = (nr + 1, prio);
     }
-    ensure!(nr == tally.nr_pushable, "{cpu:?} has {nr} pushable tasks: {tally:?}");
+    ensure!(nr == recount.nr_pushable, "the number of pushable tasks of {cpu:?} is {nr}: {recount:?}");
     Ok(())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Each kind of damage is found.
+//! The checker finds each kind of damage.
 
 use crate::check::InvariantChecker;
 use crate::golden::{CPU, GoldenTestMachine};
@@ -9,7 +9,7 @@ use crate::state::task::{Policy, TaskState};
 use crate::types::ids::{EntityId, TaskId};
 use std::string::{String, ToString};
 
-/// A CPU with a running task in a group, and a waiting one in the root group.
+/// Returns a machine whose CPU has a running task in a group and a waiting task in the root group.
 fn busy() -> (GoldenTestMachine, TaskId, TaskId) {
     let mut rig = GoldenTestMachine::new();
     rig.sched.boot(crate::types::units::Nanos::ZERO);
@@ -45,24 +45,24 @@ fn damage(what: impl FnOnce(&mut Sched, EntityId, EntityId)) -> String {
 #[test]
 fn damaged_counts_and_sums_are_found() {
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].h_nr_running += 1).contains("h_nr_running: 3"));
-    assert!(damage(|sched, _, _| sched.cfs_rqs[0].load.weight -= 1).contains("its entities make"));
-    assert!(damage(|sched, _, _| sched.rqs[0].nr_running = 1).contains("has 1 runnable tasks, not 2"));
+    assert!(damage(|sched, _, _| sched.cfs_rqs[0].load.weight -= 1).contains("its entities add up to"));
+    assert!(damage(|sched, _, _| sched.rqs[0].nr_running = 1).contains("nr_running of CpuId(0) is 1, not 2"));
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].avg.util_est.enqueued = 7).contains("estimated utilisation 7"));
-    assert!(damage(|sched, _, _| sched.groups[1].load_avg += 5).contains("have given it"));
+    assert!(damage(|sched, _, _| sched.groups[1].load_avg += 5).contains("its cfs_rqs contribute"));
 }
 
 #[test]
 fn a_change_that_nobody_notes_is_found() {
     let silently = |sched: &mut Sched, change: fn(&mut Sched)| {
-        sched.refresh_tallies();
+        sched.refresh_lb_cache();
         change(sched);
     };
-    assert!(damage(|sched, _, _| silently(sched, |s| s.cfs_rqs[0].avg.load_avg += 1)).contains("nobody noted it"));
+    assert!(damage(|sched, _, _| silently(sched, |s| s.cfs_rqs[0].avg.load_avg += 1)).contains("not marked dirty"));
     assert!(damage(|sched, _, _| silently(sched, |s| s.max_balance_interval += 1)).contains("longest interval"));
     let (mut rig, _, _) = busy();
-    rig.sched.refresh_tallies();
+    rig.sched.refresh_lb_cache();
     rig.sched.cfs_rqs[0].avg.load_avg += 1;
-    rig.sched.tallies.mark_dirty(CPU);
+    rig.sched.lb_cache.mark_dirty(CPU);
     assert_eq!(rig.sched.check_invariants(), Ok(()));
 }
 
@@ -70,7 +70,7 @@ fn a_change_that_nobody_notes_is_found() {
 fn damaged_orders_and_lists_are_found() {
     assert!(damage(|sched, _, waiting| sched.entities[waiting.index()].vruntime += 1).contains("waits on"));
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].curr = None).contains("2 entities, but 1 wait and 0 run"));
-    assert!(damage(|sched, running, _| sched.cfs_rqs[0].next = Some(running)).contains("has as next"));
+    assert!(damage(|sched, running, _| sched.cfs_rqs[0].next = Some(running)).contains("the buddy next of"));
     let unlisted = damage(|sched, _, _| {
         let cfs_rq = sched.cfs_rq_of_group(crate::types::ids::GroupId(1), CPU);
         sched.list_del_leaf_cfs_rq(cfs_rq);
@@ -85,7 +85,7 @@ fn damaged_orders_and_lists_are_found() {
 
 #[test]
 fn damaged_marks_are_found() {
-    assert!(damage(|sched, _, _| sched.rqs[0].ttwu_pending = true).contains("0 queued wake-ups"));
+    assert!(damage(|sched, _, _| sched.rqs[0].ttwu_pending = true).contains("queued wake-ups of CpuId(0) is 0"));
     assert!(damage(|sched, _, _| sched.rqs[0].nohz_tick_stopped = true).contains("in the mask: false"));
     let task = |sched: &Sched, entity: EntityId| sched.entities[entity.index()].task().expect("a task's");
     let asleep = damage(|sched, _, waiting| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What all scheduling classes have in common, by class: the kernel's `struct sched_class`.
+//! Scheduling classes: operations that dispatch to the class of a task (`struct sched_class`).
 
 pub mod deadline;
 pub mod fair;
@@ -16,14 +16,14 @@ use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
-    /// Puts a task on a runqueue whose clock is up to date: `activate_task()`.
+    /// Enqueues a task on a runqueue whose clock is up to date (`activate_task()`).
     pub(crate) fn activate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mut flags: EnqueueFlags) {
         flags.migrated |= self.tasks[task.index()].is_migrating();
         self.enqueue_task(ctx, rq, task, flags);
         self.tasks[task.index()].on_rq = OnRq::Queued;
     }
 
-    /// Takes a task off a runqueue, because it sleeps or to move it: `deactivate_task()`.
+    /// Dequeues a task because it sleeps or migrates (`deactivate_task()`).
     pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
         self.tasks[task.index()].on_rq = if flags.sleep { OnRq::No } else { OnRq::Migrating };
         self.dequeue_task(ctx, rq, task, flags);
@@ -67,7 +67,7 @@ impl State {
         }
     }
 
-    /// The running task stops running: `put_prev_task()`.
+    /// Stops the running task (`put_prev_task()`).
     pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         let cpu = rq.cpu();
         match self.tasks[task.index()].class {
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// A task that was taken off for a moment runs on: `set_next_task()`.
+    /// Makes a task that was dequeued briefly for a change the running one again (`set_next_task()`).
     pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         let cpu = rq.cpu();
         match self.tasks[task.index()].class {
@@ -95,8 +95,8 @@ impl State {
         }
     }
 
-    /// Whether a task that has become runnable preempts the running one: a higher class always, within a class that
-    /// decides.
+    /// Reschedules if a task that has become runnable preempts the running one. A higher class always
+    /// preempts; within a class the class decides.
     pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, is_fork: bool) {
         let cpu = rq.cpu();
         let curr = self.rqs[cpu.index()].curr;
@@ -112,15 +112,16 @@ impl State {
                 SchedClass::Stop => {}
             }
         }
-        // Rescheduling follows at once: its clock update would find nothing new.
+        // Rescheduling follows at once, so its clock update would find no new time.
         if self.tasks[curr.index()].is_queued() && self.rqs[cpu.index()].need_resched {
             self.rq_clock_skip_update(cpu);
         }
     }
 
-    /// Gives a task to another CPU: `set_task_cpu()`.
+    /// Assigns a task to another CPU (`set_task_cpu()`).
     ///
-    /// A woken task leaves its virtual runtime relative, and its averages are noted as removed where it was.
+    /// The virtual runtime of a woken fair task becomes relative, and its averages are recorded as removed on
+    /// the old CPU.
     pub(crate) fn set_task_cpu(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let p = &self.tasks[task.index()];
         let (from, se, class, state, is_migrating) = (p.cpu, p.se, p.class, p.state, p.is_migrating());
@@ -132,7 +133,7 @@ impl State {
                 entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
             }
             if !is_migrating {
-                ctx.work.touch_write(from);
+                ctx.op_counts.touch_write(from);
                 self.remove_entity_load_avg(ctx, se);
                 self.migrate_se_pelt_lag(ctx, se);
             }
@@ -144,7 +145,7 @@ impl State {
         self.place_task_on(ctx, task, to);
     }
 
-    /// A task belongs to a CPU from now on: `__set_task_cpu()`.
+    /// Assigns a task to a CPU (`__set_task_cpu()`).
     pub(crate) fn place_task_on(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         let p = &mut self.tasks[task.index()];
         p.cpu = cpu;

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What load balancing decided and why: one record for each pass and for each tick that thought of idle CPUs.
+//! Records of load-balancing decisions: one for each pass, and one for each tick that checked whether to kick
+//! idle CPUs.
 //!
-//! The enums are closed: each variant is one rule of the kernel, so a count by variant is a result.
+//! The enums are closed: each variant is one rule of the kernel, so counts by variant can be reported.
 
 use crate::interface::wakeup::rules;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
 
 rules! {
-    /// How busy a group is: the kernel's `enum group_type`, in its order. A later one is more in need of help.
+    /// State of a group: the kernel's `enum group_type`, in its order. A later state has a higher priority
+    /// for help.
     #[derive(Default)]
     GroupType
-    #[default] HasSpare "It can take more (`group_has_spare`)."
-    FullyBusy "It is used up, but tasks do not compete (`group_fully_busy`)."
+    #[default] HasSpare "The group has spare capacity (`group_has_spare`)."
+    FullyBusy "The group is fully used, but tasks do not compete (`group_fully_busy`)."
     MisfitTask "A task is too big for its CPU (`group_misfit_task`)."
     AsymPacking "A CPU of higher priority should take its tasks (`group_asym_packing`)."
-    Imbalanced "Affinity kept an earlier pass from balancing it (`group_imbalanced`)."
-    Overloaded "Tasks compete for it (`group_overloaded`)."
+    Imbalanced "Affinity kept an earlier pass from balancing the group (`group_imbalanced`)."
+    Overloaded "Tasks compete for the group's CPUs (`group_overloaded`)."
 }
 
 rules! {
-    /// What is counted when tasks are moved: the kernel's `enum migration_type`, in its order.
+    /// Quantity that a pass moves: the kernel's `enum migration_type`, in its order.
     MigrationType
     Load "Load (`migrate_load`)."
     Util "Utilisation (`migrate_util`)."
@@ -29,76 +31,77 @@ rules! {
 }
 
 rules! {
-    /// Why a domain counts as balanced after its groups were looked at: the exits of `find_busiest_group()`.
+    /// Reason why a domain counts as balanced after its groups were examined: an exit of
+    /// `find_busiest_group()`.
     BalancedReason
     NoCandidate "No other group has tasks that this CPU should take."
-    EnergyAware "Energy-aware placement is in charge: no CPU is over-utilised."
+    EnergyAware "Energy-aware scheduling is active: no CPU is over-utilised."
     LocalIsBusier "The local group is in a worse state than the busiest one."
-    LocalHasMoreLoad "Both are overloaded, and the local one has at least as much load for its capacity."
-    LocalIsAboveAverage "Both are overloaded, and the local one is above the domain's average."
-    WithinMargin "Both are overloaded, and the difference is within `imbalance_pct`."
-    BusyWithoutCompetition "This CPU has work itself, and no tasks compete there."
-    IdleCpusAlike "The busiest group has not fewer idle CPUs than the local one, give or take one."
+    LocalHasMoreLoad "Both groups are overloaded, and the local one has at least as much load relative to its capacity."
+    LocalIsAboveAverage "Both groups are overloaded, and the local one is above the domain's average."
+    WithinMargin "Both groups are overloaded, and the difference is within `imbalance_pct`."
+    BusyWithoutCompetition "This CPU is busy, and no tasks compete in the busiest group."
+    IdleCpusAlike "The local group has at most one idle CPU more than the busiest group."
     SingleTask "The busiest group has a single task: moving it would gain nothing."
-    NoImbalance "All said there is an imbalance, but it amounts to nothing."
-    Policy "A policy of one's own, in the place of the kernel's rules, wants nothing to be pulled."
+    NoImbalance "The computed imbalance is 0."
+    Policy "A custom policy chose to pull nothing."
 }
 
 rules! {
-    /// What became of a pass of `load_balance()`.
+    /// Result of a pass of `load_balance()`.
     BalanceVerdict
-    NotOurs "Another CPU of the group is to balance this domain, or the CPU has got work meanwhile (`should_we_balance()`)."
-    NoBusiestGroup "There is nothing to do; why is a matter of its own."
-    NoBusiestQueue "No runqueue of the busiest group is suited."
-    AllPinned "All tasks of the busiest runqueue may not run here, nor on another CPU of the group."
+    NotOurs "Another CPU of the group balances this domain, or the CPU has received work meanwhile (`should_we_balance()`)."
+    NoBusiestGroup "The domain is balanced; `BalancedReason` has the reason."
+    NoBusiestQueue "No runqueue of the busiest group is suitable."
+    AllPinned "No task of the busiest runqueue may run here or on another CPU of the group."
     Moved "Tasks were moved."
     Failed "No task could be moved."
     ActiveBalance "No task could be moved, so the running one is being pushed by its stopper."
-    ActiveBalancePending "The running one should be pushed, but that is under way already."
-    RunningTaskPinned "The running one should be pushed, but may not run here."
+    ActiveBalancePending "The running task should be pushed, but a push is in progress already."
+    RunningTaskPinned "The running task should be pushed, but may not run here."
 }
 
 /// One pass of `load_balance()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BalanceDecision {
-    /// Who executed it.
+    /// CPU that executed the pass.
     pub on: CpuId,
-    /// For which CPU.
+    /// CPU for which the pass pulled.
     pub dst_cpu: CpuId,
-    /// Level of the domain.
+    /// Level of the domain; 0 is the narrowest.
     pub level: u32,
-    /// In which state the CPU balanced.
+    /// Idle type with which the pass was called.
     pub idle: CpuIdleType,
-    /// What became of it.
+    /// Result of the pass.
     pub verdict: BalanceVerdict,
-    /// Why it is balanced, if it is.
+    /// Reason why the domain counts as balanced, if it does.
     pub balanced: Option<BalancedReason>,
-    /// State of the local group, if groups were looked at.
+    /// State of the local group, if groups were examined.
     pub local_type: Option<GroupType>,
     /// State of the busiest group, if there was one.
     pub busiest_type: Option<GroupType>,
-    /// The first CPU of the busiest group that was chosen last.
+    /// First CPU of the busiest group of the last attempt.
     pub busiest_group: Option<CpuId>,
-    /// The CPU of the busiest runqueue that was chosen last.
+    /// CPU of the busiest runqueue of the last attempt.
     pub busiest_queue: Option<CpuId>,
-    /// What was to be moved, if there was a busiest group.
+    /// Quantity to move, if there was a busiest group.
     pub migration: Option<MigrationType>,
-    /// How much of it, as found.
+    /// Amount of that quantity, as computed.
     pub imbalance: i64,
-    /// Number of CPUs whose statistics were gathered, all attempts together.
+    /// Number of CPUs whose statistics were gathered in all attempts.
     pub nr_cpus: u32,
-    /// How often the lock of a busiest runqueue was taken.
+    /// Number of times that the lock of a busiest runqueue was taken.
     pub nr_locks: u32,
-    /// Number of tasks looked at.
+    /// Number of tasks that were examined for migration.
     pub nr_scanned: u32,
-    /// Number of tasks moved.
+    /// Number of migrated tasks.
     pub nr_moved: u32,
-    /// How often the pass started over because all tasks of the busiest runqueue were pinned.
+    /// Number of times that the pass started over because all tasks of the busiest runqueue were pinned.
     pub redos: u32,
-    /// How many of these were because the runqueue had lost its tasks between the look at it and its lock, and counted as
+    /// Number of those restarts whose runqueue had lost its tasks before its lock was taken, and counted as
     /// one with pinned tasks (only with the tunable `redo_emptied`).
     pub raced: u32,
-    /// How often a runqueue had lost its tasks when its lock was taken.
+    /// Number of runqueues that had lost their tasks when their lock was taken.
     pub emptied: u32,
 }
 
@@ -112,37 +115,37 @@ rules! {
     ReducedCapacity "Other classes and interrupts leave too little of the CPU for its fair task."
     AsymPacking "A tickless CPU has a higher priority."
     Misfit "The CPU's task does not fit it, and a better CPU exists."
-    AsymCapacity "CPUs differ in capacity, and nothing of the above holds: the cache rule does not count."
+    AsymCapacity "CPUs differ in capacity, and no earlier rule applies; the last-level cache rule is skipped."
     LlcBusy "More than one CPU of the last-level cache is busy."
     NoReason "No rule asked for balancing."
 }
 
-/// A tick that asked whether to balance for tickless CPUs.
+/// A tick that checked whether to balance for tickless CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KickDecision {
-    /// Whose tick.
+    /// CPU of the tick.
     pub cpu: CpuId,
-    /// The rule that decided.
+    /// Rule that requested the kick, or the reason for requesting none.
     pub reason: KickReason,
-    /// What is asked for: the kernel's `NOHZ_*_KICK` bits; 0: nothing.
+    /// Requested work: the kernel's `NOHZ_*_KICK` bits; 0 for none.
     pub flags: u32,
-    /// Whom it chose to balance for all; none if it asked for nothing, or nobody is idle.
+    /// CPU that was chosen to balance for all; `None` if nothing was requested or no CPU is idle.
     pub target: Option<CpuId>,
-    /// Whether the target was interrupted; otherwise it had been asked before.
+    /// Whether the target was interrupted; otherwise a kick was pending already.
     pub kicked: bool,
 }
 
-/// Balance for tickless CPUs: the kernel's NOHZ_BALANCE_KICK.
+/// Request to balance for tickless CPUs (`NOHZ_BALANCE_KICK`).
 pub const NOHZ_BALANCE_KICK: u32 = 1 << 0;
 
-/// Update their blocked load: NOHZ_STATS_KICK.
+/// Request to update the blocked load of tickless CPUs (`NOHZ_STATS_KICK`).
 pub const NOHZ_STATS_KICK: u32 = 1 << 1;
 
-/// A CPU that went idle itself updates blocked load before it sleeps: NOHZ_NEWILB_KICK.
+/// Request of a CPU that went idle to update blocked load before it sleeps (`NOHZ_NEWILB_KICK`).
 pub const NOHZ_NEWILB_KICK: u32 = 1 << 2;
 
-/// Bring `next_balance` up to date: NOHZ_NEXT_KICK.
+/// Request to update `next_balance` (`NOHZ_NEXT_KICK`).
 pub const NOHZ_NEXT_KICK: u32 = 1 << 3;
 
-/// What one CPU asks of another: NOHZ_KICK_MASK.
+/// All requests that one CPU sends to another (`NOHZ_KICK_MASK`).
 pub const NOHZ_KICK_MASK: u32 = NOHZ_BALANCE_KICK | NOHZ_STATS_KICK | NOHZ_NEXT_KICK;

@@ -1,137 +1,131 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The seam between the scheduler and the machine that it runs on.
+//! Interface between the scheduler and the machine that it runs on.
 //!
-//! A handler gets a [`Ctx`]: who executes it and when. It answers with [`Effect`]s, which the machine turns into events in
-//! the order in which they stand, with events for the [`Probe`], and with counts in the [`OpCounts`].
+//! A handler receives a [`Ctx`] with the executing CPU and the time. It returns [`Effect`]s, which the
+//! machine turns into events in their order, reports events to the [`SchedObserver`], and counts operations
+//! in the [`OpCounts`].
 
 use crate::interface::policy::PolicySlot;
-use crate::interface::probe::{Event, Probe};
+use crate::interface::probe::{Event, SchedObserver};
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::{Capacity, Nanos};
 use crate::types::work::{KernelOp, OpCounts};
 use alloc::vec::Vec;
 
-/// What an inter-processor interrupt is for.
+/// Purpose of an inter-processor interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpiKind {
-    /// Look at need_resched: `scheduler_ipi()`.
+    /// Makes the CPU check `TIF_NEED_RESCHED` (`scheduler_ipi()`).
     Reschedule,
-    /// Serve the call-function queue: remote wake-ups, idle-balancing kicks, remote timers.
+    /// Makes the CPU serve its call-function queue: remote wake-ups, idle-balancing kicks, remote timers.
     CallFunction,
 }
 
-/// Why a task stopped running.
+/// State of a task when it stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum PrevState {
-    /// It is still runnable: preempted, or it gave way.
+    /// Still runnable: it was preempted or yielded.
     Runnable,
-    /// It blocked.
     Blocked,
-    /// It ended.
     Dead,
 }
 
-/// Something that the machine must do. Effects happen in the order in which they were emitted.
+/// An action of the machine. Effects happen in the order in which they were emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum Effect {
-    /// Interrupt another CPU. The machine calls [`crate::paths::sched::Sched::handle_ipi`] there after its latency.
+    /// Interrupt another CPU. After the IPI latency the machine calls
+    /// [`crate::paths::sched::Sched::handle_ipi`] on that CPU.
     SendIpi {
-        /// The CPU to interrupt.
+        /// CPU that receives the interrupt.
         cpu: CpuId,
-        /// Why.
+        /// Purpose of the interrupt.
         kind: IpiKind,
     },
-    /// A CPU has another current task now.
-    Switch {
-        /// The CPU.
-        cpu: CpuId,
-        /// The task that ran.
-        prev: TaskId,
-        /// The task that runs from now on.
-        next: TaskId,
-        /// Why `prev` stopped.
-        prev_state: PrevState,
-    },
-    /// Program the timer of a CPU anew; [`Nanos::NEVER`] switches it off. The machine calls
-    /// [`crate::paths::sched::Sched::handle_timer`] when it expires; an expiry in the past means now.
+    /// A context switch of a CPU.
+    Switch { cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState },
+    /// Program the timer of a CPU; [`Nanos::NEVER`] disables it. The machine calls
+    /// [`crate::paths::sched::Sched::handle_timer`] at the expiry. An expiry in the past means now.
     ArmTimer {
-        /// The CPU.
+        /// CPU of the timer.
         cpu: CpuId,
-        /// When it expires.
+        /// Time of the expiry.
         at: Nanos,
     },
-    /// A frequency governor wants its thread to ask the driver: the machine wakes it by an interrupt of the CPU itself (`irq_work`). The thread
-    /// calls [`crate::state::State::begin_frequency_transition`].
+    /// Wake the thread of a frequency governor, which calls
+    /// [`crate::state::State::begin_frequency_transition`]. The machine wakes it by an interrupt of the CPU
+    /// to itself (`irq_work`).
     WakeGovernor {
-        /// The CPU.
+        /// CPU that interrupts itself.
         cpu: CpuId,
-        /// The frequency domain, by its place.
+        /// Index of the frequency domain.
         policy: u32,
     },
-    /// A frequency governor of the scheduler has changed the frequency of a CPU; load tracking knows it already.
+    /// A frequency change by a governor of the scheduler. Load tracking uses the new frequency already.
     SetFrequency {
-        /// The CPU.
         cpu: CpuId,
-        /// Part of the highest frequency, of 1024.
+        /// New frequency as a fraction of the highest one (1024).
         capacity: Capacity,
     },
 }
 
-/// What surrounds one call of a handler.
+/// Context of one handler call.
 pub struct Ctx<'a> {
-    /// The CPU that executes the handler: the kernel's `smp_processor_id()`.
+    /// CPU that executes the handler (`smp_processor_id()`).
     pub cpu: CpuId,
-    /// The time of the event that is handled.
+    /// Time of the event that is handled.
     pub now: Nanos,
-    /// How far the clocks that the scheduler reads have run ahead of `now`, because paths of this event took time.
+    /// Lead of the clocks that the scheduler reads over `now`, because paths of this event took time.
     pub clock_offset: Nanos,
-    /// An operation after which they run on, and by how much; what else a call does takes none of their time.
+    /// Operation that advances these clocks, and by how much. All other operations of the call take no time
+    /// on them.
     pub self_timed: Option<(KernelOp, Nanos)>,
-    /// What the machine must do, in order.
+    /// Actions for the machine, in order.
     pub effects: &'a mut Vec<Effect>,
-    /// Who listens.
-    pub probe: &'a mut dyn Probe,
-    /// What the paths cost.
-    pub work: &'a mut OpCounts,
-    /// Who selects CPUs at wake-ups in the place of the kernel's rules.
+    /// Observer of the events that [`Ctx::report`] passes on.
+    pub observer: &'a mut dyn SchedObserver,
+    /// Counts of executed operations.
+    pub op_counts: &'a mut OpCounts,
+    /// Custom policy that replaces some of the kernel's rules.
     pub policy: Option<&'a mut PolicySlot>,
 }
 
 impl Ctx<'_> {
-    /// The clock that runqueues read: the kernel's `sched_clock()`.
+    /// Returns the clock that runqueues read (`sched_clock()`), in ns.
     #[inline]
     pub fn sched_clock(&self) -> u64 {
         self.now.0 + self.clock_offset.0
     }
 
-    /// Adds an effect.
+    /// Adds an effect after those that the handler emitted before.
     #[inline]
     pub fn emit(&mut self, effect: Effect) {
         self.effects.push(effect);
     }
 
-    /// Tells the probe of an event.
+    /// Reports an event to the observer.
     #[inline]
     pub fn report(&mut self, event: Event<'_>) {
-        self.probe.event(self.now, &event);
+        self.observer.event(self.now, &event);
     }
 
-    /// Counts one operation.
+    /// Counts one execution of an operation, for the cost model.
     #[inline]
     pub fn charge(&mut self, op: KernelOp) {
-        self.work.count(op, 1);
+        self.op_counts.count(op, 1);
     }
 
     /// Counts an operation that the scheduler itself measures by the clock.
     #[inline]
-    pub fn charge_elapsing(&mut self, op: KernelOp) {
+    pub fn charge_self_timed(&mut self, op: KernelOp) {
         self.charge(op);
         if let Some((_, time)) = self.self_timed.filter(|&(elapsing, _)| elapsing == op) {
             self.clock_offset += time;
         }
     }
 
-    /// Runs something as if on another CPU: an interrupt or a call that the machine delivers at the same instant.
+    /// Runs `act` as if on another CPU: an interrupt or a call that the machine delivers at the same instant.
     pub fn on_cpu<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Self) -> R) -> R {
         let before = core::mem::replace(&mut self.cpu, cpu);
         let result = act(self);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is told to the outside: the context of a call with its effects, events for listeners, and the record of each decision;
-//! and who is asked from there, if there is somebody: a [`policy`].
+//! Interface of the scheduler to its user: the context of a call with its effects, events for observers,
+//! records of decisions, and custom policies ([`policy`]).
 
 pub mod balance;
 pub mod blocked;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the scheduler tells those who listen. Listening changes nothing.
+//! Events that the scheduler reports to observers. Observers cannot change the scheduler.
 
 pub use crate::interface::balance::{
     BalanceDecision, BalanceVerdict, BalancedReason, GroupType, KickDecision, KickReason, MigrationType,
@@ -14,154 +14,135 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos};
 
-/// Something that happened inside the scheduler, in the order in which it happened.
+/// An event inside the scheduler. Events are reported in the order in which they happen.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum Event<'a> {
-    /// A task that sleeps is about to be woken: tracepoint `sched_waking`. Its CPU is not selected yet.
+    /// A sleeping task is about to be woken (tracepoint `sched_waking`). Its CPU is not selected yet.
     Waking {
-        /// The task.
         task: TaskId,
-        /// The CPU that it has used.
+        /// Previous CPU of the task.
         cpu: CpuId,
-        /// The CPU that wakes it.
+        /// CPU of the waker.
         on: CpuId,
     },
-    /// A task has another priority, or is new: -1 for SCHED_DEADLINE, 0 to 98 for real-time policies, 100 to 139 for fair tasks.
+    /// The priority of a task changed, or the task is new: -1 for SCHED_DEADLINE, 0 to 98 for real-time
+    /// policies, 100 to 139 for fair tasks.
     Priority {
-        /// The task.
         task: TaskId,
-        /// Its priority, inherited or its own.
+        /// New priority, inherited or its own.
         prio: i32,
-        /// Whether it inherits from who waits for it: tracepoint `sched_pi_setprio`.
+        /// Whether the task inherits from a waiter of its mutex (tracepoint `sched_pi_setprio`).
         is_inherited: bool,
-        /// Who executes.
+        /// CPU that executes the change.
         on: CpuId,
     },
-    /// A task became runnable on a CPU: tracepoints `sched_wakeup` and `sched_wakeup_new`.
+    /// A task became runnable on a CPU (tracepoints `sched_wakeup` and `sched_wakeup_new`).
     Wakeup {
-        /// The task.
         task: TaskId,
-        /// Where it is queued.
+        /// CPU on which the task is queued.
         cpu: CpuId,
-        /// It was forked just now.
+        /// Whether the task was forked just now.
         is_new: bool,
-        /// The CPU that queued it.
+        /// CPU that queued the task.
         on: CpuId,
     },
-    /// A CPU has another current task: tracepoint `sched_switch`.
-    Switch {
-        /// The CPU.
-        cpu: CpuId,
-        /// The task that ran.
-        prev: TaskId,
-        /// The task that runs now.
-        next: TaskId,
-        /// Why `prev` stopped.
-        prev_state: PrevState,
-    },
-    /// A task belongs to another CPU: tracepoint `sched_migrate_task`.
+    /// A context switch (tracepoint `sched_switch`).
+    Switch { cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState },
+    /// A task moved to another CPU (tracepoint `sched_migrate_task`).
     Migrate {
-        /// The task.
         task: TaskId,
-        /// Where it was.
         from: CpuId,
-        /// Where it is.
         to: CpuId,
-        /// The CPU that moved it.
+        /// CPU that moved the task.
         on: CpuId,
     },
-    /// The frequency governor has changed a frequency.
+    /// The frequency governor changed a frequency.
     Frequency {
-        /// The CPU.
         cpu: CpuId,
-        /// Part of the highest frequency, of 1024.
+        /// New frequency as a fraction of the highest one (1024).
         capacity: Capacity,
     },
     /// An inter-processor interrupt was sent.
     Ipi {
-        /// To whom.
+        /// CPU that receives the interrupt.
         cpu: CpuId,
-        /// Why.
+        /// Purpose of the interrupt.
         kind: IpiKind,
-        /// By whom.
+        /// CPU that sends the interrupt.
         on: CpuId,
     },
-    /// The machine became over-utilised, or is so no longer: `overutilized` of the root domain changed (the kernel's `sched_overutilized_tp`).
+    /// The flag `overutilized` of the root domain changed (tracepoint `sched_overutilized_tp`).
     Overutilized {
-        /// Which of both.
+        /// New value of `rd->overutilized`.
         is_over: bool,
-        /// The CPU that has too little room, or the one whose pass over all CPUs has said so.
+        /// CPU that is over-utilised, or the one whose pass over all CPUs cleared the flag.
         cpu: CpuId,
     },
     /// A schedstat counter of a sched domain grew.
     DomainStat {
-        /// Who executes.
+        /// CPU that executes the code.
         on: CpuId,
-        /// Whose domain it is.
+        /// CPU whose domain is counted.
         cpu: CpuId,
-        /// The domain's level.
+        /// Level of the domain.
         level: u32,
-        /// The counter's name in the kernel.
+        /// Kernel name of the counter.
         counter: &'static str,
-        /// The kind of balancing, for counters that are kept by kind.
+        /// Idle type, for counters that are kept by idle type.
         idle: Option<CpuIdleType>,
-        /// By how much.
+        /// Increment of the counter.
         amount: i64,
     },
-    /// A CPU was selected for a fair task that wakes or is new.
+    /// A CPU was selected for a waking or new fair task.
     WakeupDecision(&'a WakeupDecision),
-    /// A pass of load balancing is over.
+    /// A pass of load balancing ended.
     BalanceDecision(&'a BalanceDecision),
-    /// A tick has thought of tickless CPUs.
+    /// A tick checked whether to kick a CPU for tickless CPUs.
     KickDecision(&'a KickDecision),
-    /// The averages of a CPU were brought up to date, whether or not anything runs there.
+    /// The blocked averages of a CPU were updated.
     BlockedUpdate(&'a BlockedUpdate),
-    /// The scheduler complains, as it was told to.
+    /// The scheduler emitted a warning, as it was configured to.
     Warning {
-        /// Of which CPU.
+        /// CPU that the warning concerns.
         cpu: CpuId,
-        /// Who executes.
+        /// CPU that executes the code.
         on: CpuId,
-        /// Of what.
         warning: Warning,
     },
-    /// The averages of an entity were refreshed.
+    /// The averages of an entity were updated.
     PeltEntity {
-        /// Its task; `None` for a group's entity.
+        /// Task of the entity; `None` for a group's entity.
         task: Option<TaskId>,
-        /// Its CPU.
         cpu: CpuId,
-        /// Its weight at full resolution.
+        /// Weight at full resolution.
         weight: u64,
-        /// The averages.
         avg: &'a SchedAvg,
     },
-    /// The averages of a cfs_rq were refreshed.
+    /// The averages of a cfs_rq were updated.
     PeltCfsRq {
-        /// Its CPU.
         cpu: CpuId,
-        /// Whether it is the root cfs_rq.
+        /// Whether the cfs_rq is that of the root group.
         is_root: bool,
-        /// The averages.
         avg: &'a SchedAvg,
     },
 }
 
-/// Listens to what happens.
-pub trait Probe {
-    /// Called for each event, at the time of the event that is being handled.
+/// Observer of scheduler events.
+pub trait SchedObserver {
+    /// Receives an event, with the time of the machine event that is being handled.
     fn event(&mut self, now: Nanos, event: &Event<'_>);
 
-    /// Whether refreshes of averages are wanted; there are very many of them.
+    /// Whether the observer wants PELT updates, which are very frequent.
     fn wants_pelt(&self) -> bool {
         false
     }
 }
 
-/// Listens to nothing.
+/// Observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoProbe;
+pub struct NoSchedObserver;
 
-impl Probe for NoProbe {
+impl SchedObserver for NoSchedObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }

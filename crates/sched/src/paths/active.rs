@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Active balancing: a stopper pushes the running task away.
+//! Active balancing: a stopper pushes the running task to another CPU.
 //!
-//! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be pulled, so the
-//! CPU that wants it asks the stopper of the busiest CPU, which preempts it.
+//! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be
+//! pulled, so the destination CPU queues work for the stopper of the busiest CPU, which preempts the task.
 use crate::interface::balance::MigrationType;
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -16,24 +16,25 @@ use crate::types::cpumask::CpuMask;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
 
-/// How asking for a push went.
+/// Result of a push request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PushRequest {
-    /// The stopper has been asked.
+    /// The request was queued for the stopper.
     Sent,
-    /// It had been asked before.
+    /// An earlier request is still pending.
     Pending,
-    /// The running task may not run here.
+    /// The running task may not use this CPU.
     Pinned,
 }
 
 impl Sched {
-    /// Whether the running task of the source should be pushed although nothing could be pulled.
+    /// Whether the running task of the source should be pushed although no task could be pulled.
     ///
-    /// Any of these rules:
-    /// 1. This CPU has time and, in a domain that packs, a higher priority.
-    /// 2. Moving tasks has failed too often.
-    /// 3. This CPU has time, the source has one fair task and little left for it, and this one has more.
+    /// Any of these rules suffices:
+    /// 1. This CPU is idle, the domain packs tasks, and this CPU has the higher priority.
+    /// 2. Moving tasks has failed more than `cache_nice_tries + 2` times.
+    /// 3. This CPU is idle, the source has one fair task and reduced capacity, and this CPU has more capacity
+    ///    by the domain's margin.
     /// 4. The task does not fit its CPU.
     pub(crate) fn need_active_balance(&self, env: &LbEnv) -> bool {
         let sd = &self.domains.domains[env.sd];
@@ -54,7 +55,7 @@ impl Sched {
         env.migration == MigrationType::Misfit
     }
 
-    /// Asks the stopper of the source to push its running task to a CPU.
+    /// Requests a push of the source's running task to `this_cpu`, under the lock of the source.
     pub(crate) fn request_push(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, this_cpu: CpuId) -> PushRequest {
         let src = env.src_cpu;
         let _rq = self.rq_lock_charged(ctx, src);
@@ -72,12 +73,12 @@ impl Sched {
         PushRequest::Sent
     }
 
-    /// The stopper that runs on a CPU pushes a task to the CPU that asked for it.
+    /// Pushes a task to the requesting CPU, in the stopper of `cpu`.
     ///
     /// Rules, in order:
-    /// 1. With no task beside the stopper there is nothing to push.
+    /// 1. Without a task besides the stopper there is nothing to push.
     /// 2. The narrowest domain that spans both CPUs counts the attempt.
-    /// 3. The first task that may be moved goes, whether cache-hot or not.
+    /// 3. The first task that may be moved goes, cache-hot or not.
     pub(crate) fn active_load_balance_cpu_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let src = self.rq_lock_charged(ctx, cpu);
         let rq = &self.rqs[cpu.index()];
@@ -89,7 +90,7 @@ impl Sched {
                 self.count_domain(ctx, sd, DomainCounter::AlbCount, 1);
                 self.update_rq_clock(ctx, &src);
                 let level = self.domains.domains[sd].level;
-                // Nobody else takes part, so there is no set of CPUs to choose from.
+                // No other destination is possible, so the set of CPUs to choose from is empty.
                 let mut env = LbEnv::new(ctx.cpu, sd, level, target, CpuIdleType::Idle, CpuMask::new(1));
                 env.src_cpu = cpu;
                 env.flags.active = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The period timer, which fills a group's pool, and the slack timer, which hands out what CPUs have given back.
+//! Timers of CFS bandwidth: the period timer refills a group's pool, and the slack timer distributes runtime
+//! that CPUs have returned.
 //!
 //! Models `start_cfs_bandwidth()`, `sched_cfs_period_timer()`, `do_sched_cfs_period_timer()`,
 //! `start_cfs_slack_bandwidth()`, `do_sched_cfs_slack_timer()` and `distribute_cfs_runtime()` (6.1).
@@ -11,11 +12,12 @@ use crate::state::State;
 use crate::state::timers::Timer;
 use crate::types::ids::GroupId;
 
-/// After so many rounds of one period interrupt the period counts as too short.
+/// Number of rounds in one period interrupt after which the period counts as too short and is scaled up.
 const MAX_ROUNDS: u32 = 3;
 
 impl Sched {
-    /// The period timer has expired. It goes on until a period has passed in which nobody drew from the pool.
+    /// Handles the expiry of the period timer. The timer stops after a period in which no CPU drew from the
+    /// pool.
     pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         self.groups[group.index()].bandwidth.period_running = true;
         let resolution = self.hrtimer_resolution();
@@ -43,14 +45,15 @@ impl Sched {
         }
     }
 
-    /// A period begins. Returns whether the timer goes on: `do_sched_cfs_period_timer()`, with the sense turned round.
+    /// Begins a period. Returns whether the timer continues: the negated result of
+    /// `do_sched_cfs_period_timer()`.
     ///
     /// Rules, in order:
-    /// 1. Without a quota it stops.
-    /// 2. The pool is filled.
-    /// 3. If nobody is throttled and nobody drew in the period that has ended, it stops.
-    /// 4. If nobody is throttled, the next period shows whether anybody draws.
-    /// 5. Otherwise runtime is handed out while there is any and somebody waits.
+    /// 1. Without a quota the timer stops.
+    /// 2. The pool is refilled.
+    /// 3. If no cfs_rq is throttled and none drew runtime in the period that has ended, the timer stops.
+    /// 4. If no cfs_rq is throttled, the pool is marked idle; the next draw clears the mark.
+    /// 5. Otherwise runtime is distributed while the pool has runtime and a cfs_rq is throttled.
     fn begin_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId, nr_ended: u64) -> bool {
         let pool = &mut self.groups[group.index()].bandwidth;
         if pool.limits.quota().is_none() {
@@ -67,17 +70,19 @@ impl Sched {
         true
     }
 
-    /// Hands runtime out to throttled cfs_rqs, the one first that waits longest: to each as much as it lacks.
+    /// Distributes runtime to throttled cfs_rqs, in the order in which they were throttled. Each gets as much
+    /// as it lacks.
     ///
-    /// A cfs_rq goes on with the least that lets it. Ends when nobody waits or the pool is empty.
+    /// A cfs_rq is unthrottled with 1 ns of runtime. The distribution ends when no cfs_rq is throttled or the
+    /// pool is empty.
     fn distribute_cfs_runtime(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         loop {
             let State { groups, cfs_rqs, .. } = &mut self.state;
             let pool = &mut groups[group.index()].bandwidth;
             let Some(&id) = pool.throttled.front() else { return };
             let cfs_rq = &mut cfs_rqs[id.index()];
-            let unsupported = (1 - cfs_rq.runtime_remaining) as u64;
-            cfs_rq.runtime_remaining += pool.take(unsupported) as i64;
+            let missing_ns = (1 - cfs_rq.runtime_remaining) as u64;
+            cfs_rq.runtime_remaining += pool.take(missing_ns) as i64;
             let is_empty = pool.runtime == 0;
             if cfs_rq.runtime_remaining > 0 {
                 let cpu = cfs_rq.cpu;
@@ -90,7 +95,8 @@ impl Sched {
         }
     }
 
-    /// The slack timer has expired: what the pool holds is handed out if it is more than a slice.
+    /// Handles the expiry of the slack timer: distributes the pool if it holds more than a slice and is not
+    /// refilled soon.
     pub(crate) fn end_cfs_slack(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         let slice = self.bandwidth_slice_ns();
         let pool = &mut self.groups[group.index()].bandwidth;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The boot: what a kernel has done before the first user task.
+//! Simulated boot: the steps of a kernel before the first user task that affect the scheduler.
 //!
-//! It leaves traces that later decisions see: each CPU has gone idle once and knows since when, and CPU 0 has the blocked
-//! load of `init`. So it is run, not made up.
+//! Later decisions depend on the boot: each CPU has gone idle once at a known time, and CPU 0 has the blocked
+//! load of `init`. This state is produced by running the steps, not by setting values.
 
 use crate::interface::ctx::{Ctx, Effect};
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, SchedClass, TaskState};
@@ -15,23 +15,25 @@ use crate::types::units::Nanos;
 use crate::types::work::OpCounts;
 use alloc::vec::Vec;
 
-/// Pid of `init`.
+/// Pid of `init`, which the boot forks on CPU 0.
 const INIT_PID: i32 = 1;
-/// Pid of the stopper of CPU 0; the others follow.
+/// Pid of the stopper of CPU 0. The stopper of CPU N has this pid plus N.
 pub const FIRST_STOPPER_PID: i32 = 100_000;
-/// How long a stopper's wake-up and its run take at the boot.
+/// Time from one step to the next during boot: the wake-up of a stopper, and its run.
 const STEP: Nanos = Nanos(1000);
 
 impl Sched {
-    /// Boots at a time.
+    /// Boots the scheduler at time `now`.
     ///
-    /// 0. Sched domains are as the release had them.
-    /// 1. `init` is forked on CPU 0, runs, creates a stopper for each CPU, and blocks for ever; all at `now`.
-    /// 2. Frequency governors start.
-    /// 3. For each CPU in turn, 1000 ns later: CPU 0 wakes its stopper, which runs at once and blocks 1000 ns after.
+    /// Steps:
+    /// 1. Sched domains are adjusted to the simulated release.
+    /// 2. The stoppers are created, and `init` is forked on CPU 0, runs and blocks for ever; all at `now`.
+    /// 3. Frequency governors start.
+    /// 4. For each CPU in turn, 1000 ns after the step before: CPU 0 wakes its stopper. The stopper runs at
+    ///    once and blocks 1000 ns later.
     ///
     /// # Panics
-    /// If it was booted before.
+    /// If the scheduler was booted before.
     pub fn boot(&mut self, now: Nanos) {
         let (mut effects, mut work): (Vec<Effect>, OpCounts) = Default::default();
         let ctx = &mut Ctx {
@@ -40,12 +42,12 @@ impl Sched {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut effects,
-            probe: &mut NoProbe,
-            work: &mut work,
+            observer: &mut NoSchedObserver,
+            op_counts: &mut work,
             policy: None,
         };
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
-        self.settle_margins();
+        self.apply_wide_imbalance();
         self.boot_tasks(ctx);
         self.start_governors();
         for cpu in self.cpu_ids() {
@@ -64,7 +66,7 @@ impl Sched {
         }
     }
 
-    /// Creates `init` and the stoppers, in the order of their numbers: stoppers, then `init`.
+    /// Creates the stoppers and `init`, in the order of their task ids.
     fn boot_tasks(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
             let stopper = self.new_kernel_task(cpu, FIRST_STOPPER_PID + cpu.0 as i32);
@@ -74,8 +76,8 @@ impl Sched {
         let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [CpuId(0)]);
         let group = GroupId::ROOT;
         let new = NewTask { pid: INIT_PID, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
-        // Until `init` runs, the boot CPU's idle task is not marked as one: the clock of load tracking does not follow the
-        // task clock but runs at the speed of the CPU.
+        // Until `init` runs, the boot CPU's idle task is not marked as such: the PELT clock does not follow
+        // the task clock but runs at the speed of the CPU.
         let boot_cpu = ctx.cpu.index();
         let idle = core::mem::replace(&mut self.rqs[boot_cpu].idle, TaskId(u32::MAX));
         let init = self.handle_fork(ctx, new);
@@ -84,8 +86,8 @@ impl Sched {
         self.rqs[boot_cpu].stats.rq_cpu_time = 0;
         self.tasks[init.index()].cpus_allowed.set_all();
         self.tasks[init.index()].nr_cpus_allowed = self.rqs.len() as u32;
-        // A stopper is forked as a fair task before it gets its class. The change of its weight then takes load from the
-        // cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
+        // A stopper is forked as a fair task before it gets its class. The change of its weight then
+        // subtracts load from the cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
         for cpu in self.cpu_ids() {
             let stopper = self.tasks[self.rqs[cpu.index()].stop.index()].se;
             let _rq = self.rq_lock_clocked(ctx, cpu);

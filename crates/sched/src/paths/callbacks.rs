@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What classes have put off until their runqueue is consistent is done now; and what follows when a task was woken.
+//! Deferred balance callbacks of the classes, and their hooks after a wake-up.
 //!
-//! Models `__balance_callbacks()` and the classes' `task_woken` (6.1).
+//! Models `__balance_callbacks()` and the classes' `task_woken` (6.1). Classes queue callbacks in
+//! [`crate::state::callbacks`] while a runqueue is inconsistent.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -10,7 +11,7 @@ use crate::state::task::SchedClass;
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// Does what classes have put off on a runqueue.
+    /// Runs the balance callbacks that are queued on a runqueue.
     #[inline]
     pub(crate) fn balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.rqs[cpu.index()].callbacks.has_any() {
@@ -33,7 +34,8 @@ impl Sched {
         }
     }
 
-    /// A task that was woken is on its runqueue: some classes now look for a better place.
+    /// Calls the class's `task_woken` for a task that is on its runqueue after a wake-up; the class may push
+    /// tasks.
     pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         match self.tasks[task.index()].class {
             SchedClass::RealTime => self.task_woken_rt(ctx, cpu, task),

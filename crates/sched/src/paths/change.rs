@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Changes of a task's attributes while it exists: nice value, policy, allowed CPUs, group.
+//! Changes of a task's attributes: nice value, policy, uclamp, allowed CPUs, group.
 //!
 //! Models `set_user_nice()`, `__sched_setscheduler()`, `set_cpus_allowed_ptr()`, `migration_cpu_stop()` and
-//! `sched_move_task()` (6.1). A queued task is taken off its runqueue, changed, and put back; a running one stops and
-//! goes on.
+//! `sched_move_task()` (6.1). A queued task is dequeued, changed, and enqueued again; a running one is put
+//! and set again.
 
 use crate::classes::deadline::admission::PolicyError;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
@@ -20,18 +20,18 @@ use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
 
-/// How a task comes back after a change.
+/// Flags with which a task is enqueued after a change.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ReenqueueFlags {
-    /// At another place; it was taken off like that.
+    /// At a new position; the task was dequeued with this flag as well.
     pub(crate) moved: bool,
-    /// Before the others of its real-time priority.
+    /// Ahead of the other tasks of its real-time priority.
     pub(crate) head: bool,
-    /// With a new budget.
+    /// With a new deadline budget.
     pub(crate) replenish: bool,
 }
 
-/// Where a task was when it was taken off for a change.
+/// State of a task when it was dequeued for a change.
 #[derive(Clone, Copy)]
 pub(crate) struct DequeuedTask {
     queued: bool,
@@ -52,7 +52,7 @@ impl Sched {
             let p = &mut self.tasks[task.index()];
             p.nice = nice;
             if p.policy.class() == SchedClass::Fair {
-                // It is fair again when it does not inherit any more.
+                // The weight counts when the task is fair again, after the priority inheritance has ended.
                 let (se, load) = (p.se, weight_of(p.policy, nice));
                 self.entities[se.index()].load = load;
             }
@@ -68,17 +68,18 @@ impl Sched {
         self.prio_changed_fair(ctx, &rq, task, i32::from(nice) - i32::from(old));
     }
 
-    /// Sets the policy of a task; it keeps its nice value.
+    /// Sets the policy of a task; its nice value stays.
     ///
     /// Rules, in order:
-    /// 1. A deadline policy must be one that can be had, and so much bandwidth must be free.
-    /// 2. It is taken off, and put back with the new policy. It keeps its place if its priority stays the same, and goes
-    ///    before the others of its priority if that is less than before.
-    /// 3. The old class hears that it left and the new one that it came, or the class that its priority changed.
-    /// 4. What they put off follows.
+    /// 1. A deadline policy must have valid parameters, and its bandwidth must be available.
+    /// 2. The task is dequeued, and enqueued with the new policy. It keeps its position if its priority stays
+    ///    the same, and goes ahead of the others of its priority if its priority is lowered.
+    /// 3. The old class handles the loss of the task and the new class its arrival, or the class handles the
+    ///    new priority.
+    /// 4. Deferred balance callbacks run.
     ///
     /// # Errors
-    /// If deadline parameters are refused. Then nothing has changed.
+    /// If deadline parameters are rejected. Then nothing has changed.
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         self.finish_arrival(ctx, task);
         let policy = State::check_policy(policy)?;
@@ -113,13 +114,13 @@ impl Sched {
         Ok(())
     }
 
-    /// Tells what priority a task has now.
+    /// Reports the present priority of a task to the observer.
     pub(crate) fn report_priority(&self, ctx: &mut Ctx<'_>, task: TaskId, is_inherited: bool) {
         let prio = self.tasks[task.index()].prio();
         ctx.report(Event::Priority { task, prio, is_inherited, on: ctx.cpu });
     }
 
-    /// Sets the utilisation clamps of a task, which is taken off for that.
+    /// Sets the utilisation clamps of a task. The task is dequeued for the change.
     pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
         self.finish_arrival(ctx, task);
         self.uclamp_used = true;
@@ -134,7 +135,8 @@ impl Sched {
         self.balance_callbacks(ctx, cpu);
     }
 
-    /// Moves a task to another group; one that is there already leaves it and comes back. Models `sched_move_task()`.
+    /// Moves a task to a group (`sched_move_task()`). A task that is already in this group is dequeued and
+    /// enqueued all the same.
     pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
         self.finish_arrival(ctx, task);
         let cpu = self.tasks[task.index()].cpu;
@@ -153,13 +155,16 @@ impl Sched {
         }
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags { moved: true, ..ReenqueueFlags::default() });
         if taken.running {
-            // After changing group the running task might not be the one that should run.
+            // After a change of group, another task may have to run.
             self.resched_curr(ctx, cpu);
         }
     }
 
-    /// Sets the CPUs that a task may use. Returns whether the caller has to wait until a stopper has moved the task; the
-    /// stopper then wakes `waiter`, which sleeps or ([`Sched::handle_awaited_stopper`]) does not get to that.
+    /// Sets the CPUs that a task may use. Returns whether the caller must wait until a stopper has moved the
+    /// task.
+    ///
+    /// The stopper then wakes `waiter`. The waiter sleeps meanwhile, unless [`Sched::handle_awaited_stopper`]
+    /// runs the stopper first.
     ///
     /// # Panics
     /// If the mask is empty.
@@ -168,7 +173,8 @@ impl Sched {
         self.set_cpus_allowed_ptr(ctx, task, limited.as_ref().unwrap_or(mask), waiter)
     }
 
-    /// The same without regard to the task's cpuset: `set_cpus_allowed_ptr()`.
+    /// Sets the CPUs that a task may use, regardless of its cpuset (`set_cpus_allowed_ptr()`). Returns
+    /// whether the caller must wait for a stopper.
     pub(crate) fn set_cpus_allowed_ptr(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -201,7 +207,8 @@ impl Sched {
         false
     }
 
-    /// Sets the CPUs that a task may use, wherever it is, under the lock of its runqueue: `do_set_cpus_allowed()`.
+    /// Sets the CPUs that a task may use, under the lock of its runqueue (`do_set_cpus_allowed()`). The task
+    /// is not moved.
     pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mask: &CpuMask) {
         let taken = self.sched_change_begin(ctx, rq, task, false);
         let p = &mut self.tasks[task.index()];
@@ -210,7 +217,7 @@ impl Sched {
         self.sched_change_end(ctx, rq, task, taken, ReenqueueFlags::default());
     }
 
-    /// The stopper of a task's CPU moves it: `migration_cpu_stop()`.
+    /// Moves a task to an allowed CPU, in the stopper of its CPU (`migration_cpu_stop()`).
     pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
         self.finish_arrival(ctx, task);
@@ -220,7 +227,8 @@ impl Sched {
         }
     }
 
-    /// A stopper moves a task of its CPU: at once, or when it wakes up. Models `__migrate_task()`.
+    /// Moves a task of the executing CPU, in its stopper (`__migrate_task()`). A task that is not queued
+    /// moves at its next wake-up.
     pub(crate) fn migrate_from_here(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         if self.tasks[task.index()].is_queued() {
             if self.is_cpu_allowed(task, to) {
@@ -240,7 +248,7 @@ impl Sched {
         self.check_preempt_curr(ctx, &to, task, false);
     }
 
-    /// An allowed CPU, each time another one: `cpumask_any_and_distribute()`.
+    /// Returns an allowed active CPU, a different one each time (`cpumask_any_and_distribute()`).
     fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
         let start = self.distribution_start(ctx.cpu);
         let cpu = mask.iter_and_wrap_from(&self.hotplug.active, start).next().expect("some CPU of them is active");
@@ -287,7 +295,8 @@ impl Sched {
         }
     }
 
-    /// The weight of a fair task has changed: `prio_changed_fair()`. `change` is positive if it became less important.
+    /// Handles a changed weight or priority of a fair task (`prio_changed_fair()`). A positive `change` means
+    /// lower importance.
     fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, change: i32) {
         let cpu = rq.cpu();
         let p = &self.tasks[task.index()];
@@ -301,7 +310,7 @@ impl Sched {
         }
     }
 
-    /// Tells the classes of a change of class or priority: `check_class_changed()`.
+    /// Lets the classes handle a change of class or priority (`check_class_changed()`).
     pub(crate) fn check_class_changed(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -336,8 +345,8 @@ impl Sched {
         }
     }
 
-    /// A task has come to the fair class: its averages count here from now on. If it runs, others may have waited for
-    /// that; otherwise it may preempt.
+    /// Handles the arrival of a task in the fair class: attaches its averages. A running task is rescheduled,
+    /// because other tasks may be waiting; a queued one may preempt.
     fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         self.attach_task_cfs_rq(ctx, task);
         let cpu = rq.cpu();
@@ -351,7 +360,7 @@ impl Sched {
         }
     }
 
-    /// Whether a task's virtual runtime is relative to `min_vruntime`: `vruntime_normalized()`.
+    /// Whether a task's virtual runtime is relative to `min_vruntime` (`vruntime_normalized()`).
     fn is_vruntime_relative(&self, task: TaskId) -> bool {
         let p = &self.tasks[task.index()];
         p.on_rq != OnRq::No

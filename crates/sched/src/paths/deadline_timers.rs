@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The two timers of a deadline task: its next period begins, and its zero-lag time has come.
+//! The two timers of a deadline task: begin of the next period, and zero-lag time.
 //!
 //! Models `dl_task_timer()`, `dl_task_offline_migration()` and `inactive_task_timer()` (6.1).
 
@@ -10,12 +10,12 @@ use crate::state::task::{SchedClass, TaskState};
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// A throttled task wakes on a CPU that has gone offline: it goes to one where it may run at once, or to any that it may
-    /// use, with its bandwidth. Returns which.
-    ///
-    // DIFFERS: where no CPU is left that the task may use the kernel stops the machine (`BUG_ON()`); here the task goes where any
-    // other one would, and may use that CPU from then on. A kernel does not let a deadline task come to that, because it refuses
-    // to bind it; what binds it here is an `affinity` statement.
+    /// Moves a throttled task whose CPU has gone offline to a CPU where it would have the earliest deadline,
+    /// or to any allowed CPU, together with its bandwidth. Returns that CPU.
+    // DIFFERS: If no CPU is left that a throttled deadline task may use, fairlab moves the task like a task
+    // of any other class, and the task may use the new CPU from then on; the kernel crashes (`BUG_ON()`). The
+    // kernel avoids this state because it refuses to change the affinity of deadline tasks, which an
+    // `affinity` statement can do.
     pub(crate) fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
         let from = self.tasks[task.index()].cpu;
         let later = self.find_later_rq(ctx, task).filter(|&to| to != from && self.would_be_earliest(task, to));
@@ -30,13 +30,13 @@ impl Sched {
         to
     }
 
-    /// The next period of a throttled task begins.
+    /// Begins the next period of a throttled task.
     ///
     /// Rules, in order:
-    /// 1. A task that has left the class or is not throttled any more needs nothing.
-    /// 2. A task that sleeps only gets its budget back.
-    /// 3. Otherwise it becomes runnable on its CPU and may preempt there.
-    /// 4. If its CPU now has a task that could be moved, one is pushed away.
+    /// 1. A task that has left the class or is not throttled any more is skipped.
+    /// 2. A sleeping task only gets its budget back.
+    /// 3. Any other task becomes runnable on its CPU and may preempt there.
+    /// 4. If its CPU now has a task that could be moved, one is pushed to another CPU.
     pub(crate) fn dl_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
@@ -61,7 +61,8 @@ impl Sched {
         }
     }
 
-    /// The zero-lag time of a task that sleeps, has left the class or has ended.
+    /// Handles the zero-lag time of a task that sleeps, has left the class or has ended: its bandwidth is
+    /// released.
     pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);

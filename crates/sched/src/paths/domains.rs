@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Periodic balancing: which domains of a CPU are due.
+//! Periodic balancing: selects the domains of a CPU that are due.
 //!
 //! Models `trigger_load_balance()`, `run_rebalance_domains()` and `rebalance_domains()` (6.1; since 6.10
 //! `sched_balance_trigger()`, `sched_balance_softirq()` and `sched_balance_domains()`).
 
 use crate::interface::ctx::Ctx;
-use crate::paths::load_balance::{LbPass, PassResult};
+use crate::paths::load_balance::{LbPass, LbPassResult};
 use crate::paths::resumable::{Step, YieldPoint};
 use crate::paths::sched::Sched;
 use crate::state::topology::{DomainId, SdFlags};
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
 
-/// A walk through the domains of a CPU: what `rebalance_domains()` has in its variables.
+/// Iteration over the domains of a CPU in progress: the local variables of `rebalance_domains()`.
 #[derive(Clone, Debug)]
 pub(crate) struct RebalanceDomains {
     cpu: CpuId,
@@ -23,30 +23,32 @@ pub(crate) struct RebalanceDomains {
     max_cost: u64,
     latest: u64,
     next_balance: Option<u64>,
-    /// The domain that comes next.
+    /// Domain that is visited next.
     next: Option<DomainId>,
-    /// The pass that is under way.
+    /// Load-balance pass in progress.
     pass: Option<LbPass>,
-    /// The pass whose time has to pass before it is over.
-    passed: Option<(DomainId, PassResult)>,
+    /// Pass that is complete, and whose cost elapses before its end is accounted.
+    passed: Option<(DomainId, LbPassResult)>,
 }
 
 impl RebalanceDomains {
-    /// The pass that is under way.
+    /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         self.pass.as_ref()
     }
 }
 
 impl Sched {
-    /// Begins to balance those domains of a CPU that are due, from the narrowest to the widest.
+    /// Begins to balance the due domains of a CPU, from the narrowest to the widest.
     ///
     /// Rules, in order:
-    /// 1. The price of newly-idle balancing decays with time, in every domain.
-    /// 2. When a narrower domain was not this CPU's to balance, the wider ones are not either.
-    /// 3. A domain between NUMA nodes is skipped while another CPU balances such a one (SD_SERIALIZE).
-    /// 4. A domain is due when its interval is over, which is longer while the CPU is busy. A CPU that got tasks is busy.
-    /// 5. The first domain to be due next says when this CPU balances again.
+    /// 1. The cost of newly-idle balancing decays with time, in every domain.
+    /// 2. If another CPU is responsible for a narrower domain, the wider ones are not balanced.
+    /// 3. A domain with SD_SERIALIZE, between NUMA nodes, is skipped while another CPU balances such a
+    ///    domain.
+    /// 4. A domain is due when its interval is over. The interval is longer while the CPU is busy; a CPU that
+    ///    has received tasks is busy.
+    /// 5. The earliest due time of the domains is the CPU's `next_balance`.
     pub(crate) fn begin_domains(&self, cpu: CpuId, idle: CpuIdleType) -> RebalanceDomains {
         RebalanceDomains {
             cpu,
@@ -63,17 +65,17 @@ impl Sched {
         }
     }
 
-    /// Does the next phase of that.
+    /// Runs one phase of `rebalance_domains()`.
     pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, walk: &mut RebalanceDomains) -> Step<()> {
         loop {
             if let Some(pass) = &mut walk.pass {
                 let result = match self.step_pass(ctx, pass) {
-                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Yield(before) => return Step::Yield(before),
                     Step::Done(result) => result,
                 };
                 walk.passed = Some((pass.env.sd, result));
                 walk.pass = None;
-                return Step::Pause(YieldPoint::FREE);
+                return Step::Yield(YieldPoint::UNLOCKED);
             }
             if let Some((sd, result)) = walk.passed.take() {
                 self.end_domain_pass(walk, sd, result);
@@ -87,7 +89,7 @@ impl Sched {
         Step::Done(())
     }
 
-    /// Begins a pass over a domain if it is due. Returns whether the walk goes on.
+    /// Begins a pass over a domain if it is due. Returns whether the iteration continues.
     fn enter_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut RebalanceDomains, sd: DomainId) -> bool {
         walk.has_decayed = self.decay_newidle_cost(sd);
         let domain = &self.domains.domains[sd];
@@ -108,8 +110,8 @@ impl Sched {
         true
     }
 
-    /// A pass is over.
-    fn end_domain_pass(&mut self, walk: &mut RebalanceDomains, sd: DomainId, result: PassResult) {
+    /// Accounts a complete pass over a domain.
+    fn end_domain_pass(&mut self, walk: &mut RebalanceDomains, sd: DomainId, result: LbPassResult) {
         walk.continue_balancing = result.continue_balancing;
         if result.nr_moved > 0 {
             let is_idle = self.rqs[walk.cpu.index()].is_idle();
@@ -147,7 +149,8 @@ impl Sched {
         }
     }
 
-    /// A CPU that only runs SCHED_IDLE tasks balances as often as an idle one; before 5.6 as seldom as a busy one.
+    /// Whether the CPU uses the interval of busy CPUs. A CPU that runs only SCHED_IDLE tasks balances as
+    /// often as an idle one; before 5.6, as seldom as a busy one.
     fn counts_as_busy(&self, cpu: CpuId, idle: CpuIdleType) -> bool {
         idle != CpuIdleType::Idle && !(self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0)
     }

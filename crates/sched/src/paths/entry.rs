@@ -1,44 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! With which lock each way into the scheduler begins.
+//! First lock of each entry into the scheduler.
 //!
-//! A path that pauses says at each pause which lock comes next ([`super::walks`]). Before its first phase nothing is paused yet;
-//! what that phase locks is said here, so that the machine need not guess.
+//! A yielded path reports the lock that it needs next ([`super::resumable`]). Before the first phase of a
+//! path nothing has yielded yet; this module reports the lock of that phase.
 
 use crate::interface::ctx::IpiKind;
 use crate::paths::resumable::PhaseLock;
 use crate::paths::sched::Sched;
 use crate::types::ids::CpuId;
 
-/// A way into the scheduler.
+/// Entry into the scheduler: a method that the machine calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// [`Sched::handle_tick`].
+    /// Tick of the CPU: [`Sched::handle_tick`].
     Tick,
-    /// [`Sched::handle_timer`].
+    /// Expiry of the CPU's timer: [`Sched::handle_timer`].
     Timer,
-    /// [`Sched::handle_ipi`].
+    /// Inter-processor interrupt: [`Sched::handle_ipi`].
     Ipi(IpiKind),
-    /// [`Sched::handle_wakeup`] and [`Sched::handle_wakeup_interrupt`].
+    /// Wake-up by a task or an interrupt: [`Sched::handle_wakeup`] and [`Sched::handle_wakeup_interrupt`].
     Wakeup,
-    /// [`Sched::handle_reschedule`].
+    /// Rescheduling because need_resched is set: [`Sched::handle_reschedule`].
     Reschedule,
-    /// [`Sched::handle_block`] and [`Sched::handle_block_io`].
+    /// Running task blocks: [`Sched::handle_block`] and [`Sched::handle_block_io`].
     Block,
-    /// [`Sched::handle_yield`].
+    /// Running task calls `sched_yield()`: [`Sched::handle_yield`].
     Yield,
-    /// [`Sched::handle_exec`].
+    /// Running task calls exec: [`Sched::handle_exec`].
     Exec,
-    /// [`Sched::handle_exit`].
+    /// Running task ends: [`Sched::handle_exit`].
     Exit,
-    /// [`Sched::handle_stopper`].
+    /// Stopper runs its queued work: [`Sched::handle_stopper`].
     Stopper,
 }
 
 impl Sched {
-    /// The lock that a call on a CPU takes first, and holds for as long as its first phase takes.
+    /// Returns the lock that an entry takes first on `cpu`, and holds during its first phase.
     ///
-    /// Rules: the CPU's own, but for two. A wake-up selects without a lock; an interrupt that only says to reschedule changes
-    /// nothing.
+    /// Most entries take the CPU's own lock. A wake-up selects a CPU without a lock, and a reschedule
+    /// interrupt changes nothing.
     pub const fn first_lock(cpu: CpuId, entry: Entry) -> PhaseLock {
         match entry {
             Entry::Wakeup | Entry::Ipi(IpiKind::Reschedule) => PhaseLock::None,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A task begins another program. It has nothing in caches that it will need again, so it costs least to move it now.
+//! Balancing at exec: a task that starts another program has no cache footprint to lose, so moving it is
+//! cheap.
 //!
-//! Models `sched_exec()`, and `migration_cpu_stop()` as far as it serves that (6.1). The other classes than the fair one never
-//! move a task on this occasion.
+//! Models `sched_exec()`, and the part of `migration_cpu_stop()` that it uses (6.1). Only the fair class
+//! moves tasks at exec.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
@@ -14,12 +15,13 @@ use crate::state::task::SchedClass;
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// The running task calls exec.
+    /// Handles an exec call of the running task.
     ///
     /// Rules, in order:
-    /// 1. The widest domain that balances on this occasion gives its idlest CPU; without one the task stays.
-    /// 2. If that is another CPU and in use, the stopper of this one preempts the task and moves it there. The task stays
-    ///    runnable all the time.
+    /// 1. The widest domain with `SD_BALANCE_EXEC` selects its idlest CPU; without such a domain the task
+    ///    stays.
+    /// 2. If that is another, active CPU, the stopper of this CPU preempts the task and moves it. The task
+    ///    stays runnable throughout.
     pub fn handle_exec(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         let task = self.rqs[cpu.index()].curr;
@@ -28,7 +30,7 @@ impl Sched {
         }
         let flags = WakeFlags { exec: true, ..WakeFlags::default() };
         let Selection::Chosen(decision) = self.select_task_rq_fair(ctx, task, cpu, flags) else {
-            unreachable!("a task that calls exec goes to the idlest CPU, which is found at once")
+            unreachable!("exec selects the idlest CPU, which needs no scan")
         };
         ctx.report(Event::WakeupDecision(&decision));
         if decision.cpu != cpu && self.hotplug.active.contains(decision.cpu) {
@@ -36,7 +38,8 @@ impl Sched {
         }
     }
 
-    /// The stopper of the CPU on which a task has called exec moves it, unless it has left meanwhile.
+    /// Moves a task that has called exec, in the stopper of its CPU, unless the task has left this CPU
+    /// meanwhile.
     pub(crate) fn exec_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
         self.finish_arrival(ctx, task);

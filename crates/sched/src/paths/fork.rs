@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Creating tasks, and the first utilisation of a new one.
+//! Creation of tasks.
 //!
 //! Models `sched_fork()`, `sched_cgroup_fork()`, `wake_up_new_task()`, `init_entity_runnable_average()` and
 //! `post_init_entity_util_avg()` (6.1).
@@ -17,8 +17,8 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
 impl Sched {
-    /// Forks a task on the CPU that executes this, as a child of whatever runs there, and lets it run where its class
-    /// chooses.
+    /// Forks a task on the executing CPU, as a child of the current task. The class of the new task selects
+    /// its CPU.
     pub fn handle_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let task = self.fork_task(ctx, new);
         let p = &mut self.tasks[task.index()];
@@ -38,14 +38,14 @@ impl Sched {
             self.task_fork_fair(ctx, &rq, task);
         }
         if has_uclamp {
-            // Clamps are set as those of any task, under the lock of its runqueue.
+            // The clamps are set under the runqueue lock, like those of an existing task.
             let _rq = self.rq_lock_clocked(ctx, ctx.cpu);
             self.uclamp_used = true;
         }
         task
     }
 
-    /// Puts a new task on its runqueue: the second half of `wake_up_new_task()`.
+    /// Enqueues a new task: the second half of `wake_up_new_task()`.
     pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.post_init_entity_util_avg(task);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Task groups are made and get quotas.
+//! Creation of task groups and of their bandwidth limits.
 //!
 //! Models `sched_create_group()`, `sched_online_group()` and `tg_set_cfs_bandwidth()` (6.1).
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
-use crate::state::entity::{Owner, SchedEntity};
+use crate::state::entity::{EntityOwner, SchedEntity};
 use crate::state::group::TaskGroup;
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
 use crate::state::rq::cfs_rq::CfsRq;
@@ -13,27 +13,28 @@ use crate::state::rq::timeline::Timeline;
 use crate::state::task::Uclamp;
 use crate::types::ids::{CfsRqId, EntityId, GroupId};
 
-/// So many entities of a group can wait on a CPU before their queue has to grow. It never shrinks.
-const ROOM_OF_GROUP: usize = 8;
+/// Number of entities of a group for which its timeline on a CPU has room before it must grow. Timelines
+/// never shrink.
+const GROUP_TIMELINE_CAPACITY: usize = 8;
 
 impl Sched {
-    /// Creates a task group with 1024 shares. Executed on the CPU of the context.
+    /// Creates a task group with 1024 shares, executed on the CPU of the context.
     pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
         let group = GroupId::from_index(self.groups.len());
         let next_sibling = self.groups[parent.index()].first_child.replace(group);
-        let uclamp = self.first_clamps.groups.or_else(|| self.groups[parent.index()].uclamp.map(Uclamp::below));
+        let uclamp = self.default_clamps.groups.or_else(|| self.groups[parent.index()].uclamp.map(Uclamp::below));
         self.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());
             let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
             let parent_entity = self.cfs_rqs[parent_cfs_rq.index()].entity;
             let entity = EntityId::from_index(self.entities.len());
-            let mut se = SchedEntity::new(Owner::Group(cfs_rq), parent_cfs_rq);
+            let mut se = SchedEntity::new(EntityOwner::Group(cfs_rq), parent_cfs_rq);
             se.parent = parent_entity;
             se.depth = parent_entity.map_or(0, |parent| self.entities[parent.index()].depth + 1);
             self.entities.push(se);
             let mut queue = CfsRq::new(cpu, group);
-            queue.timeline = Timeline::with_capacity(ROOM_OF_GROUP);
+            queue.timeline = Timeline::with_capacity(GROUP_TIMELINE_CAPACITY);
             queue.entity = Some(entity);
             self.cfs_rqs.push(queue);
         }
@@ -46,15 +47,16 @@ impl Sched {
         group
     }
 
-    /// Sets quota, period and burst of a group: `tg_set_cfs_bandwidth()`.
+    /// Sets quota, period and burst of a group (`tg_set_cfs_bandwidth()`).
     ///
     /// Rules, in order:
-    /// 1. The pool gets a quota at once, also if the group had one before, and the period timer starts unless it runs.
-    /// 2. What CPUs have drawn is forgotten.
-    /// 3. Throttled CPUs go on, under the new limit or without one.
+    /// 1. The pool gets a full quota at once, even if the group had one before, and the period timer starts
+    ///    unless it is running.
+    /// 2. Runtime that CPUs have drawn is discarded.
+    /// 3. Throttled CPUs continue, under the new limit or without one.
     ///
     /// # Errors
-    /// If it is the root group.
+    /// If `group` is the root group.
     pub fn set_group_bandwidth(
         &mut self,
         ctx: &mut Ctx<'_>,

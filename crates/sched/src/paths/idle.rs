@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The idle loop of a CPU: entering and leaving tickless idle.
+//! Idle loop of a CPU: entering and leaving tickless idle.
 //!
-//! Stands for the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1). Whether the tick stops is for the idle governor
-//! to say, who is outside.
+//! Models the scheduler's part of `do_idle()` and of `tick-sched.c` (6.1). The idle governor decides whether
+//! the tick stops; it belongs to the machine.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -10,26 +10,28 @@ use crate::types::ids::CpuId;
 use crate::types::units::Nanos;
 use crate::types::work::KernelOp;
 
-/// What becomes of the tick of a CPU that idles.
+/// Fate of the tick of a CPU that idles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleTick {
-    /// It stops, if it has not stopped already.
+    /// The tick stops, if it has not stopped already.
     Stop,
-    /// The governor would have it stop, but a timer comes within a tick.
+    /// The governor would stop the tick, but a timer expires within one tick period.
     RetainForTimer,
-    /// It goes on.
+    /// The tick continues; the CPU stays out of tickless idle.
     Retain,
 }
 
 impl Sched {
-    /// The idle task of the CPU that executes this enters its loop: left-over idle balancing is done, and if that
-    /// brought no work the tick stops, unless it is to go on. Returns whether the CPU idles now; if it pauses instead, the loop
-    /// has to be entered again afterwards.
+    /// Enters the loop of the idle task on the executing CPU. Deferred idle balancing is done first; if it
+    /// brings no work, the tick stops as `tick` says.
+    ///
+    /// Returns whether the CPU idles now. If the path yields, it returns false, and the loop must be entered
+    /// again afterwards.
     pub fn handle_idle_enter(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         let cpu = ctx.cpu;
         if self.is_dying(cpu) {
             ctx.charge(KernelOp::IdleEnter);
-            return self.die(ctx);
+            return self.sched_cpu_dying(ctx);
         }
         if !self.nohz_run_idle_balance(ctx, cpu) {
             return false;
@@ -48,14 +50,16 @@ impl Sched {
         true
     }
 
-    /// A CPU is in an idle state that takes so long to leave, or in none any more: `idle_set_state()`. A search for an
-    /// idle CPU on behalf of a new task prefers those that wake up soon.
+    /// Records the exit latency of the CPU's idle state, or `None` outside idle states (`idle_set_state()`).
+    /// The search for an idle CPU for a new task prefers a short exit latency.
     pub fn set_idle_exit_latency(&mut self, cpu: CpuId, latency: Option<Nanos>) {
         self.rqs[cpu.index()].idle_exit_latency = latency;
     }
 
-    /// All idle CPUs reschedule, so that each enters its loop anew and its governor is asked again: `wake_up_all_idle_cpus()`. The CPU that
-    /// executes this does so too if it idles, since the process that wants it runs there.
+    /// Reschedules all idle CPUs (`wake_up_all_idle_cpus()`), so that each enters its loop again and its
+    /// governor decides again.
+    ///
+    /// This includes the executing CPU if it idles, because the process that requests this runs there.
     pub fn wake_up_all_idle_cpus(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
             let rq = &self.rqs[cpu.index()];
@@ -65,7 +69,7 @@ impl Sched {
         }
     }
 
-    /// The idle task of the CPU that executes this leaves its loop: the tick runs again.
+    /// Leaves the loop of the idle task on the executing CPU: its tick runs again.
     pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::IdleExit);
         self.rqs[ctx.cpu.index()].tick_stopped = false;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Priority inheritance: a task runs as if it had the priority of the most important task that waits for it.
+//! Priority inheritance: a task runs with the priority of the most important task that waits for it.
 //!
-//! Models `rt_mutex_setprio()` and, of `locking/rtmutex.c`, the order of waiters (6.1). Who waits for whom is known outside: the
-//! caller names the most important waiter each time that it changes, also along chains of owners.
+//! Models `rt_mutex_setprio()` and, from `locking/rtmutex.c`, the order of waiters (6.1). The machine models
+//! the mutexes: it calls [`Sched::inherit_priority`] each time the most important waiter of a task changes,
+//! also along chains of owners.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::change::ReenqueueFlags;
@@ -12,8 +13,8 @@ use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, Prio, class_of};
 use crate::types::ids::TaskId;
 
 impl Sched {
-    /// Whether one task goes before another that waits for the same: it has a higher real-time priority, or an earlier
-    /// deadline. All fair tasks are equal.
+    /// Whether waiter `one` is ahead of waiter `other` of the same mutex: it has a higher real-time priority,
+    /// or an earlier deadline. All fair tasks are equal.
     pub fn waits_before(&self, one: TaskId, other: TaskId) -> bool {
         let of_waiter = |prio: Prio| if prio < MAX_RT_PRIO { prio } else { MAX_RT_PRIO };
         let (a, b) = (&self.tasks[one.index()], &self.tasks[other.index()]);
@@ -21,15 +22,16 @@ impl Sched {
         first < second || (first == second && first < 0 && time_before(a.dl.deadline, b.dl.deadline))
     }
 
-    /// The most important task that waits for another is this one, or there is none any more.
+    /// Sets the most important task that waits for `task`, or `None` if no task waits any more.
     ///
     /// Rules, in order:
-    /// 1. The task has the higher one of its own priority and the waiter's. If that is no change, and it is no deadline
-    ///    task, nothing happens.
-    /// 2. It is taken off and put back with it, as with another policy: it may change its class, and the classes hear of it.
-    /// 3. Who comes to the deadline class, or has a later deadline than the waiter, has the waiter's parameters and gets a
-    ///    new budget of them.
-    /// 4. Who is less important than before goes before the others of its real-time priority.
+    /// 1. The task gets the higher one of its own priority and the waiter's. If that is no change, and it is
+    ///    not a deadline priority, nothing else happens.
+    /// 2. The task is dequeued and enqueued with the new priority, as for a change of policy. Its class may
+    ///    change, and the classes handle that.
+    /// 3. A task that joins the deadline class, or has a later deadline than the waiter, gets the waiter's
+    ///    parameters and a new budget of this size.
+    /// 4. A task whose priority is lowered goes ahead of the others of its real-time priority.
     pub fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {
         let inherited = waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio());
         let p = &self.tasks[task.index()];

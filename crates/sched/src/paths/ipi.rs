@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! An inter-processor interrupt arrives, and what other CPUs have queued is done.
+//! Receipt of inter-processor interrupts, and the call-function queue.
 //!
-//! Models `scheduler_ipi()` and `flush_smp_call_function_queue()` (6.1). Sending is in [`crate::state::calls`].
+//! Models `scheduler_ipi()` and `flush_smp_call_function_queue()` (6.1). [`crate::state::calls`] sends the
+//! interrupts.
 
 use crate::interface::ctx::{Ctx, IpiKind};
 use crate::paths::sched::Sched;
@@ -9,7 +10,7 @@ use crate::state::calls::CallFunction;
 use crate::types::work::KernelOp;
 
 impl Sched {
-    /// An inter-processor interrupt arrives at the CPU that executes this.
+    /// Handles an inter-processor interrupt on the executing CPU.
     pub fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
         if !self.is_polling(ctx.cpu) {
             ctx.charge(KernelOp::IpiReceive);
@@ -21,7 +22,8 @@ impl Sched {
         self.run_softirqs(ctx);
     }
 
-    /// Does what other CPUs have asked for: other things first, then all wake-ups in one go.
+    /// Serves the call-function queue of the executing CPU: all other functions first, then all wake-ups
+    /// under one lock.
     pub(crate) fn flush_call_queue(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         let nr_calls = self.rqs[cpu.index()].call_queue.len();

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One pass of balancing over a domain.
+//! One load-balance pass over a sched domain.
 //!
-//! Models `load_balance()` (6.1; since 6.10 `sched_balance_rq()`) and `should_we_balance()`. The steps: is it this CPU's
-//! turn; which group is the busiest, and which of its runqueues; move tasks; if all tasks there are pinned start over
-//! without that runqueue; if nothing could be moved, perhaps have the running task pushed. Between the steps locks change
-//! hands, so a pass can pause there ([`crate::paths::walks`]): what it has seen may not hold any more when it goes on.
+//! Models `load_balance()` (6.1; since 6.10 `sched_balance_rq()`) and `should_we_balance()`. The steps of a
+//! pass:
+//! 1. Check whether this CPU should balance the domain.
+//! 2. Find the busiest group, and its busiest runqueue.
+//! 3. Move tasks. If all tasks there are pinned, start over without that runqueue.
+//! 4. If no task was moved, possibly request a push of the running task.
+//!
+//! The pass can yield between the steps ([`crate::paths::resumable`]), because locks are dropped there:
+//! statistics can be out of date when it resumes.
 
 use crate::interface::balance::{BalanceVerdict, BalancedReason, MigrationType};
 use crate::interface::ctx::Ctx;
@@ -14,7 +19,7 @@ use crate::paths::active::PushRequest;
 use crate::paths::resumable::{Step, YieldPoint};
 use crate::paths::sched::Sched;
 use crate::rules::balance::env::LbEnv;
-use crate::rules::balance::policy::PolicyScan;
+use crate::rules::balance::policy::BalancePolicyScan;
 use crate::state::counters::{DomainCounter, LbCounter};
 use crate::state::topology::{DomainId, SchedGroupCapacity, SchedGroupId};
 use crate::types::cpumask::CpuMask;
@@ -22,47 +27,45 @@ use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
-/// An interval is doubled up to this while all tasks are pinned, in ms.
+/// Limit in ms up to which the interval of a domain is doubled while all tasks are pinned.
 const MAX_PINNED_INTERVAL_MS: u32 = 512;
 
-/// What a pass has brought.
+/// Result of one load-balance pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PassResult {
-    /// Number of tasks moved.
+pub(crate) struct LbPassResult {
     pub nr_moved: u32,
-    /// Whether it makes sense for this CPU to balance wider domains as well.
+    /// Whether the CPU should also balance the domains above.
     pub continue_balancing: bool,
 }
 
-/// A pass of balancing on its way.
+/// Load-balance pass in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct LbPass {
     pub env: LbEnv,
-    /// For which CPU it was begun.
+    /// CPU for which the pass was begun. The destination `env.dst_cpu` can change during the pass.
     this_cpu: CpuId,
-    /// What comes next.
-    phase: Phase,
+    phase: LbPhase,
 }
 
-/// The phases of a pass. Those that take a lock are named after what they do under it.
+/// Next phase of a pass. A phase that takes a lock is named after its work under the lock.
 #[derive(Clone, Copy, Debug)]
-enum Phase {
-    /// Gather statistics and find the busiest group. No lock.
-    Look,
-    /// Look at a CPU for a policy of one's own, which decides what is pulled. No lock.
-    Ask(PolicyScan),
-    /// Find the group's busiest runqueue. No lock.
-    Choose(SchedGroupId),
-    /// Take tasks from it.
+enum LbPhase {
+    /// Collect group statistics and find the busiest group. No lock.
+    GatherStats,
+    /// Sample a CPU for the policy hook, which decides what is pulled. No lock.
+    SamplePolicy(BalancePolicyScan),
+    /// Find the busiest runqueue of the group. No lock.
+    FindQueue(SchedGroupId),
+    /// Detach tasks from the busiest runqueue, under its lock.
     Detach,
-    /// Put so many into the destination's runqueue.
+    /// Attach this number of tasks, under the lock of the destination.
     Attach(u32),
-    /// Have the running task of the busiest runqueue pushed.
+    /// Request a push of the running task, under the lock of the busiest runqueue.
     Push,
 }
 
 impl Sched {
-    /// Balances a domain for a CPU, without pauses.
+    /// Runs a complete pass without yielding.
     #[cfg(test)]
     pub(crate) fn load_balance(
         &mut self,
@@ -70,7 +73,7 @@ impl Sched {
         this_cpu: CpuId,
         sd: DomainId,
         idle: CpuIdleType,
-    ) -> PassResult {
+    ) -> LbPassResult {
         let mut pass = self.begin_pass(ctx, this_cpu, sd, idle);
         loop {
             if let Step::Done(result) = self.step_pass(ctx, &mut pass) {
@@ -79,9 +82,10 @@ impl Sched {
         }
     }
 
-    /// Begins a pass over a domain for a CPU. A CPU that runs out of work pays for it from here on, as it measures itself.
+    /// Begins a pass over a domain for a CPU. A CPU in newly-idle balancing is charged for the pass here,
+    /// because it measures its own cost.
     pub(crate) fn begin_pass(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId, sd: DomainId, idle: CpuIdleType) -> LbPass {
-        let mut cpus = self.lend_balance_mask(ctx.cpu);
+        let mut cpus = self.take_balance_mask(ctx.cpu);
         let domain = &self.domains.domains[sd];
         let online = &self.domains.root.online;
         cpus.assign_and(&domain.span, online);
@@ -90,37 +94,37 @@ impl Sched {
         env.has_all_cpus = has_all_cpus;
         ctx.charge(KernelOp::BalancePass);
         if idle == CpuIdleType::NewlyIdle {
-            ctx.charge_elapsing(KernelOp::NewidlePass);
+            ctx.charge_self_timed(KernelOp::NewidlePass);
         }
         self.count_lb(ctx, &env, LbCounter::Count, 1);
-        LbPass { env, this_cpu, phase: Phase::Look }
+        LbPass { env, this_cpu, phase: LbPhase::GatherStats }
     }
 
-    /// Does the next phase of a pass.
-    pub(crate) fn step_pass(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> Step<PassResult> {
+    /// Runs the next phase of a pass.
+    pub(crate) fn step_pass(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> Step<LbPassResult> {
         let step = match pass.phase {
-            Phase::Look => self.gather_stats(ctx, pass),
-            Phase::Ask(mut asking) => {
+            LbPhase::GatherStats => self.gather_stats(ctx, pass),
+            LbPhase::SamplePolicy(mut asking) => {
                 let choice = self.scan_for_balance(ctx, &pass.env, &mut asking);
-                self.follow(ctx, pass, asking, choice)
+                self.apply_policy_choice(ctx, pass, asking, choice)
             }
-            Phase::Choose(group) => self.choose(ctx, pass, group),
-            Phase::Detach => self.detach(ctx, pass),
-            Phase::Attach(nr) => {
+            LbPhase::FindQueue(group) => self.choose_busiest_queue(ctx, pass, group),
+            LbPhase::Detach => self.detach(ctx, pass),
+            LbPhase::Attach(nr) => {
                 let dst = self.rq_lock_clocked(ctx, pass.env.dst_cpu);
                 self.attach_tasks(ctx, &dst, &mut pass.env);
                 pass.env.decision.nr_moved += nr;
                 self.after_detach(ctx, pass)
             }
-            Phase::Push => Step::Done(self.push(ctx, pass)),
+            LbPhase::Push => Step::Done(self.push(ctx, pass)),
         };
         match step {
-            Step::Pause(before) => Step::Pause(before),
+            Step::Yield(before) => Step::Yield(before),
             Step::Done(verdict) => Step::Done(self.end_pass(ctx, &mut pass.env, verdict)),
         }
     }
 
-    /// Is it this CPU's turn, and which group is the busiest?
+    /// Checks whether this CPU should balance, and finds the busiest group.
     fn gather_stats(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
         if !self.should_we_balance(env) {
@@ -128,22 +132,23 @@ impl Sched {
         }
         let found = self.find_busiest_group(ctx, env);
         let choice = self.choose_balance(ctx, env, found, None, 0);
-        self.follow(ctx, pass, PolicyScan { found, next: pass.this_cpu, nr_looks: 0 }, choice)
+        self.apply_policy_choice(ctx, pass, BalancePolicyScan { found, next: pass.this_cpu, nr_looks: 0 }, choice)
     }
 
-    /// Does what a policy of one's own says; without one the kernel's rules decide.
-    fn follow(
+    /// Applies the choice of the policy hook. Without a hook, or if it leaves the choice to the kernel, the
+    /// kernel's rules decide.
+    fn apply_policy_choice(
         &mut self,
         ctx: &mut Ctx<'_>,
         pass: &mut LbPass,
-        asking: PolicyScan,
+        asking: BalancePolicyScan,
         choice: BalanceChoice,
     ) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
         match choice {
-            BalanceChoice::Look(next) => {
-                pass.phase = Phase::Ask(PolicyScan { next, ..asking });
-                Step::Pause(YieldPoint::FREE)
+            BalanceChoice::Sample(next) => {
+                pass.phase = LbPhase::SamplePolicy(BalancePolicyScan { next, ..asking });
+                Step::Yield(YieldPoint::UNLOCKED)
             }
             BalanceChoice::Pull { from, tasks } => {
                 env.flags.by_policy = true;
@@ -156,7 +161,7 @@ impl Sched {
         }
     }
 
-    /// Goes on with the busiest group, or ends because there is none.
+    /// Continues with the busiest group, or ends the pass because there is none.
     fn continue_pass(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -168,8 +173,8 @@ impl Sched {
             Ok(group) => {
                 env.decision.busiest_group = self.domains.groups[group].span.first();
                 (env.decision.migration, env.decision.imbalance) = (Some(env.migration), env.imbalance);
-                pass.phase = Phase::Choose(group);
-                Step::Pause(YieldPoint::FREE)
+                pass.phase = LbPhase::FindQueue(group);
+                Step::Yield(YieldPoint::UNLOCKED)
             }
             Err(why) => {
                 self.count_lb(ctx, env, LbCounter::NobusyG, 1);
@@ -179,10 +184,15 @@ impl Sched {
         }
     }
 
-    /// Which runqueue of the group is the busiest? Until its lock is held, others can take its tasks.
-    fn choose(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass, group: SchedGroupId) -> Step<BalanceVerdict> {
+    /// Selects the busiest runqueue of the group. Other CPUs can take its tasks until its lock is held.
+    fn choose_busiest_queue(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        pass: &mut LbPass,
+        group: SchedGroupId,
+    ) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
-        self.refresh_tallies_in(env.sd);
+        self.refresh_lb_cache_in(env.sd);
         let Some(busiest) = self.find_busiest_queue(ctx, env, group) else {
             self.count_lb(ctx, env, LbCounter::NobusyQ, 1);
             return Step::Done(BalanceVerdict::NoBusiestQueue);
@@ -190,7 +200,8 @@ impl Sched {
         self.pull_from(ctx, pass, busiest)
     }
 
-    /// Tasks are to come from this runqueue, if it has any beside the running one.
+    /// Makes `busiest` the source of the pass. Its tasks are detached next if it has any besides the running
+    /// one.
     fn pull_from(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass, busiest: CpuId) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
         self.count_lb(ctx, env, LbCounter::Imbalance, env.imbalance);
@@ -203,12 +214,12 @@ impl Sched {
         if nr_running <= 1 {
             return self.finish_pulling(ctx, pass);
         }
-        env.max_looked = self.tunables.nr_migrate.min(nr_running);
-        pass.phase = Phase::Detach;
-        Step::Pause(YieldPoint::lock(busiest))
+        env.loop_max = self.tunables.nr_migrate.min(nr_running);
+        pass.phase = LbPhase::Detach;
+        Step::Yield(YieldPoint::lock(busiest))
     }
 
-    /// Takes tasks from the busiest runqueue, under its lock.
+    /// Detaches tasks from the busiest runqueue, under its lock.
     fn detach(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
         env.decision.nr_locks += 1;
@@ -217,31 +228,31 @@ impl Sched {
         match self.detach_tasks(ctx, &src, env) {
             0 => self.after_detach(ctx, pass),
             detached => {
-                pass.phase = Phase::Attach(detached);
-                Step::Pause(YieldPoint::lock_next(env.dst_cpu))
+                pass.phase = LbPhase::Attach(detached);
+                Step::Yield(YieldPoint::lock_irqs_off(env.dst_cpu))
             }
         }
     }
 
-    /// What follows when tasks have been moved, or none could be.
+    /// Selects the next phase after tasks were moved, or none could be moved.
     ///
     /// Rules, in order:
-    /// 1. If the lock was dropped only for a moment, go on.
-    /// 2. If there are tasks that may run only on another CPU of the group, go on for that one.
-    /// 3. If pinned tasks are the reason why an imbalance remains, the domain above hears of it.
+    /// 1. If detaching was interrupted only to drop the lock (`LBF_NEED_BREAK`), continue it.
+    /// 2. If pinned tasks may run on another CPU of the group, continue for that CPU.
+    /// 3. If pinned tasks cause a remaining imbalance, mark the group in the domain above as imbalanced.
     /// 4. If all tasks are pinned, start over without that runqueue, or give up.
     fn after_detach(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
-        pass.phase = Phase::Detach;
+        pass.phase = LbPhase::Detach;
         if core::mem::take(&mut env.flags.need_break) {
-            return Step::Pause(YieldPoint::lock(env.src_cpu));
+            return Step::Yield(YieldPoint::lock(env.src_cpu));
         }
         if env.flags.dst_pinned && env.imbalance > 0 {
-            env.leave_out(env.dst_cpu);
+            env.exclude_cpu(env.dst_cpu);
             env.dst_cpu = env.new_dst_cpu;
             env.flags.dst_pinned = false;
-            env.restart_looking();
-            return Step::Pause(YieldPoint::lock(env.src_cpu));
+            env.restart_scan();
+            return Step::Yield(YieldPoint::lock(env.src_cpu));
         }
         if env.flags.some_pinned
             && env.imbalance > 0
@@ -257,17 +268,18 @@ impl Sched {
         }
         env.decision.redos += 1;
         env.decision.raced += u32::from(env.flags.emptied);
-        env.restart_looking();
-        pass.phase = Phase::Look;
-        Step::Pause(YieldPoint::FREE)
+        env.restart_scan();
+        pass.phase = LbPhase::GatherStats;
+        Step::Yield(YieldPoint::UNLOCKED)
     }
 
-    /// Whether it is this CPU's turn to balance a domain.
+    /// Whether the destination CPU should balance the domain (`should_we_balance()`).
     ///
     /// Rules, in order:
-    /// 1. A CPU that was set aside because of pinned tasks does not.
-    /// 2. A CPU that runs out of work does, unless it has got some meanwhile.
-    /// 3. Otherwise the first idle CPU of the group, or the group's first CPU if none is idle.
+    /// 1. A CPU that was excluded because of pinned tasks: no.
+    /// 2. A newly idle CPU: yes, unless it has received work or a queued wake-up.
+    /// 3. Otherwise only the first idle CPU of the group, or the group's balance CPU (`group_balance_cpu()`)
+    ///    if none is idle.
     pub(crate) fn should_we_balance(&mut self, env: &LbEnv) -> bool {
         if !env.cpus.contains(env.dst_cpu) {
             return false;
@@ -276,22 +288,22 @@ impl Sched {
             let rq = &self.rqs[env.dst_cpu.index()];
             return rq.nr_running == 0 && !rq.ttwu_pending;
         }
-        self.refresh_tallies_in(env.sd);
+        self.refresh_lb_cache_in(env.sd);
         let group = &self.domains.groups[self.domains.domains[env.sd].groups];
-        let idle = group.balance_mask.first_and_and(&env.cpus, self.tallies.idle());
+        let idle = group.balance_mask.first_and_and(&env.cpus, self.lb_cache.idle());
         idle.unwrap_or(group.balance_cpu) == env.dst_cpu
     }
 
-    /// Whether the pass starts over without the runqueue whose tasks are all pinned: CPUs of other groups must be left. What a policy of one's
-    /// own has chosen is not replaced by another choice.
+    /// Whether the pass starts over without the runqueue whose tasks are all pinned. This requires CPUs
+    /// outside the local group. A choice of the policy hook is final: the pass does not start over.
     fn try_redo(&self, env: &mut LbEnv) -> bool {
-        env.leave_out(env.src_cpu);
+        env.exclude_cpu(env.src_cpu);
         let local = &self.domains.groups[self.domains.domains[env.sd].groups].balance_mask;
         let is_allowed = self.tunables.changes.redo_max.is_none_or(|max| env.decision.redos < max);
         !env.cpus.is_subset_of(local) && is_allowed && !env.flags.by_policy
     }
 
-    /// After tasks were looked at: if none was moved, perhaps have the running one pushed.
+    /// Ends the pulling of tasks. If none was moved, the running task may be pushed.
     fn finish_pulling(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> Step<BalanceVerdict> {
         let env = &mut pass.env;
         let verdict = if env.decision.nr_moved > 0 {
@@ -303,8 +315,8 @@ impl Sched {
                 self.domains.domains[env.sd].nr_balance_failed += 1;
             }
             if self.need_active_balance(env) {
-                pass.phase = Phase::Push;
-                return Step::Pause(YieldPoint::lock(env.src_cpu));
+                pass.phase = LbPhase::Push;
+                return Step::Yield(YieldPoint::lock(env.src_cpu));
             }
             BalanceVerdict::Failed
         };
@@ -312,7 +324,7 @@ impl Sched {
         Step::Done(verdict)
     }
 
-    /// Asks for the running task of the busiest runqueue, under its lock.
+    /// Requests a push of the running task of the busiest runqueue, under its lock.
     fn push(&mut self, ctx: &mut Ctx<'_>, pass: &mut LbPass) -> BalanceVerdict {
         let env = &mut pass.env;
         let verdict = match self.request_push(ctx, env, pass.this_cpu) {
@@ -326,19 +338,20 @@ impl Sched {
         verdict
     }
 
-    /// There was an imbalance: the next pass is soon.
+    /// Sets the interval to its minimum: an imbalance was found, so the next pass follows soon.
     fn reset_interval(&mut self, sd: DomainId) {
         let sd = &mut self.domains.domains[sd];
         sd.balance_interval = sd.min_interval_ms;
     }
 
-    /// What the pass means for the domain. An imbalance that was found has been dealt with.
+    /// Ends the pass: updates the domain's state and reports the decision.
     ///
     /// Rules, in order:
-    /// 1. Balanced, and not because of pinned tasks: the domain above need not bother any more.
-    /// 2. Balanced or all pinned: failures are forgotten.
-    /// 3. Nothing to do here for a CPU that has time to wait: the next pass is later, twice as much each time.
-    fn end_pass(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, verdict: BalanceVerdict) -> PassResult {
+    /// 1. Balanced, and not because of pinned tasks: the group in the domain above is no longer marked as
+    ///    imbalanced.
+    /// 2. Balanced or all pinned: the failure count is reset.
+    /// 3. Balanced or pinned, and the CPU is not newly idle: the interval doubles, up to its limit.
+    fn end_pass(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, verdict: BalanceVerdict) -> LbPassResult {
         let (is_balanced, is_pinned) = match verdict {
             BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup | BalanceVerdict::NoBusiestQueue => (true, false),
             BalanceVerdict::AllPinned => (true, true),
@@ -369,13 +382,13 @@ impl Sched {
         ctx.report(Event::BalanceDecision(&env.decision));
         let cpus = core::mem::replace(&mut env.cpus, CpuMask::new(1));
         self.masks[ctx.cpu.index()].balance = cpus;
-        PassResult {
+        LbPassResult {
             nr_moved: if verdict == BalanceVerdict::Moved { env.decision.nr_moved } else { 0 },
             continue_balancing: verdict != BalanceVerdict::NotOurs,
         }
     }
 
-    /// In the domain above, the group of the CPU to whose chain the domain belongs.
+    /// Returns the capacity record, in the domain above, of the group of the CPU that owns the domain.
     fn own_group_above(&mut self, env: &LbEnv) -> Option<&mut SchedGroupCapacity> {
         let parent = self.domains.domains[env.sd].parent?;
         let group = self.domains.domains[parent].groups;
@@ -388,8 +401,9 @@ impl Sched {
         self.count_domain(ctx, env.sd, DomainCounter::Lb(counter, env.idle), amount);
     }
 
-    /// Lends the mask of a CPU's balancing passes. What stands in for it meanwhile does not allocate.
-    fn lend_balance_mask(&mut self, cpu: CpuId) -> CpuMask {
+    /// Takes the CPU mask for balancing passes of a CPU. The mask that replaces it meanwhile does not
+    /// allocate.
+    fn take_balance_mask(&mut self, cpu: CpuId) -> CpuMask {
         let mask = core::mem::replace(&mut self.masks[cpu.index()].balance, CpuMask::new(1));
         debug_assert!(mask.nr_cpus() == self.rqs.len(), "balancing passes of a CPU do not nest");
         mask

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The paths of the kernel through the storeys below: what happens in which order, under which lock, and where time passes.
+//! Kernel paths: the order of steps, their locks, and the points at which simulated time passes.
+//!
+//! This layer combines the decisions of `rules`, the operations of `classes` and the measurements of `track`.
+//! It models the entry points of the scheduler (`schedule()`, `try_to_wake_up()`, `scheduler_tick()`, load
+//! balancing, hotplug, changes of attributes) and decides nothing about tasks itself.
 
 pub(crate) mod active;
 pub(crate) mod bandwidth;

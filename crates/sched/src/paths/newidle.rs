@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Balancing by a CPU that runs out of work.
+//! Newly-idle balancing: a CPU that runs out of work pulls tasks before it goes idle.
 //!
-//! Models `sched_balance_newidle()` of 6.1.192, which has the proportional newly-idle balancing of 6.18 (in 6.1.0
-//! `newidle_balance()`): the search must be expected to take less time than the CPU will be idle, and each domain is tried
-//! as often as trying has been of use. The runqueue is unlocked meanwhile, with interrupts off: the CPU's last task still is
-//! the current one, so to others the CPU is not idle, and they may enqueue tasks there.
+//! Models `sched_balance_newidle()` of 6.1.192, which has the proportional newly-idle balancing of 6.18 (in
+//! 6.1.0 `newidle_balance()`). The balancing is expected to take less time than the CPU will be idle. Each
+//! domain is tried in proportion to its past success. The runqueue is unlocked meanwhile, with interrupts
+//! off. The CPU's last task is still its current task, so other CPUs do not see this CPU as idle, and they
+//! may enqueue tasks on it.
 
 use crate::interface::blocked::BlockedCaller;
 use crate::interface::ctx::Ctx;
@@ -17,53 +18,53 @@ use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::{CpuId, TaskId};
 
-/// Throws with these odds: a thousand, as good as.
-const DICE_SIDES: u32 = 1024;
-/// So many calls make up a success ratio.
-const RATIO_CALLS: u32 = 1024;
+/// Modulus of the NI_RANDOM draw.
+const NI_RANDOM_MODULUS: u32 = 1024;
+/// Number of calls after which a domain's success ratio is computed.
+const NR_RATIO_CALLS: u32 = 1024;
 
-/// A search for work: what `sched_balance_newidle()` has in its variables.
+/// Newly-idle balancing in progress: the local variables of `sched_balance_newidle()`.
 #[derive(Clone, Debug)]
 pub(crate) struct NewIdleBalance {
     cpu: CpuId,
     next_balance: u64,
-    /// When the present part of the search began, by the CPU's clock.
+    /// Start of the present part of the balancing, by the CPU's clock in ns.
     since: u64,
-    /// What the search has cost so far.
+    /// Cost so far, in ns.
     cost: u64,
     pulled: bool,
-    /// The domain that comes next.
+    /// Domain that is tried next.
     next: Option<DomainId>,
     stage: NewIdleStage,
 }
 
-/// What comes next.
+/// Next phase of newly-idle balancing.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each search, and nothing may allocate")]
+#[allow(clippy::large_enum_variant, reason = "boxing would allocate on each call, which must not allocate")]
 enum NewIdleStage {
-    /// Update this CPU's blocked load.
+    /// Update the blocked load of this CPU.
     Blocked,
     /// Try the next domain.
     Domain,
-    /// Balance it; a success counts so much.
+    /// Balance a domain; a success counts with this weight.
     Pass(LbPass, u32),
-    /// Account what that has taken.
+    /// Account the time that the pass over this domain took.
     Passed(DomainId, u32),
-    /// Take this CPU's lock again, and see what has come of it.
+    /// Take this CPU's lock again and determine the result.
     Relock,
-    /// Before 5.12: update the blocked load of tickless CPUs.
+    /// Update the blocked load of tickless CPUs, as before 5.12.
     Tickless(NohzIdleBalance),
-    /// Take this CPU's lock again after that.
+    /// Take this CPU's lock again after the update of tickless CPUs.
     RelockAfterTickless,
 }
 
 impl NewIdleBalance {
-    /// What lies before the first phase.
-    pub(crate) const fn begins_with(&self) -> YieldPoint {
-        if matches!(self.stage, NewIdleStage::Blocked) { YieldPoint::lock(self.cpu) } else { YieldPoint::FREE }
+    /// Returns the yield point before the first phase.
+    pub(crate) const fn first_yield_point(&self) -> YieldPoint {
+        if matches!(self.stage, NewIdleStage::Blocked) { YieldPoint::lock(self.cpu) } else { YieldPoint::UNLOCKED }
     }
 
-    /// The pass that is under way.
+    /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
             NewIdleStage::Pass(pass, _) => Some(pass),
@@ -73,52 +74,50 @@ impl NewIdleBalance {
     }
 }
 
-/// What newly-idle balancing has brought.
+/// Result of newly-idle balancing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NewIdle {
-    /// Nothing: the CPU goes idle.
+pub(crate) enum NewIdleResult {
+    /// No task was found: the CPU goes idle.
     Nothing,
-    /// Fair tasks.
+    /// Fair tasks were pulled, or enqueued by other CPUs.
     Pulled,
-    /// A task of a higher class has come meanwhile: pick anew.
+    /// A task of a higher class was enqueued meanwhile: the pick starts again.
     Retry,
 }
 
-/// From where newly-idle balancing was called.
+/// Caller of newly-idle balancing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NewIdleSite {
-    /// The fair class picks and has nothing: `pick_next_task_fair()`.
+    /// `pick_next_task_fair()`, which has found no task.
     Fair,
-    /// Each class looks for work: `balance_fair()`.
+    /// `balance_fair()`, when each class looks for work.
     Classes,
 }
 
-/// A `schedule()` that pauses in newly-idle balancing.
+/// A `schedule()` that yields in newly-idle balancing.
 #[derive(Clone, Debug)]
 pub(crate) struct NewIdleSchedule {
-    /// The task that the CPU switches away from, perhaps.
+    /// Task that the CPU may switch away from.
     pub prev: TaskId,
-    /// From where it balances.
     pub site: NewIdleSite,
-    /// The search.
-    pub walk: NewIdleBalance,
+    pub newidle: NewIdleBalance,
 }
 
 impl NewIdleSchedule {
-    /// The pass that is under way.
+    /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
-        self.walk.pass()
+        self.newidle.pass()
     }
 }
 
 impl Resumable for NewIdleSchedule {
-    type Output = NewIdle;
+    type Output = NewIdleResult;
 
-    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<NewIdle> {
-        sched.step_newidle(ctx, &mut self.walk)
+    fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<NewIdleResult> {
+        sched.step_newidle(ctx, &mut self.newidle)
     }
 
-    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.schedule
     }
 }
@@ -127,24 +126,26 @@ impl Sched {
     /// Begins to pull work to a CPU that has none, before it goes idle.
     ///
     /// Rules, in order:
-    /// 1. A queued wake-up will bring work: nothing to do.
+    /// 1. A queued wake-up will bring work: do nothing.
     /// 2. The CPU counts as idle from now on.
-    /// 3. Unless some CPU has more than one task, and idle time is expected to exceed what the narrowest domain costs (with
-    ///    the tunable `newidle_min_idle`, as before 5.16: what moving a task costs), nobody is searched.
-    /// 4. Otherwise its blocked load is updated and its domains are tried, from the narrowest, until expected idle time
-    ///    is used up, or something was found or has come by itself.
-    /// 5. A CPU that got work does not count as idle; one that did not may have to update blocked load of others.
-    pub(crate) fn begin_newidle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<NewIdleBalance, NewIdle> {
+    /// 3. No domain is tried unless the root domain is overloaded (some CPU has two or more tasks), and the
+    ///    expected idle time is at least the cost of the narrowest domain. With the tunable
+    ///    `newidle_min_idle`, as before 5.16, the limit is the cost of moving a task.
+    /// 4. Otherwise the CPU's blocked load is updated. Its domains are tried from the narrowest on, until the
+    ///    expected idle time is used up, a task was pulled, or the CPU has received work.
+    /// 5. A CPU that got work does not count as idle. A CPU without work may have to update the blocked load
+    ///    of tickless CPUs.
+    pub(crate) fn begin_newidle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<NewIdleBalance, NewIdleResult> {
         self.update_misfit_status(ctx, cpu, None);
         let rq = &mut self.rqs[cpu.index()];
         if rq.ttwu_pending {
-            return Err(NewIdle::Nothing);
+            return Err(NewIdleResult::Nothing);
         }
         rq.idle_stamp = rq.clock;
         let avg_idle = rq.avg_idle;
-        // One that goes offline pulls nothing, and does nothing for others either.
+        // A CPU that goes offline pulls no tasks and does no work for other CPUs.
         if !self.hotplug.active.contains(cpu) {
-            return Err(NewIdle::Nothing);
+            return Err(NewIdleResult::Nothing);
         }
         let mut walk = NewIdleBalance {
             cpu,
@@ -166,62 +167,62 @@ impl Sched {
             }
             self.update_next_balance(base, &mut walk.next_balance);
         }
-        match self.end_newidle(&mut walk, NewIdle::Nothing) {
-            true => Err(NewIdle::Nothing),
+        match self.end_newidle(&mut walk, NewIdleResult::Nothing) {
+            true => Err(NewIdleResult::Nothing),
             false => Ok(walk),
         }
     }
 
-    /// Does the next phase of the search.
-    pub(crate) fn step_newidle(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) -> Step<NewIdle> {
+    /// Runs the next phases of newly-idle balancing, up to a yield point or the end.
+    pub(crate) fn step_newidle(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) -> Step<NewIdleResult> {
         let cpu = walk.cpu;
         loop {
             match &mut walk.stage {
                 NewIdleStage::Blocked => {
                     self.update_blocked_averages(ctx, cpu, BlockedCaller::NewIdle);
                     walk.stage = NewIdleStage::Domain;
-                    return Step::Pause(YieldPoint::FREE);
+                    return Step::Yield(YieldPoint::UNLOCKED);
                 }
                 NewIdleStage::Domain => self.try_next_domain(ctx, walk),
                 NewIdleStage::Pass(pass, weight) => {
                     let result = match self.step_pass(ctx, pass) {
-                        Step::Pause(before) => return Step::Pause(before),
+                        Step::Yield(before) => return Step::Yield(before),
                         Step::Done(result) => result,
                     };
                     walk.pulled = result.nr_moved > 0;
                     walk.stage = NewIdleStage::Passed(pass.env.sd, *weight);
-                    return Step::Pause(YieldPoint::FREE);
+                    return Step::Yield(YieldPoint::UNLOCKED);
                 }
                 &mut NewIdleStage::Passed(sd, weight) => self.account_domain(ctx, walk, sd, weight),
                 NewIdleStage::Relock => {
-                    let result = self.what_newidle_brought(walk);
+                    let result = self.newidle_result(walk);
                     if self.end_newidle(walk, result) {
                         return Step::Done(result);
                     }
-                    return Step::Pause(YieldPoint::FREE);
+                    return Step::Yield(YieldPoint::UNLOCKED);
                 }
                 NewIdleStage::Tickless(tickless) => {
-                    if let Step::Pause(before) = self.step_tickless(ctx, tickless) {
-                        return Step::Pause(before);
+                    if let Step::Yield(before) = self.step_nohz_idle_balance(ctx, tickless) {
+                        return Step::Yield(before);
                     }
                     walk.stage = NewIdleStage::RelockAfterTickless;
-                    return Step::Pause(YieldPoint::lock(cpu));
+                    return Step::Yield(YieldPoint::lock(cpu));
                 }
                 NewIdleStage::RelockAfterTickless => {
-                    let result = self.what_newidle_brought(walk);
-                    if result != NewIdle::Nothing {
+                    let result = self.newidle_result(walk);
+                    if result != NewIdleResult::Nothing {
                         self.rqs[cpu.index()].idle_stamp = 0;
                     }
                     return Step::Done(result);
                 }
             }
             if matches!(walk.stage, NewIdleStage::Relock) {
-                return Step::Pause(YieldPoint::lock(cpu));
+                return Step::Yield(YieldPoint::lock(cpu));
             }
         }
     }
 
-    /// Begins a pass over the next domain that is worth it, or ends the search.
+    /// Begins a pass over the next domain that is worth its cost, or ends the balancing.
     fn try_next_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) {
         walk.stage = NewIdleStage::Relock;
         while let Some(sd) = walk.next {
@@ -232,7 +233,7 @@ impl Sched {
                 return;
             }
             if domain.flags.intersects(SdFlags::BALANCE_NEWIDLE) {
-                let Some(weight) = self.throw_dice(walk.cpu, sd) else {
+                let Some(weight) = self.draw_success_weight(walk.cpu, sd) else {
                     self.domains.domains[sd].update_newidle_stats(0);
                     continue;
                 };
@@ -246,7 +247,7 @@ impl Sched {
         }
     }
 
-    /// Accounts the time that a domain has taken.
+    /// Accounts the time that a domain took.
     fn account_domain(&mut self, ctx: &Ctx<'_>, walk: &mut NewIdleBalance, sd: DomainId, weight: u32) {
         let now = ctx.sched_clock();
         let domain_cost = now - core::mem::replace(&mut walk.since, now);
@@ -257,32 +258,33 @@ impl Sched {
         walk.stage = if self.newidle_may_stop(walk) { NewIdleStage::Relock } else { NewIdleStage::Domain };
     }
 
-    /// Whether something was found, or has come by itself.
+    /// Whether a task was pulled, or the CPU has received work meanwhile.
     fn newidle_may_stop(&self, walk: &NewIdleBalance) -> bool {
         let rq = &self.rqs[walk.cpu.index()];
         walk.pulled || rq.nr_running > 0 || rq.ttwu_pending
     }
 
-    /// What has come of the search. A task that others have enqueued here meanwhile is as good as one that was pulled.
-    fn what_newidle_brought(&mut self, walk: &NewIdleBalance) -> NewIdle {
+    /// Determines the result. A task that other CPUs have enqueued here meanwhile counts like a pulled task.
+    fn newidle_result(&mut self, walk: &NewIdleBalance) -> NewIdleResult {
         let h_nr_running = self.cfs_rqs[walk.cpu.index()].h_nr_running;
         let rq = &mut self.rqs[walk.cpu.index()];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(walk.cost);
         if rq.nr_running != h_nr_running {
-            NewIdle::Retry
+            NewIdleResult::Retry
         } else if walk.pulled || h_nr_running > 0 {
-            NewIdle::Pulled
+            NewIdleResult::Pulled
         } else {
-            NewIdle::Nothing
+            NewIdleResult::Nothing
         }
     }
 
-    /// Returns whether the search is over.
-    fn end_newidle(&mut self, walk: &mut NewIdleBalance, result: NewIdle) -> bool {
+    /// Ends the balancing with `result`. Returns false if the blocked load of tickless CPUs must still be
+    /// updated.
+    fn end_newidle(&mut self, walk: &mut NewIdleBalance, result: NewIdleResult) -> bool {
         let of = &mut self.nohz.cpus[walk.cpu.index()];
         of.next_balance = of.next_balance.min(walk.next_balance);
         let rq = &mut self.rqs[walk.cpu.index()];
-        if result != NewIdle::Nothing {
+        if result != NewIdleResult::Nothing {
             rq.idle_stamp = 0;
             return true;
         }
@@ -291,19 +293,21 @@ impl Sched {
         false
     }
 
-    /// Whether a domain is tried, by the dice and its success ratio; if it is, what a success counts.
+    /// Draws whether a domain is tried, with odds from its success ratio. Returns the weight of a success, or
+    /// `None` if the domain is skipped.
     ///
-    /// A domain that is tried one time in four would seem to succeed a fourth as often, so each success counts four times.
-    fn throw_dice(&mut self, cpu: CpuId, sd: DomainId) -> Option<u32> {
+    /// A domain that is tried once in four times would seem to succeed a fourth as often, so each success
+    /// counts four times.
+    fn draw_success_weight(&mut self, cpu: CpuId, sd: DomainId) -> Option<u32> {
         if !self.features.has(Feature::NiRandom) {
             return Some(1);
         }
-        let throw = prandom_u32_state(&mut self.rqs[cpu.index()].rnd_state) % DICE_SIDES;
+        let throw = prandom_u32_state(&mut self.rqs[cpu.index()].rnd_state) % NI_RANDOM_MODULUS;
         let odds = 1 + self.domains.domains[sd].newidle_ratio;
-        (throw <= odds).then_some((DICE_SIDES + odds / 2) / odds)
+        (throw <= odds).then_some((NI_RANDOM_MODULUS + odds / 2) / odds)
     }
 
-    /// Lets the price of newly-idle balancing in a domain decay. Returns whether it was time for that.
+    /// Lets the cost of newly-idle balancing in a domain decay. Returns whether a decay was due.
     pub(crate) fn decay_newidle_cost(&mut self, sd: DomainId) -> bool {
         let (jiffies, hz) = (self.jiffies, self.hz);
         self.domains.domains[sd].update_newidle_cost(0, 0, jiffies, hz)
@@ -311,19 +315,20 @@ impl Sched {
 }
 
 impl SchedDomain {
-    /// Counts a try; every 1024 calls (half of them from before) make up a new ratio.
+    /// Counts a try and its success. Every 1024 calls, of which half are carried over from before, make a new
+    /// ratio.
     fn update_newidle_stats(&mut self, success: u32) {
         self.newidle_call += 1;
         self.newidle_success += success;
-        if self.newidle_call >= RATIO_CALLS {
+        if self.newidle_call >= NR_RATIO_CALLS {
             self.newidle_ratio = self.newidle_success;
             self.newidle_call /= 2;
             self.newidle_success /= 2;
         }
     }
 
-    /// Keeps the highest price of a pass; after a second without a higher one it decays by one percent.
-    /// Returns whether it decayed.
+    /// Records the highest cost of a pass, in ns. After one second without a higher cost it decays by about 1
+    /// % (factor 253/256). Returns whether it decayed.
     fn update_newidle_cost(&mut self, cost: u64, success: u32, jiffies: u64, hz: u64) -> bool {
         let next_decay = self.last_decay_max_lb_cost + hz;
         if cost > 0 {
@@ -341,11 +346,11 @@ impl SchedDomain {
     }
 }
 
-/// A throw of the four-word Tausworthe generator of `lib/random32.c` (L'Ecuyer's LFSR113).
+/// Draws from the four-word Tausworthe generator of `lib/random32.c` (L'Ecuyer's LFSR113).
 ///
-/// Each word keeps its upper bits but for a few, shifted left, and takes bits of its own shifted difference.
+/// Each word drops some low bits, is shifted left, and takes bits of its own shifted difference.
 pub(crate) fn prandom_u32_state(state: &mut [u32; 4]) -> u32 {
-    /// Of each word: first shift, second shift, number of low bits that are dropped, third shift.
+    /// For each word: first shift, second shift, number of dropped low bits, third shift.
     const STEPS: [(u32, u32, u32, u32); 4] = [(6, 13, 1, 18), (2, 27, 3, 2), (13, 21, 4, 7), (3, 12, 7, 13)];
     let mut throw = 0;
     for (word, (feed, down, dropped, up)) in state.iter_mut().zip(STEPS) {

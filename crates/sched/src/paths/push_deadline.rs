@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Deadline tasks that are pushed away from a CPU, or pulled to one, because their deadline is earlier than those of another.
+//! Push and pull of deadline tasks: a task moves to a CPU where its deadline is the earliest.
 //!
 //! Models `push_dl_task()`, `pull_dl_task()`, `balance_dl()` and `task_woken_dl()` (6.1).
 
@@ -10,7 +10,7 @@ use crate::state::task::SchedClass;
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// A woken task that does not preempt where it is, although it may go elsewhere: tasks are pushed.
+    /// Pushes tasks if a woken task does not preempt on its CPU and may use others.
     pub(crate) fn task_woken_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let (p, rq) = (&self.tasks[task.index()], &self.rqs[cpu.index()]);
         let curr = &self.tasks[rq.curr.index()];
@@ -24,8 +24,8 @@ impl Sched {
         }
     }
 
-    /// Pulls a task if the previous one has left the queue, and says whether there is work of this class or a higher one:
-    /// `balance_dl()`.
+    /// Pulls tasks if the previous task has left the queue (`balance_dl()`). Returns whether the CPU has work
+    /// of this class or a higher one.
     pub(crate) fn balance_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
         let p = &self.tasks[prev.index()];
         if p.class == SchedClass::Deadline && !p.dl.is_queued && self.rqs[cpu.index()].online {
@@ -40,9 +40,11 @@ impl Sched {
         while self.push_dl_task(ctx, cpu) {}
     }
 
-    /// Moves the first task that does not run to a CPU where it has the earliest deadline. Returns whether it was moved.
+    /// Moves the first waiting task to a CPU where it has the earliest deadline. Returns whether it was
+    /// moved.
     ///
-    /// If it has an earlier deadline than the running task, and that one can leave, the CPU reschedules instead.
+    /// If its deadline is before that of the running task, and the running task may use other CPUs, this CPU
+    /// reschedules instead.
     pub(crate) fn push_dl_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         let Some((_, task)) = rq.dl.pushable.first().filter(|_| rq.dl.overloaded) else { return false };
@@ -61,7 +63,8 @@ impl Sched {
         true
     }
 
-    /// Looks at all CPUs with too many deadline tasks, for such as have an earlier deadline than those that are here.
+    /// Pulls tasks from all CPUs with too many deadline tasks, if their deadlines are earlier than those of
+    /// the tasks on `this_cpu`.
     pub(crate) fn pull_dl_task(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId) {
         let mut earliest_pulled = i64::MAX as u64;
         let mut has_pulled = false;
@@ -82,14 +85,15 @@ impl Sched {
         }
     }
 
-    /// Whether a CPU might have a waiting task with an earlier deadline than all of another one.
+    /// Whether `source` may have a waiting task with an earlier deadline than all tasks of `this_cpu`.
     fn may_have_earlier_dl(&self, source: CpuId, this_cpu: CpuId) -> bool {
         let (theirs, ours) = (&self.rqs[source.index()].dl, &self.rqs[this_cpu.index()].dl);
         ours.nr_running == 0 || !time_before(ours.earliest_curr, theirs.earliest_next)
     }
 
-    /// The first waiting task of a CPU that may use this one, if its deadline is before all here and before those that were
-    /// pulled, and it would not run there in a moment anyway.
+    /// Returns the first waiting task of `source` that may use `this_cpu`. Its deadline must be before those
+    /// of all tasks on `this_cpu` and of the tasks pulled so far, and the task must not be about to preempt
+    /// on its own CPU.
     fn find_pullable_dl_task(&self, source: CpuId, this_cpu: CpuId, earliest_pulled: u64) -> Option<TaskId> {
         let rq = &self.rqs[source.index()];
         if rq.dl.nr_running <= 1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Real-time tasks that are pushed away from a CPU on which they have to wait, and pulled to one that has become free for
-//! them.
+//! Push and pull of real-time tasks: a waiting task is pushed to a CPU that runs at lower priority, or pulled
+//! by a CPU that has become free for it.
 //!
 //! Models `push_rt_task()`, `find_lock_lowest_rq()` and `pull_rt_task()` (6.1).
 
@@ -13,14 +13,16 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
 impl Sched {
-    /// Pushes waiting tasks, until one has no better place.
+    /// Pushes waiting tasks until one has no better CPU.
     pub(crate) fn push_rt_tasks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         while self.push_rt_task(ctx, cpu) {}
     }
 
-    /// Pushes the most important waiting task to a CPU that runs at a lower priority. Returns whether it did.
+    /// Pushes the waiting task of highest priority to a CPU that runs at a lower priority. Returns whether it
+    /// did.
     ///
-    /// If the task should run here, because it is more important than what does, rescheduling is all that is needed.
+    /// If the task should run here, because its priority is above that of the running task, the CPU only
+    /// reschedules.
     fn push_rt_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         if !rq.rt.overloaded {
@@ -40,13 +42,13 @@ impl Sched {
         true
     }
 
-    /// Pulls to a CPU, from each overloaded one, the most important waiting task that may come and is more important than
-    /// all that the CPU has.
+    /// Pulls tasks to a CPU. From each overloaded CPU comes the waiting task of highest priority that may use
+    /// `this_cpu`, if its priority is above all tasks here.
     ///
     /// Rules, in order:
-    /// 1. Nothing if no other CPU is overloaded.
-    /// 2. With RT_PUSH_IPI the overloaded CPUs are asked to push, one after the other.
-    /// 3. A task that is about to preempt what runs on its own CPU stays there.
+    /// 1. Nothing is pulled if no other CPU is overloaded.
+    /// 2. With RT_PUSH_IPI the overloaded CPUs are requested to push, one after the other.
+    /// 3. A task that is about to preempt the running task of its own CPU stays there.
     pub(crate) fn pull_rt_task(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId) {
         if !self.rt_root.overload.has_other(this_cpu) {
             return;
@@ -85,7 +87,7 @@ impl Sched {
         (is_above_all && !preempts_at_home).then_some(task)
     }
 
-    /// Moves a waiting task, of this class or the deadline class, to another CPU, under both locks.
+    /// Moves a waiting real-time or deadline task to another CPU, under both locks.
     pub(crate) fn move_pushed_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         let from = self.tasks[task.index()].cpu;
         ctx.charge(KernelOp::DetachTask);
@@ -97,15 +99,15 @@ impl Sched {
         self.activate_task(ctx, &to, task, EnqueueFlags::default());
     }
 
-    /// The CPU that executes this was asked to push.
+    /// Handles a push request on the executing CPU.
     pub(crate) fn push_if_waiting(&mut self, ctx: &mut Ctx<'_>) {
         if self.rqs[ctx.cpu.index()].rt.pushable.first().is_some() {
             self.push_rt_tasks(ctx, ctx.cpu);
         }
     }
 
-    /// A CPU whose running task stops for good, and which has nothing as important left, pulls. Returns whether it has
-    /// real-time work, so that lower classes need not look for any.
+    /// Pulls tasks if the running task is not queued any more and no task of its priority is left. Returns
+    /// whether the CPU has real-time work, in which case lower classes need not balance.
     pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
         let p = &self.tasks[prev.index()];
         if !p.rt.on_rq && self.rqs[cpu.index()].online && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
@@ -114,7 +116,7 @@ impl Sched {
         self.rqs[cpu.index()].rt.queued
     }
 
-    /// A woken task that will not run soon here is pushed at once.
+    /// Pushes a woken task at once if it will not run soon on this CPU.
     pub(crate) fn task_woken_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let p = &self.tasks[task.index()];
         let has_to_wait = !p.on_cpu && !self.rqs[cpu.index()].need_resched && p.nr_cpus_allowed > 1;

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Long paths of the kernel that let time pass between their phases: one protocol for all of them.
+//! Resumable kernel paths: state machines that yield where the kernel takes or drops a lock.
 //!
-//! A path that the kernel does not run under one lock is a [`Walk`]: a small state machine whose phases end where the kernel
-//! drops or takes a lock, or where what others do meanwhile is seen. With pauses on ([`Sched::set_pausing`]) the walk stops
-//! there: it is kept, and the handler returns. The machine asks [`Sched::paused`], lets pass what the phase has cost (and
-//! what it takes to get the lock of the next one), and calls [`Sched::handle_resume`]. Meanwhile other CPUs act, and on the
-//! CPU itself interrupts, if the path leaves them on. With pauses off the same walk runs to its end at once.
+//! Kernel code takes simulated time. If `try_to_wake_up()` ran at one instant, no other CPU could take the
+//! idle CPU that a scan has just seen. A path that the kernel does not run under one lock therefore
+//! implements [`Resumable`]; each `step()` executes one phase. A phase also ends where concurrent changes by
+//! other CPUs matter.
 //!
-//! What is paused on a CPU forms a stack: `schedule()` or the idle loop's walk at the bottom, the softirq above it, the tick,
-//! and on top a wake-up, which may come in the middle of any of them. The one on top is told, and carried on.
+//! With [`YieldMode::On`]:
+//! 1. A `handle_*` call runs to the first yield point, stores the path and returns.
+//! 2. The machine reads [`Sched::yielded_path`], keeps the CPU busy for the phase's cost, acquires the next
+//!    lock, and calls [`Sched::handle_resume`].
+//! 3. Meanwhile only interrupts may enter this CPU, and only if the path leaves them on. Other CPUs may
+//!    complete the path early.
+//!
+//! With [`YieldMode::Off`] the same path runs to its end at once.
+//!
+//! The stored paths of a CPU form a stack: `schedule()` or the update in the idle loop at the bottom, then
+//! the softirq, then the tick, and a wake-up on top, because a wake-up can interrupt any of them. Only the
+//! top path is reported and resumed.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::load_balance::LbPass;
@@ -24,128 +33,132 @@ use crate::state::task::OnRq;
 use crate::types::ids::{CpuId, TaskId};
 use alloc::vec::Vec;
 
-/// A path that can pause.
+/// Kind of a path that can yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
-    /// A wake-up that searches for an idle CPU.
+    /// A wake-up that scans for an idle CPU.
     Search,
-    /// A wake-up or a fork that has a CPU, and will enqueue its task or is about to.
+    /// A wake-up or a fork whose CPU is selected, and whose task is not enqueued yet.
     Wakeup,
-    /// An interrupt that has woken a task, and ends with a softirq.
+    /// The end of an interrupt that has woken a task: pending softirqs run.
     InterruptEnd,
-    /// Newly-idle balancing inside `schedule()`: the CPU's previous task still is the current one.
+    /// Newly-idle balancing inside `schedule()`; the previous task is still the CPU's current task.
     NewIdle,
-    /// The balancing softirq.
+    /// The balancing softirq (`run_rebalance_domains()`).
     Softirq,
-    /// The idle loop's update of blocked load before the CPU idles (`nohz_run_idle_balance()`). Afterwards the idle loop
-    /// has to be entered again.
+    /// Update of blocked load before the CPU idles (`nohz_run_idle_balance()`). The CPU must enter its idle
+    /// loop again afterwards.
     IdleLoop,
-    /// The tick: its work under the runqueue's lock is done, or it has decided to ask a tickless CPU and not done so yet.
+    /// End of the tick, without the runqueue lock: it may raise the balancing softirq and kick a tickless
+    /// CPU.
     NohzKick,
-    /// Another interrupt. This and those below are of engines that pause at each lock of a runqueue; here they are one phase.
+    /// An interrupt other than a wake-up. This and the following kinds occur only in engines that yield at
+    /// each runqueue lock; the built-in scheduler executes them in one phase.
     Interrupt,
-    /// `schedule()`, outside newly-idle balancing.
+    /// `schedule()`, except newly-idle balancing.
     Schedule,
-    /// A stopper's work.
+    /// Work of a CPU's stopper thread.
     Stopper,
 }
 
-/// The runqueue lock that a phase takes.
+/// Runqueue lock that a phase needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseLock {
-    /// None.
+    /// No lock.
     None,
-    /// That of a CPU, which may be the one that executes.
+    /// Lock of this CPU's runqueue, which need not be the executing CPU.
     Rq(CpuId),
-    /// The same, but only if it is free: the phase is told (`raw_spin_rq_trylock()`).
+    /// Lock of this CPU's runqueue if it is free. The phase runs in both cases and learns the result
+    /// (`raw_spin_rq_trylock()`).
     Try(CpuId),
-    /// None of a runqueue: it looks again and again until it finds what it waits for.
+    /// No runqueue lock: the phase polls until the condition it waits for holds.
     Spin,
-    /// The one that the phase before has taken, and that stays taken.
+    /// Lock that the phase before has acquired and not released.
     Held(CpuId),
 }
 
-/// Where a path is.
+/// Position of a yielded path, as the machine needs it to resume the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct YieldedPath {
-    /// Which path.
+    /// Kind of the path.
     pub path: PathKind,
-    /// Whether the CPU takes interrupts before the path goes on.
+    /// Whether the CPU accepts interrupts before the path resumes.
     pub irqs_on: bool,
-    /// What the next phase locks first, and holds for as long as its work takes.
+    /// Lock that the next phase acquires first and holds while its cost elapses.
     pub next: PhaseLock,
 }
 
-/// Whether paths pause.
+/// Whether resumable paths yield between their phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum YieldMode {
-    /// They run to their end at once.
+    /// Paths run to their end at once.
     #[default]
     Off,
-    /// They pause between their phases, searches after so many looks at a CPU.
+    /// Paths yield after each phase.
     On {
-        /// How many.
-        looks_per_phase: u32,
+        /// Number of CPUs that an idle scan samples in one phase.
+        cpus_per_phase: u32,
     },
 }
 
-/// What lies between two phases.
+/// State between two phases of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct YieldPoint {
-    /// The path keeps interrupts off here, although it leaves them on elsewhere.
+    /// The path keeps interrupts off at this point, although it leaves them on at other yield points.
     irqs_off: bool,
     next: PhaseLock,
 }
 
 impl YieldPoint {
     /// The next phase takes no lock.
-    pub(crate) const FREE: Self = Self { irqs_off: false, next: PhaseLock::None };
+    pub(crate) const UNLOCKED: Self = Self { irqs_off: false, next: PhaseLock::None };
 
-    /// The next phase takes a runqueue's lock.
+    /// The next phase takes the runqueue lock of `cpu`.
     pub(crate) const fn lock(cpu: CpuId) -> Self {
         Self { irqs_off: false, next: PhaseLock::Rq(cpu) }
     }
 
-    /// The next phase goes on under the lock of this one.
+    /// The next phase continues under the runqueue lock of `cpu`, which the present phase holds.
     pub(crate) const fn with_lock_held(cpu: CpuId) -> Self {
         Self { irqs_off: true, next: PhaseLock::Held(cpu) }
     }
 
-    /// The next phase takes a runqueue's lock, and interrupts stay off until then: tasks are on their way.
-    pub(crate) const fn lock_next(cpu: CpuId) -> Self {
+    /// The next phase takes the runqueue lock of `cpu`. Interrupts stay off until then, because detached
+    /// tasks are on no runqueue.
+    pub(crate) const fn lock_irqs_off(cpu: CpuId) -> Self {
         Self { irqs_off: true, next: PhaseLock::Rq(cpu) }
     }
 }
 
-/// What a phase of a path comes to.
+/// Result of one phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step<T> {
-    /// More follows.
-    Pause(YieldPoint),
-    /// The path is over.
+    /// The path is not complete: its next phase follows this yield point.
+    Yield(YieldPoint),
+    /// The path is complete.
     Done(T),
 }
 
-/// A path in phases.
+/// Kernel path that is executed in phases.
 pub(crate) trait Resumable: Sized {
-    /// What it comes to.
+    /// Result of the complete path.
     type Output;
 
-    /// Does the next phase.
+    /// Executes the next phase.
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<Self::Output>;
 
-    /// Its place among what a CPU is in the middle of.
-    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>>;
+    /// Returns the field of a CPU's stack that stores paths of this type.
+    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>>;
 }
 
-/// A walk that pauses, with what lies before its next phase.
+/// Yielded path, with the conditions under which its next phase runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Yielded<W> {
-    pub walk: W,
-    pub before: YieldPoint,
+    pub path: W,
+    pub yield_point: YieldPoint,
 }
 
-/// What a CPU is in the middle of.
+/// Yielded paths of one CPU, from the bottom of the stack to its top.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuPathStack {
     pub schedule: Option<Yielded<NewIdleSchedule>>,
@@ -155,36 +168,36 @@ pub(crate) struct CpuPathStack {
     pub wake: Option<Yielded<WakePath>>,
 }
 
-/// The paused walks of all CPUs.
+/// Yielded paths of all CPUs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathStacks {
-    pausing: YieldMode,
-    /// Empty until pauses have been switched on once.
+    yield_mode: YieldMode,
+    /// Empty until yielding is enabled for the first time.
     cpus: Vec<CpuPathStack>,
 }
 
 impl PathStacks {
-    /// Whether paths pause.
+    /// Whether paths yield between their phases.
     #[inline]
-    pub(crate) fn pause(&self) -> bool {
-        self.pausing != YieldMode::Off
+    pub(crate) fn yields(&self) -> bool {
+        self.yield_mode != YieldMode::Off
     }
 
-    /// How many looks a phase of a search has.
-    pub(crate) fn uses_scan_budget(&self) -> ScanBudget {
-        match self.pausing {
+    /// Returns how many CPUs an idle scan may sample in one phase.
+    pub(crate) fn scan_budget(&self) -> ScanBudget {
+        match self.yield_mode {
             YieldMode::Off => ScanBudget::ALL,
-            YieldMode::On { looks_per_phase } => ScanBudget::at_most(looks_per_phase),
+            YieldMode::On { cpus_per_phase: looks_per_phase } => ScanBudget::at_most(looks_per_phase),
         }
     }
 
-    /// What a CPU is in the middle of.
+    /// Returns the stack of `cpu`; `None` if yielding was never enabled.
     #[inline]
     pub(crate) fn of(&self, cpu: CpuId) -> Option<&CpuPathStack> {
         self.cpus.get(cpu.index())
     }
 
-    /// The same, to be changed.
+    /// Mutable form of [`PathStacks::of`].
     #[inline]
     pub(crate) fn of_mut(&mut self, cpu: CpuId) -> Option<&mut CpuPathStack> {
         self.cpus.get_mut(cpu.index())
@@ -192,146 +205,154 @@ impl PathStacks {
 }
 
 impl CpuPathStack {
-    /// The path on top of the stack.
+    /// Returns the top path of the stack.
     fn top(&self) -> Option<YieldedPath> {
         let pause = |path, irqs_on: bool, before: YieldPoint| {
             Some(YieldedPath { path, irqs_on: irqs_on && !before.irqs_off, next: before.next })
         };
         if let Some(wake) = &self.wake {
-            pause(wake.walk.path(), false, wake.before)
+            pause(wake.path.path_kind(), false, wake.yield_point)
         } else if let Some(tick) = &self.tick {
-            pause(PathKind::NohzKick, false, tick.before)
+            pause(PathKind::NohzKick, false, tick.yield_point)
         } else if let Some(softirq) = &self.softirq {
-            pause(PathKind::Softirq, true, softirq.before)
+            pause(PathKind::Softirq, true, softirq.yield_point)
         } else if let Some(idle_loop) = &self.idle_loop {
-            pause(PathKind::IdleLoop, true, idle_loop.before)
+            pause(PathKind::IdleLoop, true, idle_loop.yield_point)
         } else if let Some(schedule) = &self.schedule {
-            pause(PathKind::NewIdle, false, schedule.before)
+            pause(PathKind::NewIdle, false, schedule.yield_point)
         } else {
             None
         }
     }
 
-    /// The balancing passes that are under way.
+    /// Iterates over the load-balance passes in progress on this CPU.
     fn passes(&self) -> impl Iterator<Item = &LbPass> {
-        let of_schedule = self.schedule.as_ref().and_then(|paused| paused.walk.pass());
-        let of_softirq = self.softirq.as_ref().and_then(|paused| paused.walk.pass());
+        let of_schedule = self.schedule.as_ref().and_then(|paused| paused.path.pass());
+        let of_softirq = self.softirq.as_ref().and_then(|paused| paused.path.pass());
         [of_schedule, of_softirq].into_iter().flatten()
     }
 
-    /// Whether a task has left its runqueue in a pass of this CPU and is on no other yet.
-    fn resume_innermost(&self, state: &State, task: TaskId) -> bool {
+    /// Whether a pass of this CPU has detached `task` and not attached it yet.
+    fn has_detached_task(&self, state: &State, task: TaskId) -> bool {
         self.passes().any(|pass| pass.env.tasks.iter_from_oldest(&state.tasks).any(|other| other == task))
     }
 }
 
 impl Sched {
-    /// Has long paths pause between their phases, or not any more; what is paused then goes on to pause until it is over.
-    pub fn set_pausing(&mut self, pausing: YieldMode) {
+    /// Switches yielding on or off. Paths that have already yielded are kept until [`Sched::handle_resume`]
+    /// completes them.
+    pub fn set_yield_mode(&mut self, pausing: YieldMode) {
         let nr_cpus = self.rqs.len();
-        self.walks.pausing = pausing;
-        if self.walks.pause() && self.walks.cpus.is_empty() {
-            self.walks.cpus.resize_with(nr_cpus, CpuPathStack::default);
+        self.path_stacks.yield_mode = pausing;
+        if self.path_stacks.yields() && self.path_stacks.cpus.is_empty() {
+            self.path_stacks.cpus.resize_with(nr_cpus, CpuPathStack::default);
         }
     }
 
-    /// Whether the CPU is in the middle of something: whether [`Sched::paused`] says what.
+    /// Whether the CPU has a yielded path, so that [`Sched::yielded_path`] reports one.
     #[inline]
     pub fn is_in_path(&self, cpu: CpuId) -> bool {
-        self.walks.of(cpu).is_some_and(|walks| walks.top().is_some())
+        self.path_stacks.of(cpu).is_some_and(|walks| walks.top().is_some())
     }
 
-    /// What the CPU is in the middle of. While there is something, nothing but [`Sched::handle_resume`] may be called on it,
-    /// and interrupts if they are on. Other CPUs may end a path early: ask again when its time has passed.
+    /// Returns the top yielded path of a CPU.
+    ///
+    /// While there is one, only [`Sched::handle_resume`] may be called on this CPU, and interrupt handlers if
+    /// `irqs_on` is set. Other CPUs may complete a path early, so the caller must query again after the
+    /// phase's cost has elapsed.
     #[inline]
-    pub fn paused(&self, cpu: CpuId) -> Option<YieldedPath> {
-        let mut pause = self.walks.of(cpu)?.top()?;
+    pub fn yielded_path(&self, cpu: CpuId) -> Option<YieldedPath> {
+        let mut pause = self.path_stacks.of(cpu)?.top()?;
         if pause.path == PathKind::Wakeup {
-            pause.next = self.lock_of_wakeup(cpu);
+            pause.next = self.wakeup_lock(cpu);
         }
         Some(pause)
     }
 
-    /// Carries on what the CPU that executes this is in the middle of, to its next pause or its end. Without anything
-    /// paused it does nothing.
+    /// Resumes the top path of the executing CPU until its next yield point or its end. Does nothing if no
+    /// path has yielded.
     pub fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
-        let Some(walks) = self.walks.of_mut(ctx.cpu) else { return };
-        if let Some(Yielded { walk, .. }) = walks.wake.take() {
-            self.drive(ctx, walk);
-        } else if let Some(Yielded { walk, .. }) = walks.tick.take() {
+        let Some(walks) = self.path_stacks.of_mut(ctx.cpu) else { return };
+        if let Some(Yielded { path: walk, .. }) = walks.wake.take() {
+            self.run_path(ctx, walk);
+        } else if let Some(Yielded { path: walk, .. }) = walks.tick.take() {
             self.resume_tick(ctx, walk);
-        } else if let Some(Yielded { walk, .. }) = walks.softirq.take() {
+        } else if let Some(Yielded { path: walk, .. }) = walks.softirq.take() {
             self.resume_softirqs(ctx, walk);
-        } else if let Some(Yielded { walk, .. }) = walks.idle_loop.take() {
-            self.drive(ctx, walk);
-        } else if let Some(Yielded { walk, .. }) = walks.schedule.take() {
+        } else if let Some(Yielded { path: walk, .. }) = walks.idle_loop.take() {
+            self.run_path(ctx, walk);
+        } else if let Some(Yielded { path: walk, .. }) = walks.schedule.take() {
             self.resume_schedule(ctx, walk);
         }
     }
 
-    /// Has a walk go on to its next pause or its end. None if it pauses.
-    pub(crate) fn drive<W: Resumable>(&mut self, ctx: &mut Ctx<'_>, mut walk: W) -> Option<W::Output> {
+    /// Runs a path to its next yield point or its end. Returns `None` if the path has yielded.
+    pub(crate) fn run_path<W: Resumable>(&mut self, ctx: &mut Ctx<'_>, mut walk: W) -> Option<W::Output> {
         loop {
             match walk.step(self, ctx) {
                 Step::Done(output) => return Some(output),
-                Step::Pause(before) if self.walks.pause() => {
-                    self.keep(ctx.cpu, walk, before);
+                Step::Yield(before) if self.path_stacks.yields() => {
+                    self.store_path(ctx.cpu, walk, before);
                     return None;
                 }
-                Step::Pause(_) => {}
+                Step::Yield(_) => {}
             }
         }
     }
 
-    /// The same for one that pauses before its first phase already.
-    pub(crate) fn drive_after<W: Resumable>(
+    /// Runs a path that yields before its first phase. Returns `None` if the path has yielded.
+    pub(crate) fn run_path_after<W: Resumable>(
         &mut self,
         ctx: &mut Ctx<'_>,
         walk: W,
         before: YieldPoint,
     ) -> Option<W::Output> {
-        if self.walks.pause() {
-            self.keep(ctx.cpu, walk, before);
+        if self.path_stacks.yields() {
+            self.store_path(ctx.cpu, walk, before);
             return None;
         }
-        self.drive(ctx, walk)
+        self.run_path(ctx, walk)
     }
 
-    fn keep<W: Resumable>(&mut self, cpu: CpuId, walk: W, before: YieldPoint) {
-        let place = W::place(self.walks.of_mut(cpu).expect("where paths pause there is room for them"));
-        debug_assert!(place.is_none(), "paths of a kind do not nest on {cpu:?}");
-        *place = Some(Yielded { walk, before });
+    fn store_path<W: Resumable>(&mut self, cpu: CpuId, walk: W, before: YieldPoint) {
+        let place = W::slot(self.path_stacks.of_mut(cpu).expect("yielding is enabled, so every CPU has a stack"));
+        debug_assert!(place.is_none(), "{cpu:?} has already yielded in a path of this kind");
+        *place = Some(Yielded { path: walk, yield_point: before });
     }
 
-    /// Ends at once what a CPU is in the middle of: somebody cannot wait for it. A wake-up goes on as ever.
+    /// Completes the yielded paths of `cpu` at once, for callers that cannot wait for them. A wake-up in
+    /// progress is kept and resumes later.
     pub(crate) fn finish_paths(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let Some(walks) = self.walks.of_mut(cpu) else { return };
+        let Some(walks) = self.path_stacks.of_mut(cpu) else { return };
         let wake = walks.wake.take();
-        self.without_pauses(|sched| {
+        self.without_yielding(|sched| {
             ctx.on_cpu(cpu, |ctx| {
-                while sched.paused(cpu).is_some() {
+                while sched.yielded_path(cpu).is_some() {
                     sched.handle_resume(ctx);
                 }
             });
         });
-        self.walks.cpus[cpu.index()].wake = wake;
+        self.path_stacks.cpus[cpu.index()].wake = wake;
     }
 
-    /// Does something whose paths do not pause.
-    pub(crate) fn without_pauses<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
-        let pausing = core::mem::take(&mut self.walks.pausing);
+    /// Calls `act` with yielding switched off.
+    pub(crate) fn without_yielding<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
+        let pausing = core::mem::take(&mut self.path_stacks.yield_mode);
         let result = act(self);
-        self.walks.pausing = pausing;
+        self.path_stacks.yield_mode = pausing;
         result
     }
 
-    /// Before a task is changed: if it is on its way between two runqueues, or its CPU is about to switch away from it,
-    /// that comes to its end first. The kernel would spin on the lock of its runqueue for the former.
+    /// Prepares a change of a task, as `task_rq_lock()` does: completes the path that the task is part of.
+    ///
+    /// A task that is detached in a load-balance pass is attached first; the kernel spins on its runqueue
+    /// lock in this case. If the task's CPU is about to switch away from it, newly-idle balancing of that CPU
+    /// is completed first.
     pub(crate) fn finish_arrival(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         if p.on_rq == OnRq::Migrating {
             for cpu in self.cpu_ids() {
-                if self.walks.of(cpu).is_some_and(|walks| walks.resume_innermost(self, task)) {
+                if self.path_stacks.of(cpu).is_some_and(|walks| walks.has_detached_task(self, task)) {
                     self.finish_paths(ctx, cpu);
                 }
             }
@@ -341,14 +362,14 @@ impl Sched {
         }
     }
 
-    /// Whether a CPU is in the middle of newly-idle balancing.
+    /// Whether the CPU is in newly-idle balancing.
     pub(crate) fn is_in_newidle(&self, cpu: CpuId) -> bool {
-        self.walks.of(cpu).is_some_and(|walks| walks.schedule.is_some())
+        self.path_stacks.of(cpu).is_some_and(|walks| walks.schedule.is_some())
     }
 
-    /// Whether a task has left its runqueue in some paused pass and is on no other yet.
+    /// Whether a yielded load-balance pass of any CPU has detached `task` and not attached it yet.
     pub(crate) fn is_between_runqueues(&self, task: TaskId) -> bool {
-        self.walks.cpus.iter().any(|walks| walks.resume_innermost(self, task))
+        self.path_stacks.cpus.iter().any(|walks| walks.has_detached_task(self, task))
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The timer of the limit of real-time runtime: periods end on all CPUs.
+//! Period timer of the real-time runtime limit; it serves all CPUs.
 //!
-//! Models `sched_rt_period_timer()` and `do_sched_rt_period_timer()` (6.1); the limit is in [`crate::classes::rt::bandwidth`].
+//! Models `sched_rt_period_timer()` and `do_sched_rt_period_timer()` (6.1). The limit is in
+//! [`crate::classes::rt::bandwidth`].
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -9,7 +10,8 @@ use crate::state::timers::{Timer, forward};
 use crate::types::features::Feature;
 
 impl Sched {
-    /// The timer has expired: periods end. It goes on while there is real-time work or used runtime to forget.
+    /// Handles the expiry of the period timer. The timer continues while there is real-time work or used
+    /// runtime to replenish.
     pub(crate) fn sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>) {
         let period = self.rt_period().max(self.hrtimer_resolution());
         let nr_periods = forward(&mut self.rt_root.bandwidth.expires, ctx.now.0, period);
@@ -21,8 +23,8 @@ impl Sched {
         self.start_timer(ctx, Timer::RtPeriod, at);
     }
 
-    /// Gives each CPU of the root domain, which has none that are offline, the runtime of so many periods. Returns whether any has something
-    /// left to limit.
+    /// Replenishes each online CPU with the runtime of `nr_periods` periods. Returns whether any CPU still
+    /// needs the timer.
     pub(crate) fn do_sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>, nr_periods: u64) -> bool {
         let (mut is_needed, mut is_throttled) = (false, false);
         for cpu in self.cpu_ids() {
@@ -46,7 +48,7 @@ impl Sched {
                 self.resched_curr(ctx, cpu);
             }
         }
-        // Without a limit the timer only lasts as long as somebody is still throttled.
+        // Without a limit the timer runs only while a CPU is still throttled.
         is_needed && (is_throttled || self.tunables.rt_runtime_us >= 0)
     }
 }

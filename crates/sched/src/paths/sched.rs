@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The scheduler, as the machine meets it.
+//! The scheduler as the machine uses it.
 //!
-//! What happens to it comes through the `handle_*` methods, which stand in the modules of their paths: [`super::wake`],
-//! [`super::fork`], [`super::schedule`], [`super::tick`], [`super::ipi`], [`super::timer`], [`super::stopper`], [`super::idle`];
-//! commands in [`super::change`], [`super::groups`], [`super::cpusets`] and [`super::hotplug`].
+//! The machine calls the `handle_*` methods for events. They are in the modules of their paths:
+//! [`super::wake`], [`super::fork`], [`super::schedule`], [`super::tick`], [`super::ipi`], [`super::timer`],
+//! [`super::stopper`], [`super::idle`]. Commands are in [`super::change`], [`super::groups`],
+//! [`super::cpusets`] and [`super::hotplug`].
 
 use super::resumable::PathStacks;
 pub use crate::state::SchedConfig;
@@ -11,23 +12,23 @@ use crate::state::State;
 use crate::state::topology::BuildError;
 use core::ops::{Deref, DerefMut};
 
-/// The scheduler of a machine: its state, and what its CPUs are in the middle of.
+/// Scheduler of a machine: its state, and the yielded paths of its CPUs.
 ///
-/// Whatever can be asked of the state can be asked of it. Only paths see the rest, so that nothing below them can depend on where
-/// they pause.
+/// Dereferences to [`State`], so all getters of the state are available. Only `paths` and `check` see the
+/// yielded paths; the layers below cannot depend on yield points.
 #[derive(Clone, Debug)]
 pub struct Sched {
     pub(crate) state: State,
-    pub(crate) walks: PathStacks,
+    pub(crate) path_stacks: PathStacks,
 }
 
 impl Sched {
-    /// A scheduler whose CPUs all idle and have never run anything; see [`Sched::boot`] for what usually follows.
+    /// Creates a scheduler whose CPUs are idle and have never run a task; [`Sched::boot`] usually follows.
     ///
     /// # Errors
     /// If no sched domains can be built on the machine.
     pub fn new(config: SchedConfig) -> Result<Self, BuildError> {
-        Ok(Self { state: State::new(config)?, walks: PathStacks::default() })
+        Ok(Self { state: State::new(config)?, path_stacks: PathStacks::default() })
     }
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The main function of the scheduler: which task runs next on a CPU, and the switch to it.
+//! Main function of the scheduler: selects the next task of a CPU and switches to it.
 //!
-//! Models `__schedule()`, `pick_next_task()`, `context_switch()` and the handlers around them (6.1).
+//! Models `__schedule()`, `pick_next_task()`, `context_switch()` and their callers (6.1).
 
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::{Ctx, Effect, PrevState};
 use crate::interface::probe::Event;
-use crate::paths::newidle::{NewIdle, NewIdleSchedule, NewIdleSite};
+use crate::paths::newidle::{NewIdleResult, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
 use crate::state::lock::RqGuard;
 use crate::state::task::{SchedClass, TaskState};
@@ -14,8 +14,8 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
 impl Sched {
-    /// The CPU that executes this has been told to reschedule. The idle task first serves what other CPUs have queued, and
-    /// stays if that brings no work.
+    /// Reschedules the executing CPU. The idle task first serves the call-function queue, and keeps running
+    /// if that brings no work.
     pub fn handle_reschedule(&mut self, ctx: &mut Ctx<'_>) {
         if self.is_idle_task_running(ctx.cpu) {
             self.flush_call_queue(ctx);
@@ -29,22 +29,24 @@ impl Sched {
         self.schedule(ctx);
     }
 
-    /// The running task blocks until it is woken.
+    /// Blocks the running task until it is woken.
     pub fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
         let curr = self.rqs[ctx.cpu.index()].curr;
         self.tasks[curr.index()].state = TaskState::Interruptible;
         self.schedule(ctx);
     }
 
-    /// The running task blocks until its input or output is done: `io_schedule()`. It counts as one that waits for that until
-    /// it runs again, so each time that it is enqueued before it asks for a higher frequency.
+    /// Blocks the running task until its I/O is complete (`io_schedule()`).
+    ///
+    /// The task counts as waiting for I/O until it runs again. Each enqueue until then requests a higher
+    /// frequency.
     pub fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
         let curr = self.rqs[ctx.cpu.index()].curr;
         self.tasks[curr.index()].in_iowait = true;
         self.handle_block(ctx);
     }
 
-    /// The running task ends.
+    /// Ends the running task.
     pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::Exit);
         let curr = self.rqs[ctx.cpu.index()].curr;
@@ -52,7 +54,7 @@ impl Sched {
         self.schedule(ctx);
     }
 
-    /// The running task gives way to others: `sched_yield()`.
+    /// Lets the running task yield to others (`sched_yield()`).
     pub fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
         let guard = self.rq_lock(ctx.cpu);
         let rq = &mut self.rqs[ctx.cpu.index()];
@@ -72,7 +74,7 @@ impl Sched {
         self.rqs[cpu.index()].sched_softirq
     }
 
-    /// Picks the next task on the CPU that executes this, and switches to it; again while rescheduling is due.
+    /// Picks the next task on the executing CPU and switches to it, and repeats while rescheduling is due.
     pub(crate) fn schedule(&mut self, ctx: &mut Ctx<'_>) {
         loop {
             if !self.schedule_once(ctx) || !self.rqs[ctx.cpu.index()].need_resched {
@@ -81,7 +83,7 @@ impl Sched {
         }
     }
 
-    /// Returns whether it is over.
+    /// Runs one round of [`Sched::schedule`]. Returns false if the path has yielded.
     fn schedule_once(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
         let prev = self.rqs[cpu.index()].curr;
@@ -102,11 +104,11 @@ impl Sched {
         true
     }
 
-    /// Goes on after a pause of newly-idle balancing.
+    /// Resumes `schedule()` after newly-idle balancing has yielded.
     pub(crate) fn resume_schedule(&mut self, ctx: &mut Ctx<'_>, walk: NewIdleSchedule) {
         let cpu = ctx.cpu;
         let NewIdleSchedule { prev, site, .. } = walk;
-        let Some(result) = self.drive(ctx, walk) else { return };
+        let Some(result) = self.run_path(ctx, walk) else { return };
         let rq = self.rq_lock(cpu);
         let next = match site {
             NewIdleSite::Fair => self.pick_fair_or_balance(ctx, &rq, prev, Some(result)),
@@ -125,7 +127,7 @@ impl Sched {
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         self.rqs[cpu.index()].need_resched = false;
         self.clear_resched_latency(cpu);
-        // If it has waited for I/O, that is over.
+        // An I/O wait of the task is over.
         self.tasks[next.index()].in_iowait = false;
         if next == prev {
             self.end_clock_skip(cpu);
@@ -157,13 +159,13 @@ impl Sched {
         }
     }
 
-    /// Picks the next task, or pauses on the way. Models `__pick_next_task()`.
+    /// Picks the next task (`__pick_next_task()`). Returns `None` if the path has yielded.
     ///
     /// Rules, in order:
-    /// 1. If no class above the fair one has work, the fair class picks; with nothing to pick it balances first, and
-    ///    if that brings nothing either the CPU goes idle.
-    /// 2. Otherwise the classes from the running task's downwards may pull work, until one has some; then the highest
-    ///    class with work picks.
+    /// 1. If no class above the fair one has work, the fair class picks. Without a task it balances first,
+    ///    and if that brings no task the CPU goes idle.
+    /// 2. Otherwise the classes from the running task's downwards may pull work, until one has some. Then the
+    ///    highest class with work picks.
     fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
         let cpu = rq.cpu();
         let prev_class = self.tasks[prev.index()].class;
@@ -174,23 +176,24 @@ impl Sched {
         self.pick_among_classes(ctx, rq, prev)
     }
 
-    /// Rule 1 of [`Sched::pick_next_task`], perhaps with what newly-idle balancing has brought.
+    /// Applies rule 1 of [`Sched::pick_next_task`]. `brought` is the result of newly-idle balancing, if it
+    /// has already run.
     fn pick_fair_or_balance(
         &mut self,
         ctx: &mut Ctx<'_>,
         rq: &RqGuard,
         prev: TaskId,
-        mut brought: Option<NewIdle>,
+        mut brought: Option<NewIdleResult>,
     ) -> Option<TaskId> {
         let cpu = rq.cpu();
         loop {
             match brought {
-                Some(NewIdle::Retry) => return self.pick_among_classes(ctx, rq, prev),
-                Some(NewIdle::Nothing) => {
+                Some(NewIdleResult::Retry) => return self.pick_among_classes(ctx, rq, prev),
+                Some(NewIdleResult::Nothing) => {
                     self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_idle(cpu));
                 }
-                Some(NewIdle::Pulled) | None => {}
+                Some(NewIdleResult::Pulled) | None => {}
             }
             if self.cfs_rqs[cpu.index()].nr_running > 0 {
                 if self.tasks[prev.index()].class != SchedClass::Fair {
@@ -205,7 +208,7 @@ impl Sched {
         }
     }
 
-    /// Rule 2 of [`Sched::pick_next_task`].
+    /// Applies rule 2 of [`Sched::pick_next_task`].
     fn pick_among_classes(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
         let cpu = rq.cpu();
         if !self.balance_classes(ctx, cpu, prev) {
@@ -215,8 +218,8 @@ impl Sched {
         Some(self.pick_by_class(ctx, cpu))
     }
 
-    /// Lets the classes look for work, from the running task's class downwards, until one has some. Returns whether that is
-    /// over.
+    /// Lets the classes pull work, from the running task's class downwards, until one has some. Returns false
+    /// if the path has yielded.
     fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
         let prev_class = self.tasks[prev.index()].class;
         let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
@@ -234,19 +237,20 @@ impl Sched {
             || self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Classes).is_some()
     }
 
-    /// Newly-idle balancing. None if it pauses: then `schedule()` goes on from that site later.
+    /// Runs newly-idle balancing. Returns `None` if the path has yielded; `schedule()` then continues from
+    /// `site` later.
     pub(crate) fn sched_balance_newidle(
         &mut self,
         ctx: &mut Ctx<'_>,
         cpu: CpuId,
         prev: TaskId,
         site: NewIdleSite,
-    ) -> Option<NewIdle> {
+    ) -> Option<NewIdleResult> {
         match self.begin_newidle(ctx, cpu) {
             Err(result) => Some(result),
             Ok(walk) => {
-                let before = walk.begins_with();
-                self.drive_after(ctx, NewIdleSchedule { prev, site, walk }, before)
+                let before = walk.first_yield_point();
+                self.run_path_after(ctx, NewIdleSchedule { prev, site, newidle: walk }, before)
             }
         }
     }
@@ -270,7 +274,7 @@ impl Sched {
         self.pick_idle(cpu)
     }
 
-    /// The CPU goes idle. Models `set_next_task_idle()`.
+    /// Picks the idle task (`set_next_task_idle()`).
     fn pick_idle(&mut self, cpu: CpuId) -> TaskId {
         self.update_idle_core(cpu);
         self.rqs[cpu.index()].stats.sched_goidle += 1;

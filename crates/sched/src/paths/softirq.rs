@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The balancing softirq of a CPU.
+//! Balancing softirq of a CPU.
 //!
-//! Stands for `__do_softirq()` (since 6.10 `handle_softirqs()`) as far as the scheduler sees it, and models `invoke_softirq()`,
+//! Models the scheduler's part of `__do_softirq()` (since 6.10 `handle_softirqs()`), `invoke_softirq()`, and
 //! `run_rebalance_domains()` (6.1; since 6.10 `sched_balance_softirq()`). Rules:
-//! 1. It runs when an interrupt ends, with interrupts on, and not on top of itself: raised meanwhile, it runs again
-//!    afterwards, ten times at the most.
-//! 2. The CPU does not reschedule before it is over.
-//! 3. Where softirqs go over ([`Sched::set_softirq_deferral`]), one that was raised meanwhile is left pending if the CPU has to
-//!    reschedule, or if 2 ms have passed, counted in jiffies. Who drives the CPU sees that and wakes the thread ksoftirqd.
-//! 4. While that thread is runnable, softirqs at the end of an interrupt are left to it, if `ksoftirqd_first`.
+//! 1. The softirq runs at the end of an interrupt, with interrupts on, and does not nest. If it is raised
+//!    meanwhile, it runs again afterwards, at most ten times.
+//! 2. The CPU does not reschedule before it ends.
+//! 3. With softirq deferral ([`Sched::set_softirq_deferral`]), a softirq that was raised again stays pending
+//!    if the CPU must reschedule, or if 2 ms have passed, counted in jiffies. The machine then wakes the
+//!    thread ksoftirqd.
+//! 4. While that thread is runnable, softirqs at the end of an interrupt are left to it, if the tunable
+//!    `ksoftirqd_first` is set.
 //
-// DIFFERS: where softirqs do not go over, which is where kernel code is free, one that is still pending after its tenth round waits for
-// the end of the next interrupt.
+// DIFFERS: Without softirq deferral, which is the case where kernel code has no cost, a softirq that is still
+// pending after its tenth round waits for the end of the next interrupt. The kernel wakes ksoftirqd.
 
 use crate::interface::blocked::BlockedCaller;
 use crate::interface::ctx::Ctx;
@@ -26,39 +28,39 @@ use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
-/// How often it runs at the most, raised again each time: MAX_SOFTIRQ_RESTART.
+/// Maximum number of rounds of one run (MAX_SOFTIRQ_RESTART).
 const MAX_ROUNDS: u32 = 10;
-/// For how long it may begin again: MAX_SOFTIRQ_TIME, before it is made jiffies.
+/// Time within which a run may begin another round (MAX_SOFTIRQ_TIME, before its conversion to jiffies).
 const MAX_TIME_NS: u64 = 2_000_000;
 
-/// A run of the softirq.
+/// Run of the balancing softirq in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct SoftirqRun {
-    /// How often it has begun.
+    /// Number of rounds begun so far.
     rounds: u32,
-    /// From this jiffy on it does not begin again.
+    /// Jiffy from which no further round begins.
     until: u64,
-    /// The idle task had it run on its way to `schedule()`.
+    /// The idle task runs the softirq before `schedule()`, which follows when the run ends.
     then_reschedule: bool,
     stage: SoftirqStage,
 }
 
-/// What comes next.
+/// Next phase of a run.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each run, and nothing may allocate")]
+#[allow(clippy::large_enum_variant, reason = "boxing would allocate in each run, which must not allocate")]
 enum SoftirqStage {
-    /// See whether it is raised.
+    /// Check whether the softirq is raised.
     Raised,
-    /// Balance for this CPU, which is in that state: its blocked load first.
+    /// Balance for this CPU, which has this idle type: update its blocked load first.
     Blocked(CpuIdleType),
-    /// Its domains.
+    /// Balance the domains of this CPU.
     Domains(RebalanceDomains),
     /// Balance for all tickless CPUs.
     Tickless(NohzIdleBalance),
 }
 
 impl SoftirqRun {
-    /// The pass that is under way.
+    /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
             SoftirqStage::Domains(walk) => walk.pass(),
@@ -69,7 +71,7 @@ impl SoftirqRun {
 }
 
 impl Sched {
-    /// At the end of an interrupt: runs the softirq if it is pending on the CPU that executes this.
+    /// Runs the softirq at the end of an interrupt if it is pending on the executing CPU.
     #[inline]
     pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
         if self.rqs[ctx.cpu.index()].sched_softirq && !self.defers_softirqs(ctx.cpu) {
@@ -77,12 +79,14 @@ impl Sched {
         }
     }
 
-    /// Has softirqs that would take too long left pending, or not any more. Who drives the CPU then has to wake the thread.
-    pub fn set_softirq_deferral(&mut self, go_over: bool) {
-        self.softirq_deferral = go_over;
+    /// Switches softirq deferral on or off. With deferral, softirqs that take too long stay pending, and the
+    /// machine must wake ksoftirqd.
+    pub fn set_softirq_deferral(&mut self, enabled: bool) {
+        self.softirq_deferral = enabled;
     }
 
-    /// Creates the thread ksoftirqd of the CPU that executes this. It has slept since the boot, so nothing is left of its averages.
+    /// Creates the thread ksoftirqd of the executing CPU. The thread has slept since boot, so its averages
+    /// have decayed to zero.
     pub fn add_ksoftirqd(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let task = self.new_task(new, ctx.cpu);
         let p = &mut self.tasks[task.index()];
@@ -94,50 +98,50 @@ impl Sched {
         task
     }
 
-    /// Whether softirqs that are raised on a CPU wait for its thread: `ksoftirqd_running()`.
+    /// Whether softirqs that are raised on a CPU wait for its ksoftirqd (`ksoftirqd_running()`).
     pub fn defers_softirqs(&self, cpu: CpuId) -> bool {
         let Some(thread) = self.rqs[cpu.index()].ksoftirqd else { return false };
         let p = &self.tasks[thread.index()];
         self.tunables.ksoftirqd_first && p.state == TaskState::Running && (p.is_queued() || p.on_cpu)
     }
 
-    /// The thread ksoftirqd, on its CPU, runs the balancing softirq if that is pending.
+    /// Runs the balancing softirq in the thread ksoftirqd, on its CPU, if it is pending.
     pub fn handle_softirqs(&mut self, ctx: &mut Ctx<'_>) {
         if self.rqs[ctx.cpu.index()].sched_softirq {
             self.enter_softirqs(ctx, false);
         }
     }
 
-    /// For how many jiffies softirqs may begin again.
+    /// Returns the number of jiffies within which softirqs may begin another round.
     pub fn max_softirq_jiffies(&self) -> u64 {
         MAX_TIME_NS.div_ceil(self.tick_ns)
     }
 
-    /// Whether a softirq that was raised again while it ran is left to the thread.
+    /// Whether a softirq that was raised again while it ran is left to ksoftirqd.
     fn should_defer(&self, cpu: CpuId, run: &SoftirqRun) -> bool {
         let is_long = self.jiffies >= run.until || self.rqs[cpu.index()].need_resched;
         self.softirq_deferral && run.rounds > 0 && is_long
     }
 
-    /// In the idle task, before it reschedules: the same. Returns whether it is over; otherwise rescheduling follows by
-    /// itself.
+    /// Runs a pending softirq in the idle task before it reschedules. Returns whether the run is complete; if
+    /// it yields, rescheduling follows at its end.
     pub(crate) fn run_softirqs_before_schedule(&mut self, ctx: &mut Ctx<'_>) -> bool {
         !self.rqs[ctx.cpu.index()].sched_softirq || self.enter_softirqs(ctx, true)
     }
 
-    /// Returns whether it is over.
+    /// Begins a run unless one is in progress. Returns whether the run is complete.
     fn enter_softirqs(&mut self, ctx: &mut Ctx<'_>, then_reschedule: bool) -> bool {
-        if self.walks.of(ctx.cpu).is_some_and(|walks| walks.softirq.is_some()) {
+        if self.path_stacks.of(ctx.cpu).is_some_and(|walks| walks.softirq.is_some()) {
             return true;
         }
         let until = self.jiffies + self.max_softirq_jiffies();
-        self.drive(ctx, SoftirqRun { rounds: 0, until, then_reschedule, stage: SoftirqStage::Raised }).is_some()
+        self.run_path(ctx, SoftirqRun { rounds: 0, until, then_reschedule, stage: SoftirqStage::Raised }).is_some()
     }
 
-    /// Goes on after a pause.
+    /// Resumes a run, and reschedules at its end if the idle task requested that.
     pub(crate) fn resume_softirqs(&mut self, ctx: &mut Ctx<'_>, run: SoftirqRun) {
         let then_reschedule = run.then_reschedule;
-        if self.drive(ctx, run).is_some() && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
+        if self.run_path(ctx, run).is_some() && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
             self.schedule(ctx);
         }
     }
@@ -161,32 +165,32 @@ impl Resumable for SoftirqRun {
                     ctx.charge(KernelOp::SoftirqRaise);
                     let is_idle = sched.rqs[cpu.index()].idle_balance;
                     let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-                    // A CPU that was asked to balances for the tickless ones. That includes itself, so nothing else is left.
+                    // A kicked CPU balances for all tickless CPUs, including itself, so nothing else is left.
                     if let Some(walk) = sched.nohz_idle_balance(cpu, idle) {
                         self.stage = SoftirqStage::Tickless(walk);
-                        return Step::Pause(YieldPoint::FREE);
+                        return Step::Yield(YieldPoint::UNLOCKED);
                     }
                     self.stage = SoftirqStage::Blocked(idle);
-                    return Step::Pause(YieldPoint::lock(cpu));
+                    return Step::Yield(YieldPoint::lock(cpu));
                 }
                 &mut SoftirqStage::Blocked(idle) => {
                     sched.update_blocked_averages(ctx, cpu, BlockedCaller::Softirq);
                     self.stage = SoftirqStage::Domains(sched.begin_domains(cpu, idle));
-                    return Step::Pause(YieldPoint::FREE);
+                    return Step::Yield(YieldPoint::UNLOCKED);
                 }
                 SoftirqStage::Domains(walk) => match sched.step_domains(ctx, walk) {
-                    Step::Pause(before) => return Step::Pause(before),
+                    Step::Yield(before) => return Step::Yield(before),
                     Step::Done(()) => self.stage = SoftirqStage::Raised,
                 },
-                SoftirqStage::Tickless(walk) => match sched.step_tickless(ctx, walk) {
-                    Step::Pause(before) => return Step::Pause(before),
+                SoftirqStage::Tickless(walk) => match sched.step_nohz_idle_balance(ctx, walk) {
+                    Step::Yield(before) => return Step::Yield(before),
                     Step::Done(()) => self.stage = SoftirqStage::Raised,
                 },
             }
         }
     }
 
-    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.softirq
     }
 }

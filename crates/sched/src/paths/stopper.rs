@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Stoppers: the tasks of the highest class, which move running tasks away from their CPU.
+//! Stoppers: tasks of the highest class, which move running tasks away from their CPU.
 //!
-//! Stands for `stop_machine.c` as far as the scheduler uses it (6.1).
+//! Models the parts of `stop_machine.c` that the scheduler uses (6.1).
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -10,19 +10,21 @@ use crate::state::task::TaskState;
 use crate::types::ids::CpuId;
 
 impl Sched {
-    /// Gives the stopper of a CPU something to do and wakes it: `stop_one_cpu_nowait()`.
+    /// Queues work for the stopper of `cpu` and wakes the stopper (`stop_one_cpu_nowait()`).
     pub(crate) fn stop_one_cpu_nowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, work: StopWork) {
         self.rqs[cpu.index()].stop_works.push_back(work);
         let stopper = self.rqs[cpu.index()].stop;
         self.wake_up_process(ctx, stopper);
     }
 
-    /// If the stopper of the CPU that executes this has work, somebody waits for that: the CPU reschedules to it, and it
-    /// does its work, without waiting for the interrupt. One that was woken from another cache waits in the
-    /// call-function queue, which is served first. What the CPU is in the middle of is ended first, and nothing pauses.
+    /// Runs the stopper of the executing CPU at once if it has work, for a caller that waits for the work.
+    ///
+    /// The CPU reschedules to its stopper without waiting for the interrupt. A stopper that was woken from
+    /// another cache waits in the call-function queue, which is therefore served first. Yielded paths of the
+    /// CPU are completed first, and nothing yields meanwhile.
     pub fn handle_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
         self.finish_paths(ctx, ctx.cpu);
-        self.without_pauses(|sched| sched.run_awaited_stopper(ctx));
+        self.without_yielding(|sched| sched.run_awaited_stopper(ctx));
     }
 
     fn run_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
@@ -41,7 +43,7 @@ impl Sched {
         self.handle_stopper(ctx);
     }
 
-    /// The stopper, which runs on the CPU that executes this, does all its work and blocks.
+    /// Runs all work of the stopper that executes on this CPU, then blocks the stopper.
     pub fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         while let Some(work) = self.rqs[cpu.index()].stop_works.pop_front() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tick: what it does under its runqueue's lock, and what it looks at afterwards.
+//! Scheduler tick: the part under the runqueue lock, and the path without the lock that follows.
 //!
-//! Models `scheduler_tick()` (6.1; since 6.10 `sched_tick()`), with the conditions of `trigger_load_balance()` and
-//! `nohz_balancer_kick()` under which it goes on to [`super::tickless::kick`].
+//! Models `scheduler_tick()` (6.1; since 6.10 `sched_tick()`), with the conditions of
+//! `trigger_load_balance()` and `nohz_balancer_kick()` under which [`super::nohz::kick`] decides.
 
 use crate::interface::balance::{KickDecision, KickReason};
 use crate::interface::ctx::Ctx;
@@ -12,18 +12,18 @@ use crate::state::task::SchedClass;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
-/// The part of a tick without the runqueue's lock: what comes next.
+/// Next phase of the part of a tick that holds no runqueue lock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TickPath {
-    /// See whether somebody has to balance. What that looks at others have written meanwhile.
-    Look,
-    /// See whether this CPU itself may be tickless: `nohz_balancer_kick()`.
+    /// Check whether balancing is due on this CPU. Other CPUs may have changed this state meanwhile.
+    TriggerBalance,
+    /// Check whether this CPU is idle or was tickless (`nohz_balancer_kick()`).
     Kick,
-    /// See whether tickless CPUs are left for which somebody has to balance. One that was tickless itself until now has left them,
-    /// so that CPUs that tick at one instant see each other as busy.
-    LookForTickless,
-    /// Ask a tickless CPU. Others can decide the same and do not see that this one will.
-    Ask(KickDecision),
+    /// Decide whether to kick a tickless CPU. If this CPU was tickless until now, it has left that state in
+    /// the phase before, so CPUs that tick at one instant see each other as busy.
+    DecideKick,
+    /// Kick a tickless CPU. Other CPUs can make the same decision before this kick is visible to them.
+    SendKick(KickDecision),
 }
 
 impl Resumable for TickPath {
@@ -33,7 +33,7 @@ impl Resumable for TickPath {
         let cpu = ctx.cpu;
         loop {
             match *self {
-                Self::Look => {
+                Self::TriggerBalance => {
                     let is_idle = sched.rqs[cpu.index()].is_idle();
                     sched.rqs[cpu.index()].idle_balance = is_idle;
                     if !sched.trigger_load_balance(cpu) {
@@ -47,19 +47,19 @@ impl Resumable for TickPath {
                         sched.send_nohz_kick(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
                         return Step::Done(());
                     }
-                    *self = Self::LookForTickless;
+                    *self = Self::DecideKick;
                     if sched.nohz_balance_exit_idle(ctx, cpu) {
-                        return Step::Pause(YieldPoint::FREE);
+                        return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }
-                Self::LookForTickless => {
-                    let decision = sched.find_tickless(ctx, cpu);
-                    *self = Self::Ask(decision);
+                Self::DecideKick => {
+                    let decision = sched.decide_nohz_kick(ctx, cpu);
+                    *self = Self::SendKick(decision);
                     if decision.flags != 0 {
-                        return Step::Pause(YieldPoint::FREE);
+                        return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }
-                Self::Ask(decision) => {
+                Self::SendKick(decision) => {
                     sched.send_nohz_kick(ctx, decision);
                     return Step::Done(());
                 }
@@ -67,13 +67,13 @@ impl Resumable for TickPath {
         }
     }
 
-    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.tick
     }
 }
 
 impl Sched {
-    /// The scheduler's tick on the CPU that executes this.
+    /// Handles the tick of the executing CPU (`scheduler_tick()`).
     pub fn handle_tick(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::Tick);
         let cpu = ctx.cpu;
@@ -87,19 +87,19 @@ impl Sched {
             SchedClass::Stop | SchedClass::Idle => {}
         }
         self.check_resched_latency(ctx, cpu);
-        if self.drive_after(ctx, TickPath::Look, YieldPoint::FREE).is_some() {
+        if self.run_path_after(ctx, TickPath::TriggerBalance, YieldPoint::UNLOCKED).is_some() {
             self.run_softirqs(ctx);
         }
     }
 
-    /// Goes on after a pause.
+    /// Resumes the part of a tick without the runqueue lock.
     pub(crate) fn resume_tick(&mut self, ctx: &mut Ctx<'_>, walk: TickPath) {
-        if self.drive(ctx, walk).is_some() {
+        if self.run_path(ctx, walk).is_some() {
             self.run_softirqs(ctx);
         }
     }
 
-    /// The tick asks for balancing on this CPU if it is due. Returns whether the CPU has domains at all.
+    /// Raises the balancing softirq of this CPU if it is due. Returns whether the CPU has domains at all.
     fn trigger_load_balance(&mut self, cpu: CpuId) -> bool {
         if self.domains.cpus[cpu.index()].base.is_none() {
             return false;
@@ -110,15 +110,15 @@ impl Sched {
         true
     }
 
-    /// Whether somebody has to balance for tickless CPUs, by itself: what the kernel's function of this name does.
+    /// Runs only the `nohz_balancer_kick()` part of a tick.
     #[cfg(test)]
     pub(crate) fn nohz_balancer_kick(&mut self, ctx: &mut Ctx<'_>) {
-        self.drive(ctx, TickPath::Kick);
+        self.run_path(ctx, TickPath::Kick);
     }
 
-    /// The part of the tick without the lock, by itself.
+    /// Runs only the part of the tick without the runqueue lock.
     #[cfg(test)]
     pub(crate) fn finish_tick(&mut self, ctx: &mut Ctx<'_>) {
-        self.resume_tick(ctx, TickPath::Look);
+        self.resume_tick(ctx, TickPath::TriggerBalance);
     }
 }

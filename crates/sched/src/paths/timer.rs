@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The timer of a CPU has expired: whose function runs.
+//! Expiry of a CPU's timer: calls the function of each expired timer.
 //!
-//! Models `hrtimer_interrupt()` as far as the scheduler sees it, and `hrtick()` (6.1). The timers themselves are in
-//! [`crate::state::timers`].
+//! Models `hrtimer_interrupt()` as far as the scheduler is concerned, and `hrtick()` (6.1).
+//! [`crate::state::timers`] stores the timers.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -12,9 +12,7 @@ use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
 impl Sched {
-    /// The timer of the CPU that executes this has expired.
-    ///
-    /// Models `hrtimer_interrupt()`.
+    /// Handles the timer interrupt of the executing CPU (`hrtimer_interrupt()`).
     pub fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::IpiReceive);
         let cpu = ctx.cpu;
@@ -37,7 +35,7 @@ impl Sched {
         self.run_softirqs(ctx);
     }
 
-    /// The slice timer: the running task gets a tick that ends its slice. Models `hrtick()`.
+    /// Ends the slice of the running task by an extra tick (`hrtick()`).
     pub(crate) fn end_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let _rq = self.rq_lock_clocked(ctx, cpu);
         let curr = self.rqs[cpu.index()].curr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Waking tasks.
+//! Wake-ups of tasks, and enqueueing of new tasks.
 //!
-//! Models `try_to_wake_up()`, `ttwu_queue()`, `ttwu_do_activate()`, `sched_ttwu_pending()` and `ttwu_stat()` (6.1). Where a
-//! task is to run is decided by its class; for the fair class in [`crate::rules::wakeup`]. A wake-up is a path
-//! that pauses ([`super::walks`]): while it searches, before it takes the lock, before what it stores under the lock shows, and before
-//! the interrupt that woke ends.
+//! Models `try_to_wake_up()`, `ttwu_queue()`, `ttwu_do_activate()`, `sched_ttwu_pending()` and `ttwu_stat()`
+//! (6.1). The task's class selects the CPU; [`crate::rules::wakeup`] does so for the fair class. A wake-up is
+//! a resumable path ([`super::resumable`]). It yields during an idle scan, before it takes the runqueue lock,
+//! between the cost of the enqueue and its effect, and before the interrupt that caused it ends.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
@@ -20,52 +20,50 @@ use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
-/// A wake-up or a fork on its way.
+/// A wake-up or a fork in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WakePath {
-    /// The task.
     task: TaskId,
-    /// An interrupt wakes it.
+    /// The wake-up comes from an interrupt, so pending softirqs run at its end.
     in_interrupt: bool,
     stage: WakeStage,
 }
 
-/// What comes next.
+/// Next phase of a wake-up.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each wake-up, and nothing may allocate")]
+#[allow(clippy::large_enum_variant, reason = "boxing would allocate on each wake-up, which must not allocate")]
 enum WakeStage {
-    /// Look for an idle CPU.
+    /// Scan for an idle CPU.
     Search(IdleScan),
-    /// Take the lock of the chosen CPU's runqueue and do what enqueueing needs before its stores, or leave the wake-up to that CPU.
+    /// Take the runqueue lock of the chosen CPU and charge the enqueue, or leave the wake-up to that CPU.
     Enqueue(ChosenCpu),
-    /// Enqueue the task, under that lock. Until then other CPUs do not see where it will be.
+    /// Enqueue the task, under the lock of the phase before. Until then other CPUs see the runqueue without
+    /// the task.
     Store(ChosenCpu),
-    /// The interrupt ends: softirqs that are pending run.
+    /// End the interrupt: pending softirqs run.
     EndInterrupt,
 }
 
-/// A wake-up whose CPU is known.
+/// CPU that is chosen for a wake-up or a new task.
 #[derive(Clone, Copy, Debug)]
 struct ChosenCpu {
     task: TaskId,
     cpu: CpuId,
-    /// It comes from another CPU: WF_MIGRATED.
+    /// The task comes from another CPU (WF_MIGRATED).
     migrated: bool,
-    /// It is a new task: it was forked, not woken.
+    /// The task was forked, not woken.
     is_new: bool,
 }
 
-/// Where a task is to run.
+/// Result of `select_task_rq()`: a CPU, or a scan to resume.
 enum Target {
-    /// There.
     Cpu(CpuId),
-    /// That has to be searched for.
     Search(IdleScan),
 }
 
 impl WakePath {
-    /// What is told of it while it pauses.
-    pub(crate) fn path(&self) -> PathKind {
+    /// Returns the kind that [`Sched::yielded_path`] reports for the next phase.
+    pub(crate) fn path_kind(&self) -> PathKind {
         match self.stage {
             WakeStage::Search(_) => PathKind::Search,
             WakeStage::Enqueue(_) | WakeStage::Store(_) => PathKind::Wakeup,
@@ -73,7 +71,7 @@ impl WakePath {
         }
     }
 
-    /// The search that is under way.
+    /// Returns the idle scan in progress.
     #[cfg(test)]
     pub(crate) fn search(&mut self) -> Option<&mut IdleScan> {
         match &mut self.stage {
@@ -89,22 +87,23 @@ impl Resumable for WakePath {
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
         match &mut self.stage {
             WakeStage::Search(search) if !search.is_over() => {
-                let looks = sched.walks.uses_scan_budget();
+                let looks = sched.path_stacks.scan_budget();
                 sched.resume_scan(ctx, search, looks);
             }
             &mut WakeStage::Search(search) => {
                 let selection = sched.conclude_search(ctx, search);
-                self.stage = match sched.target_of(ctx, selection) {
-                    Target::Cpu(cpu) => WakeStage::Enqueue(sched.chosen(self.task, cpu)),
+                self.stage = match sched.resolve_selection(ctx, selection) {
+                    Target::Cpu(cpu) => WakeStage::Enqueue(sched.chosen_cpu(self.task, cpu)),
                     Target::Search(search) => WakeStage::Search(search),
                 };
             }
-            &mut WakeStage::Enqueue(chosen) if !sched.is_left_to_its_cpu(ctx.cpu, chosen) => {
-                // The kernel counts a task in at the end of `enqueue_task()`: who looks meanwhile sees the runqueue without it.
+            &mut WakeStage::Enqueue(chosen) if !sched.is_queued_on_cpu(ctx.cpu, chosen) => {
+                // The kernel counts a task at the end of `enqueue_task()`: until then other CPUs see the
+                // runqueue without it.
                 ctx.charge(KernelOp::Enqueue);
-                ctx.work.touch_write(chosen.cpu);
+                ctx.op_counts.touch_write(chosen.cpu);
                 self.stage = WakeStage::Store(chosen);
-                return Step::Pause(YieldPoint::with_lock_held(chosen.cpu));
+                return Step::Yield(YieldPoint::with_lock_held(chosen.cpu));
             }
             &mut (WakeStage::Enqueue(chosen) | WakeStage::Store(chosen)) => {
                 let is_queued = matches!(self.stage, WakeStage::Enqueue(_));
@@ -119,40 +118,44 @@ impl Resumable for WakePath {
                 return Step::Done(());
             }
         }
-        Step::Pause(YieldPoint::FREE)
+        Step::Yield(YieldPoint::UNLOCKED)
     }
 
-    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.wake
     }
 }
 
 impl Sched {
-    /// Wakes a task from the CPU that executes this; `sync` says that the waker is about to sleep. Returns whether the
-    /// task slept; if so it may be on its way to its CPU until the path is over.
+    /// Wakes a task from the executing CPU. `sync`: the waker is about to sleep.
+    ///
+    /// Returns whether the task was asleep. With yielding the task can be on its way to a CPU until the path
+    /// is complete.
     pub fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
         self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, sync, ..WakeFlags::default() })
     }
 
-    /// An interrupt that wakes a task: a sleep is over, or something has arrived.
+    /// Wakes a task from an interrupt, for example because a sleep has ended or a packet has arrived. Returns
+    /// whether the task was asleep.
     pub fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         ctx.charge(KernelOp::IpiReceive);
         self.try_to_wake_up(ctx, task, WakeFlags { ttwu: true, in_interrupt: true, ..WakeFlags::default() })
     }
 
-    /// The kernel itself wakes one of its threads, in the middle of something else: at once.
+    /// Wakes a kernel thread in the middle of another path, without yielding. Returns whether the thread was
+    /// asleep.
     pub(crate) fn wake_up_process(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        self.without_pauses(|sched| sched.handle_wakeup(ctx, task, false))
+        self.without_yielding(|sched| sched.handle_wakeup(ctx, task, false))
     }
 
-    /// The CPU that is about to wake a task.
+    /// Returns the CPU that is executing a wake-up of `task`.
     pub fn waking_cpu(&self, task: TaskId) -> Option<CpuId> {
         if !self.tasks[task.index()].in_wakeup {
             return None;
         }
         let wakes = |cpu: &CpuId| {
-            let wake = self.walks.of(*cpu).and_then(|walks| walks.wake.as_ref());
-            wake.is_some_and(|wake| wake.walk.task == task)
+            let wake = self.path_stacks.of(*cpu).and_then(|walks| walks.wake.as_ref());
+            wake.is_some_and(|wake| wake.path.task == task)
         };
         self.cpu_ids().find(wakes)
     }
@@ -163,12 +166,13 @@ impl Sched {
         let in_interrupt = flags.in_interrupt;
         let rest = (in_interrupt && self.is_softirq_pending(ctx.cpu)).then_some(WakeStage::EndInterrupt);
         if let Some(stage) = stage.or(rest) {
-            self.drive_after(ctx, WakePath { task, in_interrupt, stage }, YieldPoint::FREE);
+            self.run_path_after(ctx, WakePath { task, in_interrupt, stage }, YieldPoint::UNLOCKED);
         }
         slept
     }
 
-    /// The first phase of a wake-up: a CPU is selected, or the search for one begins. `None` if the task does not sleep.
+    /// Runs the first phase of a wake-up: selects a CPU or begins a scan. Returns `None` if the task is not
+    /// asleep.
     fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<WakeStage> {
         ctx.charge(KernelOp::Wakeup);
         let p = &self.tasks[task.index()];
@@ -179,38 +183,41 @@ impl Sched {
         let (prev_cpu, own_cpu, is_on_cpu) = (p.wake_cpu, p.cpu, p.on_cpu);
         ctx.report(Event::Waking { task, cpu: own_cpu, on: ctx.cpu });
         self.tasks[task.index()].state = TaskState::Waking;
-        // A CPU that has not switched away from it yet enqueues it itself when it has: nothing is selected.
+        // A CPU that has not switched away from the task yet enqueues it itself afterwards, so no CPU is
+        // selected.
         let target = if is_on_cpu { Target::Cpu(own_cpu) } else { self.select_task_rq(ctx, task, prev_cpu, flags) };
         self.tasks[task.index()].in_wakeup = true;
         Some(match target {
-            Target::Cpu(cpu) => WakeStage::Enqueue(self.chosen(task, cpu)),
+            Target::Cpu(cpu) => WakeStage::Enqueue(self.chosen_cpu(task, cpu)),
             Target::Search(search) => WakeStage::Search(search),
         })
     }
 
-    fn chosen(&self, task: TaskId, cpu: CpuId) -> ChosenCpu {
+    fn chosen_cpu(&self, task: TaskId, cpu: CpuId) -> ChosenCpu {
         ChosenCpu { task, cpu, migrated: self.tasks[task.index()].cpu != cpu, is_new: false }
     }
 
-    /// Puts a new task on its CPU, as the second phase of a fork.
+    /// Places a new task on its CPU, as the second phase of a fork.
     pub(crate) fn wake_up_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let parent_cpu = self.tasks[task.index()].cpu;
         let flags = WakeFlags { fork: true, ..WakeFlags::default() };
         let Target::Cpu(cpu) = self.select_task_rq(ctx, task, parent_cpu, flags) else {
-            unreachable!("a new task goes to the idlest CPU, which is found at once")
+            unreachable!("fork selects the idlest CPU, which needs no scan")
         };
         self.place_task_on(ctx, task, cpu);
         self.tasks[task.index()].in_wakeup = true;
         let stage = WakeStage::Enqueue(ChosenCpu { task, cpu, migrated: false, is_new: true });
-        self.drive_after(ctx, WakePath { task, in_interrupt: false, stage }, YieldPoint::FREE);
+        self.run_path_after(ctx, WakePath { task, in_interrupt: false, stage }, YieldPoint::UNLOCKED);
     }
 
-    /// Whether a wake-up ends with its task's being queued for a CPU, which then enqueues it itself.
-    fn is_left_to_its_cpu(&self, this_cpu: CpuId, chosen: ChosenCpu) -> bool {
+    /// Whether the wake-up ends in the call-function queue of the chosen CPU, which then enqueues the task
+    /// itself.
+    fn is_queued_on_cpu(&self, this_cpu: CpuId, chosen: ChosenCpu) -> bool {
         !chosen.is_new && self.is_wakeup_queued(this_cpu, chosen.task, chosen.cpu)
     }
 
-    /// What others see of a wake-up: the task is enqueued on its CPU, or queued for being enqueued there.
+    /// Makes the wake-up visible to other CPUs: enqueues the task, or adds it to the call-function queue of
+    /// the chosen CPU.
     fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: ChosenCpu, is_queued: bool) {
         let ChosenCpu { task, cpu, migrated, is_new } = chosen;
         self.tasks[task.index()].in_wakeup = false;
@@ -223,7 +230,7 @@ impl Sched {
         if is_queued {
             self.tasks[task.index()].remote_wakeup = migrated;
             self.set_ttwu_pending(cpu, true);
-            ctx.work.touch_write(cpu);
+            ctx.op_counts.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
             let rq = self.rq_lock_clocked(ctx, cpu);
@@ -233,21 +240,23 @@ impl Sched {
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
-    /// The lock of the next phase of the wake-up on a CPU if it goes on now; none if it is left to the task's CPU.
-    pub(crate) fn lock_of_wakeup(&self, on: CpuId) -> PhaseLock {
-        let wake = self.walks.of(on).and_then(|walks| walks.wake.as_ref());
-        match wake.map(|wake| wake.walk.stage) {
+    /// Returns the lock that the next phase of the CPU's wake-up takes: none if the task goes to a
+    /// call-function queue.
+    pub(crate) fn wakeup_lock(&self, on: CpuId) -> PhaseLock {
+        let wake = self.path_stacks.of(on).and_then(|walks| walks.wake.as_ref());
+        match wake.map(|wake| wake.path.stage) {
             Some(WakeStage::Store(chosen)) => PhaseLock::Held(chosen.cpu),
-            Some(WakeStage::Enqueue(chosen)) if !self.is_left_to_its_cpu(on, chosen) => PhaseLock::Rq(chosen.cpu),
+            Some(WakeStage::Enqueue(chosen)) if !self.is_queued_on_cpu(on, chosen) => PhaseLock::Rq(chosen.cpu),
             _ => PhaseLock::None,
         }
     }
 
-    /// Ends the looks of all searches at once: the domains in which they look are about to go. Their wake-ups go on as ever.
+    /// Completes the scans of all wake-ups at once, because the domains that they scan are about to be freed.
+    /// The wake-ups resume later.
     pub(crate) fn finish_searches(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
-            let Some(wake) = self.walks.of_mut(cpu).and_then(|walks| walks.wake.as_mut()) else { continue };
-            if let WakeStage::Search(search) = &mut wake.walk.stage
+            let Some(wake) = self.path_stacks.of_mut(cpu).and_then(|walks| walks.wake.as_mut()) else { continue };
+            if let WakeStage::Search(search) = &mut wake.path.stage
                 && !search.is_over()
             {
                 self.state.resume_scan(ctx, search, ScanBudget::ALL);
@@ -255,14 +264,18 @@ impl Sched {
         }
     }
 
-    /// Whether a wake-up is left to the task's CPU: `ttwu_queue_cond()`.
+    /// Whether a wake-up goes to the call-function queue of `cpu` (`ttwu_queue_cond()`).
     ///
-    /// Rules: always to a CPU that has not switched away from the task yet. With TTWU_QUEUE, always to one that shares no
-    /// cache with this one; within the cache only to one without work (with the tunable `wakelist_far`, as before 6.0, to
-    /// none), and never to this one.
+    /// Rules, in order:
+    /// 1. A CPU that has not switched away from the task yet always gets it this way.
+    /// 2. Without TTWU_QUEUE, or if the CPU is inactive or not allowed for the task, no.
+    /// 3. A CPU that shares no cache with `this_cpu`: yes.
+    /// 4. Another CPU of this cache: only if it has no work. With the tunable `wakelist_far`, as before 6.0,
+    ///    no.
     //
-    // DIFFERS: the kernel spins until a CPU has switched away from the task that is woken, if that CPU has got other work
-    // meanwhile or TTWU_QUEUE is off.
+    // DIFFERS: A wake-up of a task that its CPU is still switching away from is always queued on that CPU.
+    // The kernel spins until the switch is complete if that CPU has other work by then, or if TTWU_QUEUE is
+    // off.
     pub(crate) fn is_wakeup_queued(&self, this_cpu: CpuId, task: TaskId, cpu: CpuId) -> bool {
         if self.tasks[task.index()].on_cpu {
             return true;
@@ -277,7 +290,7 @@ impl Sched {
         cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0 && !self.tunables.changes.wakelist_far
     }
 
-    /// Activates the tasks whose wake-ups other CPUs have queued here: `sched_ttwu_pending()`.
+    /// Activates the tasks whose wake-ups other CPUs have queued on this CPU (`sched_ttwu_pending()`).
     pub(crate) fn activate_queued_wakeups(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         if self.rqs[cpu.index()].call_queue.is_empty() {
@@ -301,7 +314,7 @@ impl Sched {
         self.end_idle_period(cpu);
     }
 
-    /// Wakes a task that was about to sleep and is still on its runqueue: nothing is selected or enqueued.
+    /// Wakes a task that is about to sleep and is still on its runqueue: selects no CPU and enqueues nothing.
     pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         ctx.charge(KernelOp::Wakeup);
         let cpu = self.tasks[task.index()].cpu;
@@ -314,7 +327,8 @@ impl Sched {
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 
-    /// An idle CPU has been given work: its idle time goes into the averages.
+    /// Ends the idle period of a CPU that has received work, and adds its length to the average idle time
+    /// (`avg_idle`).
     fn end_idle_period(&mut self, cpu: CpuId) {
         let jiffies = self.jiffies;
         let rq = &mut self.rqs[cpu.index()];
@@ -322,7 +336,7 @@ impl Sched {
             return;
         }
         let idle_ns = rq.clock.wrapping_sub(rq.idle_stamp);
-        // A moving average with a weight of one in eight for the newest.
+        // Moving average; the newest period has a weight of 1/8.
         let diff = idle_ns.wrapping_sub(rq.avg_idle) as i64;
         rq.avg_idle = rq.avg_idle.wrapping_add((diff / 8) as u64).min(2 * rq.max_idle_balance_cost);
         rq.wake_stamp = jiffies;
@@ -330,7 +344,7 @@ impl Sched {
         rq.idle_stamp = 0;
     }
 
-    /// Counts a wake-up for schedstat.
+    /// Counts a wake-up for schedstat (`ttwu_stat()`); `cpu` is the CPU of the woken task.
     fn ttwu_stat(&mut self, ctx: &Ctx<'_>, cpu: CpuId) {
         let this_cpu = ctx.cpu;
         let stats = &mut self.rqs[this_cpu.index()].stats;
@@ -345,13 +359,13 @@ impl Sched {
         }
     }
 
-    /// Chooses a CPU for a task, by its class. A task that may use only one has no choice.
+    /// Chooses a CPU for a task, by its class. A task with one allowed CPU gets that CPU.
     fn select_task_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> Target {
         let p = &self.tasks[task.index()];
         let cpu = match p.class {
             SchedClass::Fair => {
                 let selection = self.decide_fair(ctx, task, prev, flags);
-                return self.target_of(ctx, selection);
+                return self.resolve_selection(ctx, selection);
             }
             _ if p.nr_cpus_allowed <= 1 => p.cpus_allowed.first().expect("every task may use some CPU"),
             SchedClass::RealTime => self.select_task_rq_rt(ctx, task, prev, flags),
@@ -375,8 +389,9 @@ impl Sched {
         Selection::Chosen(decision)
     }
 
-    /// What a selection for a fair task means. A CPU that the task may not use is replaced.
-    fn target_of(&mut self, ctx: &mut Ctx<'_>, selection: Selection) -> Target {
+    /// Converts a fair selection to a CPU or a scan. A CPU that the task may not use is replaced by the
+    /// fallback.
+    fn resolve_selection(&mut self, ctx: &mut Ctx<'_>, selection: Selection) -> Target {
         let mut decision = match selection {
             Selection::Search(search) => return Target::Search(search),
             Selection::Chosen(decision) => decision,
@@ -390,7 +405,7 @@ impl Sched {
         Target::Cpu(decision.cpu)
     }
 
-    /// Chooses a CPU for a task at once.
+    /// Chooses a CPU for a task without yielding.
     #[cfg(test)]
     pub(crate) fn select_at_once(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
         let mut target = self.select_task_rq(ctx, task, prev, flags);
@@ -398,8 +413,8 @@ impl Sched {
             match target {
                 Target::Cpu(cpu) => return cpu,
                 Target::Search(search) => {
-                    let decision = self.search_at_once(ctx, Selection::Search(search));
-                    target = self.target_of(ctx, Selection::Chosen(decision));
+                    let decision = self.finish_selection(ctx, Selection::Search(search));
+                    target = self.resolve_selection(ctx, Selection::Chosen(decision));
                 }
             }
         }

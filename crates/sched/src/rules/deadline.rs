@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a deadline task wakes up, and which CPU would run it at once.
+//! CPU selection for deadline tasks: the CPU of a woken task, and CPUs that would run a task at once.
 //!
-//! Models `select_task_rq_dl()`, `find_later_rq()` and `cpudl_find()` (6.1). The aim is that, of all deadline tasks of the machine,
-//! those with the earliest deadlines run.
+//! Models `select_task_rq_dl()`, `find_later_rq()` and `cpudl_find()` (6.1). The aim is that the deadline
+//! tasks with the earliest deadlines of the whole machine run.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::WakeFlags;
@@ -12,7 +12,7 @@ use crate::state::task::SchedClass;
 use crate::state::topology::SdFlags;
 use crate::types::ids::{CpuId, TaskId};
 
-/// The first of some CPUs, which is remembered: `cpumask_any_and_distribute()`.
+/// Returns the first of `cpus` and stores it in `last` (`cpumask_any_and_distribute()`).
 pub(crate) fn next_distributed(mut cpus: impl Iterator<Item = CpuId>, last: &mut CpuId) -> Option<CpuId> {
     let cpu = cpus.next()?;
     *last = cpu;
@@ -20,10 +20,12 @@ pub(crate) fn next_distributed(mut cpus: impl Iterator<Item = CpuId>, last: &mut
 }
 
 impl State {
-    /// Where a woken task is to run.
+    /// Selects a CPU for a woken deadline task.
     ///
-    /// Rules: where it was, unless a deadline task runs there that cannot leave or has no later deadline, or the CPU is too
-    /// slow for its density. Then another CPU, if it would have the earliest deadline there.
+    /// Rules, in order:
+    /// 1. The task stays on the previous CPU, unless the running task there is a deadline task that cannot
+    ///    move or has no later deadline, or the CPU's capacity is too low for the task's density.
+    /// 2. Otherwise it goes to another CPU if it would have the earliest deadline there.
     pub(crate) fn select_task_rq_dl(&mut self, ctx: &Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
         if !flags.ttwu {
             return prev;
@@ -42,13 +44,14 @@ impl State {
         }
     }
 
-    /// A CPU that a task might run on at once.
+    /// Finds a CPU on which a task might run at once.
     ///
     /// Rules, in order:
-    /// 1. No CPU without deadline tasks and none with a later deadline: none.
-    /// 2. Where it was.
-    /// 3. In the narrowest domain that allows affine wake-ups and has one: this CPU, or else one of them, each time another.
-    /// 4. This CPU, or else any, each time another.
+    /// 1. Candidates are those of [`State::find_later_cpus`]; without one the result is `None`.
+    /// 2. The task's own CPU.
+    /// 3. In the narrowest domain with SD_WAKE_AFFINE that has a candidate: the executing CPU, otherwise a
+    ///    different candidate each time.
+    /// 4. The executing CPU, otherwise any candidate, a different one each time.
     pub(crate) fn find_later_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed == 1 || !self.find_later_cpus(task) {
@@ -78,12 +81,13 @@ impl State {
         this_cpu.or_else(|| next_distributed(later.iter_wrap_from(start), last))
     }
 
-    /// Fills the mask of CPUs that a task might run on at once: `cpudl_find()`. Returns whether there are any.
+    /// Fills the mask of CPUs on which a task might run at once (`cpudl_find()`). Returns whether there are
+    /// any.
     ///
     /// Rules, in order:
-    /// 1. Those without deadline tasks; if CPUs differ in capacity only those that are fast enough, or else the fastest,
-    ///    and where it was rather than another as fast.
-    /// 2. The one with the latest deadline, if that is later than the task's.
+    /// 1. CPUs without deadline tasks. With asymmetric capacities only those with enough capacity; if none
+    ///    has, the one with the most. Among equals the task's own CPU wins.
+    /// 2. The CPU with the latest deadline, if that is later than the task's.
     pub(crate) fn find_later_cpus(&mut self, task: TaskId) -> bool {
         let minds_capacity = self.dl_minds_capacity();
         let p = &self.tasks[task.index()];
@@ -118,12 +122,12 @@ impl State {
         true
     }
 
-    /// Whether it matters how fast a CPU is: not before 5.9.
+    /// Whether CPU capacity matters for deadline tasks: not before 5.9 (tunable `dl_any_cpu`).
     fn dl_minds_capacity(&self) -> bool {
         self.domains.asym_cpucapacity && !self.tunables.changes.dl_any_cpu
     }
 
-    /// Whether a task would have the earliest deadline of a CPU: `dl_task_is_earliest_deadline()`.
+    /// Whether a task would have the earliest deadline on a CPU (`dl_task_is_earliest_deadline()`).
     pub(crate) fn would_be_earliest(&self, task: TaskId, cpu: CpuId) -> bool {
         let dl = &self.rqs[cpu.index()].dl;
         dl.nr_running == 0 || time_before(self.tasks[task.index()].dl.deadline, dl.earliest_curr)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is decided: where a task wakes up, and what a balancing pass moves. Knows nothing of pauses or locks.
+//! Decisions of the scheduler: the CPU of a waking task, and the tasks that a load-balance pass moves.
+//!
+//! This layer knows nothing of yield points or locks; `paths` calls it.
 
 pub(crate) mod balance;
 pub(crate) mod deadline;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a real-time task goes when it wakes, and which CPU runs at a lower priority.
+//! CPU selection for real-time tasks: the CPU of a woken task, and the CPU with the lowest priority.
 //!
 //! Models `select_task_rq_rt()`, `find_lowest_rq()` and `rt_task_fits_capacity()` (6.1).
 
@@ -17,10 +17,11 @@ impl State {
     /// Selects a CPU for a real-time task that may use more than one.
     ///
     /// Rules, in order:
-    /// 1. Only a wake-up or a fork looks further than the previous CPU.
-    /// 2. It does so if what runs there is as important or cannot leave, or if the CPU is too small.
-    /// 3. It goes to a CPU of the lowest priority, if that is below its own. If size was the only reason, then not to one
-    ///    that is too small as well.
+    /// 1. Except at a wake-up or fork, the task stays on the previous CPU.
+    /// 2. It also stays if it can preempt the running task of that CPU, or need not, and the CPU has enough
+    ///    capacity.
+    /// 3. Otherwise it goes to a CPU of the lowest priority, if that is below the task's own. If capacity was
+    ///    the only reason, that CPU must have enough.
     pub(crate) fn select_task_rq_rt(&mut self, ctx: &Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> CpuId {
         if !flags.ttwu && !flags.fork {
             return prev;
@@ -37,27 +38,29 @@ impl State {
         if has_lower { target } else { prev }
     }
 
-    /// Whether the running task of a CPU is a real-time one (or above) that `task` cannot or should not drive away.
+    /// Whether the running task of a CPU has real-time priority or above and `task` cannot or should not
+    /// displace it.
     pub(crate) fn is_curr_in_the_way(&self, cpu: CpuId, task: TaskId) -> bool {
         let curr = &self.tasks[self.rqs[cpu.index()].curr.index()];
         curr.has_rt_prio() && (curr.nr_cpus_allowed < 2 || curr.prio() <= self.tasks[task.index()].prio())
     }
 
-    /// Finds a CPU that runs at a lower priority than a task.
+    /// Finds a CPU that runs at a lower priority than the task.
     ///
     /// Rules, in order:
-    /// 1. A task that may use one CPU only stays.
-    /// 2. Candidates are the allowed CPUs of the lowest priority; where CPUs differ, those that are big enough.
-    /// 3. The task's own CPU is best, because its cache is warm.
-    /// 4. Then the narrowest domain around that CPU that has a candidate, and of it the CPU that executes this, or else
-    ///    another one each time.
-    /// 5. Then the CPU that executes this, then any, another one each time.
+    /// 1. A task that may use only one CPU stays.
+    /// 2. Candidates are the allowed CPUs of the lowest priority; with asymmetric capacities, only those with
+    ///    enough capacity.
+    /// 3. The task's own CPU is preferred, because its cache is warm.
+    /// 4. Then the narrowest domain around that CPU that has a candidate: the executing CPU if it is one,
+    ///    otherwise a different candidate each time.
+    /// 5. Then the executing CPU, then any candidate, a different one each time.
     pub(crate) fn find_lowest_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed == 1 {
             return None;
         }
-        let (level, prev) = (CpuLevel::of_prio(p.prio()), p.cpu);
+        let (level, prev) = (CpuLevel::from_prio(p.prio()), p.cpu);
         let minds_capacity = self.rt_minds_capacity();
         let clamps = self.uclamp_eff(task);
         let RtRoot { cpupri, lowest, .. } = &mut self.rt_root;
@@ -97,18 +100,20 @@ impl State {
         Some(cpu)
     }
 
-    /// Where the search for another CPU each time begins: `cpumask_any_distribute()`. The first one skips CPU 0.
+    /// Returns the CPU at which a distributed search begins (`cpumask_any_distribute()`). The first search
+    /// skips CPU 0.
     pub(crate) fn distribution_start(&self, cpu: CpuId) -> CpuId {
         let next = CpuId(self.rqs[cpu.index()].distribute_prev.0 + 1);
         if next.index() < self.rqs.len() { next } else { CpuId(0) }
     }
 
-    /// Whether it matters how big a CPU is: not before 5.6.
+    /// Whether CPU capacity matters for real-time tasks: not before 5.6 (tunable `rt_any_cpu`).
     fn rt_minds_capacity(&self) -> bool {
         self.domains.asym_cpucapacity && !self.tunables.changes.rt_any_cpu
     }
 
-    /// Whether a CPU is big enough for what a real-time task asks for; each is where CPUs do not differ.
+    /// Whether a CPU has the capacity that a real-time task requests. Always true if all capacities are
+    /// equal.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
         !self.rt_minds_capacity() || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! All that the scheduler remembers: its parts, how they are made, and what can be asked of them.
+//! State of the whole scheduler: its parts, how they are created, and plain accessors.
 //!
-//! The storeys above work on this: averages, classes and rules have their methods here, and know of nothing else. What happens to
-//! the scheduler comes through [`crate::paths::sched::Sched`], which has this and what its CPUs are in the middle of.
+//! The layers above (`track`, `classes`, `rules`, `paths`) add their methods to [`State`]. Events reach the
+//! scheduler through [`crate::paths::sched::Sched`], which holds a [`State`] and the unfinished paths of each
+//! CPU.
 
 use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;
@@ -30,26 +31,26 @@ use crate::types::units::{Capacity, Nanos, hz};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What a scheduler is made of.
+/// Parameters of a new scheduler.
 #[derive(Clone, Debug)]
 pub struct SchedConfig {
-    /// The machine.
+    /// CPUs of the machine, the units that they share, and their capacities.
     pub topology: MachineTopology,
     /// Length of a tick (jiffy), in ns.
     pub tick_ns: u64,
-    /// Number of the jiffy in which the scheduler is made.
+    /// Number of the jiffy in which the scheduler is created.
     pub jiffies: u64,
 }
 
-/// The scheduler of a machine.
+/// State of the scheduler on all CPUs of a machine: runqueues, tasks, groups, sched domains and settings.
 #[derive(Clone, Debug)]
 pub struct State {
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
     pub(crate) tick_ns: u64,
-    /// Ticks in a second.
+    /// Ticks per second (`CONFIG_HZ`).
     pub(crate) hz: u64,
-    /// The longest interval between passes, in ticks: the kernel's `max_load_balance_interval`.
+    /// Longest interval between load-balance passes, in ticks: the kernel's `max_load_balance_interval`.
     pub(crate) max_balance_interval: u64,
     pub(crate) jiffies: u64,
     pub(crate) rqs: Rqs,
@@ -58,7 +59,7 @@ pub struct State {
     pub(crate) cfs_rqs: Vec<CfsRq>,
     pub(crate) groups: Vec<TaskGroup>,
     pub(crate) domains: SchedDomains,
-    pub(crate) tallies: LbCache,
+    pub(crate) lb_cache: LbCache,
     pub(crate) hotplug: Hotplug,
     pub(crate) cpusets: Vec<Cpuset>,
     pub(crate) nohz: Nohz,
@@ -66,35 +67,37 @@ pub struct State {
     pub(crate) nodes: Vec<u32>,
     pub(crate) rt_root: RtRoot,
     pub(crate) cpufreq: Cpufreq,
-    /// Whether anybody has set a utilisation clamp yet.
+    /// Whether a utilisation clamp has been set yet: the kernel's `sched_uclamp_used`.
     pub(crate) uclamp_used: bool,
-    pub(crate) first_clamps: DefaultClamps,
+    pub(crate) default_clamps: DefaultClamps,
     pub(crate) warn: WarnState,
-    pub(crate) masks: Vec<Masks>,
-    /// Some CPU balances a domain between NUMA nodes: the kernel's lock `balancing`.
+    pub(crate) masks: Vec<ScratchMasks>,
+    /// Whether a CPU balances a domain between NUMA nodes: the kernel's `balancing` lock.
     pub(crate) balancing: bool,
-    /// Whether idle CPUs are woken by a write instead of an interrupt.
+    /// Whether a write wakes idle CPUs, instead of an interrupt.
     pub(crate) polling_idle: bool,
-    /// Softirqs that would take too long go over to threads.
+    /// Whether softirqs that take too long are deferred to ksoftirqd.
     pub(crate) softirq_deferral: bool,
-    /// No timer is moved on by less than this: `hrtimer_resolution`.
+    /// Shortest interval by which a timer is forwarded, in ns: the kernel's `hrtimer_resolution`.
     pub(crate) timer_resolution_ns: u64,
 }
 
-/// So many tasks can wait on a CPU before its queue has to grow. It never shrinks.
-const ROOM_OF_ROOT: usize = 32;
+/// Tasks for which the timeline of a root cfs_rq has room from the start. A timeline may grow and never
+/// shrinks.
+const ROOT_TIMELINE_CAPACITY: usize = 32;
 
-/// Masks of a CPU that its searches and passes fill anew each time, so that they need not allocate.
+/// Scratch masks of a CPU. Scans and load-balance passes refill them each time, so that they need not
+/// allocate.
 #[derive(Clone, Debug)]
-pub(crate) struct Masks {
+pub(crate) struct ScratchMasks {
     /// The kernel's `select_rq_mask`.
     pub select: CpuMask,
-    /// The kernel's `load_balance_mask`; lent to the pass that is under way.
+    /// The kernel's `load_balance_mask`; a pass takes it while it runs.
     pub balance: CpuMask,
 }
 
 impl State {
-    /// The state of a machine whose CPUs all idle and have never run anything.
+    /// Creates the state of a machine whose CPUs all idle and have never run anything.
     ///
     /// # Errors
     /// If no sched domains can be built on the machine.
@@ -117,19 +120,19 @@ impl State {
             entities: Vec::new(),
             cfs_rqs: Vec::with_capacity(nr_cpus),
             groups: Vec::new(),
-            tallies: LbCache::new(nr_cpus, &domains),
+            lb_cache: LbCache::new(nr_cpus, &domains),
             domains,
             hotplug: Hotplug::new(topology.clone()),
-            cpusets: Vec::from([Cpuset::of_all(nr_cpus)]),
+            cpusets: Vec::from([Cpuset::with_all_cpus(nr_cpus)]),
             nohz: Nohz::new(nr_cpus, jiffies),
             dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
             rt_root: RtRoot::new(nr_cpus),
             cpufreq: Cpufreq::default(),
             uclamp_used: false,
-            first_clamps: DefaultClamps::default(),
+            default_clamps: DefaultClamps::default(),
             warn: WarnState::default(),
-            masks: vec![Masks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
+            masks: vec![ScratchMasks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
             balancing: false,
             polling_idle: false,
             softirq_deferral: false,
@@ -142,7 +145,7 @@ impl State {
             let (idle, stop) = (TaskId::from_index(index), TaskId::from_index(nr_cpus + index));
             state.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
             let mut root = CfsRq::new(cpu, GroupId::ROOT);
-            root.timeline = Timeline::with_capacity(ROOM_OF_ROOT);
+            root.timeline = Timeline::with_capacity(ROOT_TIMELINE_CAPACITY);
             state.cfs_rqs.push(root);
         }
         for cpu in state.cpu_ids() {
@@ -154,7 +157,7 @@ impl State {
         Ok(state)
     }
 
-    /// A kernel thread that is bound to a CPU.
+    /// Creates a kernel thread that is bound to one CPU.
     pub(crate) fn new_kernel_task(&mut self, cpu: CpuId, pid: i32) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [cpu]);
         let group = GroupId::ROOT;
@@ -164,162 +167,165 @@ impl State {
         task
     }
 
-    /// A jiffy has begun.
+    /// Records that a jiffy has begun. The number never decreases.
     pub fn handle_jiffy(&mut self, jiffies: u64) {
         self.jiffies = self.jiffies.max(jiffies);
     }
 
-    /// A CPU has another frequency, as a part of 1024 of its highest. Load tracking uses it for all the time since it
-    /// was last updated.
+    /// Sets the frequency of a CPU, as a share of 1024 of its highest one.
+    ///
+    /// Load tracking applies it to all the time since the CPU's last update.
     pub fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
         self.rqs[cpu.index()].freq_capacity = capacity;
     }
 
-    /// A CPU is capped: this much of its capacity is lost to heat.
+    /// Sets the thermal pressure of a CPU: the capacity that frequency capping takes from it, of 1024.
     pub fn handle_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
         self.rqs[cpu.index()].thermal_pressure = pressure;
     }
 
-    /// Interrupts have taken this much time of a CPU.
+    /// Adds time that interrupts have taken from a CPU.
     pub fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
         self.rqs[cpu.index()].irq_time += time.0;
     }
 
-    /// The host has taken this much time of a CPU, which is a virtual one: `paravirt_steal_clock()` runs on.
+    /// Adds steal time of a virtual CPU, in which its host ran something else: `paravirt_steal_clock()`
+    /// advances.
     pub fn handle_steal_time(&mut self, cpu: CpuId, time: Nanos) {
         self.rqs[cpu.index()].steal_time += time.0;
     }
 
-    /// Which features are on.
+    /// Scheduler features that are in effect.
     pub fn features(&self) -> FeatureSet {
         self.features
     }
 
-    /// Switches features.
+    /// Scheduler features, to switch them. Marks the cached load-balance statistics of all CPUs dirty.
     pub fn features_mut(&mut self) -> &mut FeatureSet {
-        // Whether utilisation is remembered.
-        self.tallies.mark_all_dirty();
+        // UTIL_EST decides whether utilisation includes the estimate.
+        self.lb_cache.mark_all_dirty();
         &mut self.features
     }
 
-    /// The tunables.
+    /// Tunables that are in effect.
     pub fn tunables(&self) -> &Tunables {
         &self.tunables
     }
 
-    /// Sets tunables. Nothing is derived anew from them.
+    /// Tunables, to set them. Values that were derived from them before are not recomputed.
     pub fn tunables_mut(&mut self) -> &mut Tunables {
         &mut self.tunables
     }
 
-    /// Starts the dice of a CPU anew (`sched_rnd_state`). Words below 128 are raised: the generator needs higher bits.
+    /// Seeds the random-number generator of a CPU (`sched_rnd_state`). Words below 128 are raised, because
+    /// the generator needs higher bits.
     pub fn seed_random(&mut self, cpu: CpuId, words: [u32; 4]) {
         self.rqs[cpu.index()].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
     }
 
-    /// Number of CPUs.
+    /// Number of CPUs, offline ones included.
     pub fn nr_cpus(&self) -> usize {
         self.rqs.len()
     }
 
-    /// All CPUs in ascending order.
+    /// All CPUs in ascending order, offline ones included.
     pub fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {
         (0..self.rqs.len()).map(CpuId::from_index)
     }
 
-    /// The runqueue of a CPU.
     pub(crate) fn rq(&self, cpu: CpuId) -> &Rq {
         &self.rqs[cpu.index()]
     }
 
-    /// The root cfs_rq of a CPU.
+    /// Root cfs_rq of a CPU.
     pub(crate) fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
         &self.cfs_rqs[cpu.index()]
     }
 
-    /// A task.
+    /// State of a task, in any class.
     pub fn task(&self, task: TaskId) -> &Task {
         &self.tasks[task.index()]
     }
 
-    /// Number of tasks that were ever created, the CPUs' own among them.
+    /// Number of tasks ever created, idle tasks and stoppers included.
     pub fn nr_tasks(&self) -> usize {
         self.tasks.len()
     }
 
-    /// The fair entity of a task.
+    /// Fair entity of a task, which exists in every class.
     pub fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.entities[self.tasks[task.index()].se.index()]
     }
 
-    /// Whether a task's group, or one above, is throttled on the task's CPU: it has used up its quota there.
+    /// Whether a task's group, or one above, is throttled on the task's CPU because it has used up its quota
+    /// there.
     pub fn is_throttled(&self, task: TaskId) -> bool {
         self.cfs_rqs[self.entity(task).cfs_rq.index()].throttle_count > 0
     }
 
-    /// A task group.
+    /// State of a task group, which spans all CPUs.
     pub fn group(&self, group: GroupId) -> &TaskGroup {
         &self.groups[group.index()]
     }
 
-    /// The sched domains.
+    /// Sched domains, as they were built last.
     pub fn domains(&self) -> &SchedDomains {
         &self.domains
     }
 
-    /// State of idle balancing.
+    /// State of NOHZ idle balancing.
     pub fn nohz(&self) -> &Nohz {
         &self.nohz
     }
 
-    /// The running task of a CPU.
+    /// Running task of a CPU: the kernel's `rq->curr`.
     #[inline]
     pub fn curr(&self, cpu: CpuId) -> TaskId {
         self.rqs[cpu.index()].curr
     }
 
-    /// Whether the running task of a CPU must give way.
+    /// Whether the running task of a CPU must reschedule: TIF_NEED_RESCHED.
     #[inline]
     pub fn need_resched(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].need_resched
     }
 
-    /// The root cfs_rq of a CPU by name.
+    /// Id of the root cfs_rq of a CPU.
     #[inline]
     pub(crate) fn root_cfs_rq(&self, cpu: CpuId) -> CfsRqId {
         CfsRqId(cpu.0)
     }
 
-    /// Averages of a task.
     #[inline]
     pub(crate) fn task_avg(&self, task: TaskId) -> &SchedAvg {
         &self.entities[self.tasks[task.index()].se.index()].avg
     }
 
-    /// The NUMA node of a CPU.
     pub(crate) fn node_of(&self, cpu: CpuId) -> u32 {
         self.nodes[cpu.index()]
     }
 
-    /// Computes the longest interval between passes anew, when CPUs have joined the root domain or left it: a tenth of a second
-    /// for each, but at least a tick (`update_max_interval()`).
+    /// Recomputes the longest interval between load-balance passes, after CPUs have joined or left the root
+    /// domain.
+    ///
+    /// Models `update_max_interval()` (6.1): 100 ms for each online CPU, but at least one tick.
     pub(crate) fn update_max_interval(&mut self) {
         self.max_balance_interval = max_balance_interval(self.hz, &self.hotplug.online);
     }
 
-    /// Whether the idle task runs on a CPU.
+    /// Whether the idle task is the running task of a CPU.
     #[inline]
     pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].is_idle_task_running()
     }
 
-    /// The migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
+    /// Migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
     pub(crate) const fn migration_cost_u64(&self) -> u64 {
         self.tunables.migration_cost_ns as u32 as u64
     }
 }
 
-/// The longest interval between passes, in ticks, with these CPUs.
+/// Longest interval between load-balance passes with these online CPUs, in ticks.
 pub(crate) fn max_balance_interval(hz: u64, online: &CpuMask) -> u64 {
     (hz * online.weight() as u64 / 10).max(1)
 }

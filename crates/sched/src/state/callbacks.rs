@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What classes put off until their runqueue is consistent: it follows at the end of `schedule()` or of a change of policy.
+//! Balancing work that a class defers until its runqueue is consistent.
 //!
-//! Models `queue_balance_callback()` and `__balance_callbacks()` (6.1).
+//! It runs at the end of `schedule()` or of a change of policy. Models `queue_balance_callback()` and
+//! `__balance_callbacks()` (6.1).
 
-/// Something that was put off.
+/// Kind of deferred balancing work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BalanceCallback {
     /// Pull real-time tasks to this CPU: `pull_rt_task()`.
@@ -16,13 +17,14 @@ pub enum BalanceCallback {
     DlPush,
 }
 
-/// Number of kinds.
+/// Number of kinds, and so the most callbacks that can be queued on a CPU.
 const NR_KINDS: usize = BalanceCallback::DlPush as usize + 1;
 
-/// The depth that says that the CPU goes offline: nothing is put off any more, and what it picks is pushed away.
+/// Value of `depth` while the CPU goes offline or is offline: nothing is queued, and each task that it picks
+/// is pushed away.
 const PUSHING: usize = NR_KINDS + 1;
 
-/// What was put off on a CPU. The last one put off comes first; each kind is there once at the most.
+/// Deferred work of a CPU. The callback that was queued last runs first; each kind is queued at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BalanceCallbacks {
     stack: [Option<BalanceCallback>; NR_KINDS],
@@ -30,7 +32,7 @@ pub struct BalanceCallbacks {
 }
 
 impl BalanceCallbacks {
-    /// Puts something off, unless it is put off already.
+    /// Queues a callback, unless it is queued already or the CPU goes offline.
     pub(crate) fn queue(&mut self, callback: BalanceCallback) {
         if self.depth != PUSHING && !self.stack[..self.depth].contains(&Some(callback)) {
             self.stack[self.depth] = Some(callback);
@@ -38,28 +40,28 @@ impl BalanceCallbacks {
         }
     }
 
-    /// From now on each task that the CPU picks is pushed away: `balance_push_set()`.
+    /// Starts to push away each task that the CPU picks: `balance_push_set()`.
     pub(crate) fn start_pushing(&mut self) {
         self.depth = PUSHING;
     }
 
-    /// The CPU is back.
+    /// Stops pushing tasks away, because the CPU is active again.
     pub(crate) fn stop_pushing(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether anything was put off, or the CPU goes offline.
+    /// Whether a callback is queued, or the CPU goes offline.
     #[inline]
     pub(crate) fn has_any(&self) -> bool {
         self.depth > 0
     }
 
-    /// What was put off, the last one first. Not asked of a CPU that goes offline.
+    /// Queued callbacks, the last one first. Must not be called for a CPU that goes offline.
     pub(crate) fn iter_from_last(&self) -> impl Iterator<Item = BalanceCallback> + '_ {
         self.stack[..self.depth].iter().rev().copied().flatten()
     }
 
-    /// Whether the CPU goes offline, or is.
+    /// Whether the CPU goes offline or is offline.
     pub(crate) fn is_pushing(&self) -> bool {
         self.depth == PUSHING
     }

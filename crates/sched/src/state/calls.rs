@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Inter-processor interrupts and what they carry.
+//! Inter-processor interrupts, and the requests that they carry.
 //!
-//! Models `resched_curr()`, and of `smp.c` the call-function queue (6.1): remote wake-ups, kicks for idle
-//! balancing and starts of remote slice timers share one queue, and only the first entry sends an interrupt.
+//! Models `resched_curr()` and the call-function queue of `smp.c` (6.1). Remote wake-ups, NOHZ kicks and
+//! starts of remote slice timers share one queue; only the first entry sends an interrupt.
 
 use crate::interface::ctx::{Ctx, Effect, IpiKind};
 use crate::interface::probe::Event;
@@ -10,23 +10,23 @@ use crate::state::State;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
-/// Something that one CPU wants done on another.
+/// Request that one CPU sends to another through the call-function queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFunction {
-    /// Activate a task whose wake-up was decided elsewhere.
+    /// Activate a task for which another CPU has selected this one.
     Wake(TaskId),
-    /// Look whether to balance for idle CPUs: `nohz_csd_func()`.
+    /// Check whether to balance on behalf of idle CPUs: `nohz_csd_func()`.
     NohzKick,
     /// Arm the slice timer: `__hrtick_start()`.
     HrtickStart,
     /// Push waiting real-time tasks: `rto_push_irq_work_func()`.
     RtPush,
-    /// Look which timer is next: `retrigger_next_event()`.
+    /// Find the first timer and program the hardware timer for it: `retrigger_next_event()`.
     Timers,
 }
 
 impl State {
-    /// Asks the running task of a CPU to give way.
+    /// Requests that the running task of a CPU reschedules. Sends an interrupt to a remote CPU.
     pub(crate) fn resched_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if core::mem::replace(&mut self.rqs[cpu.index()].need_resched, true) || cpu == ctx.cpu {
             return;
@@ -34,7 +34,7 @@ impl State {
         self.send_ipi(ctx, cpu, IpiKind::Reschedule);
     }
 
-    /// Queues something for another CPU.
+    /// Queues a request for another CPU. Sends an interrupt if the queue was empty.
     pub(crate) fn queue_call(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, call: CallFunction) {
         let queue = &mut self.rqs[cpu.index()].call_queue;
         queue.push_back(call);
@@ -43,15 +43,18 @@ impl State {
         }
     }
 
-    /// Has the slice timer of another CPU armed there, unless that is under way.
+    /// Requests that another CPU arms its slice timer, unless such a request is pending.
     pub(crate) fn call_hrtick_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if !core::mem::replace(&mut self.rqs[cpu.index()].hrtick_csd_pending, true) {
             self.queue_call(ctx, cpu, CallFunction::HrtickStart);
         }
     }
 
-    /// Has idle CPUs monitor the flag that asks them to reschedule (TIF_POLLING_NRFLAG, as x86's MWAIT does in every idle state). What
-    /// other CPUs want of them is then a write, which costs no interrupt on either side; it arrives all the same.
+    /// Sets whether idle CPUs monitor TIF_NEED_RESCHED (TIF_POLLING_NRFLAG), as x86 does with MWAIT in every
+    /// idle state.
+    ///
+    /// A remote CPU then notifies an idle one by a write, which costs no interrupt on either side. The
+    /// request still arrives.
     pub fn set_polling_idle(&mut self, polls: bool) {
         self.polling_idle = polls;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Counters of sched domains: each increase is counted and told.
+//! Counters of sched domains. Each increase is counted in the domain and reported as an event.
 //!
 //! Stands for `schedstat_inc()` and `schedstat_add()` on a `struct sched_domain` in `fair.c` (6.1).
 
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::state::topology::{DomainId, DomainStats};
 use crate::types::idle_type::CpuIdleType;
 
-/// A counter that is kept for each kind of balancing.
+/// Counter that a domain keeps for each [`CpuIdleType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LbCounter {
     Count,
@@ -22,7 +22,7 @@ pub(crate) enum LbCounter {
     NobusyQ,
 }
 
-/// A counter of a domain.
+/// Counter of a sched domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DomainCounter {
     Lb(LbCounter, CpuIdleType),
@@ -33,7 +33,7 @@ pub(crate) enum DomainCounter {
 }
 
 impl DomainCounter {
-    /// The kernel's name.
+    /// Field name in the kernel's `struct sched_domain`.
     #[inline]
     const fn name(self) -> &'static str {
         match self {
@@ -72,7 +72,7 @@ impl DomainCounter {
 }
 
 impl State {
-    /// Increases a counter of a domain. The counters have 32 bits and wrap.
+    /// Increases a counter of a domain. Counters have 32 bits and wrap.
     #[inline]
     pub(crate) fn count_domain(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, counter: DomainCounter, amount: i64) {
         let domain = &mut self.domains.domains[sd];

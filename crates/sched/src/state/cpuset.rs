@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cpusets: groups of tasks that may use certain CPUs.
 //!
-//! Models what `cgroup/cpuset.c` (6.1, cgroup v2) does to the tasks: `update_cpumask()`, `cpuset_attach()`,
-//! `cpuset_cpus_allowed()`, `hotplug_update_tasks()`. All cpusets lie directly below the top one. Left out are partitions,
-//! which would need root domains of their own, memory nodes, and exclusive CPUs.
+//! Models the effects of `cgroup/cpuset.c` (6.1, cgroup v2) on tasks: `update_cpumask()`, `cpuset_attach()`,
+//! `cpuset_cpus_allowed()`, `hotplug_update_tasks()`. All cpusets lie directly below the top one. Left out
+//! are memory nodes, exclusive CPUs, and partitions, which would need root domains of their own.
 
 use crate::state::State;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpusetId, TaskId};
 
-/// A cpuset.
+/// Cpuset with the CPUs that it requests and gets.
 #[derive(Clone, Debug)]
 pub struct Cpuset {
-    /// What was asked for: `cpuset.cpus`. May be empty.
+    /// Requested CPUs: `cpuset.cpus`. May be empty.
     pub cpus_allowed: CpuMask,
-    /// What its tasks get: `cpuset.cpus.effective`.
+    /// CPUs that the tasks of the cpuset may use: `cpuset.cpus.effective`.
     pub effective_cpus: CpuMask,
 }
 
 impl Cpuset {
-    /// The top cpuset.
-    pub(crate) fn of_all(nr_cpus: usize) -> Self {
+    /// Creates the top cpuset, which has all CPUs.
+    pub(crate) fn with_all_cpus(nr_cpus: usize) -> Self {
         Self { cpus_allowed: CpuMask::full(nr_cpus), effective_cpus: CpuMask::full(nr_cpus) }
     }
 }
 
 impl State {
-    /// Makes a cpuset with these CPUs.
+    /// Creates a cpuset that requests these CPUs.
     pub fn create_cpuset(&mut self, cpus: &CpuMask) -> CpusetId {
         let id = CpusetId::from_index(self.cpusets.len());
         let effective_cpus = self.effective_cpus(cpus);
@@ -34,13 +34,14 @@ impl State {
         id
     }
 
-    /// A cpuset.
+    /// State of a cpuset.
     pub fn cpuset(&self, id: CpusetId) -> &Cpuset {
         &self.cpusets[id.index()]
     }
 
-    /// A task that is not forked yet begins in a cpuset, with those of its CPUs that it asks for, or all if that is none.
-    pub fn cpus_at_start(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
+    /// Returns the CPUs of a task that starts in a cpuset: those of `wanted` that the cpuset has, or all of
+    /// the cpuset if it has none of them. The task is not forked yet.
+    pub fn initial_cpus(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
         let mut cpus = self.cpus_of_cpuset(id).clone();
         if cpus.intersects(wanted) {
             cpus.and_with(wanted);
@@ -48,20 +49,22 @@ impl State {
         cpus
     }
 
-    /// A new task belongs to a cpuset; its CPUs were limited before.
+    /// Records the cpuset of a new task. The CPUs of the task are not changed; they were limited before.
     pub fn record_cpuset(&mut self, task: TaskId, id: CpusetId) {
         self.tasks[task.index()].cpuset = id;
     }
 
-    /// The CPUs that tasks of a cpuset may use. In the top one these are all, those that are offline among them, because
-    /// its tasks do not hear of hotplug.
+    /// CPUs that tasks of a cpuset may use. The top cpuset has all CPUs, offline ones included, because
+    /// hotplug does not update its tasks.
     pub(crate) fn cpus_of_cpuset(&self, id: CpusetId) -> &CpuMask {
         let cpuset = &self.cpusets[id.index()];
         if id == CpusetId::TOP { &cpuset.cpus_allowed } else { &cpuset.effective_cpus }
     }
 
-    /// What remains of the CPUs that a task asks for in its cpuset; `None` if that does not limit it. If nothing remains
-    /// the kernel refuses, so the answer is what the task has.
+    /// Returns the CPUs of `wanted` that a task's cpuset has; `None` in the top cpuset, which does not limit
+    /// the task.
+    ///
+    /// If no CPU remains, the kernel rejects the request; the result is then the task's present CPUs.
     pub(crate) fn within_cpuset(&self, task: TaskId, wanted: &CpuMask) -> Option<CpuMask> {
         let p = &self.tasks[task.index()];
         if p.cpuset == CpusetId::TOP {
@@ -72,7 +75,7 @@ impl State {
         Some(if cpus.is_empty() { p.cpus_allowed.clone() } else { cpus })
     }
 
-    /// The active CPUs of those asked for, or all active ones.
+    /// Returns the active CPUs of `asked`, or all active CPUs if none of them is active.
     pub(crate) fn effective_cpus(&self, asked: &CpuMask) -> CpuMask {
         let mut cpus = self.hotplug.active.clone();
         if cpus.intersects(asked) {

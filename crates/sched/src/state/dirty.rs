@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Verbs for what tallies are made of ([`crate::state::tallies`]): who changes it by them need not think of the note.
+//! Setters for values that the cached load-balance statistics contain ([`crate::state::lb_cache`]). Each
+//! marks its CPU dirty.
 //!
-//! Averages of cfs_rqs have no verb, as they change in the middle of other sums: who changes them notes the cfs_rq.
+//! Averages of cfs_rqs have no setter, because they change in the middle of other sums. Code that changes
+//! them calls `mark_cfs_rq_dirty()`.
 
 use crate::state::State;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::units::Capacity;
 
 impl State {
-    /// So many more runnable tasks on a CPU; from two on somebody might want to pull: `add_nr_running()`.
+    /// Adds runnable tasks to a CPU: `add_nr_running()`. From two tasks on other CPUs might want to pull, so
+    /// the root domain becomes overloaded.
     #[inline]
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId, nr: u32) {
-        self.tallies.mark_dirty(cpu);
+        self.lb_cache.mark_dirty(cpu);
         let rq = &mut self.rqs[cpu.index()];
         let before = rq.nr_running;
         rq.nr_running += nr;
-        // A CPU that goes offline is not in the root domain any more.
+        // A CPU that goes offline is no longer in the root domain.
         if before < 2 && rq.nr_running >= 2 && self.domains.root.span.contains(cpu) {
             self.domains.root.overload = true;
         }
     }
 
-    /// So many fewer: `sub_nr_running()`.
+    /// Removes runnable tasks from a CPU: `sub_nr_running()`.
     #[inline]
     pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, nr: u32) {
-        self.tallies.mark_dirty(cpu);
+        self.lb_cache.mark_dirty(cpu);
         self.rqs[cpu.index()].nr_running -= nr;
     }
 
-    /// Tasks below a cfs_rq count in, as many of them as idle. Those that reach the root cfs_rq are runnable tasks of the CPU, and
-    /// that is noted.
+    /// Adds runnable tasks to a cfs_rq, `idle` of them with the policy SCHED_IDLE or in an idle group.
+    ///
+    /// Marks nothing dirty: tasks that reach the root cfs_rq are runnable tasks of the CPU too, and
+    /// [`State::add_nr_running`] marks it.
     #[inline]
     pub(crate) fn count_tasks_in(&mut self, cfs_rq: CfsRqId, all: u32, idle: u32) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
@@ -37,7 +42,7 @@ impl State {
         queue.idle_h_nr_running += idle;
     }
 
-    /// Tasks below a cfs_rq count out, and likewise.
+    /// Removes runnable tasks from a cfs_rq, as [`State::count_tasks_in`] adds them.
     #[inline]
     pub(crate) fn count_tasks_out(&mut self, cfs_rq: CfsRqId, all: u32, idle: u32) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
@@ -45,27 +50,27 @@ impl State {
         queue.idle_h_nr_running -= idle;
     }
 
-    /// Another task runs on a CPU.
+    /// Sets the running task of a CPU.
     #[inline]
     pub(crate) fn set_curr(&mut self, cpu: CpuId, task: TaskId) {
-        self.tallies.mark_dirty(cpu);
+        self.lb_cache.mark_dirty(cpu);
         self.rqs[cpu.index()].curr = task;
     }
 
-    /// A wake-up waits in a CPU's call-function queue, or none does any more.
+    /// Sets whether a wake-up waits in a CPU's call-function queue.
     #[inline]
     pub(crate) fn set_ttwu_pending(&mut self, cpu: CpuId, pending: bool) {
-        self.tallies.mark_dirty(cpu);
+        self.lb_cache.mark_dirty(cpu);
         self.rqs[cpu.index()].ttwu_pending = pending;
     }
 
-    /// Other classes leave so much of a CPU.
+    /// Sets the capacity that other classes and interrupts leave of a CPU.
     #[inline]
     pub(crate) fn set_cpu_capacity(&mut self, cpu: CpuId, capacity: Capacity) {
         let rq = &mut self.rqs[cpu.index()];
         if rq.cpu_capacity != capacity {
             rq.cpu_capacity = capacity;
-            self.tallies.mark_dirty(cpu);
+            self.lb_cache.mark_dirty(cpu);
         }
     }
 }

@@ -1,52 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scheduling entities: what a cfs_rq orders by virtual runtime, a task or a whole group.
+//! Scheduling entities, which a cfs_rq orders by virtual runtime: tasks and task groups.
 
 use crate::state::State;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
 
-/// What an entity stands for.
+/// Task or group that an entity represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// A task.
+pub enum EntityOwner {
+    /// The entity represents one task.
     Task(TaskId),
-    /// A group on one CPU: the tasks of this cfs_rq.
+    /// The entity represents a group on one CPU, with the tasks of this cfs_rq.
     Group(CfsRqId),
 }
 
-/// The kernel's `struct sched_entity`.
+/// Scheduling entity: the kernel's `struct sched_entity`.
 #[derive(Clone, Debug)]
 pub struct SchedEntity {
-    /// What it stands for.
-    pub owner: Owner,
-    /// The cfs_rq on which it is (to be) queued.
+    /// Task or group that the entity represents.
+    pub owner: EntityOwner,
+    /// cfs_rq on which the entity is queued, or will be.
     pub cfs_rq: CfsRqId,
-    /// The entity of the group in which it is; none at the top.
+    /// Entity of the group that contains this one; none at the top.
     pub parent: Option<EntityId>,
-    /// Number of groups above it.
+    /// Number of groups above the entity.
     pub depth: u32,
-    /// Weight.
+    /// Weight, with its cached inverse.
     pub load: LoadWeight,
-    /// Virtual runtime, in ns of a nice-0 task. Wraps; relative to `min_vruntime` while it is between two runqueues.
+    /// Virtual runtime, in ns of a nice-0 task. Wraps; relative to `min_vruntime` while the entity is between
+    /// two runqueues.
     pub vruntime: u64,
-    /// When its current run was last accounted, in ns of the task clock.
+    /// Time up to which the current run is accounted, in ns of the task clock.
     pub exec_start: u64,
-    /// Time that it ran, in ns.
+    /// CPU time used so far, in ns.
     pub sum_exec_runtime: u64,
-    /// The same when it was picked last.
+    /// `sum_exec_runtime` when the entity was picked last, in ns.
     pub prev_sum_exec_runtime: u64,
-    /// Whether it is queued or running.
+    /// Whether the entity is queued or running.
     pub on_rq: bool,
-    /// Of a group: number of runnable tasks below, as of the last update.
+    /// For a group: number of runnable tasks below, as of the last update.
     pub runnable_weight: u64,
-    /// Averages.
+    /// Averages of load, runnable time and utilisation (PELT).
     pub avg: SchedAvg,
 }
 
 impl SchedEntity {
-    /// An entity that was never queued, with the weight of nice 0.
-    pub fn new(owner: Owner, cfs_rq: CfsRqId) -> Self {
+    /// Creates an entity that was never queued, with the weight of nice 0.
+    pub fn new(owner: EntityOwner, cfs_rq: CfsRqId) -> Self {
         Self {
             owner,
             cfs_rq,
@@ -63,60 +64,60 @@ impl SchedEntity {
         }
     }
 
-    /// Its task, unless it stands for a group.
+    /// Task of the entity, unless it represents a group.
     #[inline]
     pub fn task(&self) -> Option<TaskId> {
         match self.owner {
-            Owner::Task(task) => Some(task),
-            Owner::Group(_) => None,
+            EntityOwner::Task(task) => Some(task),
+            EntityOwner::Group(_) => None,
         }
     }
 
-    /// The cfs_rq of its group, if it stands for one: `group_cfs_rq()`.
+    /// cfs_rq of the entity's group, if it represents one: `group_cfs_rq()`.
     #[inline]
     pub fn my_q(&self) -> Option<CfsRqId> {
         match self.owner {
-            Owner::Task(_) => None,
-            Owner::Group(cfs_rq) => Some(cfs_rq),
+            EntityOwner::Task(_) => None,
+            EntityOwner::Group(cfs_rq) => Some(cfs_rq),
         }
     }
 
-    /// Weight without extra bits: `se_weight()`.
+    /// Weight without the extra bits of resolution: `se_weight()`.
     #[inline]
     pub fn weight(&self) -> u64 {
         scale_load_down(self.load.weight)
     }
 
-    /// What it adds to its cfs_rq's sum of load.
+    /// Contribution of the entity to its cfs_rq's sum of load.
     #[inline]
     pub(crate) fn weighted_load_sum(&self) -> u64 {
         self.weight().wrapping_mul(self.avg.load_sum)
     }
 
-    /// Number of runnable tasks that it stands for: `se_runnable()`.
+    /// Number of runnable tasks that the entity represents: `se_runnable()`.
     #[inline]
     pub fn runnable(&self) -> u64 {
         match self.owner {
-            Owner::Task(_) => u64::from(self.on_rq),
-            Owner::Group(_) => self.runnable_weight,
+            EntityOwner::Task(_) => u64::from(self.on_rq),
+            EntityOwner::Group(_) => self.runnable_weight,
         }
     }
 
-    /// Whether it comes before another one on a cfs_rq: `entity_before()`.
+    /// Whether the entity comes before another one on a cfs_rq: `entity_before()`.
     #[inline]
     pub fn is_before(&self, other: &Self) -> bool {
         vruntime_before(self.vruntime, other.vruntime)
     }
 }
 
-/// Whether one virtual time lies before another, although both wrap.
+/// Whether virtual time `a` lies before `b`, although both wrap.
 #[inline]
 pub const fn vruntime_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
 impl State {
-    /// The cfs_rq of an entity, and the entity above it.
+    /// cfs_rq of an entity, and the entity above it.
     #[inline]
     pub(crate) fn place_of(&self, se: EntityId) -> (CfsRqId, Option<EntityId>) {
         let se = &self.entities[se.index()];

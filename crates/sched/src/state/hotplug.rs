@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPUs take part, and why one may not leave.
+//! Online and active CPUs, and the reasons why a CPU cannot go offline.
 
 use crate::state::State;
 use crate::state::topology::MachineTopology;
@@ -7,36 +7,36 @@ use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use core::fmt;
 
-/// Which CPUs take part.
+/// CPUs that are online and active.
 #[derive(Clone, Debug)]
 pub(crate) struct Hotplug {
     /// CPUs on which tasks may run: `cpu_active_mask`.
     pub active: CpuMask,
-    /// CPUs that work, those among them that still have to get rid of their tasks: `cpu_online_mask`.
+    /// CPUs that are online, including those that still have to get rid of their tasks: `cpu_online_mask`.
     pub online: CpuMask,
-    /// From what domains are built anew.
+    /// Machine from which sched domains are rebuilt.
     pub topology: MachineTopology,
 }
 
 impl Hotplug {
-    /// All CPUs take part.
+    /// Creates the state in which all CPUs are active.
     pub(crate) fn new(topology: MachineTopology) -> Self {
         let nr_cpus = topology.cpus.len();
         Self { active: CpuMask::full(nr_cpus), online: CpuMask::full(nr_cpus), topology }
     }
 }
 
-/// Why a CPU cannot go offline. The kernel says EBUSY to both.
+/// Reason why a CPU cannot go offline. The kernel returns EBUSY for each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HotplugError {
-    /// It is the last one.
+    /// The CPU is the last one online.
     LastCpu,
-    /// The others have not enough bandwidth for the deadline tasks that were admitted.
+    /// The other CPUs have not enough bandwidth for the admitted deadline tasks.
     NoBandwidth,
 }
 
 impl HotplugError {
-    /// The number that the kernel returns.
+    /// Error number that the kernel returns: -EBUSY.
     pub const fn errno(self) -> i32 {
         -16
     }
@@ -54,12 +54,12 @@ impl fmt::Display for HotplugError {
 impl core::error::Error for HotplugError {}
 
 impl State {
-    /// Whether a CPU works.
+    /// Whether a CPU is online: `cpu_online()`.
     pub fn is_online(&self, cpu: CpuId) -> bool {
         self.hotplug.online.contains(cpu)
     }
 
-    /// The CPUs on which tasks may run.
+    /// CPUs on which tasks may run: `cpu_active_mask`.
     pub fn active_cpus(&self) -> &CpuMask {
         &self.hotplug.active
     }

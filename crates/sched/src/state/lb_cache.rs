@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tallies: what balancing and the slow path of wake-ups read of each CPU, side by side, and sums of it over groups of CPUs.
+//! Cached load-balance statistics: values that load balancing and the slow path of wake-ups read of each CPU,
+//! and their sums over groups of CPUs.
 //!
-//! The kernel has no such thing: it looks at each runqueue of a domain, one cache line after the other. Here a pass over many
-//! CPUs costs as much as what has changed on them since the last one. Rules:
-//! 1. Who changes something of a CPU that a [`Tally`] is made of notes the CPU: [`LbCache::note`], [`LbCache::mark_cfs_rq_dirty`].
-//! 2. Who reads tallies has them brought up to date first ([`crate::track::tallies`]).
-//! 3. What is not noted equals what the runqueue says: [`crate::check::tallies`] computes it anew.
+//! The kernel has no such cache: it reads each runqueue of a domain, one cache line after the other. With the
+//! cache, the host time of a pass over many CPUs grows with the number of CPUs that have changed since the
+//! last pass. Results do not depend on it.
 //!
-//! Tallies answer for whole groups only. A pass that leaves out CPUs, or asks for more than is here, looks at each runqueue.
+//! Rules:
+//! 1. Code that changes a value of which a [`LbSample`] is made marks the CPU dirty: [`LbCache::mark_dirty`],
+//!    [`LbCache::mark_cfs_rq_dirty`].
+//! 2. Code that reads the cache first brings it up to date ([`crate::track::lb_cache`]).
+//! 3. The entry of a CPU that is not dirty equals its runqueue: [`crate::check::lb_cache`] recomputes it.
+//!
+//! The cache serves whole groups only. A pass that leaves out CPUs, or needs other values, reads each
+//! runqueue.
 
 use crate::state::topology::{ArenaId, DomainId, SchedDomain, SchedDomains, SchedGroup, SchedGroupId, SdFlags};
 use crate::types::cpumask::{CpuMask, MAX_CPUS};
@@ -16,44 +22,44 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Groups of fewer CPUs have no sums of their own: their CPUs are added up when they are asked for.
-pub(crate) const LEAST: u32 = 4;
+/// Fewest CPUs of a group for which a sum is kept. CPUs of smaller groups are added up on request.
+pub(crate) const MIN_SUMMED_CPUS: u32 = 4;
 
 const BITS: usize = u64::BITS as usize;
 const WORDS: usize = MAX_CPUS / BITS;
 const NO_SUM: u32 = u32::MAX;
 
-/// What CPUs are like together: one, or all of a group.
+/// Load-balance statistics of one CPU, or their sums over a group.
 ///
-/// No sum overflows: there are at most 4096 CPUs, and a machine that had so many tasks or so much load would not fit into memory.
+/// No sum overflows: there are at most 4096 CPUs, and a machine with so many tasks or so much load would not
+/// fit into memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LbSample {
-    /// `load_avg` of the root cfs_rqs.
+    /// Sum of `load_avg` of the root cfs_rqs.
     pub load: u64,
-    /// `runnable_avg` of the root cfs_rqs.
+    /// Sum of `runnable_avg` of the root cfs_rqs.
     pub runnable: u64,
-    /// What the fair class uses: `cpu_util_cfs()`.
+    /// Utilisation by the fair class: `cpu_util_cfs()`.
     pub util: u32,
     /// Runnable tasks of all classes.
     pub nr_running: u32,
-    /// Fair tasks.
+    /// Number of runnable fair tasks (`cfs.h_nr_running`).
     pub h_nr_running: u32,
-    /// CPUs with more than one task.
+    /// Number of CPUs with more than one runnable task.
     pub overloaded_cpus: u32,
-    /// CPUs with one fair task, to which other classes leave less than there is.
+    /// Number of CPUs with one fair task on which other classes reduce the capacity.
     pub reduced_cpus: u32,
-    /// CPUs that are idle: `idle_cpu()`.
+    /// Number of idle CPUs: `idle_cpu()`.
     pub idle_cpus: u32,
 }
 
 impl LbSample {
-    /// Both together. Sums wrap, and wrap back when what was added is taken out: so no branch is in the way.
+    /// Adds two samples. Sums wrap, and wrap back when the same is subtracted, so that no branch is needed.
     #[inline]
     pub(crate) fn plus(&self, other: &Self) -> Self {
         self.combine(other, u64::wrapping_add, u32::wrapping_add)
     }
 
-    /// What is left without some.
     #[inline]
     fn minus(&self, other: &Self) -> Self {
         self.combine(other, u64::wrapping_sub, u32::wrapping_sub)
@@ -74,44 +80,43 @@ impl LbSample {
     }
 }
 
-/// Where the tally of a sched group is.
+/// Location of a sched group's statistics.
 #[derive(Clone, Copy, Debug)]
 struct LbCacheIndex {
-    /// Its sums.
+    /// Index of the sums, or [`NO_SUM`].
     sums: u32,
-    /// Without sums: its CPUs in `few`. None of them says that nothing is kept of the group.
+    /// Without sums: position of the group's CPUs in `few`. Nothing is cached of the group if `nr` is 0.
     first: u32,
     nr: u32,
 }
 
-/// The tallies of a machine.
+/// Cached load-balance statistics of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct LbCache {
-    /// CPUs that were noted, 64 to a word. There is room for the largest machine, so that a note needs no look at the length.
-    changed: [u64; WORDS],
+    /// Dirty CPUs, 64 to a word. Sized for the largest machine, so that marking a CPU needs no bounds check.
+    dirty: [u64; WORDS],
     nr_cpus: u32,
     cpus: Vec<LbSample>,
-    /// CPUs that are idle.
     idle: CpuMask,
     /// CPUs with fair tasks.
     busy: CpuMask,
     sums: Vec<LbSample>,
-    /// By CPU: where its sums begin in `sums_of`.
+    /// By CPU: index in `sums_of` at which its sums begin.
     sums_from: Vec<u32>,
     sums_of: Vec<u32>,
-    places: Vec<LbCacheIndex>,
+    indices: Vec<LbCacheIndex>,
     few: Vec<CpuId>,
-    /// By domain: in which words of `changed` its CPUs are.
+    /// By domain: words of `changed` that contain its CPUs.
     words_of_domain: Vec<Range<usize>>,
-    /// By domain: its sums, if it has any.
+    /// By domain: index of its sums, or [`NO_SUM`].
     sums_of_domain: Vec<u32>,
 }
 
 impl LbCache {
-    /// Of nothing: each CPU is noted.
+    /// Creates a cache in which all CPUs are dirty.
     pub(crate) fn new(nr_cpus: usize, domains: &SchedDomains) -> Self {
         let mut tallies = Self {
-            changed: [0; WORDS],
+            dirty: [0; WORDS],
             nr_cpus: nr_cpus as u32,
             cpus: vec![LbSample::default(); nr_cpus],
             idle: CpuMask::new(nr_cpus),
@@ -119,24 +124,25 @@ impl LbCache {
             sums: Vec::new(),
             sums_from: Vec::new(),
             sums_of: Vec::new(),
-            places: Vec::new(),
+            indices: Vec::new(),
             few: Vec::new(),
             words_of_domain: Vec::new(),
             sums_of_domain: Vec::new(),
         };
-        tallies.follow_domains(domains);
+        tallies.rebuild(domains);
         tallies
     }
 
-    /// Sched domains were built anew: other groups have sums.
-    pub(crate) fn follow_domains(&mut self, domains: &SchedDomains) {
-        let mut places = LbCacheIndices::default();
-        self.places = domains.groups.iter().map(|group| places.place(group)).collect();
+    /// Assigns sums to the groups of rebuilt sched domains and marks all CPUs dirty.
+    pub(crate) fn rebuild(&mut self, domains: &SchedDomains) {
+        let mut places = LbCacheLayout::default();
+        self.indices = domains.groups.iter().map(|group| places.place(group)).collect();
         for id in groups_beyond_their_domains(domains) {
-            self.places[id.index()] = LbCacheIndex { sums: NO_SUM, first: 0, nr: 0 };
+            self.indices[id.index()] = LbCacheIndex { sums: NO_SUM, first: 0, nr: 0 };
         }
         self.words_of_domain = domains.domains.iter().map(|sd| sd.span.used_words()).collect();
-        self.sums_of_domain = domains.domains.iter().map(|sd| places.place_domain(domains, sd, &self.places)).collect();
+        self.sums_of_domain =
+            domains.domains.iter().map(|sd| places.place_domain(domains, sd, &self.indices)).collect();
         let mut of_cpu = vec![Vec::new(); self.cpus.len()];
         for (place, span) in places.summed.iter().enumerate() {
             for cpu in span.iter() {
@@ -158,13 +164,14 @@ impl LbCache {
         self.mark_all_dirty();
     }
 
-    /// Something of a CPU has changed.
+    /// Marks a CPU dirty, because one of its values has changed.
     #[inline]
     pub(crate) fn mark_dirty(&mut self, cpu: CpuId) {
-        self.changed[cpu.index() / BITS % WORDS] |= 1 << (cpu.index() % BITS);
+        self.dirty[cpu.index() / BITS % WORDS] |= 1 << (cpu.index() % BITS);
     }
 
-    /// Something of a cfs_rq has changed. Only that of root cfs_rqs is read; they have the numbers of their CPUs.
+    /// Marks the CPU of a root cfs_rq dirty. Other cfs_rqs are not cached; root cfs_rqs have the numbers of
+    /// their CPUs.
     #[inline]
     pub(crate) fn mark_cfs_rq_dirty(&mut self, cfs_rq: CfsRqId) {
         if cfs_rq.0 < self.nr_cpus {
@@ -172,41 +179,41 @@ impl LbCache {
         }
     }
 
-    /// Something that concerns all CPUs has changed.
+    /// Marks all CPUs dirty.
     pub(crate) fn mark_all_dirty(&mut self) {
         for cpu in 0..self.nr_cpus {
             self.mark_dirty(CpuId(cpu));
         }
     }
 
-    /// Whether a CPU is noted.
-    pub(crate) fn is_noted(&self, cpu: CpuId) -> bool {
-        self.changed[cpu.index() / BITS % WORDS] & 1 << (cpu.index() % BITS) != 0
+    /// Whether a CPU is dirty.
+    pub(crate) fn is_dirty(&self, cpu: CpuId) -> bool {
+        self.dirty[cpu.index() / BITS % WORDS] & 1 << (cpu.index() % BITS) != 0
     }
 
-    /// A CPU that is noted, which it is not any more.
+    /// Takes a dirty CPU, which is clean from then on.
     #[inline]
     pub(crate) fn take_dirty(&mut self) -> Option<CpuId> {
         let mut words = 0..(self.nr_cpus as usize).div_ceil(BITS);
-        words.find_map(|word| self.take_dirty_of(word, u64::MAX))
+        words.find_map(|word| self.take_dirty_in_word(word, u64::MAX))
     }
 
-    /// The same of the CPUs of a domain.
+    /// Takes a dirty CPU of a domain, which is clean from then on.
     #[inline]
     pub(crate) fn take_dirty_in(&mut self, sd: DomainId, span: &CpuMask) -> Option<CpuId> {
         let mut words = self.words_of_domain[sd.index()].clone();
-        words.find_map(|word| self.take_dirty_of(word, span.word(word)))
+        words.find_map(|word| self.take_dirty_in_word(word, span.word(word)))
     }
 
     #[inline]
-    fn take_dirty_of(&mut self, word: usize, among: u64) -> Option<CpuId> {
-        let changed = &mut self.changed[word % WORDS];
+    fn take_dirty_in_word(&mut self, word: usize, among: u64) -> Option<CpuId> {
+        let changed = &mut self.dirty[word % WORDS];
         let noted = *changed & among;
         *changed &= !(noted & noted.wrapping_neg());
         (noted != 0).then(|| CpuId((word * BITS) as u32 + noted.trailing_zeros()))
     }
 
-    /// A CPU is like this now.
+    /// Stores the sample of a CPU and updates the sums that contain it.
     #[inline]
     pub(crate) fn set(&mut self, cpu: CpuId, new: LbSample) {
         let old = core::mem::replace(&mut self.cpus[cpu.index()], new);
@@ -227,35 +234,34 @@ impl LbCache {
         self.sums_from[cpu.index()] as usize..self.sums_from[cpu.index() + 1] as usize
     }
 
-    /// The tally of a CPU.
+    /// Sample of a CPU.
     #[inline]
     pub(crate) fn cpu(&self, cpu: CpuId) -> &LbSample {
         &self.cpus[cpu.index()]
     }
 
-    /// The CPUs that are idle.
     #[inline]
     pub(crate) fn idle(&self) -> &CpuMask {
         &self.idle
     }
 
-    /// The CPUs that have fair tasks.
+    /// CPUs with runnable fair tasks.
     #[inline]
     pub(crate) fn busy(&self) -> &CpuMask {
         &self.busy
     }
 
-    /// Whether anything is kept of a group.
+    /// Whether statistics of a group are cached.
     #[inline]
     pub(crate) fn has(&self, group: SchedGroupId) -> bool {
-        let place = &self.places[group.index()];
+        let place = &self.indices[group.index()];
         place.sums != NO_SUM || place.nr > 0
     }
 
-    /// The tally of a group.
+    /// Statistics of a group; `None` if they are not cached.
     #[inline]
     pub(crate) fn group(&self, group: SchedGroupId) -> Option<LbSample> {
-        let place = self.places[group.index()];
+        let place = self.indices[group.index()];
         if place.sums != NO_SUM {
             return Some(self.sums[place.sums as usize]);
         }
@@ -263,10 +269,10 @@ impl LbCache {
         Some(others.iter().fold(self.cpus[first.index()], |sum, cpu| sum.plus(&self.cpus[cpu.index()])))
     }
 
-    /// Number of fair tasks of a group of which a tally is kept.
+    /// Number of runnable fair tasks of a group whose statistics are cached.
     #[inline]
     pub(crate) fn h_nr_running(&self, group: SchedGroupId) -> u32 {
-        let place = self.places[group.index()];
+        let place = self.indices[group.index()];
         if place.sums != NO_SUM {
             return self.sums[place.sums as usize].h_nr_running;
         }
@@ -274,29 +280,30 @@ impl LbCache {
         few.iter().fold(0, |sum, cpu| sum.wrapping_add(self.cpus[cpu.index()].h_nr_running))
     }
 
-    /// The tally of a whole domain, where its groups do not overlap.
+    /// Statistics of a whole domain; `None` where its groups overlap or it is too small.
     #[inline]
     pub(crate) fn domain(&self, sd: DomainId) -> Option<&LbSample> {
         self.sums.get(self.sums_of_domain[sd.index()] as usize)
     }
 }
 
-/// Places are given out.
+/// Assignment of sums to groups and domains.
 #[derive(Default)]
-struct LbCacheIndices<'a> {
-    /// The CPUs of those that have sums.
+struct LbCacheLayout<'a> {
+    /// By index of the sums: the CPUs that they cover.
     summed: Vec<&'a CpuMask>,
-    /// The sums of the widest domain, once they have a place.
+    /// Sums of the widest domain, once they are assigned.
     widest: Option<u32>,
-    /// By capacity: the sums of the first group that has it.
+    /// By capacity: sums of the first group that has it, or [`NO_SUM`].
     by_capacity: Vec<u32>,
     few: Vec<CpuId>,
 }
 
-impl<'a> LbCacheIndices<'a> {
-    /// Groups that share their capacity have the same CPUs, mostly: one sum is enough for them.
+impl<'a> LbCacheLayout<'a> {
+    /// Assigns a location to a group. Groups that share their capacity mostly have the same CPUs, so one sum
+    /// is enough for them.
     fn place(&mut self, group: &'a SchedGroup) -> LbCacheIndex {
-        if group.group_weight < LEAST {
+        if group.group_weight < MIN_SUMMED_CPUS {
             let first = self.few.len() as u32;
             self.few.extend(group.span.iter());
             return LbCacheIndex { sums: NO_SUM, first, nr: group.group_weight };
@@ -319,9 +326,10 @@ impl<'a> LbCacheIndices<'a> {
         self.summed.len() as u32 - 1
     }
 
-    /// The sums of a domain are those of the group that stands for it in the domain above. The widest one has its own.
+    /// Assigns sums to a domain: those of the group that represents it in the domain above. The widest domain
+    /// has its own.
     fn place_domain(&mut self, domains: &'a SchedDomains, sd: &'a SchedDomain, places: &[LbCacheIndex]) -> u32 {
-        if sd.flags.contains(SdFlags::OVERLAP) || sd.span_weight < LEAST {
+        if sd.flags.contains(SdFlags::OVERLAP) || sd.span_weight < MIN_SUMMED_CPUS {
             return NO_SUM;
         }
         if let Some(parent) = sd.parent {
@@ -339,7 +347,8 @@ impl<'a> LbCacheIndices<'a> {
     }
 }
 
-/// Groups with CPUs that are not in their domain: a pass over the domain does not look at those. Only where groups overlap.
+/// Groups with CPUs outside their domain, which a pass over the domain does not read. They exist only where
+/// groups overlap.
 fn groups_beyond_their_domains(domains: &SchedDomains) -> impl Iterator<Item = SchedGroupId> {
     let overlapping = domains.domains.ids().filter(|&sd| domains.domains[sd].flags.contains(SdFlags::OVERLAP));
     overlapping.flat_map(|sd| {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The lock of a runqueue, as something that one has or has not.
+//! The lock of a runqueue, as a value that a path holds.
 //!
-//! Stands for `rq->__lock` (6.1). Verbs that change a runqueue ask to be shown its guard, so that a path which forgets the lock
-//! does not compile. Whether a CPU has to wait for a lock is the machine's affair; see [`crate::paths::walks`].
+//! Stands for `rq->__lock` (6.1). Functions that change a runqueue take its guard as an argument, so that a
+//! path which forgets the lock does not compile. The machine decides how long a CPU waits for a lock; see
+//! [`crate::paths::resumable`].
 
 use crate::types::ids::CpuId;
 
-/// The lock of a runqueue, held.
+/// Proof that the lock of a runqueue is held.
 #[derive(Debug)]
 #[must_use = "a lock is taken for what is done under it"]
 pub(crate) struct RqGuard {
@@ -14,12 +15,12 @@ pub(crate) struct RqGuard {
 }
 
 impl RqGuard {
-    /// Taken by [`crate::track::lock`] only.
+    /// Called by [`crate::track::lock`] only.
     pub(crate) const fn new(cpu: CpuId) -> Self {
         Self { cpu }
     }
 
-    /// Whose runqueue it is.
+    /// CPU whose runqueue is locked.
     #[inline]
     pub(crate) const fn cpu(&self) -> CpuId {
         self.cpu

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the scheduler remembers: runqueues, tasks, groups, domains and the rest, each with the verbs that need nothing else.
+//! State of the scheduler: runqueues, tasks, groups, sched domains and more, each with the operations that
+//! need nothing else.
 //!
-//! [`State`] holds them all. What follows from them is measured in [`crate::track`] and decided further up.
+//! [`State`] holds them all. Quantities derived from them are computed in [`crate::track`]; decisions are
+//! made in the layers above.
 
 pub(crate) mod all;
 pub mod callbacks;

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The table of tasks: a new one is entered.
+//! Creation of tasks in the task table.
 //!
-//! Models `sched_fork()` as far as it fills in a task (6.1).
+//! Models the part of `sched_fork()` that fills in a task (6.1).
 
 use crate::state::State;
-use crate::state::entity::{Owner, SchedEntity};
+use crate::state::entity::{EntityOwner, SchedEntity};
 use crate::state::task::{OnRq, Policy, SchedInfo, Task, TaskState, Uclamp};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
 use crate::types::weight::{LoadWeight, scale_load_down};
 
-/// What a new task is like.
+/// Attributes of a new task.
 #[derive(Clone, Debug)]
 pub struct NewTask {
-    /// Process id, for people and traces.
+    /// Process id, for display and traces.
     pub pid: i32,
-    /// Policy; deadline tasks cannot be forked but become such later.
+    /// Scheduling policy. Deadline tasks cannot be forked; a task becomes one later.
     pub policy: Policy,
-    /// Nice value.
+    /// Nice value, -20 to 19.
     pub nice: i8,
-    /// Task group.
+    /// Task group of the new task.
     pub group: GroupId,
-    /// Allowed CPUs.
+    /// CPUs that the task may use.
     pub cpus_allowed: CpuMask,
-    /// Utilisation clamps.
+    /// Utilisation clamps, if the task has its own.
     pub uclamp: Option<Uclamp>,
 }
 
-/// The weight of a task: by its nice value, or that of SCHED_IDLE.
+/// Weight of a task: that of its nice value, or of SCHED_IDLE.
 pub(crate) fn weight_of(policy: Policy, nice: i8) -> LoadWeight {
-    if policy == Policy::Idle { LoadWeight::idle_policy() } else { LoadWeight::of_nice(nice) }
+    if policy == Policy::Idle { LoadWeight::idle_policy() } else { LoadWeight::from_nice(nice) }
 }
 
 impl State {
-    /// A task with its entity; it belongs to a CPU but is not queued.
+    /// Creates a task and its fair entity. The task belongs to a CPU but is not queued.
     pub(crate) fn new_task(&mut self, new: NewTask, cpu: CpuId) -> TaskId {
         let task = TaskId::from_index(self.tasks.len());
         let entity = EntityId::from_index(self.entities.len());
         let cfs_rq = self.cfs_rq_of_group(new.group, cpu);
         let parent = self.group_entity(new.group, cpu);
-        let mut se = SchedEntity::new(Owner::Task(task), cfs_rq);
+        let mut se = SchedEntity::new(EntityOwner::Task(task), cfs_rq);
         se.parent = parent;
         se.depth = parent.map_or(0, |parent| self.entities[parent.index()].depth + 1);
         se.load = weight_of(new.policy, new.nice);
@@ -72,7 +72,7 @@ impl State {
             in_wakeup: false,
             in_iowait: false,
             info: SchedInfo::default(),
-            uclamp: self.first_uclamp(new.uclamp, new.policy.class()),
+            uclamp: self.initial_uclamp(new.uclamp, new.policy.class()),
             has_uclamp: new.uclamp.is_some(),
             uclamp_active: None,
             links: Default::default(),

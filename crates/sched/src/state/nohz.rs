@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPUs are tickless, and how many CPUs of each last-level cache are busy.
+//! Tickless CPUs, and the number of busy CPUs of each last-level cache.
 //!
 //! Models `nohz_balance_enter_idle()`, `nohz_balance_exit_idle()`, `set_cpu_sd_state_idle()` and
 //! `set_cpu_sd_state_busy()` (6.1). A CPU counts as tickless until its first tick after it was idle.
@@ -12,33 +12,33 @@ use crate::types::work::KernelOp;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The kernel's `nohz`: what is known of tickless CPUs.
+/// State of NOHZ idle balancing: the kernel's `nohz`.
 #[derive(Clone, Debug)]
 pub struct Nohz {
-    /// Tickless idle CPUs.
+    /// CPUs that are idle and whose tick is stopped.
     pub idle_cpus_mask: CpuMask,
-    /// How many there are.
+    /// Number of CPUs in `idle_cpus_mask`.
     pub nr_cpus: u32,
-    /// Whether any of them has blocked load.
+    /// Whether a tickless CPU may have blocked load.
     pub has_blocked: bool,
     /// Whether a CPU has become tickless since `next_balance` was computed.
     pub needs_update: bool,
-    /// When idle balancing is due, in jiffies.
+    /// Time at which idle balancing is due, in jiffies.
     pub next_balance: u64,
-    /// When blocked load is to be updated, in jiffies.
+    /// Time at which blocked load is updated next, in jiffies.
     pub next_blocked: u64,
-    /// Each CPU's part.
     pub(crate) cpus: Vec<NohzCpu>,
 }
 
-/// What idle balancing reads of each CPU: fields of `struct rq` that stand side by side here, since a walk looks at all of them.
+/// Fields of `struct rq` that idle balancing reads of each CPU. They are stored side by side, because it
+/// reads them for all CPUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NohzCpu {
-    /// When it balances next, in jiffies.
+    /// Time of the CPU's next balancing, in jiffies.
     pub next_balance: u64,
-    /// When its blocked load was updated last, in jiffies.
+    /// Time of the last update of the CPU's blocked load, in jiffies.
     pub last_blocked_load_update_tick: u64,
-    /// Whether it has blocked load that somebody must decay.
+    /// Whether the CPU has blocked load that another CPU must decay.
     pub has_blocked_load: bool,
 }
 
@@ -58,7 +58,7 @@ impl Nohz {
 }
 
 impl State {
-    /// The tick of an idle CPU stops. Its blocked load has to be decayed by others from now on.
+    /// Records that the tick of an idle CPU stops. From then on other CPUs have to decay its blocked load.
     pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
         self.nohz.cpus[cpu.index()].has_blocked_load = true;
         let rq = &mut self.rqs[cpu.index()];
@@ -75,7 +75,8 @@ impl State {
         self.nohz.has_blocked = true;
     }
 
-    /// A busy CPU has a tick: if it is the first one since it was tickless, it is not so any more. Returns whether that is so.
+    /// Handles the first tick of a busy CPU that was tickless: the CPU counts as tickless no longer. Returns
+    /// whether it did.
     pub(crate) fn nohz_balance_exit_idle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let was_tickless = core::mem::take(&mut self.rqs[cpu.index()].nohz_tick_stopped);
         if was_tickless {
@@ -87,7 +88,7 @@ impl State {
         was_tickless
     }
 
-    /// Counts a CPU as idle or busy in its last-level cache, unless it is counted so.
+    /// Counts a CPU as idle or busy in its last-level cache, unless it is counted so already.
     fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool) {
         let Some(llc) = self.domains.cpus[cpu.index()].sd_llc else { return };
         let sd = &mut self.domains.domains[llc];

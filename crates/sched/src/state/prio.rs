@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Priorities over all classes, as the kernel counts them: a lower number is more important.
+//! Priorities across all classes, in the kernel's numbers: a lower number is more important.
 
 use crate::state::task::{Policy, SchedClass, Task};
 
-/// A priority: -1 for SCHED_DEADLINE, 0 to 98 for SCHED_FIFO and SCHED_RR, 100 to 139 for fair tasks: the kernel's `p->prio`.
+/// Priority, the kernel's `p->prio`: -1 for SCHED_DEADLINE, 0 to 98 for SCHED_FIFO and SCHED_RR, 100 to 139
+/// for fair tasks.
 pub(crate) type Prio = i32;
 
-/// Priorities below this are real-time ones or above: `MAX_RT_PRIO`. A CPU without real-time work has one less.
+/// First priority below the real-time ones: `MAX_RT_PRIO`. A runqueue without real-time tasks has one less
+/// ([`super::rt::NO_PRIO`]).
 pub(crate) const MAX_RT_PRIO: Prio = 100;
-/// The priority of nice 0.
+/// Priority of nice 0: `DEFAULT_PRIO`.
 const DEFAULT_PRIO: Prio = 120;
-/// The priority of deadline tasks.
+/// Priority of deadline tasks, above all others.
 const DL_PRIO: Prio = -1;
 
-/// What a task inherits that nobody waits for.
+/// Inherited priority of a task for which no other task waits.
 pub(crate) const NOT_INHERITED: Prio = Prio::MAX;
 
-/// The class that serves a priority.
+/// Class that serves a priority.
 pub(crate) const fn class_of(prio: Prio) -> SchedClass {
     match prio {
         ..0 => SchedClass::Deadline,
@@ -25,7 +27,7 @@ pub(crate) const fn class_of(prio: Prio) -> SchedClass {
     }
 }
 
-/// The priority that a policy and a nice value give: `__normal_prio()`.
+/// Priority that a policy and a nice value give: `__normal_prio()`.
 pub(crate) const fn normal_prio(policy: Policy, nice: i8) -> Prio {
     match policy {
         Policy::Normal | Policy::Batch | Policy::Idle => DEFAULT_PRIO + nice as Prio,
@@ -35,7 +37,8 @@ pub(crate) const fn normal_prio(policy: Policy, nice: i8) -> Prio {
 }
 
 impl Task {
-    /// Its priority, inherited or its own. A stopper has the highest real-time one, because it was made a real-time task first.
+    /// Priority of the task, inherited or its own. A stopper has the highest real-time one, because it was
+    /// made a real-time task first.
     #[inline]
     pub fn prio(&self) -> Prio {
         match self.class {
@@ -44,13 +47,14 @@ impl Task {
         }
     }
 
-    /// Its own priority, whatever it inherits.
+    /// The task's own priority, without inheritance.
     #[inline]
     pub(crate) fn normal_prio(&self) -> Prio {
         normal_prio(self.policy, self.nice)
     }
 
-    /// Whether its priority is above all fair ones: `rt_task()`. True of deadline tasks and stoppers too.
+    /// Whether the task's priority is above all fair ones: `rt_task()`. True of deadline tasks and stoppers
+    /// too.
     #[inline]
     pub(crate) fn has_rt_prio(&self) -> bool {
         self.prio() < MAX_RT_PRIO

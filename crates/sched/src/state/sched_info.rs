@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Accounts of waiting and running times: the kernel's `struct sched_info`.
+//! Accounting of run-delay and running time: the kernel's `struct sched_info`.
 //!
 //! Models `sched_info_switch()` with `sched_info_depart()` and `sched_info_arrive()` (6.1).
 
@@ -8,7 +8,8 @@ use crate::state::task::TaskState;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
-    /// Accounts waiting and running time at a switch, but for the idle task: `sched_info_switch()`.
+    /// Accounts waiting and running time at a context switch, except for the idle task:
+    /// `sched_info_switch()`.
     pub(crate) fn sched_info_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let rq = &mut self.rqs[cpu.index()];
         let now = rq.clock;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the outside may read of a CPU: its figures, taken at one moment, instead of its runqueue.
+//! Snapshots of a CPU, for readers outside the crate: its values at one moment, instead of access to its
+//! runqueue.
 
 use crate::interface::ctx::IpiKind;
 use crate::state::State;
@@ -11,84 +12,84 @@ use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos};
 
-/// The figures of a CPU, under the kernel's names.
+/// Values of a CPU at one moment, under the kernel's names.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuSnapshot {
-    /// Its idle task.
+    /// Idle task of the CPU.
     pub idle: TaskId,
-    /// Its stopper.
+    /// Stopper of the CPU.
     pub stop: TaskId,
-    /// Runnable tasks of all classes.
+    /// Number of runnable tasks of all classes.
     pub nr_running: u32,
-    /// Runnable fair tasks, those of groups among them.
+    /// Number of runnable fair tasks, including those in groups.
     pub h_nr_running: u32,
-    /// Number of context switches.
+    /// Number of context switches since boot.
     pub nr_switches: u64,
-    /// Averages of its fair tasks.
+    /// PELT averages of the root cfs_rq.
     pub cfs_avg: SchedAvg,
-    /// The least virtual runtime of its fair tasks, in ns.
+    /// Lowest virtual runtime of the root cfs_rq, in ns of a nice-0 task.
     pub min_vruntime: u64,
-    /// Time by its clock, in ns.
+    /// Runqueue clock, in ns.
     pub clock: u64,
-    /// The same without interrupts and stolen time.
+    /// Runqueue clock without interrupt time and steal time, in ns.
     pub clock_task: u64,
-    /// The clock of load tracking, and what it has lost for good.
+    /// Clock of load tracking (PELT), in ns.
     pub clock_pelt: u64,
-    /// Time that load tracking has lost.
+    /// Time that the clock of load tracking has skipped for good, in ns.
     pub lost_idle_time: u64,
-    /// What is left of its capacity for fair tasks.
+    /// Capacity that is left for fair tasks.
     pub cpu_capacity: Capacity,
-    /// Its frequency as a part of 1024 of the highest.
+    /// Frequency as a share of 1024 of the highest.
     pub freq_capacity: Capacity,
-    /// Capacity that is lost to heat at this moment, and on average.
+    /// Thermal pressure at this moment: capacity lost to frequency capping.
     pub thermal_pressure: Capacity,
-    /// The average of that.
+    /// PELT average of the thermal pressure.
     pub thermal_load_avg: u64,
-    /// Average part of time that interrupts and a host have taken.
+    /// PELT average of the share of time that interrupts and a host have taken.
     pub irq_util_avg: u64,
-    /// Load of a task that is too big for it; 0: there is none.
+    /// Load of a task that is too big for the CPU; 0 if there is none.
     pub misfit_task_load: u64,
-    /// The clamps of its runnable tasks.
+    /// Utilisation clamps that result from the runnable tasks.
     pub uclamp: Uclamp,
-    /// When it balances next, in jiffies.
+    /// Time of the next load-balance pass, in jiffies.
     pub next_balance: u64,
-    /// For how long it idles on average.
+    /// Average length of idle periods.
     pub avg_idle: Nanos,
-    /// The most that newly-idle balancing has cost.
+    /// Highest cost of newly-idle balancing, which decays.
     pub max_idle_balance_cost: Nanos,
-    /// Whether it counts as tickless.
+    /// Whether the CPU counts as tickless.
     pub is_tickless: bool,
-    /// Counters of schedstat.
+    /// Counters that `/proc/schedstat` shows for the CPU.
     pub stats: RqStats,
 }
 
-/// How a CPU suits a task, where CPUs differ.
+/// Fit between a task and its CPU, on machines whose CPUs differ in capacity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskFit {
     /// The task does not fit, and there are larger CPUs.
     TooSmall,
-    /// As it should be.
+    /// The task fits, and no smaller CPU would do.
     #[default]
     Right,
-    /// A smaller one would do.
+    /// A smaller CPU would do.
     TooLarge,
 }
 
-/// What a CPU has to do when nothing else comes.
+/// Action that a CPU takes next, unless an event intervenes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuAction {
-    /// Reschedule: its running task must give way.
+    /// Reschedule: the running task must give way.
     Reschedule,
-    /// The work of its stopper, which runs.
+    /// Run the work of the stopper, which is the running task.
     Stopper,
-    /// Nothing: its idle task runs.
+    /// Nothing: the idle task runs.
     Idle,
-    /// This task runs.
+    /// Run this task, which is the running one.
     Task(TaskId),
 }
 
 impl State {
-    /// The figures of a CPU.
+    /// Returns the values of a CPU at this moment.
     pub fn snapshot(&self, cpu: CpuId) -> CpuSnapshot {
         let (rq, cfs_rq) = (self.rq(cpu), self.cfs_rq(cpu));
         CpuSnapshot {
@@ -118,31 +119,31 @@ impl State {
         }
     }
 
-    /// The cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
+    /// cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
     pub fn leaf_cfs_rqs(&self, cpu: CpuId) -> impl Iterator<Item = &CfsRq> {
         let next = |&id: &CfsRqId| self.next_leaf_cfs_rq(id);
         core::iter::successors(self.first_leaf_cfs_rq(cpu), next).map(|id| &self.cfs_rqs[id.index()])
     }
 
-    /// The entity that stands for a cfs_rq on its parent; a root cfs_rq has none.
+    /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
     pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
         cfs_rq.entity.map(|entity| &self.entities[entity.index()])
     }
 
-    /// Number of the jiffy that has begun last.
+    /// Number of the jiffy that began last.
     pub const fn jiffies(&self) -> u64 {
         self.jiffies
     }
 
-    /// The idle task of a CPU.
+    /// Idle task of a CPU.
     #[inline]
     pub fn idle_task(&self, cpu: CpuId) -> TaskId {
         self.rqs[cpu.index()].idle
     }
 
-    /// What a CPU has to do now.
+    /// Action that a CPU takes next, unless an event intervenes.
     #[inline]
-    pub fn duty(&self, cpu: CpuId) -> CpuAction {
+    pub fn next_action(&self, cpu: CpuId) -> CpuAction {
         let rq = &self.rqs[cpu.index()];
         if rq.need_resched {
             CpuAction::Reschedule
@@ -155,7 +156,7 @@ impl State {
         }
     }
 
-    /// Whether a CPU idles and has got nothing to do yet: `idle_cpu()`.
+    /// Whether a CPU idles and has no work pending: `idle_cpu()`.
     pub fn is_idle(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].is_idle()
     }

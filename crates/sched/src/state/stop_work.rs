@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the stopper of a CPU has to do.
+//! Work of a CPU's stopper.
 
 use crate::types::ids::{CpuId, TaskId};
 
-/// Work for the stopper of a CPU.
+/// Work item for the stopper of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum StopWork {
-    /// Push a running task to the CPU that asked for it: `active_load_balance_cpu_stop()`.
+    /// Push the running task to the CPU that asked for it: `active_load_balance_cpu_stop()`.
     ActiveBalance,
     /// Prepare the CPU to go offline: `sched_cpu_deactivate()`.
     Deactivate,
@@ -14,20 +15,13 @@ pub enum StopWork {
     Activate,
     /// Push a task away, because the CPU goes offline: `__balance_push_cpu_stop()`.
     Push(TaskId),
-    /// Move a task that begins another program: `migration_cpu_stop()`.
-    Exec {
-        /// The task.
-        task: TaskId,
-        /// Where to.
-        to: CpuId,
-    },
+    /// Move a task that executes a new program: `migration_cpu_stop()`.
+    Exec { task: TaskId, to: CpuId },
     /// Move a task to a CPU that it may use: `migration_cpu_stop()`.
     Migrate {
-        /// The task.
         task: TaskId,
-        /// Where to.
         to: CpuId,
-        /// Who waits until that is done.
+        /// Task that waits until the migration is done.
         waiter: Option<TaskId>,
     },
 }

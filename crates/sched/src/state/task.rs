@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks: what the scheduler keeps of one, beside its fair entity.
+//! Tasks: the scheduler's state of a task, except its fair entity.
 
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
@@ -8,30 +8,30 @@ use crate::types::units::Nanos;
 /// Scheduling policy with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// `SCHED_NORMAL`.
+    /// `SCHED_NORMAL`: a fair task, the default policy.
     #[default]
     Normal,
     /// `SCHED_BATCH`: does not preempt at wake-up.
     Batch,
-    /// `SCHED_IDLE`: the weight of almost nothing.
+    /// `SCHED_IDLE`: the lowest weight, 3 (nice 0 has 1024).
     Idle,
     /// `SCHED_FIFO` with a priority from 1 to 99.
     Fifo(u8),
     /// `SCHED_RR` with a priority from 1 to 99.
     RoundRobin(u8),
-    /// `SCHED_DEADLINE`.
+    /// `SCHED_DEADLINE` with its parameters.
     Deadline {
         /// Budget in each period.
         runtime: Nanos,
-        /// Relative deadline.
+        /// Deadline, relative to the start of a period.
         deadline: Nanos,
-        /// Period.
+        /// Length of a period.
         period: Nanos,
     },
 }
 
 impl Policy {
-    /// The class that serves it.
+    /// Class that serves the policy.
     pub const fn class(self) -> SchedClass {
         match self {
             Self::Normal | Self::Batch | Self::Idle => SchedClass::Fair,
@@ -41,66 +41,66 @@ impl Policy {
     }
 }
 
-/// Scheduling classes; a later one goes before an earlier one.
+/// Scheduling classes in ascending order: a later one goes before an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SchedClass {
-    /// The idle task of a CPU.
+    /// Class of the idle task of a CPU.
     Idle,
-    /// SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE.
+    /// Class of SCHED_NORMAL, SCHED_BATCH and SCHED_IDLE.
     Fair,
-    /// SCHED_FIFO, SCHED_RR.
+    /// Class of SCHED_FIFO and SCHED_RR.
     RealTime,
-    /// SCHED_DEADLINE.
+    /// Class of SCHED_DEADLINE.
     Deadline,
-    /// The stopper of a CPU.
+    /// Class of the stopper of a CPU.
     Stop,
 }
 
-/// What a task is about to do or waits for.
+/// State of a task: the kernel's `p->__state`, as far as the scheduler needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
-    /// Forked but never woken.
+    /// The task is forked but was never woken.
     New,
-    /// Runs or wants to.
+    /// The task runs or wants to run.
     Running,
-    /// Sleeps, or is about to.
+    /// The task sleeps or is about to.
     Interruptible,
-    /// Somebody wakes it and has not queued it yet.
+    /// Another task or an interrupt wakes the task and has not queued it yet.
     Waking,
-    /// Has ended.
+    /// The task has ended.
     Dead,
 }
 
-/// Whether a task is on a runqueue.
+/// Relation of a task to a runqueue: the kernel's `p->on_rq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRq {
-    /// No.
+    /// The task is on no runqueue.
     No,
-    /// Yes.
+    /// The task is on a runqueue, queued or running.
     Queued,
-    /// It is between two of them.
+    /// The task is between two runqueues.
     Migrating,
 }
 
 /// Waiting time and number of runs: the kernel's `struct sched_info`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedInfo {
-    /// When it became runnable, in ns of the runqueue's clock; 0 while it does not wait.
+    /// Time at which the task became runnable, in ns of the runqueue's clock; 0 while it does not wait.
     pub last_queued: u64,
-    /// When it began to run last.
+    /// Time at which the task last began to run, in ns of the runqueue's clock.
     pub last_arrival: u64,
-    /// Time that it waited although runnable, in ns.
+    /// Time for which the task waited although runnable, in ns.
     pub run_delay: u64,
-    /// How often it began to run.
+    /// Number of times that the task began to run.
     pub pcount: u64,
 }
 
 /// Clamps of a task's utilisation, 0 to 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uclamp {
-    /// Lowest.
+    /// Lower clamp, 0 to 1024.
     pub min: u32,
-    /// Highest.
+    /// Upper clamp, 0 to 1024.
     pub max: u32,
 }
 
@@ -110,85 +110,77 @@ impl Default for Uclamp {
     }
 }
 
-/// The kernel's `struct task_struct`, as far as the scheduler uses it.
+/// Task: the kernel's `struct task_struct`, as far as the scheduler uses it.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Task {
-    /// Process id, for people and traces.
+    /// Process id, for display and traces.
     pub pid: i32,
-    /// Its fair entity, which exists in every class.
+    /// Fair entity of the task, which exists in every class.
     pub se: EntityId,
-    /// CPU to which it belongs.
+    /// CPU to which the task belongs.
     pub cpu: CpuId,
-    /// CPU on which it was last put to sleep or was to be woken: where its next wake-up starts to look (`wake_cpu`).
+    /// CPU on which the task last went to sleep or was to be woken, where its next wake-up starts to search
+    /// (`wake_cpu`).
     pub wake_cpu: CpuId,
-    /// CPU before the last wake-up that moved it.
+    /// CPU before the last wake-up that moved the task.
     pub recent_used_cpu: CpuId,
-    /// Whether it is on a runqueue.
     pub on_rq: OnRq,
-    /// Whether it is the current task of its CPU (`on_cpu`).
+    /// Whether the task is the current task of its CPU (`on_cpu`).
     pub on_cpu: bool,
-    /// State.
     pub state: TaskState,
-    /// Class that serves it now.
+    /// Class that serves the task now, which may be inherited.
     pub class: SchedClass,
-    /// Policy.
     pub policy: Policy,
-    /// The priority that it inherits from its most important waiter; the lowest if it inherits none.
+    /// Priority inherited from the most important waiter; the lowest possible one if the task inherits none.
     pub(crate) pi_prio: crate::state::prio::Prio,
-    /// Nice value, also while another class serves it.
+    /// Nice value, -20 to 19, also while another class serves the task.
     pub nice: i8,
-    /// Allowed CPUs.
     pub cpus_allowed: CpuMask,
-    /// Number of them.
     pub nr_cpus_allowed: u32,
-    /// The cpuset that it is in.
     pub cpuset: CpusetId,
-    /// Whether it is a kernel thread that is bound to one CPU.
+    /// Whether the task is a kernel thread that is bound to one CPU.
     pub is_per_cpu_kthread: bool,
-    /// Task group.
     pub group: GroupId,
-    /// How often it woke another task than the one before, decaying by half each second.
+    /// Number of times that the task woke another task than before, halved each second.
     pub wakee_flips: u32,
-    /// When that was decayed last, in jiffies.
+    /// Time of the last decay of `wakee_flips`, in jiffies.
     pub wakee_flip_decay_ts: u64,
-    /// The task that it woke last.
+    /// Task that this one woke last.
     pub last_wakee: Option<TaskId>,
-    /// A queued remote wake-up moved it to another CPU (`sched_remote_wakeup`).
+    /// Whether a queued remote wake-up moved the task to another CPU (`sched_remote_wakeup`).
     pub remote_wakeup: bool,
-    /// A CPU has been selected for it, but it is not enqueued there yet.
+    /// Whether a CPU has been selected for the task, on which it is not enqueued yet.
     pub in_wakeup: bool,
-    /// It waits for input or output, or has waited and not run since.
+    /// Whether the task waits for input or output, or has waited and not run since.
     pub in_iowait: bool,
-    /// Waiting time.
     pub info: SchedInfo,
-    /// Asked-for clamps.
+    /// Requested utilisation clamps, before the limits of the group.
     pub uclamp: Uclamp,
-    /// Whether somebody asked for them; otherwise they are the defaults (`user_defined`).
+    /// Whether the clamps were set for this task and are not the defaults (`user_defined`).
     pub has_uclamp: bool,
-    /// The clamps that count for its runqueue, while it is runnable and counts.
+    /// Clamps that are counted in the runqueue, while the task is runnable.
     pub uclamp_active: Option<Uclamp>,
-    /// Neighbours in the list of its runqueue's fair tasks.
+    /// Neighbours in the list of the runqueue's fair tasks.
     pub links: crate::state::rq::task_list::TaskLinks,
-    /// State of the real-time class.
     pub rt: crate::state::rt::RtEntity,
-    /// State of the deadline class.
     pub dl: crate::state::deadline::DlEntity,
 }
 
 impl Task {
-    /// Whether its policy is SCHED_IDLE.
+    /// Whether the task's policy is SCHED_IDLE.
     #[inline]
     pub fn has_idle_policy(&self) -> bool {
         self.policy == Policy::Idle
     }
 
-    /// Whether it is queued: `task_on_rq_queued()`.
+    /// Whether the task is queued or running: `task_on_rq_queued()`.
     #[inline]
     pub fn is_queued(&self) -> bool {
         self.on_rq == OnRq::Queued
     }
 
-    /// Whether it is between two runqueues.
+    /// Whether the task is between two runqueues: `task_on_rq_migrating()`.
     #[inline]
     pub fn is_migrating(&self) -> bool {
         self.on_rq == OnRq::Migrating

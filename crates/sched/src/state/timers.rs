@@ -2,23 +2,26 @@
 //! High-resolution timers of the scheduling classes, multiplexed onto one hardware timer for each CPU.
 //!
 //! Stands for the part of `hrtimer.c` that the scheduler sees (6.1). Rules:
-//! 1. A timer is queued on the CPU that starts it, and stays there; it expires there even if its task has gone elsewhere.
-//! 2. The hardware timer of that CPU is programmed for its first timer. It is programmed anew when an earlier timer is
-//!    started, and when the timer for which it was programmed is moved or switched off there.
-//! 3. A timer that is switched off from another CPU leaves the programming alone: an interrupt comes that finds nothing.
-//! 4. While expired timers are served, starting one programs nothing; that is done at the end, for the first one left.
-//! 5. A timer whose function runs counts as active, and cannot be switched off, even if it was started anew.
+//! 1. A timer is queued on the CPU that starts it and stays there. It expires there even if its task has
+//!    moved.
+//! 2. The hardware timer of that CPU is programmed for the CPU's first timer. It is reprogrammed when an
+//!    earlier timer is started, and when the timer for which it was programmed is moved or cancelled there.
+//! 3. Cancelling a timer from another CPU does not reprogram the hardware: its interrupt then finds no
+//!    expired timer.
+//! 4. While expired timers are served, starting one programs nothing. The end of the interrupt programs the
+//!    hardware for the first one left.
+//! 5. A timer whose function runs counts as active and cannot be cancelled, even if it was started again.
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::state::State;
 use crate::state::calls::CallFunction;
-use crate::state::rq::ROOM;
+use crate::state::rq::QUEUE_CAPACITY;
 use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::units::Nanos;
 use crate::types::work::KernelOp;
 use alloc::vec::Vec;
 
-/// Moves an expiry behind `now` by whole intervals, and returns by how many: `hrtimer_forward()`.
+/// Moves an expiry behind `now` by whole intervals and returns their number: `hrtimer_forward()`.
 pub(crate) fn forward(expires: &mut u64, now: u64, interval_ns: u64) -> u64 {
     let Some(late) = now.checked_sub(*expires) else { return 0 };
     let intervals = late / interval_ns + 1;
@@ -26,41 +29,42 @@ pub(crate) fn forward(expires: &mut u64, now: u64, interval_ns: u64) -> u64 {
     intervals
 }
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// The slice of the CPU's running task ends.
+    /// End of the slice of the CPU's running task.
     Hrtick,
-    /// A period of the limit of real-time runtime ends.
+    /// End of a period of the real-time runtime limit.
     RtPeriod,
-    /// The next period of a throttled deadline task begins.
+    /// Start of the next period of a throttled deadline task.
     DlTask(TaskId),
-    /// The zero-lag time of a deadline task that sleeps.
+    /// Zero-lag time of a sleeping deadline task.
     DlInactive(TaskId),
-    /// A period of a group's quota ends.
+    /// End of a period of a group's quota.
     CfsPeriod(GroupId),
-    /// Runtime that was given back to a group's quota is handed out.
+    /// Distribution of runtime that was returned to a group's quota.
     CfsSlack(GroupId),
 }
 
-/// The timers that a CPU has started, in the order of their expiry, among equals the one first that was started first.
+/// Timers that a CPU has started, in the order of their expiry; simultaneous ones in the order in which they
+/// were started.
 #[derive(Clone, Debug)]
 pub struct TimerQueue {
     armed: Vec<(u64, Timer)>,
-    /// The timer for which the hardware was programmed: `next_timer`. It may have been switched off from elsewhere.
+    /// Timer for which the hardware was programmed: `next_timer`. Another CPU may have cancelled it.
     next: Option<Timer>,
-    /// What the hardware timer is programmed for: `expires_next`.
+    /// Time for which the hardware timer is programmed, in ns: `expires_next`.
     expires_next: u64,
-    /// The timer whose function runs.
+    /// Timer whose function runs.
     running: Option<Timer>,
-    /// Expired timers are being served.
+    /// Whether expired timers are being served.
     in_interrupt: bool,
 }
 
 impl Default for TimerQueue {
     fn default() -> Self {
         Self {
-            armed: Vec::with_capacity(ROOM),
+            armed: Vec::with_capacity(QUEUE_CAPACITY),
             next: None,
             expires_next: Nanos::NEVER.0,
             running: None,
@@ -70,17 +74,17 @@ impl Default for TimerQueue {
 }
 
 impl TimerQueue {
-    /// Whether a timer is armed here, or its function runs: `hrtimer_active()`.
+    /// Whether a timer is armed on this CPU, or its function runs: `hrtimer_active()`.
     pub fn is_active(&self, timer: Timer) -> bool {
         self.running == Some(timer) || self.is_queued(timer)
     }
 
-    /// Whether a timer is armed here: `hrtimer_is_queued()`.
+    /// Whether a timer is armed on this CPU: `hrtimer_is_queued()`.
     pub fn is_queued(&self, timer: Timer) -> bool {
         self.armed.iter().any(|&(_, other)| other == timer)
     }
 
-    /// Returns whether the timer is the first one.
+    /// Inserts a timer. Returns whether it is the first one.
     fn insert(&mut self, at: u64, timer: Timer) -> bool {
         let place = self.armed.partition_point(|&(other, _)| other <= at);
         self.armed.insert(place, (at, timer));
@@ -92,31 +96,32 @@ impl TimerQueue {
         place.map(|place| self.armed.remove(place)).is_some()
     }
 
-    /// Expired timers are being served from now on.
+    /// Begins to serve expired timers.
     pub(crate) fn begin_interrupt(&mut self) {
         (self.in_interrupt, self.expires_next) = (true, Nanos::NEVER.0);
     }
 
-    /// The next timer that has expired: its function runs.
+    /// Takes the next timer that has expired, and marks its function as running.
     pub(crate) fn begin_expired(&mut self, now: u64) -> Option<Timer> {
         self.armed.first().filter(|&&(at, _)| at <= now)?;
         self.running = Some(self.armed.remove(0).1);
         self.running
     }
 
-    /// Its function has run.
+    /// Records that the function of the expired timer has returned.
     pub(crate) fn end_expired(&mut self) {
         self.running = None;
     }
 
-    /// All that had expired were served. Returns whether any are left for which the hardware has to be programmed.
+    /// Ends the service of expired timers. Returns whether the hardware has to be programmed for a remaining
+    /// one.
     pub(crate) fn end_interrupt(&mut self) -> bool {
         self.in_interrupt = false;
         self.reevaluate();
         self.next.is_some()
     }
 
-    /// Finds out anew which timer is next. Returns whether the hardware has to be programmed anew.
+    /// Determines the first timer. Returns whether the hardware has to be reprogrammed.
     fn reevaluate(&mut self) -> bool {
         let first = self.armed.first().copied();
         self.next = first.map(|(_, timer)| timer);
@@ -126,7 +131,8 @@ impl TimerQueue {
 }
 
 impl State {
-    /// Arms a timer on the CPU that executes this, at a time in ns; it is moved if it is armed already, here or elsewhere.
+    /// Arms a timer on the executing CPU, for a time in ns. A timer that is armed already, on any CPU, is
+    /// moved.
     pub(crate) fn start_timer(&mut self, ctx: &mut Ctx<'_>, timer: Timer, at_ns: u64) {
         let this_cpu = ctx.cpu;
         let old_cpu = self.timer_cpu(timer).map_or(this_cpu, |cpu| core::mem::replace(cpu, this_cpu));
@@ -147,7 +153,8 @@ impl State {
         }
     }
 
-    /// Switches a timer off that was started last on a CPU: `hrtimer_try_to_cancel()`. Returns whether it was armed.
+    /// Cancels a timer that was started last on `cpu`: `hrtimer_try_to_cancel()`. Returns whether it was
+    /// armed.
     pub(crate) fn cancel_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) -> bool {
         let queue = &mut self.rqs[cpu.index()].timers;
         if queue.running == Some(timer) || !queue.remove(timer) {
@@ -159,9 +166,9 @@ impl State {
         true
     }
 
-    /// The timers of the CPU that executes this, which goes offline, pass to another one. That finds out by an interrupt which is next:
-    /// `hrtimers_cpu_dying()`.
-    pub(crate) fn hand_timers_over(&mut self, ctx: &mut Ctx<'_>, heir: CpuId) {
+    /// Moves the timers of the executing CPU, which goes offline, to `heir`. An interrupt makes `heir`
+    /// reprogram its hardware: `hrtimers_cpu_dying()`.
+    pub(crate) fn migrate_timers(&mut self, ctx: &mut Ctx<'_>, heir: CpuId) {
         let queue = &mut self.rqs[ctx.cpu.index()].timers;
         let orphans = core::mem::take(&mut queue.armed);
         queue.reevaluate();
@@ -174,24 +181,24 @@ impl State {
         self.queue_call(ctx, heir, CallFunction::Timers);
     }
 
-    /// Timers have come from a CPU that went offline: `retrigger_next_event()`.
+    /// Reprograms the hardware after timers have come from a CPU that went offline: `retrigger_next_event()`.
     pub(crate) fn retrigger_next_event(&mut self, ctx: &mut Ctx<'_>) {
         self.rqs[ctx.cpu.index()].timers.reevaluate();
         self.program_timer(ctx);
     }
 
-    /// Has timers move on by no less than this (`hrtimer_resolution`): 1 ns where the clock has switched to high resolution, which
-    /// is the default, and a tick where it has not.
+    /// Sets the shortest interval by which timers are forwarded (`hrtimer_resolution`): 1 ns with
+    /// high-resolution timers, which is the default, and a tick without them.
     pub fn set_timer_resolution(&mut self, resolution: Nanos) {
         self.timer_resolution_ns = resolution.0;
     }
 
-    /// No timer is moved on by less than this, in ns: `hrtimer_resolution`.
+    /// Shortest interval by which a timer is forwarded, in ns: `hrtimer_resolution`.
     pub(crate) const fn hrtimer_resolution(&self) -> u64 {
         self.timer_resolution_ns
     }
 
-    /// Where a timer was started last, for timers that are not bound to a CPU.
+    /// CPU that started a timer last, for timers that are not bound to a CPU.
     fn timer_cpu(&mut self, timer: Timer) -> Option<&mut CpuId> {
         match timer {
             Timer::Hrtick => None,
@@ -203,7 +210,7 @@ impl State {
         }
     }
 
-    /// Programs the hardware timer of the CPU that executes this.
+    /// Programs the hardware timer of the executing CPU for the CPU's first timer.
     pub(crate) fn program_timer(&self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::HrtimerProgram);
         let at = Nanos(self.rqs[ctx.cpu.index()].timers.expires_next);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The clamps of a runqueue, counted in buckets, and those that tasks and groups begin with.
+//! Utilisation clamps of a runqueue, counted in buckets, and the default clamps of tasks and groups.
 //!
-//! Models `struct uclamp_rq` with `uclamp_rq_inc_id()`, `uclamp_rq_dec_id()` and `uclamp_rq_max_value()` (6.1).
+//! Models `struct uclamp_rq` with `uclamp_rq_inc_id()`, `uclamp_rq_dec_id()` and `uclamp_rq_max_value()`
+//! (6.1).
 
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
@@ -10,39 +11,39 @@ use crate::types::units::SCHED_CAPACITY_SCALE;
 /// Number of buckets: `CONFIG_UCLAMP_BUCKETS_COUNT`.
 pub(crate) const NR_BUCKETS: usize = 5;
 
-/// Width of a bucket, to the nearest.
+/// Width of a bucket, rounded to the nearest integer.
 pub(crate) const BUCKET_WIDTH: u32 = (SCHED_CAPACITY_SCALE as u32 + NR_BUCKETS as u32 / 2) / NR_BUCKETS as u32;
 
-/// What tasks of the real-time class ask for if nobody said otherwise: `sched_util_clamp_min_rt_default`.
+/// Lower clamp of real-time tasks that have none of their own: `sched_util_clamp_min_rt_default`.
 pub(crate) const RT_DEFAULT_MIN: u32 = SCHED_CAPACITY_SCALE as u32;
 
 impl Uclamp {
-    /// `util` within the clamps; the lower one prevails if they cross.
+    /// Limits `util` to the clamps. The lower clamp prevails if they cross.
     pub(crate) fn apply(self, util: u64) -> u64 {
         let (min, max) = (u64::from(self.min), u64::from(self.max));
         if min >= max { min } else { util.clamp(min, max) }
     }
 
-    /// The higher of both, for each clamp.
+    /// Returns the higher of both values for each clamp.
     pub(crate) fn max(self, other: Self) -> Self {
         Self { min: self.min.max(other.min), max: self.max.max(other.max) }
     }
 }
 
-/// The clamps that tasks and task groups have before anybody sets some.
+/// Clamps of tasks and task groups for which none were set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefaultClamps {
-    /// What a new task inherits.
+    /// Clamps that a new task inherits.
     pub tasks: Uclamp,
-    /// Between what a new group allows the clamps of its tasks to be; none: anything.
+    /// Limits of the members' clamps in a new group; none if unlimited.
     pub groups: Option<Uclamp>,
 }
 
-/// Runnable tasks whose clamps are near each other.
+/// Count of runnable tasks whose clamps are close to each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bucket {
+pub(crate) struct UclampBucket {
     nr_tasks: u32,
-    /// The highest clamp of a task since the bucket was empty.
+    /// Highest clamp of a task since the bucket was empty.
     value: u32,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Bucket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RqClamp {
     value: u32,
-    buckets: [Bucket; NR_BUCKETS],
+    buckets: [UclampBucket; NR_BUCKETS],
 }
 
 /// Clamps of a runqueue: `rq->uclamp`.
@@ -58,7 +59,7 @@ pub(crate) struct RqClamp {
 pub struct RqUclamp {
     min: RqClamp,
     max: RqClamp,
-    /// No task counts; the upper clamp is that of the last one.
+    /// Whether no task counts; the upper clamp is then that of the last task.
     is_idle: bool,
 }
 
@@ -70,14 +71,14 @@ impl Default for RqUclamp {
 
 impl RqClamp {
     const fn new(value: u32) -> Self {
-        Self { value, buckets: [Bucket { nr_tasks: 0, value: 0 }; NR_BUCKETS] }
+        Self { value, buckets: [UclampBucket { nr_tasks: 0, value: 0 }; NR_BUCKETS] }
     }
 
-    fn bucket(&mut self, clamp: u32) -> &mut Bucket {
+    fn bucket(&mut self, clamp: u32) -> &mut UclampBucket {
         &mut self.buckets[((clamp / BUCKET_WIDTH) as usize).min(NR_BUCKETS - 1)]
     }
 
-    /// Counts a task in. The first one on an idle runqueue makes its clamp the runqueue's.
+    /// Counts a task in. The first one on an idle runqueue sets the runqueue's clamp.
     fn inc(&mut self, clamp: u32, was_idle: bool) {
         let bucket = self.bucket(clamp);
         bucket.nr_tasks += 1;
@@ -87,11 +88,11 @@ impl RqClamp {
         self.value = if was_idle { clamp } else { self.value.max(clamp) };
     }
 
-    /// Counts a task out. With the last one of the highest bucket the clamp goes down to the next, or to `when_idle` if
-    /// there is none; returns whether there is none.
+    /// Counts a task out. With the last task of the highest bucket the clamp falls to that of the next
+    /// bucket, or to `when_idle` if there is none. Returns whether there is none.
     fn dec(&mut self, clamp: u32, when_idle: u32) -> bool {
         let bucket = self.bucket(clamp);
-        debug_assert!(bucket.nr_tasks > 0, "a task was counted in before: {clamp}");
+        debug_assert!(bucket.nr_tasks > 0, "no task with clamp {clamp} was counted in");
         bucket.nr_tasks -= 1;
         let bucket = *bucket;
         if bucket.nr_tasks > 0 || bucket.value < self.value {
@@ -104,7 +105,7 @@ impl RqClamp {
 }
 
 impl RqUclamp {
-    /// The clamps.
+    /// Clamps that the runnable tasks result in.
     #[inline]
     pub fn clamps(&self) -> Uclamp {
         Uclamp { min: self.min.value, max: self.max.value }
@@ -122,8 +123,8 @@ impl RqUclamp {
         self.is_idle = false;
     }
 
-    /// The upper clamp of the last task stays until another one comes: what is left of its utilisation shall not raise the
-    /// frequency after all.
+    /// Counts a task out. The upper clamp of the last task stays until the next task comes, so that remaining
+    /// utilisation does not raise the frequency.
     pub(crate) fn dec(&mut self, clamps: Uclamp) {
         self.min.dec(clamps.min, 0);
         self.is_idle |= self.max.dec(clamps.max, clamps.max);
@@ -131,21 +132,21 @@ impl RqUclamp {
 }
 
 impl State {
-    /// Whether anybody has set a clamp yet: `uclamp_is_used()`.
+    /// Whether a clamp has been set yet: `uclamp_is_used()`.
     #[inline]
     pub fn uclamp_is_used(&self) -> bool {
         self.uclamp_used
     }
 
-    /// Sets what clamps tasks and groups begin with from now on.
-    pub fn set_first_clamps(&mut self, first: DefaultClamps) {
-        self.first_clamps = first;
+    /// Sets the default clamps of tasks and groups that are created from now on.
+    pub fn set_default_clamps(&mut self, first: DefaultClamps) {
+        self.default_clamps = first;
     }
 
-    /// The clamps that a new task asks for: what it was given or inherits, and in the real-time class the highest
-    /// frequency unless it was given any.
-    pub(crate) fn first_uclamp(&self, given: Option<Uclamp>, class: SchedClass) -> Uclamp {
-        let inherited = self.first_clamps.tasks;
+    /// Clamps that a new task requests: its own if it was given any, else the inherited ones. Real-time tasks
+    /// without their own request the highest frequency.
+    pub(crate) fn initial_uclamp(&self, given: Option<Uclamp>, class: SchedClass) -> Uclamp {
+        let inherited = self.default_clamps.tasks;
         match class {
             SchedClass::RealTime => given.unwrap_or(Uclamp { min: RT_DEFAULT_MIN, ..inherited }),
             _ => given.unwrap_or(inherited),

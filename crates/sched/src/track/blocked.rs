@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Decay of blocked load: averages of what is not there any more but was until a moment ago.
+//! Decay of blocked load: averages of tasks that have left recently.
 //!
-//! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and `update_nohz_stats()` (6.1).
+//! Models `update_blocked_averages()`, `__update_blocked_fair()`, `cfs_rq_is_decayed()` and
+//! `update_nohz_stats()` (6.1).
 
 use crate::interface::blocked::{BlockedCaller, BlockedUpdate};
 use crate::interface::ctx::Ctx;
@@ -12,9 +13,9 @@ use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::work::KernelOp;
 
 impl State {
-    /// Brings all averages of a CPU up to date. A CPU with nothing left to decay says so.
+    /// Updates all averages of a CPU. Clears `has_blocked_load` if nothing is left to decay.
     pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
-        let visited_before = ctx.work.of(KernelOp::BlockedCfsRq);
+        let visited_before = ctx.op_counts.get(KernelOp::BlockedCfsRq);
         let rq = self.rq_lock(cpu);
         self.nohz.cpus[cpu.index()].last_blocked_load_update_tick = self.jiffies;
         self.update_rq_clock(ctx, &rq);
@@ -27,16 +28,17 @@ impl State {
         if others_decayed || fair_decayed {
             self.cpufreq_update_util(ctx, cpu);
         }
-        let nr_cfs_rqs = ctx.work.of(KernelOp::BlockedCfsRq) - visited_before;
+        let nr_cfs_rqs = ctx.op_counts.get(KernelOp::BlockedCfsRq) - visited_before;
         ctx.report(Event::BlockedUpdate(&BlockedUpdate { on: ctx.cpu, cpu, caller, nr_cfs_rqs }));
     }
 
-    /// Brings the cfs_rqs with load up to date, children before parents. Returns whether the root's averages changed.
+    /// Updates the cfs_rqs that have load, children before parents. Returns whether the root's averages
+    /// changed.
     ///
-    /// For each:
-    /// 1. Its averages, and what the group knows of them.
-    /// 2. Those of its entity, if that has anything to decay or to pass on.
-    /// 3. With nothing left it leaves the list, so that the next walk is shorter.
+    /// For each cfs_rq:
+    /// 1. Update its averages, and their contribution to the group.
+    /// 2. Update those of its entity, if that has anything to decay or to propagate.
+    /// 3. Remove the cfs_rq from the list if nothing is left, so that the next update is shorter.
     fn update_blocked_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, has_blocked: &mut bool) -> bool {
         let root = self.root_cfs_rq(cpu);
         let mut root_changed = false;
@@ -67,13 +69,13 @@ impl State {
         root_changed
     }
 
-    /// Whether a cfs_rq has nothing left: no weight, no sums, and no child in the list just before it.
+    /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
     pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id.index()];
         cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id)
     }
 
-    /// Whether the blocked load of a tickless CPU would be updated now.
+    /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.
     pub(crate) fn nohz_stats_are_due(&self, cpu: CpuId) -> bool {
         let of = &self.nohz.cpus[cpu.index()];
         of.has_blocked_load
@@ -81,9 +83,10 @@ impl State {
             && self.jiffies > of.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
     }
 
-    /// Brings a tickless CPU up to date, once in a tick. Returns whether it has blocked load.
+    /// Updates the averages of a tickless CPU, at most once in a tick. Returns whether the CPU has blocked
+    /// load.
     ///
-    /// The tunable `blocked_limit` makes that less often.
+    /// The tunable `blocked_limit` makes updates less frequent.
     pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) -> bool {
         let of = &self.nohz.cpus[cpu.index()];
         if !of.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What CPUs and groups can do for fair tasks.
+//! Capacity of CPUs and groups for fair tasks.
 //!
-//! Models `scale_rt_capacity()`, `update_cpu_capacity()`, `update_group_capacity()` and `check_cpu_capacity()` (6.1).
+//! Models `scale_rt_capacity()`, `update_cpu_capacity()`, `update_group_capacity()` and
+//! `check_cpu_capacity()` (6.1).
 
 use crate::state::State;
 use crate::state::rq::Rq;
@@ -9,7 +10,7 @@ use crate::state::topology::{DomainId, SchedDomain, SdFlags};
 use crate::types::ids::CpuId;
 use crate::types::units::{Capacity, msecs_to_jiffies};
 
-/// What a CPU can do: sum, weakest and strongest CPU of a set.
+/// Capacity of a set of CPUs: the sum, and the weakest and strongest CPU.
 #[derive(Clone, Copy, Debug)]
 struct CapacitySum {
     capacity: Capacity,
@@ -25,9 +26,11 @@ impl CapacitySum {
     }
 }
 
-/// What interrupts, other classes and heat leave of a CPU, of 1024; at least 1.
+/// Returns the capacity that interrupts, other classes and thermal pressure leave of a CPU, of 1024; at least
+/// 1.
 ///
-/// Time of interrupts is taken from everything else in proportion, because the clocks of the other averages do not see it.
+/// Interrupt time reduces everything else in proportion, because the clocks of the other averages do not
+/// include it.
 pub(crate) fn scale_rt_capacity(rq: &Rq) -> Capacity {
     let max = rq.cpu_capacity_orig;
     let irq = rq.avg_irq.util_avg;
@@ -38,18 +41,18 @@ pub(crate) fn scale_rt_capacity(rq: &Rq) -> Capacity {
     ((max - used) * (max - irq) / max).max(1)
 }
 
-/// Whether so little is left of a CPU that the domain's margin is exceeded.
+/// Whether the remaining capacity of a CPU is reduced by more than the domain's margin.
 pub(crate) fn check_cpu_capacity(rq: &Rq, sd: &SchedDomain) -> bool {
     rq.cpu_capacity * u64::from(sd.imbalance_pct) < rq.cpu_capacity_orig * 100
 }
 
 impl State {
-    /// Computes the capacity of the CPU's own group in a domain anew.
+    /// Recomputes the capacity of the CPU's own group in a domain.
     ///
     /// Rules, in order:
-    /// 1. The lowest domain asks the CPU itself.
-    /// 2. Above a domain whose groups overlap, the CPUs of the group are added up.
-    /// 3. Otherwise the groups of the domain below are.
+    /// 1. In the lowest domain, it is the capacity of the CPU itself.
+    /// 2. Above a domain whose groups overlap, it is summed over the CPUs of the group.
+    /// 3. Above any other domain, it is summed over the groups of that domain.
     pub(crate) fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
         let domain = &self.domains.domains[sd];
         let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The clocks of a runqueue.
+//! Clocks of a runqueue.
 //!
-//! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1). `clock` follows the machine's
-//! clock, `clock_task` leaves out interrupts and stolen time, and the clock of load tracking follows that ([`crate::track::pelt::clock`]).
+//! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1). `clock` follows
+//! the machine's clock, `clock_task` leaves out interrupt time and steal time, and the clock of load tracking
+//! follows `clock_task` ([`crate::track::pelt::clock`]).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -11,11 +12,11 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// Brings the clocks of a runqueue up to date, unless `schedule()` was told that they are.
+    /// Updates the clocks of a runqueue, unless `schedule()` was asked to skip the update.
     pub(crate) fn update_rq_clock(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard) {
         let cpu = rq.cpu();
-        // Whoever updates the clock goes on to change the runqueue.
-        ctx.work.touch_write(cpu);
+        // Code that updates the clock then changes the runqueue.
+        ctx.op_counts.touch_write(cpu);
         let rq = &mut self.rqs[cpu.index()];
         if rq.clock_skip_active {
             return;
@@ -23,14 +24,15 @@ impl State {
         self.check_double_clock(ctx, cpu);
         let rq = &mut self.rqs[cpu.index()];
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
-        // At the same instant again nothing changes, but that stolen time is dropped.
+        // A second update at the same instant changes nothing, except that steal time is dropped.
         if delta == 0 && !rq.is_idle_task_running() && rq.steal_time == rq.prev_steal_time {
             return;
         }
         rq.clock += delta;
         let irq_delta = (rq.irq_time - rq.prev_irq_time).min(delta);
         rq.prev_irq_time += irq_delta;
-        // Stolen time that does not fit into what is left is dropped, unlike interrupt time, which waits.
+        // Steal time that does not fit into the rest is dropped, unlike interrupt time, which is kept for
+        // later.
         let stolen = (rq.steal_time - rq.prev_steal_time).min(delta - irq_delta);
         rq.prev_steal_time = rq.steal_time;
         let lost = irq_delta + stolen;
@@ -41,18 +43,19 @@ impl State {
         self.update_rq_clock_pelt(ctx, cpu, delta - lost);
     }
 
-    /// Says that the next `schedule()` on this CPU need not update the clock: it was done just now.
+    /// Requests that the next `schedule()` on this CPU skips the clock update, because the clock was just
+    /// updated.
     pub(crate) fn rq_clock_skip_update(&mut self, cpu: CpuId) {
         self.rqs[cpu.index()].clock_skip_requested = true;
     }
 
-    /// The request to skip becomes active for one `schedule()`.
+    /// Activates the request to skip clock updates, for one `schedule()`.
     pub(crate) fn begin_clock_skip(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         rq.clock_skip_active = core::mem::take(&mut rq.clock_skip_requested);
     }
 
-    /// `schedule()` is over: clocks are updated again.
+    /// Ends the skipping of clock updates with the end of `schedule()`.
     pub(crate) fn end_clock_skip(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         rq.clock_skip_requested = false;
@@ -63,7 +66,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use crate::interface::ctx::Ctx;
-    use crate::interface::probe::NoProbe;
+    use crate::interface::probe::NoSchedObserver;
     use crate::paths::sched::{Sched, SchedConfig};
     use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
     use crate::types::ids::CpuId;
@@ -75,7 +78,7 @@ mod tests {
     const CPU: CpuId = CpuId(0);
     const MS: u64 = 1_000_000;
 
-    /// The task clock after so many ms from the beginning, each time relative to it.
+    /// Returns the task clock `ms` after the start of the test, relative to that start.
     fn clock_task_at(sched: &mut Sched, ms: u64) -> u64 {
         let ctx = &mut Ctx {
             cpu: CPU,
@@ -83,8 +86,8 @@ mod tests {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut Vec::new(),
-            probe: &mut NoProbe,
-            work: &mut OpCounts::default(),
+            observer: &mut NoSchedObserver,
+            op_counts: &mut OpCounts::default(),
             policy: None,
         };
         let _rq = sched.rq_lock_clocked(ctx, CPU);

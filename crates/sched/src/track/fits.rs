@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether a CPU is big enough for some utilisation, and how much of a CPU is used.
+//! Fit between utilisation and CPUs, and the utilisation and load of a CPU.
 //!
-//! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and `cpu_load()` (6.1).
+//! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and
+//! `cpu_load()` (6.1).
 
 use crate::state::State;
 use crate::state::rq::Rq;
@@ -12,23 +13,22 @@ use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
-/// Whether a CPU is big enough.
+/// Result of comparing a utilisation with the capacity of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
-    /// It is too small for the utilisation.
+    /// The CPU is too small for the utilisation.
     No,
-    /// It would do, but cannot run as fast as the lower clamp demands. The kernel's -1.
+    /// The CPU has enough capacity, but cannot run as fast as the lower clamp demands: the kernel's -1.
     ButForClamp,
-    /// It is big enough.
+    /// The CPU is big enough.
     Yes,
 }
 
-/// How much a task uses, and within which bounds it shall count.
+/// Utilisation of a task with its clamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClampedUtil {
-    /// Utilisation.
     pub util: u64,
-    /// Bounds.
+    /// Bounds within which the utilisation counts.
     pub clamps: Uclamp,
 }
 
@@ -39,12 +39,14 @@ pub(crate) const fn fits_capacity(util: u64, capacity: Capacity) -> bool {
 }
 
 impl State {
-    /// Whether a CPU is big enough for a utilisation.
+    /// Compares a utilisation with the capacity of a CPU.
     ///
-    /// Models `util_fits_cpu()`. Clamps mean nothing before anybody has set one. Rules, in order:
-    /// 1. The utilisation leaves a fifth of what the fair class has of the CPU; or the upper clamp is not above the CPU's
-    ///    own capacity, so that the task need not go anywhere else. (A biggest CPU without upper clamp is no such case.)
-    /// 2. But a lower clamp above the utilisation must be within what heat leaves of the CPU's own capacity.
+    /// Models `util_fits_cpu()`. Clamps have no effect before one has been set. Rules, in order:
+    /// 1. The utilisation fits if it leaves a fifth of the CPU's capacity for fair tasks free. It also fits
+    ///    if the upper clamp is not above the CPU's own capacity, so that the task need not move. (A biggest
+    ///    CPU without upper clamp is no such case.)
+    /// 2. However, a lower clamp above the utilisation must be within the capacity that thermal pressure
+    ///    leaves.
     pub(crate) fn util_fits_cpu(&self, ClampedUtil { util, clamps }: ClampedUtil, cpu: CpuId) -> Fit {
         let rq = &self.rqs[cpu.index()];
         if !self.uclamp_is_used() {
@@ -73,9 +75,10 @@ impl State {
         self.util_fits_cpu(self.clamped_util(task), cpu) == Fit::Yes
     }
 
-    /// How a CPU suits a task. Only fair tasks are placed by size: others are always right. Rules, in order:
+    /// Returns how well a CPU fits a task. Only fair tasks are placed by size: any CPU is right for others.
+    /// Rules, in order:
     /// 1. A CPU on which the task does not fit is too small, unless none is larger.
-    /// 2. It is too large if the task would fit on a smaller one that it may use.
+    /// 2. A CPU is too large if the task would fit on a smaller one that it may use.
     pub fn task_fit(&self, task: TaskId, cpu: CpuId) -> TaskFit {
         let p = &self.tasks[task.index()];
         if p.class != SchedClass::Fair {
@@ -92,13 +95,13 @@ impl State {
         if p.cpus_allowed.iter().any(would_do) { TaskFit::TooLarge } else { TaskFit::Right }
     }
 
-    /// Whether a CPU is big enough, where CPUs differ; otherwise each is: `asym_fits_cpu()`.
+    /// Whether a CPU is big enough, on machines whose CPUs differ; every CPU is on others: `asym_fits_cpu()`.
     #[inline]
     pub(crate) fn asym_fits_cpu(&self, util: Option<ClampedUtil>, cpu: CpuId) -> bool {
         util.is_none_or(|util| self.util_fits_cpu(util, cpu) == Fit::Yes)
     }
 
-    /// What the fair class has of a CPU, as of the last update: `capacity_of()`.
+    /// Capacity of a CPU for the fair class, as of the last update: `capacity_of()`.
     #[inline]
     pub(crate) fn capacity_of(&self, cpu: CpuId) -> Capacity {
         self.rqs[cpu.index()].cpu_capacity
@@ -116,15 +119,17 @@ impl State {
         self.cfs_rqs[cpu.index()].avg.runnable_avg
     }
 
-    /// Utilisation of a CPU by the fair class, the larger of tracked and remembered, but no more than there is:
-    /// `cpu_util_cfs()`.
+    /// Utilisation of a CPU by the fair class: the larger of tracked and estimated utilisation, but at most
+    /// the CPU's capacity.
+    ///
+    /// Models `cpu_util_cfs()` (6.1).
     #[inline]
     pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
         util_cfs(&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()], self.features.has(Feature::UtilEst))
     }
 }
 
-/// The same, given the runqueue and its root cfs_rq.
+/// Utilisation by the fair class ([`State::cpu_util_cfs`]), from a runqueue and its root cfs_rq.
 #[inline]
 pub(crate) fn util_cfs(rq: &Rq, root: &CfsRq, with_util_est: bool) -> u64 {
     let remembered = if with_util_est { u64::from(root.avg.util_est.enqueued) } else { 0 };

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamps of task groups: `cpu.uclamp.min` and `cpu.uclamp.max`.
 //!
-//! Models `cpu_uclamp_write()`, `cpu_util_update_eff()`, `uclamp_update_active_tasks()` and `uclamp_rq_reinc_id()` (6.1). What
-//! a group asks for is limited by what the group above has; a protection (the lower clamp) never exceeds the group's limit.
+//! Models `cpu_uclamp_write()`, `cpu_util_update_eff()`, `uclamp_update_active_tasks()` and
+//! `uclamp_rq_reinc_id()` (6.1). The clamps of the group above limit those of a group. A protection (the
+//! lower clamp) never exceeds the group's limit.
 
 use crate::state::State;
 use crate::state::task::Uclamp;
 use crate::types::ids::{GroupId, TaskId};
 
-/// What a group has of which nobody asked anything.
+/// Clamps of a group for which none were requested.
 const ANYTHING: Uclamp = Uclamp { min: 0, max: 1024 };
 
-/// The root group limits nothing, and protects as much as anybody asks for.
+/// Clamps of the root group, which limits nothing and allows any protection.
 const ROOT: Uclamp = Uclamp { min: 1024, max: 1024 };
 
 impl Uclamp {
-    /// What a group without a wish has below one that has this.
+    /// Effective clamps of a group without requested clamps, below a group with clamps `above`.
     pub(crate) fn below(above: Self) -> Self {
         ANYTHING.within(above)
     }
@@ -27,14 +28,14 @@ impl Uclamp {
 }
 
 impl State {
-    /// Sets what a group allows the clamps of its tasks to be, 0 to 1024 each.
+    /// Sets the clamps that a group requests, 0 to 1024 each.
     ///
     /// Rules, in order:
-    /// 1. What it has, and what the groups below have, follows.
-    /// 2. Tasks of groups for which that is a change count with it at once.
+    /// 1. The effective clamps of the group and of the groups below are updated.
+    /// 2. Runnable tasks of groups whose clamps change are counted with the new ones at once.
     ///
     /// # Panics
-    /// If it is the root group, which has no such files.
+    /// If the group is the root group, which has no such files.
     pub fn set_group_uclamp(&mut self, group: GroupId, clamps: Uclamp) {
         assert!(group != GroupId::ROOT, "the root group has no clamps");
         self.uclamp_used = true;
@@ -45,7 +46,7 @@ impl State {
         }
     }
 
-    /// What a group has, from what it asks for and what the group above has.
+    /// Computes the effective clamps of a group from the requested ones and those of the group above.
     fn update_group_clamps(&mut self, id: GroupId) {
         let group = &self.groups[id.index()];
         let Some(parent) = group.parent else { return };

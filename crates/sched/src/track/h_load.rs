@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Hierarchical load: what a task in nested groups weighs on its CPU.
+//! Hierarchical load: the share of a CPU's load that belongs to a task in nested groups.
 //!
-//! Models `task_h_load()` and `update_cfs_rq_h_load()` (6.1). A task's `load_avg` counts on the cfs_rq of its group; how
-//! much that is of the CPU's load depends on the shares of the groups above. Each cfs_rq remembers its part for a jiffy.
-//! The kernel notes on its way up where to go down again (`h_load_next`); here the way up is a recursion.
+//! Models `task_h_load()` and `update_cfs_rq_h_load()` (6.1). A task's `load_avg` counts on the cfs_rq of its
+//! group; its share of the CPU's load depends on the shares of the groups above. Each cfs_rq caches its share
+//! for a jiffy. The kernel records the path down (`h_load_next`) on its way up; here the way up is a
+//! recursion.
 
 use crate::state::State;
 use crate::types::ids::{CfsRqId, TaskId};
 
 impl State {
-    /// The load of a task as a part of its CPU's load.
+    /// Load of a task as a share of its CPU's load.
     pub(crate) fn task_h_load(&mut self, task: TaskId) -> u64 {
         let se = self.tasks[task.index()].se;
         let cfs_rq = self.entities[se.index()].cfs_rq;
@@ -17,7 +18,7 @@ impl State {
         part_of(self.entities[se.index()].avg.load_avg, h_load, self.cfs_rqs[cfs_rq.index()].avg.load_avg)
     }
 
-    /// The load of a cfs_rq as a part of its CPU's load, computed at most once in a jiffy.
+    /// Load of a cfs_rq as a share of its CPU's load, computed at most once in a jiffy.
     fn cfs_rq_h_load(&mut self, id: CfsRqId) -> u64 {
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.last_h_load_update == self.jiffies {
@@ -39,8 +40,8 @@ impl State {
     }
 }
 
-/// The part that an entity of this load has of the hierarchical load of its cfs_rq. One more than the cfs_rq's load
-/// divides, so that an empty one does no harm.
+/// Share of an entity with this load in the hierarchical load of its cfs_rq. The divisor is one more than the
+/// cfs_rq's load, so that an empty cfs_rq does not divide by 0.
 fn part_of(load_avg: u64, h_load: u64, cfs_rq_load: u64) -> u64 {
     load_avg.wrapping_mul(h_load) / (cfs_rq_load + 1)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Brings tallies ([`crate::state::tallies`]) up to date: what was noted is read from the runqueues.
+//! Updates of the cached load-balance statistics ([`crate::state::lb_cache`]) from the runqueues.
 
 use crate::state::State;
 use crate::state::lb_cache::LbSample;
@@ -9,30 +9,32 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// Reads anew what is noted of any CPU. From here to the next change tallies are what the runqueues say.
+    /// Reads the runqueues of all dirty CPUs again. The cache then equals the runqueues until the next
+    /// change.
     #[inline]
-    pub(crate) fn refresh_tallies(&mut self) {
-        while let Some(cpu) = self.tallies.take_dirty() {
-            self.tallies.set(cpu, self.tally_of(cpu));
+    pub(crate) fn refresh_lb_cache(&mut self) {
+        while let Some(cpu) = self.lb_cache.take_dirty() {
+            self.lb_cache.set(cpu, self.lb_sample(cpu));
         }
     }
 
-    /// The same for the CPUs of a domain: a pass over few CPUs does not pay for changes elsewhere.
+    /// Reads the runqueues of a domain's dirty CPUs again, so that a pass over few CPUs does not pay for
+    /// changes elsewhere.
     #[inline]
-    pub(crate) fn refresh_tallies_in(&mut self, sd: DomainId) {
-        while let Some(cpu) = self.tallies.take_dirty_in(sd, &self.domains.domains[sd].span) {
-            self.tallies.set(cpu, self.tally_of(cpu));
+    pub(crate) fn refresh_lb_cache_in(&mut self, sd: DomainId) {
+        while let Some(cpu) = self.lb_cache.take_dirty_in(sd, &self.domains.domains[sd].span) {
+            self.lb_cache.set(cpu, self.lb_sample(cpu));
         }
     }
 
-    /// The tally of a CPU, from its runqueue.
+    /// Reads the load-balance statistics of a CPU from its runqueue.
     #[inline]
-    pub(crate) fn tally_of(&self, cpu: CpuId) -> LbSample {
+    pub(crate) fn lb_sample(&self, cpu: CpuId) -> LbSample {
         let (rq, root) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
         LbSample {
             load: root.avg.load_avg,
             runnable: root.avg.runnable_avg,
-            // At most the greatest capacity.
+            // At most the greatest capacity, so it fits 32 bits.
             util: util_cfs(rq, root, self.features.has(Feature::UtilEst)) as u32,
             nr_running: rq.nr_running,
             h_nr_running: root.h_nr_running,

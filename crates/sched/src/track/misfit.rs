@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What follows from a task, or the tasks of a CPU, not fitting the CPU ([`crate::track::fits`]).
+//! Misfit tasks and overutilised CPUs: the results of tasks not fitting their CPU ([`crate::track::fits`]).
 //!
-//! Models `capacity_greater()`, `update_misfit_status()`, `check_misfit_status()` and `cpu_overutilized()` (6.1). A task
-//! that is too big for its CPU is a reason for a bigger CPU to pull it although it runs alone.
+//! Models `capacity_greater()`, `update_misfit_status()`, `check_misfit_status()` and `cpu_overutilized()`
+//! (6.1). A task that is too big for its CPU is a reason for a bigger CPU to pull it although it runs alone.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
@@ -13,14 +13,15 @@ use crate::track::fits::{ClampedUtil, Fit};
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::Capacity;
 
-/// Whether a capacity is greater than another by more than 5 percent.
+/// Whether capacity `a` is greater than `b` by more than about 5 percent (1078/1024).
 #[inline]
 pub(crate) const fn capacity_greater(a: Capacity, b: Capacity) -> bool {
     a * 1024 > b * 1078
 }
 
 impl State {
-    /// Notes whether the task that is to run on a CPU is too big for it. A task that may run nowhere else never is.
+    /// Records whether the task that is to run on a CPU is too big for it. A task that may run nowhere else
+    /// never is.
     pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId, task: Option<TaskId>) {
         if !self.domains.asym_cpucapacity || self.tunables.changes.no_misfit {
             return;
@@ -31,8 +32,8 @@ impl State {
         self.rqs[cpu.index()].misfit_task_load = load;
     }
 
-    /// Whether a CPU has a task that is too big for it, and something better may exist: a bigger CPU, or one with more
-    /// left.
+    /// Whether a CPU has a task that is too big for it, and a bigger CPU or one with more remaining capacity
+    /// may exist.
     pub(crate) fn check_misfit_status(&self, cpu: CpuId, sd: DomainId) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.misfit_task_load > 0
@@ -40,7 +41,7 @@ impl State {
                 || check_cpu_capacity(rq, &self.domains.domains[sd]))
     }
 
-    /// Whether the fair tasks of a CPU do not fit it. Only energy-aware placement wants to know.
+    /// Whether the fair tasks of a CPU do not fit it. Only determined with EAS.
     #[inline]
     pub(crate) fn cpu_overutilized(&self, cpu: CpuId) -> bool {
         if !self.sched_energy_enabled() {
@@ -50,7 +51,8 @@ impl State {
         self.util_fits_cpu(used, cpu) == Fit::No
     }
 
-    /// Sets whether any CPU is over-utilised, as a CPU has seen: `set_rd_overutilized_status()`.
+    /// Sets whether any CPU is overutilised, according to the state of one CPU:
+    /// `set_rd_overutilized_status()`.
     pub(crate) fn set_overutilized_status(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, overutilized: bool) {
         if self.sched_energy_enabled()
             && core::mem::replace(&mut self.domains.root.overutilized, overutilized) != overutilized
@@ -59,7 +61,7 @@ impl State {
         }
     }
 
-    /// A CPU has one more task: it may be over-utilised now.
+    /// Checks whether a CPU that got one more task is overutilised now.
     pub(crate) fn check_update_overutilized_status(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.sched_energy_enabled() && !self.domains.root.overutilized && self.cpu_overutilized(cpu) {
             self.set_overutilized_status(ctx, cpu, true);

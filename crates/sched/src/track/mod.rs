@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is measured: clocks, averages, capacities, clamps and frequencies; whether a task fits a CPU.
+//! Quantities that are tracked: clocks, averages, capacities, clamps and frequencies, and whether a task fits
+//! a CPU.
+//!
+//! The state behind them is in [`crate::state`]; decisions based on them are in the layers above.
 
 pub(crate) mod blocked;
 pub(crate) mod capacity;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Utilisation clamps: bounds within which the utilisation of tasks shall count, whatever they use.
+//! Utilisation clamps: bounds within which the utilisation of tasks counts, whatever they use.
 //!
-//! Models `uclamp_eff_get()`, `uclamp_eff_value()`, `uclamp_tg_restrict()`, `uclamp_rq_inc()`, `uclamp_rq_dec()`,
-//! `uclamp_rq_max_value()`, `uclamp_idle_value()`, `uclamp_rq_util_with()`, `uclamp_rq_is_capped()` and the static key
-//! `sched_uclamp_used` (6.1). A runqueue's clamps are the highest of its runnable tasks' clamps ([`crate::state::uclamp`]). Clamps count only from the moment when somebody has set one. Leaves out the
-//! limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
+//! Models `uclamp_eff_get()`, `uclamp_eff_value()`, `uclamp_tg_restrict()`, `uclamp_rq_inc()`,
+//! `uclamp_rq_dec()`, `uclamp_rq_max_value()`, `uclamp_idle_value()`, `uclamp_rq_util_with()`,
+//! `uclamp_rq_is_capped()` and the static key `sched_uclamp_used` (6.1). A runqueue's clamps are the highest
+//! of its runnable tasks' clamps ([`crate::state::uclamp`]). Clamps have no effect before the first one is
+//! set. Leaves out the limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
 
 use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
@@ -12,7 +13,8 @@ use crate::state::uclamp::RT_DEFAULT_MIN;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::SCHED_CAPACITY_SCALE;
 impl State {
-    /// A task has another policy now: what it asks for follows, unless somebody has set it (`__setscheduler_uclamp()`).
+    /// Resets the requested clamps of a task whose policy has changed, unless the task has its own
+    /// (`__setscheduler_uclamp()`).
     pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         if !p.has_uclamp {
@@ -21,8 +23,10 @@ impl State {
         }
     }
 
-    /// The clamps that count for a task: while it is runnable those with which it was enqueued, otherwise what it asks for
-    /// within what its group allows (in the root group: anything).
+    /// Effective clamps of a task.
+    ///
+    /// A runnable task has those with which it was enqueued. Any other task has the requested ones within the
+    /// limits of its group; the root group has no limits.
     pub fn uclamp_eff(&self, task: TaskId) -> Uclamp {
         let p = &self.tasks[task.index()];
         if let Some(active) = p.uclamp_active {
@@ -33,7 +37,7 @@ impl State {
         Uclamp { min: within(p.uclamp.min), max: within(p.uclamp.max) }
     }
 
-    /// A task is enqueued: it counts for its runqueue's clamps.
+    /// Counts a task that is enqueued in its runqueue's clamps.
     #[inline]
     pub(crate) fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
         if self.uclamp_used && has_clamps(self.tasks[task.index()].class) {
@@ -44,7 +48,7 @@ impl State {
         }
     }
 
-    /// A task is dequeued: it does not count any more.
+    /// Removes a task that is dequeued from its runqueue's clamps.
     #[inline]
     pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
         if let Some(clamps) = self.tasks[task.index()].uclamp_active.take() {
@@ -52,9 +56,9 @@ impl State {
         }
     }
 
-    /// `util` within the clamps of a CPU's runqueue, and of a task that would come to it.
+    /// Limits `util` to the clamps of a CPU's runqueue and of a task that would be added to it.
     ///
-    /// On a runqueue where no task counts, only those of the task do.
+    /// If no task counts on the runqueue, only the clamps of the added task apply.
     pub(crate) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
         if !self.uclamp_used {
             return util;
@@ -68,7 +72,7 @@ impl State {
         clamps.apply(util)
     }
 
-    /// Whether the upper clamp of a CPU keeps it below what it uses.
+    /// Whether the upper clamp of a CPU is at or below its utilisation.
     pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         let max = u64::from(rq.uclamp.clamps().max);
@@ -76,7 +80,7 @@ impl State {
     }
 }
 
-/// Whether clamps mean anything for the tasks of a class: `uclamp_enabled`.
+/// Whether clamps apply to the tasks of a class: `uclamp_enabled`.
 const fn has_clamps(class: SchedClass) -> bool {
     matches!(class, SchedClass::Fair | SchedClass::RealTime)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Complaints of the scheduler about itself, for who switches them on: WARN_DOUBLE_CLOCK and LATENCY_WARN.
+//! Warnings of the scheduler about itself, if they are enabled: WARN_DOUBLE_CLOCK and LATENCY_WARN.
 //!
-//! Models the check in `update_rq_clock()` and `cpu_resched_latency()` (6.1). The kernel prints; here the probe hears of it.
-//! Nothing else depends on it.
+//! Models the check in `update_rq_clock()` and `cpu_resched_latency()` (6.1). The kernel prints; here the
+//! observer receives an event. Nothing else depends on it.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
@@ -12,7 +12,7 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// The clock of a runqueue is being updated: with WARN_DOUBLE_CLOCK, complains if that is the second time under one lock.
+    /// Reports a clock update, with WARN_DOUBLE_CLOCK, if it is the second one under one lock.
     #[inline]
     pub(crate) fn check_double_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if !self.features.has(Feature::WarnDoubleClock) {
@@ -24,12 +24,12 @@ impl State {
         }
     }
 
-    /// At the tick, with LATENCY_WARN: complains if the CPU should have rescheduled long ago.
+    /// Reports at the tick, with LATENCY_WARN, that the CPU should have rescheduled long ago.
     ///
     /// Rules, in order:
-    /// 1. With `latency_warn_once`, one complaint is enough. With `latency_warn_ms` 0 there is none.
-    /// 2. The first tick that sees a CPU that has to reschedule notes the time.
-    /// 3. A later one complains if that is more than `latency_warn_ms` ago. `schedule()` makes it forgotten.
+    /// 1. With `latency_warn_once` there is at most one warning. With `latency_warn_ms` 0 there is none.
+    /// 2. The first tick that sees a CPU which has to reschedule records the time.
+    /// 3. A later tick reports if that is more than `latency_warn_ms` ago. `schedule()` clears the record.
     pub(crate) fn check_resched_latency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let limit_ms = self.tunables.latency_warn_ms;
         let is_done = self.tunables.latency_warn_once && self.warn.has_warned_latency;
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// `schedule()` has picked: the CPU does what it should.
+    /// Clears the record of a pending reschedule, because `schedule()` has picked a task.
     #[inline]
     pub(crate) fn clear_resched_latency(&mut self, cpu: CpuId) {
         self.rqs[cpu.index()].warn.resched_seen_ns = 0;
@@ -60,7 +60,7 @@ impl State {
 #[cfg(test)]
 mod tests {
     use crate::interface::ctx::Ctx;
-    use crate::interface::probe::{Event, Probe};
+    use crate::interface::probe::{Event, SchedObserver};
     use crate::interface::warning::Warning;
     use crate::paths::sched::Sched;
     use crate::test_machine::{TestMachine, flat};
@@ -69,11 +69,11 @@ mod tests {
     use crate::types::units::Nanos;
     use std::vec::Vec;
 
-    /// Keeps the complaints.
+    /// Observer that keeps the warnings.
     #[derive(Default)]
     struct WarningLog(Vec<(u32, Warning)>);
 
-    impl Probe for WarningLog {
+    impl SchedObserver for WarningLog {
         fn event(&mut self, _now: Nanos, event: &Event<'_>) {
             if let Event::Warning { cpu, warning, .. } = *event {
                 self.0.push((cpu.0, warning));
@@ -81,11 +81,11 @@ mod tests {
         }
     }
 
-    fn heard(lab: &mut TestMachine, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
+    fn collect_warnings(lab: &mut TestMachine, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
         let mut heard = WarningLog::default();
         lab.on(0, |sched, ctx| {
             let (cpu, now, ahead) = (ctx.cpu, ctx.now, ctx.clock_offset);
-            let (effects, work) = (&mut *ctx.effects, &mut *ctx.work);
+            let (effects, work) = (&mut *ctx.effects, &mut *ctx.op_counts);
             act(
                 sched,
                 &mut Ctx {
@@ -94,8 +94,8 @@ mod tests {
                     clock_offset: ahead,
                     self_timed: None,
                     effects,
-                    probe: &mut heard,
-                    work,
+                    observer: &mut heard,
+                    op_counts: work,
                     policy: None,
                 },
             );
@@ -111,15 +111,15 @@ mod tests {
             let _other = sched.rq_lock_second(ctx, &rq, CpuId(0));
             sched.update_rq_clock(ctx, &rq);
         };
-        assert_eq!(heard(&mut lab, twice), [], "the feature is off");
+        assert_eq!(collect_warnings(&mut lab, twice), [], "the feature is off");
         lab.sched.features_mut().set(Feature::WarnDoubleClock, true);
-        assert_eq!(heard(&mut lab, twice), [(1, Warning::DoubleClock)]);
+        assert_eq!(collect_warnings(&mut lab, twice), [(1, Warning::DoubleClock)]);
         let apart = |sched: &mut Sched, ctx: &mut Ctx<'_>| {
             for _ in 0..2 {
                 let _rq = sched.rq_lock_clocked(ctx, CpuId(1));
             }
         };
-        assert_eq!(heard(&mut lab, apart), []);
+        assert_eq!(collect_warnings(&mut lab, apart), []);
     }
 
     #[test]
@@ -132,11 +132,11 @@ mod tests {
             lab.sched.tunables.latency_warn_once = once;
             lab.sched.rqs[0].need_resched = true;
             let mut all = Vec::new();
-            // Ticks at 4, 8, ...: seen at the first, 12 ms ago at the fourth.
+            // Ticks at 4, 8, ... ms: the first one sees it, the fourth one sees it for 12 ms.
             for _ in 0..6 {
                 lab.wait_ms(4);
                 lab.sched.rqs[0].need_resched = true;
-                all.extend(heard(&mut lab, |sched, ctx| sched.handle_tick(ctx)));
+                all.extend(collect_warnings(&mut lab, |sched, ctx| sched.handle_tick(ctx)));
             }
             assert_eq!(all.len(), complaints, "{all:?}");
             assert_eq!(all[0], (0, Warning::ReschedLatency { latency_ns: 12_000_000, ticks: 3 }));

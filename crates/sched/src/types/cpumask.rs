@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Sets of CPUs.
 //!
-//! [`CpuMask`] does what the kernel's `struct cpumask` does (6.1, `include/linux/cpumask.h`), for machines of 1 to 4096
-//! CPUs. The number of words is fixed when a mask is made, so no operation but construction and cloning allocates. Masks
-//! that meet in one operation belong to machines of the same size.
+//! [`CpuMask`] models the kernel's `struct cpumask` (6.1, `include/linux/cpumask.h`) for machines of 1 to
+//! 4096 CPUs. The number of words is fixed at construction, so only construction and cloning allocate. All
+//! masks of one operation must belong to machines of the same size.
 
 pub(crate) mod iter;
 #[cfg(test)]
@@ -14,13 +14,14 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt;
 use core::ops::Range;
-use iter::{Cpus, PairSource, SingleSource};
+use iter::{CpuMaskIter, PairSource, SingleSource};
 
 const BITS: usize = u64::BITS as usize;
-/// Machines of up to 256 CPUs keep their masks in place, without a pointer to follow.
+/// Number of words stored without a heap allocation: machines of up to 256 CPUs.
 const INLINE_WORDS: usize = 4;
 
-/// The largest machine: the kernel's `NR_CPUS` at its usual maximum is 8192, and half of that is enough here.
+/// Maximum number of CPUs. The kernel's `NR_CPUS` is at most 8192 in common configurations; half of that
+/// suffices here.
 pub const MAX_CPUS: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,7 +40,7 @@ pub struct CpuMask {
 }
 
 impl CpuMask {
-    /// The empty set for a machine of `nr_cpus` CPUs.
+    /// Returns the empty set for a machine of `nr_cpus` CPUs.
     ///
     /// # Panics
     /// If `nr_cpus` is 0 or more than [`MAX_CPUS`].
@@ -53,7 +54,7 @@ impl CpuMask {
         Self { nr_cpus: nr_cpus as u32, words }
     }
 
-    /// All CPUs of a machine of `nr_cpus` CPUs.
+    /// Returns all CPUs of a machine of `nr_cpus` CPUs.
     ///
     /// # Panics
     /// As [`new`](Self::new).
@@ -63,7 +64,7 @@ impl CpuMask {
         mask
     }
 
-    /// The given CPUs of a machine of `nr_cpus` CPUs.
+    /// Returns the given CPUs of a machine of `nr_cpus` CPUs.
     ///
     /// # Panics
     /// As [`new`](Self::new) and [`set`](Self::set).
@@ -75,7 +76,7 @@ impl CpuMask {
         mask
     }
 
-    /// How many CPUs the machine has: what the set could hold at most.
+    /// Number of CPUs of the machine, which is the maximum size of the set.
     pub const fn nr_cpus(&self) -> usize {
         self.nr_cpus as usize
     }
@@ -96,13 +97,13 @@ impl CpuMask {
         }
     }
 
-    /// A word of 64 CPUs; zero beyond the last one.
+    /// Returns a word of 64 CPUs; 0 beyond the last word.
     #[inline]
     pub(crate) fn word(&self, index: usize) -> u64 {
         self.words().get(index).copied().unwrap_or(0)
     }
 
-    /// Between which words of 64 CPUs all of the set are.
+    /// Returns the range of words that contains all CPUs of the set.
     pub(crate) fn used_words(&self) -> Range<usize> {
         let words = self.words();
         let first = words.iter().position(|&word| word != 0).unwrap_or(0);
@@ -110,7 +111,7 @@ impl CpuMask {
         first..end
     }
 
-    /// Adds a CPU.
+    /// Adds a CPU to the set.
     ///
     /// # Panics
     /// If the machine has no such CPU.
@@ -120,7 +121,7 @@ impl CpuMask {
         self.words_mut()[cpu.index() / BITS] |= bit(cpu);
     }
 
-    /// Removes a CPU.
+    /// Removes a CPU from the set.
     ///
     /// # Panics
     /// If the machine has no such CPU.
@@ -130,7 +131,7 @@ impl CpuMask {
         self.words_mut()[cpu.index() / BITS] &= !bit(cpu);
     }
 
-    /// Adds a CPU or removes it.
+    /// Adds a CPU if `is_in` is set, and removes it otherwise.
     ///
     /// # Panics
     /// If the machine has no such CPU.
@@ -160,18 +161,18 @@ impl CpuMask {
         self.words_mut().fill(0);
     }
 
-    /// Whether the CPU is in the set. A CPU that the machine does not have is not.
+    /// Whether the CPU is in the set; false for a CPU that the machine does not have.
     #[inline]
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.words().get(cpu.index() / BITS).is_some_and(|word| word & bit(cpu) != 0)
     }
 
-    /// How many CPUs are in the set.
+    /// Number of CPUs in the set.
     pub fn weight(&self) -> usize {
         self.words().iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// How many CPUs are in both sets: the kernel's `cpumask_weight_and()`.
+    /// Number of CPUs in both sets (`cpumask_weight_and()`).
     pub fn weight_and(&self, other: &Self) -> usize {
         self.pairs(other).map(|(a, b)| (a & b).count_ones() as usize).sum()
     }
@@ -181,26 +182,26 @@ impl CpuMask {
         self.words().iter().all(|&word| word == 0)
     }
 
-    /// The lowest CPU of the set.
+    /// Returns the lowest CPU of the set.
     #[inline]
     pub fn first(&self) -> Option<CpuId> {
         lowest(self.words().iter().copied(), 0)
     }
 
-    /// The lowest CPU that is in both sets: the kernel's `cpumask_first_and()`.
+    /// Returns the lowest CPU that is in both sets (`cpumask_first_and()`).
     #[inline]
     pub fn first_and(&self, other: &Self) -> Option<CpuId> {
         lowest(self.pairs(other).map(|(a, b)| a & b), 0)
     }
 
-    /// The lowest CPU that is in all three sets.
+    /// Returns the lowest CPU that is in all three sets.
     #[inline]
     pub fn first_and_and(&self, second: &Self, third: &Self) -> Option<CpuId> {
         self.check_same_machine(third);
         lowest(self.pairs(second).zip(third.words()).map(|((a, b), c)| a & b & c), 0)
     }
 
-    /// The lowest CPU of the set that is `cpu` or higher: the kernel's `cpumask_next(cpu - 1)`.
+    /// Returns the lowest CPU of the set that is at least `cpu` (`cpumask_next(cpu - 1)`).
     #[inline]
     pub fn next_from(&self, cpu: CpuId) -> Option<CpuId> {
         let start = cpu.index() / BITS;
@@ -209,18 +210,18 @@ impl CpuMask {
         lowest(core::iter::once(word).chain(rest.iter().copied()), start)
     }
 
-    /// The lowest CPU of the set that is `cpu` or higher, or else the lowest of all.
+    /// Returns the lowest CPU of the set that is at least `cpu`, or else the lowest of all.
     #[inline]
     pub fn next_wrap(&self, cpu: CpuId) -> Option<CpuId> {
         self.next_from(cpu).or_else(|| self.first())
     }
 
-    /// The lowest CPU of the set that is not `cpu`: the kernel's `cpumask_any_but()`.
+    /// Returns the lowest CPU of the set that is not `cpu` (`cpumask_any_but()`).
     pub fn any_but(&self, cpu: CpuId) -> Option<CpuId> {
         self.first().and_then(|first| if first == cpu { self.next_from(CpuId(cpu.0 + 1)) } else { Some(first) })
     }
 
-    /// Keeps the CPUs that are also in `other`.
+    /// Removes the CPUs that are not in `other`.
     pub fn and_with(&mut self, other: &Self) {
         self.combine(other, |a, b| a & b);
     }
@@ -230,17 +231,17 @@ impl CpuMask {
         self.combine(other, |a, b| a | b);
     }
 
-    /// Removes the CPUs of `other`: the kernel's `cpumask_andnot()` in place.
+    /// Removes the CPUs of `other` (`cpumask_andnot()` in place).
     pub fn and_not_with(&mut self, other: &Self) {
         self.combine(other, |a, b| a & !b);
     }
 
-    /// Becomes equal to `other`, without allocating.
+    /// Copies `other`, without allocating.
     pub fn copy_from(&mut self, other: &Self) {
         self.combine(other, |_, b| b);
     }
 
-    /// Becomes the CPUs that are both in `a` and in `b`: the kernel's `cpumask_and()`.
+    /// Sets the mask to the intersection of `a` and `b` (`cpumask_and()`).
     ///
     /// # Panics
     /// If the masks belong to machines of different sizes.
@@ -252,51 +253,52 @@ impl CpuMask {
         }
     }
 
-    /// Whether all CPUs of the set are in `other` too.
+    /// Whether all CPUs of the set are also in `other`.
     #[inline]
     pub fn is_subset_of(&self, other: &Self) -> bool {
         self.pairs(other).all(|(a, b)| a & !b == 0)
     }
 
-    /// Whether some CPU is in both sets.
+    /// Whether the two sets have a CPU in common.
     #[inline]
     pub fn intersects(&self, other: &Self) -> bool {
         self.pairs(other).any(|(a, b)| a & b != 0)
     }
 
-    /// The CPUs of the set in ascending order: the kernel's `for_each_cpu()`.
+    /// Iterates over the CPUs of the set in ascending order (`for_each_cpu()`).
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + Clone {
-        Cpus::new(SingleSource(self.words()), CpuId(0))
+        CpuMaskIter::new(SingleSource(self.words()), CpuId(0))
     }
 
-    /// The CPUs of the set in ascending order from `start` on, then those below it: the kernel's `for_each_cpu_wrap()`.
+    /// Iterates over the CPUs of the set in ascending order from `start` on, then over those below it
+    /// (`for_each_cpu_wrap()`).
     ///
     /// # Panics
     /// If the machine has no CPU `start`.
     #[inline]
     pub fn iter_wrap_from(&self, start: CpuId) -> impl Iterator<Item = CpuId> + Clone {
-        Cpus::new(SingleSource(self.words()), start)
+        CpuMaskIter::new(SingleSource(self.words()), start)
     }
 
-    /// The CPUs that are in both sets, in ascending order: the kernel's `for_each_cpu_and()`.
+    /// Iterates over the CPUs that are in both sets, in ascending order (`for_each_cpu_and()`).
     #[inline]
     pub fn iter_and<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = CpuId> + Clone + 'a {
         self.iter_and_wrap_from(other, CpuId(0))
     }
 
-    /// The CPUs that are in both sets, from `start` on and then those below it.
+    /// Iterates over the CPUs that are in both sets, from `start` on and then over those below it.
     ///
     /// # Panics
     /// If the machine has no CPU `start`, or the masks belong to machines of different sizes.
     #[inline]
     pub fn iter_and_wrap_from<'a>(&'a self, other: &'a Self, start: CpuId) -> impl Iterator<Item = CpuId> + Clone + 'a {
         self.check_same_machine(other);
-        Cpus::new(PairSource(self.words(), other.words()), start)
+        CpuMaskIter::new(PairSource(self.words(), other.words()), start)
     }
 
-    /// Does something for the CPUs that are in both sets, in ascending order: [`CpuMask::iter_and`] for where it is called
-    /// most.
+    /// Calls `act` for the CPUs that are in both sets, in ascending order. A faster [`CpuMask::iter_and`] for
+    /// hot paths.
     ///
     /// # Panics
     /// If the masks belong to machines of different sizes.
@@ -332,7 +334,7 @@ impl CpuMask {
 }
 
 impl fmt::Display for CpuMask {
-    /// As the kernel prints lists of CPUs: `0-3,8`; nothing for the empty set.
+    /// Formats the set as the kernel prints CPU lists: `0-3,8`; nothing for the empty set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut cpus = self.iter().peekable();
         let mut separator = "";
@@ -361,12 +363,12 @@ const fn bit(cpu: CpuId) -> u64 {
     1 << (cpu.index() % BITS)
 }
 
-/// The bits of `cpu` and of what follows it in its word.
+/// Returns a word with the bit of `cpu` and all higher bits set.
 const fn from_bit(cpu: CpuId) -> u64 {
     u64::MAX << (cpu.index() % BITS)
 }
 
-/// The lowest bit of words that start at word `offset` of a mask.
+/// Returns the lowest CPU in words that start at word `offset` of a mask.
 fn lowest(words: impl Iterator<Item = u64>, offset: usize) -> Option<CpuId> {
     words.enumerate().find(|&(_, word)| word != 0).map(|(index, word)| cpu_at(offset + index, word))
 }

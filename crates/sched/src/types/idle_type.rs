@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! In which state a CPU balances.
+//! Idle type of a load-balancing pass.
 
-/// In which state a CPU balances: the kernel's `enum cpu_idle_type`, in 6.1's order.
+/// Idle type of a load-balancing pass: the kernel's `enum cpu_idle_type`, in the order of 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CpuIdleType {
-    /// `CPU_IDLE`: it is idle.
+    /// The CPU is idle (`CPU_IDLE`).
     Idle,
-    /// `CPU_NOT_IDLE`: it is busy.
+    /// The CPU is busy (`CPU_NOT_IDLE`).
     NotIdle,
-    /// `CPU_NEWLY_IDLE`: it is about to go idle.
+    /// The CPU is about to go idle (`CPU_NEWLY_IDLE`).
     NewlyIdle,
 }
 
 impl CpuIdleType {
-    /// All states, in the kernel's order.
+    /// All idle types, in the kernel's order.
     pub const ALL: [Self; 3] = [Self::Idle, Self::NotIdle, Self::NewlyIdle];
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Names of things by number. All are indices into arenas of the scheduler, dense and never reused within a run.
+//! Typed identifiers: indices into the scheduler's arenas, dense and never reused within a run.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -8,13 +8,13 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The place in its arena.
+            /// Index in the arena.
             #[inline]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// The name of what stands at a place of its arena.
+            /// Returns the identifier of an index.
             ///
             /// # Panics
             /// If the index does not fit into 32 bits.
@@ -32,7 +32,7 @@ id! {
     CpuId
 }
 id! {
-    /// A task, in the order of creation.
+    /// A task, numbered in the order of creation.
     TaskId
 }
 id! {
@@ -41,21 +41,22 @@ id! {
 }
 
 id! {
-    /// A cpuset; 0 is the top one, which has all CPUs.
+    /// A cpuset; 0 is the top cpuset, which has all CPUs.
     CpusetId
 }
 
 id! {
-    /// A scheduling entity: a task's, or that of a group on one CPU.
+    /// A scheduling entity: that of a task, or of a group on one CPU.
     EntityId
 }
 id! {
-    /// A cfs_rq: the fair runqueue of a group on one CPU. The root group's come first, in the order of the CPUs.
+    /// A cfs_rq: the fair runqueue of a group on one CPU. Those of the root group come first, in the order of
+    /// the CPUs.
     CfsRqId
 }
 
 impl CpusetId {
-    /// The top cpuset.
+    /// The top cpuset, which has all CPUs.
     pub const TOP: Self = Self(0);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is said: quantities with their units, names, sets of CPUs, switches, and the arithmetic of averages.
+//! Basic types: quantities with units, identifiers, CPU sets, switches, and the arithmetic of weights and
+//! averages.
 //!
-//! Nothing here knows of tasks or runqueues. It is the ground floor of the crate: every storey above uses it, it uses none.
+//! This is the lowest layer of the crate. It knows neither tasks nor runqueues and uses no other layer.
 
 pub mod cpumask;
 pub mod features;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tunables: the numbers of debugfs `sched/` and of `kernel.sched_*`, and the switches of the published changes.
+//! Tunables: the numbers of debugfs `sched/` and of `kernel.sched_*`, and the switches of published changes.
 //!
-//! The list of them is in [`list`]; here is what they all have in common.
+//! The submodule [`list`] declares them; this module has their common types.
 
 mod list;
 
@@ -12,31 +12,32 @@ use alloc::string::String;
 use core::fmt;
 use core::ops::RangeInclusive;
 
-/// How load tracking accounts for a slower CPU.
+/// Method by which load tracking accounts for slower CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PeltScaling {
-    /// Since 5.1: the clock of load tracking runs slower, contributions are not scaled.
+    /// Since 5.1: the PELT clock runs slower, and contributions are not scaled.
     #[default]
     Time,
-    /// Before 5.1: the clock runs at full speed and every contribution is scaled.
+    /// Before 5.1: the PELT clock runs at full speed, and every contribution is scaled.
     Contribution,
 }
 
-/// What a tunable is on a machine of which nothing else was said.
+/// Default of a tunable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialValue {
-    /// The same on all machines.
+    /// Default that does not depend on the machine.
     Fixed(i64),
-    /// So many times 1 + log2 of the CPUs, of which at most 8 count (`sched_init_granularity()`, `SCHED_TUNABLESCALING_LOG`).
+    /// Value times 1 + log2 of the number of CPUs, at most 8 of which count (`sched_init_granularity()`,
+    /// `SCHED_TUNABLESCALING_LOG`).
     Scaled(i64),
 }
 
 impl InitialValue {
-    /// What that is with this many CPUs.
+    /// Returns the default on a machine with this number of CPUs.
     ///
     /// # Panics
-    /// If there is no CPU.
-    pub fn on(self, nr_cpus: usize) -> i64 {
+    /// If `nr_cpus` is 0.
+    pub fn for_nr_cpus(self, nr_cpus: usize) -> i64 {
         match self {
             Self::Fixed(value) => value,
             Self::Scaled(value) => value * i64::from(1 + nr_cpus.min(8).ilog2()),
@@ -44,61 +45,61 @@ impl InitialValue {
     }
 }
 
-/// A statement of scenarios that sets a tunable. The grammar is fixed, so not every tunable has one.
+/// Statement of scenario files that sets a tunable. The grammar is fixed, so some tunables have none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetBy {
-    /// `tune`: a number of the kernel.
+pub enum TunableStatement {
+    /// Statement `tune`: a number of the kernel.
     Tune,
-    /// `arm`: a published change.
+    /// Statement `arm`: a published change.
     Arm,
 }
 
-/// A tunable by name.
+/// Description of a tunable.
 #[derive(Clone, Debug)]
 pub struct TunableInfo {
-    /// Its name: as in debugfs or `/proc/sys/kernel`, without `sched_`; published changes have names of their own.
+    /// Name as in debugfs or `/proc/sys/kernel`, without `sched_`; published changes have names of their own.
     pub name: &'static str,
-    /// What it does.
+    /// Meaning of the value.
     pub meaning: &'static str,
-    /// The unit of its value.
+    /// Unit of the value.
     pub unit: &'static str,
-    /// The values that it may have.
+    /// Permitted values.
     pub range: RangeInclusive<i64>,
-    /// Its value in 6.1.
+    /// Default in 6.1.
     pub default: InitialValue,
-    /// The statement of scenarios that sets it, if there is one.
-    pub statement: Option<SetBy>,
-    /// Two values between which it makes a difference.
+    /// Statement of scenario files that sets the tunable, if there is one.
+    pub statement: Option<TunableStatement>,
+    /// Two values between which the demo differs.
     pub test_values: [i64; 2],
-    /// Where it does.
-    pub shown: Demo,
-    /// Its values before changes of the kernel, the earliest change first.
-    pub before: &'static [(i64, FormerDefault)],
+    /// Run in which the tunable makes a difference.
+    pub demo: Demo,
+    /// Values before changes of the kernel, the earliest change first.
+    pub former_values: &'static [(i64, FormerDefault)],
     get: fn(&Tunables) -> i64,
     set: fn(&mut Tunables, i64),
 }
 
 impl TunableInfo {
-    /// The tunable of a name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    /// Returns the tunable of this name.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
         TUNABLES.iter().find(|info| info.name == name)
     }
 
-    /// Its value.
+    /// Returns the value of the tunable.
     pub fn get(&self, tunables: &Tunables) -> i64 {
         (self.get)(tunables)
     }
 }
 
-/// A field that is set and read as a number within its range.
-trait Number {
+/// A field that can be set and read as a number.
+trait TunableValue {
     fn number(self) -> i64;
     fn of(number: i64) -> Self;
 }
 
 macro_rules! numbers {
     ($($type:ty),*) => {
-        $(impl Number for $type {
+        $(impl TunableValue for $type {
             fn number(self) -> i64 {
                 self as i64
             }
@@ -112,7 +113,7 @@ macro_rules! numbers {
 
 numbers!(u8, u32, u64, i64);
 
-impl Number for bool {
+impl TunableValue for bool {
     fn number(self) -> i64 {
         i64::from(self)
     }
@@ -122,8 +123,8 @@ impl Number for bool {
     }
 }
 
-/// -1 is no limit.
-impl Number for Option<u32> {
+/// Encodes "no limit" as -1.
+impl TunableValue for Option<u32> {
     fn number(self) -> i64 {
         self.map_or(-1, i64::from)
     }
@@ -133,7 +134,7 @@ impl Number for Option<u32> {
     }
 }
 
-impl Number for PeltScaling {
+impl TunableValue for PeltScaling {
     fn number(self) -> i64 {
         i64::from(self == Self::Contribution)
     }
@@ -144,33 +145,34 @@ impl Number for PeltScaling {
 }
 
 impl Default for PublishedChanges {
-    /// 6.1 as it is.
+    /// Returns the values of 6.1.
     fn default() -> Self {
         Tunables::for_cpus(1).changes
     }
 }
 
 impl Tunables {
-    /// The defaults of a machine with this many CPUs.
+    /// Returns the defaults of a machine with this number of CPUs.
     ///
     /// # Panics
-    /// If there is no CPU.
+    /// If `nr_cpus` is 0.
     pub fn for_cpus(nr_cpus: usize) -> Self {
         let mut tunables = Self::zero();
         for info in TUNABLES {
-            (info.set)(&mut tunables, info.default.on(nr_cpus));
+            (info.set)(&mut tunables, info.default.for_nr_cpus(nr_cpus));
         }
         tunables
     }
 
-    /// Another number of CPUs: what scales with it gets the value that a kernel with so many has (`update_sysctl()`).
+    /// Resets the tunables that scale with the number of CPUs to the defaults of `nr_cpus`
+    /// (`update_sysctl()`).
     pub(crate) fn scale_for(&mut self, nr_cpus: usize) {
         for info in TUNABLES.iter().filter(|info| matches!(info.default, InitialValue::Scaled(_))) {
-            (info.set)(self, info.default.on(nr_cpus));
+            (info.set)(self, info.default.for_nr_cpus(nr_cpus));
         }
     }
 
-    /// The time slice of SCHED_RR in ticks of this length, rounded up.
+    /// Time slice of SCHED_RR in ticks of this length, rounded up.
     pub const fn rr_timeslice_ticks(&self, tick_ns: u64) -> u64 {
         (self.rr_timeslice_ms * 1_000_000).div_ceil(tick_ns)
     }
@@ -178,9 +180,9 @@ impl Tunables {
     /// Sets a tunable by name.
     ///
     /// # Errors
-    /// If there is none of that name, or the value is out of its range.
+    /// If the name is unknown, or the value is out of range.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
-        let info = TunableInfo::named(name).ok_or_else(|| TunableError::Unknown(name.into()))?;
+        let info = TunableInfo::from_name(name).ok_or_else(|| TunableError::Unknown(name.into()))?;
         if !info.range.contains(&value) {
             return Err(TunableError::OutOfRange(name.into(), value, info.range.clone()));
         }
@@ -189,12 +191,12 @@ impl Tunables {
     }
 }
 
-/// Why a tunable could not be set.
+/// Reason why a tunable could not be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TunableError {
-    /// There is none of that name.
+    /// No tunable has this name.
     Unknown(String),
-    /// The value is out of range.
+    /// The value is out of range: name, value and range.
     OutOfRange(String, i64, RangeInclusive<i64>),
 }
 

@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Quantities with a unit.
+//! Quantities with units.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A point in time or a span of time, in nanoseconds.
+/// A point in time or a time span, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// Zero nanoseconds.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens in a run: the kernel's `KTIME_MAX`.
+    /// A time later than any event of a run (`KTIME_MAX`).
     pub const NEVER: Self = Self(i64::MAX as u64);
 
-    /// A span of whole microseconds.
+    /// Converts whole microseconds.
     #[inline]
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// A span of whole milliseconds.
+    /// Converts whole milliseconds.
     #[inline]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// A span of whole seconds.
+    /// Converts whole seconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
     }
 
-    /// The span from `earlier` to this point, or nothing if `earlier` is the later one.
+    /// Returns the span from `earlier` to this time; zero if `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Self) -> Self {
         Self(self.0.saturating_sub(earlier.0))
@@ -63,7 +63,7 @@ impl Sub for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// In the largest unit that leaves a whole number before the point: `1.5ms`, `250us`, `17ns`.
+    /// Formats a time in the largest unit with a nonzero integer part: `1.5ms`, `250us`, `17ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
             0..1_000 => return write!(f, "{}ns", self.0),
@@ -85,31 +85,31 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Compute capacity of a CPU, or the part of it that a frequency leaves: 1024 ([`SCHED_CAPACITY_SCALE`]) is the biggest CPU
-/// of the machine at its highest frequency.
+/// Compute capacity of a CPU, or the fraction of it that a frequency leaves. The biggest CPU at its highest
+/// frequency has 1024 ([`SCHED_CAPACITY_SCALE`]).
 pub type Capacity = u64;
 
-/// The kernel's `SCHED_CAPACITY_SCALE`.
+/// Full capacity (`SCHED_CAPACITY_SCALE`).
 pub const SCHED_CAPACITY_SCALE: Capacity = 1024;
 
-/// The kernel's `SCHED_CAPACITY_SHIFT`.
-pub const CAPACITY_SHIFT: u32 = 10;
+/// Binary logarithm of the full capacity (`SCHED_CAPACITY_SHIFT`).
+pub const SCHED_CAPACITY_SHIFT: u32 = 10;
 
-/// `value` scaled by a capacity, rounded down: the kernel's `cap_scale()`.
+/// Scales `value` by a capacity, rounded down (`cap_scale()`).
 #[inline]
 pub const fn cap_scale(value: u64, capacity: Capacity) -> u64 {
-    (value * capacity) >> CAPACITY_SHIFT
+    (value * capacity) >> SCHED_CAPACITY_SHIFT
 }
 
-/// The half-life of averages, and so the time between updates of blocked load, in ms (`LOAD_AVG_PERIOD`).
+/// Half-life of PELT averages and minimum time between updates of blocked load, in ms (`LOAD_AVG_PERIOD`).
 pub(crate) const LOAD_AVG_PERIOD_MS: u64 = 32;
 
-/// Ticks in a second.
+/// Ticks per second.
 pub(crate) const fn hz(tick_ns: u64) -> u64 {
     1_000_000_000 / tick_ns
 }
 
-/// Ticks that cover a number of milliseconds: `msecs_to_jiffies()`.
+/// Converts milliseconds to ticks, rounded up (`msecs_to_jiffies()`).
 #[inline]
 pub(crate) const fn msecs_to_jiffies(ms: u64, hz: u64) -> u64 {
     (ms * hz).div_ceil(1000)

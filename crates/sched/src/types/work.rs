@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Work of kernel paths, counted by operation. The counts are exact; what an operation costs is the machine's affair.
+//! Counts of kernel operations. The counts are exact; the cost model of the machine defines their costs.
 //!
-//! On request the meter also keeps which runqueues were read and written, in order: what a look costs depends on who has
-//! written the runqueue's cache lines since.
+//! On request the counts also record the accesses to runqueues, in order: the cost of an access depends on
+//! which CPU has written the runqueue's cache lines.
 
 use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 
-/// Declares the operations once: variant, name in price lists and results, meaning.
+/// Declares the operations: variant, which is also the name in cost lists and results, and meaning.
 macro_rules! ops {
     ($($variant:ident $doc:literal)*) => {
         /// An operation of a kernel path.
@@ -18,15 +18,15 @@ macro_rules! ops {
         }
 
         impl KernelOp {
-            /// All operations.
+            /// All operations, in the order of the variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name, as in price lists.
+            /// Returns the name of the operation in cost lists.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)* }
             }
 
-            /// What it is.
+            /// Returns the meaning of the operation.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $doc,)* }
             }
@@ -36,35 +36,35 @@ macro_rules! ops {
 
 ops! {
     ContextSwitch "Switch from one task to another, without picking it."
-    Wakeup "Wake a task: what a wake-up costs without selection and enqueueing."
-    Enqueue "Enqueue a task, without what each level of its groups adds."
-    Dequeue "Dequeue a task, without what each level of its groups adds."
-    GroupLevel "Walk one level of task groups in enqueue, dequeue, pick or tick."
-    PeltUpdate "Bring one average of load tracking up to date (entity, cfs_rq, rt, dl, irq, thermal)."
+    Wakeup "Wake a task, without selection and enqueueing."
+    Enqueue "Enqueue a task, without the cost of each level of its groups."
+    Dequeue "Dequeue a task, without the cost of each level of its groups."
+    GroupLevel "Handle one level of task groups in enqueue, dequeue, pick or tick."
+    PeltUpdate "Update one PELT average (entity, cfs_rq, rt, dl, irq, thermal)."
     PeltScale "Scale one contribution by frequency and capacity (before 5.1), or one clock (since)."
     PickNext "Pick the next task."
-    Tick "The scheduler's tick, without what each level of groups adds."
-    ScanCpu "Look at one CPU in a search for an idle one."
-    ScanCore "Look at one core in a search for an idle one."
-    BlockedCfsRq "Visit one cfs_rq while blocked load is brought up to date."
+    Tick "The scheduler's tick, without the cost of each level of groups."
+    ScanCpu "Scan one CPU in a search for an idle one."
+    ScanCore "Scan one core in a search for an idle one."
+    BlockedCfsRq "Visit one cfs_rq in an update of blocked load."
     GroupStatCpu "Gather the statistics of one CPU for load balancing."
-    QueueStatCpu "Look at one runqueue of the busiest group, to choose from where to pull."
+    QueueStatCpu "Check one runqueue of the busiest group as a source of a pull."
     BalancePass "One pass of load_balance(), without statistics and moves."
     RqLock "Take a runqueue lock that is free."
-    DetachScan "Look at one task that might be moved."
-    DetachTask "Take one task from a runqueue to move it."
-    AttachTask "Put one moved task into a runqueue."
-    NewidlePass "One pass of load_balance() of a CPU that runs out of work, as it measures itself."
-    NohzExit "Leave the tickless CPUs, at a busy CPU's first tick after it was one."
-    NohzKick "Look, at a busy CPU's tick, whether tickless CPUs should be balanced for."
-    TicklessCpu "Look at one tickless CPU on the walk that balances for all of them."
+    DetachScan "Examine one task for migration."
+    DetachTask "Detach one task from a runqueue to migrate it."
+    AttachTask "Attach one migrated task to a runqueue."
+    NewidlePass "One pass of load_balance() of a CPU that runs out of work, whose duration the scheduler measures itself."
+    NohzExit "Leave the set of tickless CPUs at a busy CPU's first tick."
+    NohzKick "Check at a busy CPU's tick whether to kick idle balancing."
+    TicklessCpu "Check one tickless CPU when balancing for all of them."
     SoftirqRaise "Raise and enter the balancing softirq."
     IpiSend "Send an inter-processor interrupt."
     IpiReceive "Enter and leave an interrupt."
     HrtimerProgram "Program the high-resolution timer."
     HrtimerFire "Serve one expired high-resolution timer."
-    Timekeeping "Advance the machine's time, at the tick of the CPU that does so for all."
-    CpufreqUpdate "Ask the frequency governor."
+    Timekeeping "Advance the machine's time, at the tick of the timekeeping CPU."
+    CpufreqUpdate "Call the frequency governor."
     IdleEnter "Enter the idle loop."
     IdleExit "Leave the idle loop."
     Fork "Create a task."
@@ -73,14 +73,14 @@ ops! {
 
 /// Number of kinds of operations.
 pub const NR_OPS: usize = KernelOp::ALL.len();
-const _: () = assert!(NR_OPS <= u64::BITS as usize, "a meter has a bit for each");
+const _: () = assert!(NR_OPS <= u64::BITS as usize, "the bit mask has a bit for each operation");
 
-/// A look at a runqueue of some CPU, or a change of one.
+/// An access to the runqueue of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// Whose runqueue.
+    /// CPU of the runqueue.
     pub cpu: CpuId,
-    /// Whether it was changed, under its lock; otherwise it was read, without.
+    /// Whether the access is a write under the lock; otherwise it is a read without the lock.
     pub write: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct Touch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpCounts {
     counts: [u64; NR_OPS],
-    /// Those that may be other than zero, a bit for each: a phase counts few of them.
+    /// Bit mask of operations whose counts may be nonzero: a phase counts few kinds.
     counted: u64,
     records_touches: bool,
     touches: Vec<Touch>,
@@ -101,44 +101,44 @@ impl Default for OpCounts {
 }
 
 impl OpCounts {
-    /// Adds operations.
+    /// Adds `times` operations of one kind.
     #[inline]
     pub fn count(&mut self, op: KernelOp, times: u64) {
         self.counts[op as usize] += times;
         self.counted |= u64::from(times != 0) << op as u8;
     }
 
-    /// How often an operation was counted.
-    pub fn of(&self, op: KernelOp) -> u64 {
+    /// Returns the count of an operation.
+    pub fn get(&self, op: KernelOp) -> u64 {
         self.counts[op as usize]
     }
 
-    /// All counts, by operation.
+    /// Returns all counts, indexed by operation.
     pub fn counts(&self) -> &[u64; NR_OPS] {
         &self.counts
     }
 
-    /// What all operations cost together, at a price for each.
+    /// Returns the total cost of all operations, with a cost for each kind.
     #[inline]
     pub fn cost(&self, prices: &[u64; NR_OPS]) -> u64 {
         ops_of(self.counted).map(|op| prices[op] * self.counts[op]).sum()
     }
 
-    /// Has touches of runqueues kept from now on, or not any more. There is room for so many before the list has to grow;
-    /// it never shrinks.
+    /// Enables or disables the recording of runqueue accesses, and reserves capacity for `room` of them. The
+    /// capacity never shrinks.
     pub fn record_touches(&mut self, records: bool, room: usize) {
         self.records_touches = records;
         self.touches.clear();
         self.touches.reserve(room);
     }
 
-    /// Whether touches are kept.
+    /// Whether runqueue accesses are recorded.
     #[inline]
     pub fn records_touches(&self) -> bool {
         self.records_touches
     }
 
-    /// A runqueue is read without its lock.
+    /// Records a read of a runqueue without its lock.
     #[inline]
     pub fn touch_read(&mut self, cpu: CpuId) {
         if self.records_touches {
@@ -146,7 +146,7 @@ impl OpCounts {
         }
     }
 
-    /// The runqueues of several CPUs are read, one after the other.
+    /// Records reads of the runqueues of several CPUs, in order.
     #[inline]
     pub fn touch_read_all(&mut self, cpus: impl Iterator<Item = CpuId>) {
         if self.records_touches {
@@ -154,7 +154,7 @@ impl OpCounts {
         }
     }
 
-    /// A runqueue is changed.
+    /// Records a write to a runqueue.
     #[inline]
     pub fn touch_write(&mut self, cpu: CpuId) {
         if self.records_touches {
@@ -162,7 +162,7 @@ impl OpCounts {
         }
     }
 
-    /// The same touch twice in a row is one: the line is there already.
+    /// Records an access, unless it equals the previous one: the cache line is present then.
     #[cold]
     fn touch(&mut self, touch: Touch) {
         if self.touches.last() != Some(&touch) {
@@ -170,17 +170,17 @@ impl OpCounts {
         }
     }
 
-    /// The touches since the last call of [`OpCounts::clear_touches`], in order.
+    /// Returns the accesses since the last call of [`OpCounts::clear_touches`], in order.
     pub fn touches(&self) -> &[Touch] {
         &self.touches
     }
 
-    /// Forgets the touches.
+    /// Removes all recorded accesses.
     pub fn clear_touches(&mut self) {
         self.touches.clear();
     }
 
-    /// Moves all counts into another meter. Touches stay.
+    /// Moves all counts to `total`. Recorded accesses stay.
     pub fn drain_into(&mut self, total: &mut Self) {
         for op in ops_of(self.counted) {
             total.counts[op] += core::mem::take(&mut self.counts[op]);
@@ -189,7 +189,7 @@ impl OpCounts {
     }
 }
 
-/// The places of the bits that are set.
+/// Iterates over the positions of the set bits.
 #[inline]
 fn ops_of(mut counted: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {

@@ -6,7 +6,7 @@ use crate::recorded::load;
 use fairlab_sched::features::{Feature, FeatureSet};
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 
-/// Names of tunables: ours, and the recording's.
+/// Names of tunables: fairlab's, and the recording's.
 const RECORDED: [(&str, &str); 11] = [
     ("latency_ns", "latency_ns"),
     ("min_granularity_ns", "min_granularity_ns"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Machines from the first lines of a scenario: `cpus`, `topo`, `smtmap`, `caps`, `levels`, `dist`.
+//! Machines read from the first lines of a scenario: `cpus`, `topo`, `smtmap`, `caps`, `levels`, `dist`.
 
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ pub(crate) fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/topology").join(name)
 }
 
-/// The text of a compressed file.
+/// Reads a compressed text file.
 pub(crate) fn read_zst(path: &Path) -> String {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let text = zstd::decode_all(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     String::from_utf8(text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All compressed files of a folder of test data with this ending, sorted, without the ending.
+/// Names of all files with this ending in a folder of test data, sorted, without the ending.
 pub(crate) fn names(folder: &str, ending: &str) -> Vec<String> {
     let entries = std::fs::read_dir(data(folder)).unwrap();
     let files = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -24,7 +24,7 @@ pub(crate) fn names(folder: &str, ending: &str) -> Vec<String> {
     names
 }
 
-/// A machine of one node whose CPUs are each a core and a cluster of their own under one cache.
+/// Returns a machine of one node and one cache, where each CPU is a core and a cluster of its own.
 pub(crate) fn flat(nr_cpus: usize) -> MachineTopology {
     let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
     MachineTopology {
@@ -35,7 +35,7 @@ pub(crate) fn flat(nr_cpus: usize) -> MachineTopology {
     }
 }
 
-/// The machine that the statements of a scenario describe.
+/// Returns the machine that the statements of a scenario describe.
 pub(crate) fn parse(scenario: &str) -> MachineTopology {
     let mut machine = None;
     let mut dist = None;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Domains as the unmodified scheduler of Linux 6.1.192 builds and prints them when it runs as a program.
+//! Sched domains compared with those that the unmodified scheduler of Linux 6.1.192 builds and prints when it
+//! runs as a program.
 
 use crate::machine::{data, names, parse, read_zst};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::{BuildParams, MachineTopology, build_sched_domains};
 use std::fmt::Write;
 
-/// All domains of a machine, in the recorded form: a line `cpuN` before those of each CPU.
+/// Prints all domains of a machine in the recorded format: a line `cpuN` before those of each CPU.
 fn dump(machine: &MachineTopology) -> String {
     let sds = build_sched_domains(machine, &BuildParams::default()).expect("the machine is well described");
     let mut text = String::new();
@@ -16,7 +17,7 @@ fn dump(machine: &MachineTopology) -> String {
     text
 }
 
-/// Compares with a recording. Its line about energy-aware scheduling is no matter of domains.
+/// Compares with a recording, except for its line about energy-aware scheduling.
 fn compare(name: &str, machine: &MachineTopology, recorded: &str) {
     let recorded = recorded.lines().filter(|line| !line.starts_with("eas="));
     let ours = dump(machine);
@@ -36,8 +37,8 @@ fn domains_of_the_reference_machines_equal_those_of_the_kernel() {
     }
 }
 
-/// What a run of the kernel's code shows of domains beyond their dump: a line `llc FIRST SIZE` for each last-level cache of more than
-/// one CPU, then for each CPU the level, `imb_numa_nr` and interval of its domains.
+/// Prints the state of domains beyond their dump: a line `llc FIRST SIZE` for each last-level cache of more
+/// than one CPU, then for each CPU the level, `imb_numa_nr` and interval of its domains.
 fn state(machine: &MachineTopology) -> String {
     let sds = build_sched_domains(machine, &BuildParams::default()).expect("the machine is well described");
     let mut text = String::new();
@@ -58,8 +59,8 @@ fn state(machine: &MachineTopology) -> String {
     text
 }
 
-/// Each recording is the statements of a machine, a line `domains`, what the kernel printed, a line `state`, what a run showed, and a line
-/// `end`.
+/// Each recording contains the statements of a machine, a line `domains`, the kernel's output, a line
+/// `state`, the state in a run, and a line `end`.
 #[test]
 fn domains_of_machines_of_random_shape_equal_those_of_the_kernel() {
     let all = read_zst(&data("shapes.txt.zst"));

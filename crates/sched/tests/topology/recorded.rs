@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Domains that Debian's kernels 6.1.192 and 6.12.117 built when they booted on machines described to QEMU.
 //!
-//! Recorded from debugfs, boot messages and sysfs, one JSON file for each machine and kernel. Everything is compared exactly but the
-//! capacities of groups: they were printed during the boot and hold the pressure of interrupts of that moment, so up to 14 %
-//! below the full capacity is right.
+//! Recorded from debugfs, boot messages and sysfs, one JSON file for each machine and kernel. Everything is
+//! compared exactly except the capacities of groups. They were printed during boot and are reduced by the
+//! interrupts of that moment, so up to 14 % below the full capacity is accepted.
 
 use crate::machine::{data, names, read_zst};
 use fairlab_sched::cpumask::CpuMask;
@@ -23,7 +23,7 @@ fn machine_names(kernel: &str) -> Vec<String> {
     names(&format!("recorded/{kernel}"), ".json.zst")
 }
 
-/// A list of CPUs such as `0-3,8`.
+/// Parses a list of CPUs such as `0-3,8`.
 fn cpus(list: &Value) -> Vec<u32> {
     let number = |text: &str| text.parse::<u32>().expect("a number of a cpu");
     let ranges =
@@ -31,12 +31,13 @@ fn cpus(list: &Value) -> Vec<u32> {
     ranges.flat_map(|(low, high)| number(low)..=number(high)).collect()
 }
 
-/// How many CPUs are in CPU 0's unit. Units of one kind are equally large and follow each other, but see [`arm64_machine`].
+/// Number of CPUs in CPU 0's unit. Units of one kind have one size and follow each other, except in
+/// [`arm64_machine`].
 fn unit_size(recording: &Value, unit: &str) -> u32 {
     cpus(&recording["cpus"][0]["siblings"][unit]).len() as u32
 }
 
-/// Node of each CPU, and distances.
+/// Returns the node of each CPU, and the distances.
 fn nodes(recording: &Value) -> (Vec<u32>, Vec<Vec<u32>>) {
     let nodes = recording["nodes"].as_array().expect("nodes");
     let mut node_of = vec![0; recording["cpus"].as_array().expect("cpus").len()];
@@ -47,8 +48,9 @@ fn nodes(recording: &Value) -> (Vec<u32>, Vec<Vec<u32>>) {
     (node_of, nodes.iter().map(row).collect())
 }
 
-/// x86: SMT, CLS (the L2), MC (the L3, which QEMU gives to each die, but only as far as it lies in one node), DIE (the node). A
-/// machine with several nodes in a die has no DIE (`x86_numa_in_package_topology`).
+/// Returns the machine that x86 sees: SMT, CLS (the L2), MC (the L3, which QEMU gives to each die, but only
+/// within one node), DIE (the node). A machine with several nodes in a die has no DIE
+/// (`x86_numa_in_package_topology`).
 fn x86_machine(recording: &Value) -> MachineTopology {
     let (node_of, distances) = nodes(recording);
     let (core, cluster, die) =
@@ -71,8 +73,10 @@ fn x86_machine(recording: &Value) -> MachineTopology {
     }
 }
 
-/// arm64: every CPU is a core of its own. Debian's 6.1 has the level DIE alone; 6.12 has MC too, which is the socket. Where there are
-/// several sockets, each has all CPUs of one capacity.
+/// Returns the machine that arm64 sees, where every CPU is a core of its own.
+///
+/// Debian's 6.1 has only the level DIE; 6.12 also has MC, which is the socket. On machines with several
+/// sockets, each has all CPUs of one capacity.
 fn arm64_machine(recording: &Value, levels: &[TopologyLevel]) -> MachineTopology {
     let (node_of, distances) = nodes(recording);
     let capacity: Vec<u64> =
@@ -107,7 +111,7 @@ fn compare(kernel: &str, name: &str) -> Result<(), String> {
     compare_with(&machine(kernel, &recording), &recording)
 }
 
-/// The first difference between a recording and what is built for a machine.
+/// Returns the first difference between a recording and the domains built for a machine.
 fn compare_with(machine: &MachineTopology, recording: &Value) -> Result<(), String> {
     let sds = build_sched_domains(machine, &BuildParams::default()).map_err(|e| e.to_string())?;
     for cpu in recording["cpus"].as_array().expect("cpus") {
@@ -148,7 +152,7 @@ fn compare_domain(sds: &SchedDomains, id: DomainId, recorded: &Value) -> Result<
     compare_groups(sds, id, recorded["groups"].as_array().expect("groups"))
 }
 
-/// The names of flags in 6.1.
+/// Name of a flag in 6.1.
 fn flag_name(name: &Value) -> &str {
     match name.as_str().expect("a name") {
         "SD_SHARE_LLC" => "SD_SHARE_PKG_RESOURCES",
@@ -161,7 +165,8 @@ fn compare_span(what: &str, ours: &CpuMask, recorded: &Value) -> Result<(), Stri
     check(ours.to_string() == recorded, || format!("{what} {ours}, not {recorded}"))
 }
 
-/// A message of the kernel has about 1000 characters, so of long rings only the first groups were recorded.
+/// Groups that fit into a kernel message of about 1000 characters. Only the first groups of long rings were
+/// recorded.
 const GROUPS_IN_A_MESSAGE: usize = 58;
 
 fn compare_groups(sds: &SchedDomains, sd: DomainId, recorded: &[Value]) -> Result<(), String> {
@@ -194,8 +199,8 @@ fn domains_of_all_recorded_machines_equal_those_of_6_1() {
     }
 }
 
-/// The domains of 6.12 are what the rules of 6.1 make of the hardware as 6.12 sees it. Only names changed: DIE became PKG, and
-/// `SD_SHARE_PKG_RESOURCES` `SD_SHARE_LLC`.
+/// The rules of 6.1 give the domains of 6.12 for the hardware as 6.12 sees it. Only names changed: DIE became
+/// PKG, and `SD_SHARE_PKG_RESOURCES` became `SD_SHARE_LLC`.
 #[test]
 fn domains_of_all_recorded_machines_of_6_12_follow_from_the_rules_of_6_1() {
     for (kernel, machines) in [("6.12", 22), ("6.12-arm64", 9)] {
@@ -207,11 +212,11 @@ fn domains_of_all_recorded_machines_of_6_12_follow_from_the_rules_of_6_1() {
     }
 }
 
-/// The flags of a domain's first group. Only 6.12 shows them.
+/// Machines and domains whose first group has flags of a dropped level. Only 6.12 shows these flags.
 ///
-/// Where a level is dropped because the one below it spans the same CPUs, 6.1 leaves the groups of the next domain with the flags of the
-/// dropped level; later kernels give that group those of the level that stays ("sched/topology: Propagate SMT flags
-/// when removing degenerate domain"). These are the machines where that shows: below MC, CLS is dropped for SMT;
+/// Where a level is dropped because the one below it spans the same CPUs, 6.1 leaves the flags of the dropped
+/// level on the groups of the next domain. Later kernels give that group the flags of the remaining level
+/// ("sched/topology: Propagate SMT flags when removing degenerate domain"). Below MC, CLS is dropped for SMT;
 /// below NUMA, PKG and NODE are dropped for MC.
 const GROUP_FLAGS_OF_A_DROPPED_LEVEL: [(&str, &str); 12] = [
     ("1s2d4c2t", "MC"),
@@ -256,7 +261,8 @@ fn groups_keep_the_flags_of_a_dropped_level_and_otherwise_have_those_of_6_12() {
     assert_eq!(differing, listed);
 }
 
-/// What 6.12 sees in another way than 6.1, so that the same description gives other domains.
+/// Machines that 6.12 sees differently from 6.1, so that one description gives different domains, with the
+/// reason.
 const SEEN_IN_ANOTHER_WAY: [(&str, &str, &str); 11] = [
     ("", "1s4c2t", THREADS),
     ("", "2s8c2t_numa", THREADS),
@@ -290,7 +296,7 @@ fn the_same_description_gives_other_domains_in_6_12_only_where_hardware_is_seen_
     assert_eq!(differing, listed);
 }
 
-/// Numbers of levels say which levels the kernel's table has, not which domains there are.
+/// Removes the numbers of levels, which depend on the levels in the kernel's table, not on the domains.
 fn without_levels(mut recording: Value) -> Value {
     for cpu in recording["cpus"].as_array_mut().expect("cpus") {
         for domain in cpu["domains"].as_array_mut().expect("domains") {

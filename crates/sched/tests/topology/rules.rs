@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What holds for the domains of every machine, and what is refused.
+//! Rules that hold for the domains of every machine, and descriptions that are rejected.
 
 use crate::machine::{data, flat, parse, read_zst};
 use fairlab_sched::cpumask::CpuMask;
@@ -16,7 +16,8 @@ fn refusal(machine: &MachineTopology) -> BuildError {
     build_sched_domains(machine, &BuildParams::default()).expect_err("the machine is badly described")
 }
 
-/// A machine as large as is allowed: 16 nodes in two sockets, caches of 16 CPUs, two threads per core.
+/// Returns a machine of the largest allowed size: 16 nodes in two sockets, caches of 16 CPUs, two threads per
+/// core.
 fn huge() -> MachineTopology {
     let mut distances = vec!["dist 16".to_owned()];
     for a in 0..16 {
@@ -34,7 +35,7 @@ fn huge() -> MachineTopology {
     parse(&format!("cpus 4096\ntopo smt=2 llc=16 pkg=256 node=256\nlevels SMP\n{}", distances.join(" ")))
 }
 
-/// Checks one CPU's domain and its ring.
+/// Checks the domain of one CPU and its ring.
 fn check_domain(sds: &SchedDomains, id: DomainId) {
     let sd = &sds.domains[id];
     assert!(sd.span.contains(sd.cpu));
@@ -120,7 +121,7 @@ fn domains_start_in_the_state_of_sd_init() {
 
 #[test]
 fn cpus_without_a_domain_of_some_level_keep_their_own_pointers() {
-    // The third core has one thread only.
+    // The third core has only one thread.
     let sds = build("cpus 5\nsmtmap 0 0 1 1 2\nlevels SM");
     assert!(sds.smt_present);
     let names = |cpu| sds.chain(CpuId(cpu)).map(|sd| sds.domains[sd].name).collect::<Vec<_>>();
@@ -220,7 +221,7 @@ fn units_that_cross_each_other_are_refused() {
     // Cores 1 and 2 lie in the caches 0-2 and 3-5 with one CPU each.
     let crossing = parse("cpus 6\ntopo smt=2 llc=3\nlevels SM");
     assert!(matches!(refusal(&crossing), BuildError::UnitsCross { level: "MC", .. }));
-    // Node 1 is as near to 0 and to 2 as to itself, but these are not.
+    // Node 1 is as near to 0 and to 2 as to itself, but nodes 0 and 2 are farther apart.
     let bridge = parse("cpus 3\ntopo llc=1 pkg=1 node=1\nlevels M\ndist 3 10 10 20 10 10 10 20 10 10");
     assert!(matches!(refusal(&bridge), BuildError::UnitsCross { level: "NODE", .. }));
     // A cache that spans two of three nodes, which do not all see each other.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One run: schbench and inactive groups on the device, and what is measured of it.
+//! One run of schbench with inactive groups on the device, and its measurements.
 
 use super::MACHINE;
 use crate::StudyError;
@@ -13,55 +13,54 @@ use fairlab_observe::bench::schbench::{SchbenchObserver, SchbenchResult};
 use fairlab_observe::bench::{self, BenchObserver, RunProgress};
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::interface::wakeup::WakeRule;
-use fairlab_sched::probe::{BlockedCaller, Event, Probe};
+use fairlab_sched::probe::{BlockedCaller, Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::schbench::{SAMPLE, Schbench};
 use fairlab_workload::bench::services::Services;
 use std::collections::BTreeMap;
 
-/// The services run for so long before the benchmark starts, so that groups have load and frequencies have settled. The
-/// benchmark itself has no warm-up: its first cycles are among the published samples.
+/// Time for which the services run before the benchmark starts, so that groups have load and frequencies have
+/// settled. The benchmark itself has no warm-up: its first cycles are among the published samples.
 const WARM_UP: Nanos = Nanos::from_secs(1);
 /// Length of the published runs.
 const RUNTIME: Nanos = Nanos::from_secs(5);
-/// A service's time between two wake-ups.
+/// Interval between two wake-ups of a service.
 const SERVICE_PERIOD: Nanos = Nanos::from_millis(190);
-/// A service's work, at full capacity.
+/// Work of a service at full capacity.
 const SERVICE_WORK: Nanos = Nanos::from_micros(100);
 
-/// A sample of this latency waited for another task's slice.
+/// Latency from which a sample counts as having waited for another task's slice.
 const SLOW: Nanos = Nanos::from_millis(10);
 
-/// What differs between runs beside the arm.
+/// Settings of a run besides the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ExperimentCase {
-    /// Ticks a second.
+    /// Tick frequency, in ticks per second.
     pub(super) hz: u64,
     /// Number of inactive groups.
     pub(super) groups: u32,
-    /// All frequency domains stay at their n-th frequency; none: schedutil.
+    /// Index of the frequency at which all frequency domains stay; `None` for schedutil.
     pub(super) fixed: Option<usize>,
-    /// In what the machine is another one.
+    /// Difference of the machine from its file.
     pub(super) change: MachineChange,
-    /// Tunables beside the arm's.
+    /// Tunables in addition to the arm's.
     pub(super) set: &'static [(&'static str, i64)],
-    /// Seed of schbench's and the services' sleeps.
+    /// Seed of the sleeps of schbench and the services.
     pub(super) seed: u64,
 }
 
-/// A machine that differs from that of the file, to find out what a result depends on.
+/// Difference of a machine from its file, which shows whether a result depends on a property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum MachineChange {
-    /// It does not differ.
     None,
-    /// Visiting a cfs_rq for its blocked load is free.
+    /// Visiting a cfs_rq to update its blocked load takes no time.
     BlockedFree,
-    /// All kernel code is free.
+    /// All kernel code takes no time.
     AllFree,
-    /// There is no energy model.
+    /// The machine has no energy model.
     NoPowers,
-    /// Powers of small and big CPUs are so many times those of the file.
+    /// Factors on the power values of small and big CPUs.
     Powers(f64, f64),
 }
 
@@ -69,8 +68,8 @@ impl MachineChange {
     fn apply(self, hardware: &mut Hardware) {
         match self {
             Self::None => {}
-            Self::BlockedFree => hardware.prices.set(KernelOp::BlockedCfsRq, 0),
-            Self::AllFree => hardware.prices = CostModel::free(),
+            Self::BlockedFree => hardware.costs.set_op(KernelOp::BlockedCfsRq, 0),
+            Self::AllFree => hardware.costs = CostModel::zero_cost(),
             Self::NoPowers => set_powers(hardware, |_, _| None),
             Self::Powers(small, big) => {
                 let factors = [small, big];
@@ -80,47 +79,48 @@ impl MachineChange {
     }
 }
 
-/// Gives the frequency domains other powers, by place of the domain and power in the file.
+/// Replaces the power values of the frequency domains; `change` gets the index of the domain and the value
+/// from the file.
 fn set_powers(hardware: &mut Hardware, change: impl Fn(usize, u64) -> Option<u64>) {
     for (place, domain) in hardware.frequency_domains.iter_mut().enumerate() {
         let powers = domain.power_uw().iter().filter_map(|&power| change(place, power)).collect();
         *domain = FrequencyDomain::new(domain.cpus().collect(), domain.khz().to_vec(), powers, domain.governor())
             .expect("only the powers are others, and they are not zero")
-            .skipping_inefficient();
+            .with_inefficient_skipped();
     }
 }
 
-/// What was measured.
+/// Measurements of one run.
 #[derive(Clone, Debug)]
 pub(super) struct ExperimentRun {
-    /// What schbench tells.
+    /// Latencies as schbench reports them.
     pub(super) schbench: SchbenchResult,
-    /// The same in its own form.
+    /// Output of schbench in its own format.
     pub(super) page: String,
-    /// Updates of tickless CPUs' blocked load by others, in a second.
+    /// Updates of tickless CPUs' blocked load by other CPUs, per second.
     pub(super) calls_per_s: f64,
-    /// The same for the CPU with most.
+    /// Updates of the tickless CPU that is updated most often, per second.
     pub(super) calls_of_one_per_s: f64,
-    /// Visits of cfs_rqs by these, in a second.
+    /// Number of cfs_rqs that these updates visit, per second.
     pub(super) visits_per_s: f64,
-    /// Newly-idle balancing, in a second: how often a CPU found nothing to run.
+    /// Number of newly-idle load balances per second, which is how often a CPU found no task to run.
     pub(super) newidle_per_s: f64,
-    /// The longest `schedule()`.
+    /// Longest duration of `schedule()`.
     pub(super) longest: Nanos,
-    /// Visits of cfs_rqs in it.
+    /// Number of cfs_rqs visited in the longest `schedule()`.
     pub(super) longest_visits: u64,
-    /// How workers were placed.
+    /// Placements of the workers.
     pub(super) placing: Placements,
 }
 
-/// How workers were placed, as their samples tell.
+/// Counts of how workers were placed, by their samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Placements {
-    /// Samples whose CPU was chosen for the sake of energy.
+    /// Number of samples whose CPU was selected by energy-aware scheduling.
     by_energy: u32,
-    /// Samples that waited for another task's slice.
+    /// Number of samples that waited for another task's slice.
     slow: u32,
-    /// Those whose CPU was chosen for the sake of energy.
+    /// Number of slow samples whose CPU was selected by energy-aware scheduling.
     slow_by_energy: u32,
 }
 
@@ -134,36 +134,36 @@ impl Placements {
         self.slow_by_energy += is_by_energy * is_slow;
     }
 
-    /// Slow samples.
+    /// Number of slow samples.
     pub(super) fn slow(&self) -> f64 {
         f64::from(self.slow)
     }
 
-    /// Samples whose CPU was chosen for the sake of energy.
+    /// Number of samples whose CPU was selected by energy-aware scheduling.
     pub(super) fn by_energy(&self) -> f64 {
         f64::from(self.by_energy)
     }
 
-    /// Slow samples whose CPU was chosen otherwise.
+    /// Number of slow samples whose CPU was selected by another rule.
     pub(super) fn slow_otherwise(&self) -> f64 {
         f64::from(self.slow - self.slow_by_energy)
     }
 }
 
 impl ExperimentCase {
-    /// The machine of this case, from that of the file or from one with other prices.
+    /// Returns the machine of this case, starting from that of the file or from one with other costs.
     fn hardware(self, mut hardware: Hardware) -> Hardware {
         hardware.tick = Nanos(1_000_000_000 / self.hz);
         self.change.apply(&mut hardware);
         if let Some(place) = self.fixed {
             for domain in &mut hardware.frequency_domains {
-                domain.stay_at(place);
+                domain.fix_at_index(place);
             }
         }
         hardware
     }
 
-    /// The arm's tunables, with the limit for this HZ.
+    /// Returns the arm's tunables, with the rate limit for this HZ.
     fn tunables(self, arm: &ArmDefinition) -> Vec<(String, i64)> {
         let limit = |(name, value): (String, i64)| match name.as_str() {
             "blocked_limit" => (name, value * self.hz as i64 / 1000),
@@ -173,12 +173,12 @@ impl ExperimentCase {
         arm.set_tunables().into_iter().map(limit).chain(others).collect()
     }
 
-    /// Runs it.
+    /// Runs the case on the machine of the file.
     pub(super) fn run(self, arm: &ArmDefinition) -> Result<ExperimentRun, StudyError> {
         self.run_on(machine(MACHINE), arm)
     }
 
-    /// Runs it on a machine with other prices.
+    /// Runs the case on a machine with other costs.
     pub(super) fn run_on(self, hardware: Hardware, arm: &ArmDefinition) -> Result<ExperimentRun, StudyError> {
         let schbench =
             Schbench { message_threads: 2, threads: 2, runtime: RUNTIME, seed: self.seed, ..Schbench::default() };
@@ -206,25 +206,25 @@ impl ExperimentCase {
     }
 }
 
-/// Listens to a run.
+/// Observer of a run.
 struct ExperimentObserver {
     schbench: SchbenchObserver,
-    /// Updates by others, of each CPU.
+    /// Number of updates by other CPUs, for each CPU.
     calls: Vec<u64>,
     visits: u64,
-    /// Newly-idle balancing.
+    /// Number of newly-idle load balances.
     newidle: u64,
-    /// The idle tasks.
+    /// Idle task of each CPU.
     idle_tasks: Vec<TaskId>,
-    /// What a `schedule()` under way has taken, and its visits of cfs_rqs, of each CPU.
+    /// Time and visited cfs_rqs of the `schedule()` that each CPU is executing.
     open: Vec<(Nanos, u64)>,
     longest: (Nanos, u64),
     placing: Placements,
-    /// Names in the scheduler of the machine's tasks.
+    /// Scheduler IDs of the machine's tasks.
     ids: BTreeMap<usize, TaskId>,
-    /// The rule of each task's last selection.
+    /// Rule of each task's last wake-up placement.
     rules: BTreeMap<TaskId, WakeRule>,
-    /// When the message thread last noted the time for each worker.
+    /// Time that the message thread last noted for each worker.
     sent_at: BTreeMap<usize, Nanos>,
 }
 
@@ -246,7 +246,7 @@ impl ExperimentObserver {
         }
     }
 
-    /// The warm-up is over.
+    /// Discards the counts of the warm-up.
     fn reset(&mut self) {
         self.schbench.reset();
         self.calls.fill(0);
@@ -268,7 +268,7 @@ impl ExperimentObserver {
         }
     }
 
-    /// A worker has got its message.
+    /// Counts the sample of a worker that has received its message.
     fn on_sample(&mut self, now: Nanos, task: usize) {
         let noted = self.sent_at.get(&task).copied();
         let rule = self.ids.get(&task).and_then(|id| self.rules.get(id)).copied();
@@ -277,9 +277,9 @@ impl ExperimentObserver {
         }
     }
 
-    /// A part of a path of the kernel.
+    /// Adds one phase of a kernel path to the duration of `schedule()`.
     fn on_phase(&mut self, cpu: u32, path: KernelPath, time: Nanos, ends: bool) {
-        // Newly-idle balancing is a part of schedule(), which ends with the phase that ends either of them.
+        // Newly-idle balancing is part of schedule(), which ends with the last phase of either path.
         if matches!(path, KernelPath::Schedule | KernelPath::NewIdle) {
             let open = &mut self.open[cpu as usize];
             open.0 += time;
@@ -290,7 +290,7 @@ impl ExperimentObserver {
     }
 }
 
-impl Probe for ExperimentObserver {
+impl SchedObserver for ExperimentObserver {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         use BlockedCaller::{NewIdle, NohzIdle, NohzKick, NohzNewIdle};
         match event {
@@ -323,12 +323,12 @@ impl Observer for ExperimentObserver {
             MachineEvent::Forked { task, id, .. } => {
                 self.ids.insert(task, id);
             }
-            MachineEvent::TimeNoted { task } => {
+            MachineEvent::TimeRecorded { task } => {
                 self.sent_at.insert(task, now);
             }
             MachineEvent::Mark { task, phase: SAMPLE } => self.on_sample(now, task),
             MachineEvent::Kernel { cpu, path, took, waited, ends, .. } => {
-                self.on_phase(cpu.0, path, took + waited, ends)
+                self.on_phase(cpu.0, path, took + waited, ends);
             }
             _ => {}
         }
@@ -389,7 +389,8 @@ mod tests {
     #[test]
     fn workers_wait_for_a_slice_only_where_energy_places_them() {
         let study = study();
-        // With the queue of 6.0 a worker that was put on an idle CPU is not seen there until that CPU is awake.
+        // With the wake list of 6.0, a worker that was placed on an idle CPU is invisible there until that
+        // CPU is awake.
         let queue: &[_] = &[("wakelist_far", 0)];
         let slow = |change, set| -> u32 {
             let found =
@@ -403,7 +404,7 @@ mod tests {
     #[test]
     fn the_first_cycles_of_the_benchmark_are_measured_and_the_services_before_it_are_not() {
         let found = CASE.run(study().arm("before")).expect("it runs");
-        // 5 s are 53 cycles of 94 ms, and four workers.
+        // A run of 5 s has 53 cycles of 94 ms with four workers.
         assert!((204..=216).contains(&found.schbench.samples), "{}", found.schbench.samples);
         assert!((150.0..300.0).contains(&found.newidle_per_s), "{}", found.newidle_per_s);
         assert!(found.longest_visits >= 10 && found.longest > Nanos::from_micros(100), "{found:?}");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The study `blocked-averages-rate-limit`: how often the blocked load of tickless CPUs is updated, and what that costs.
+//! Code of the study `blocked-averages-rate-limit`: how often the blocked load of tickless CPUs is updated,
+//! and the cost of that.
 //!
-//! [`experiment`]: schbench beside inactive groups on the machine `sc7180`. [`scaling`]: the same with more and with fewer groups, at
-//! other frequencies, and with another HZ.
+//! [`experiment`] runs schbench with inactive groups on the machine `sc7180`. [`scaling`] varies the number
+//! of groups, the frequencies, HZ, costs and kernels.
 
 mod experiment;
 mod scaling;
@@ -17,17 +18,18 @@ use experiment::{ExperimentCase, ExperimentRun, MachineChange};
 use fairlab_machine::hardware::Hardware;
 use std::collections::BTreeMap;
 
-/// The machine.
+/// Machine of all runs.
 const MACHINE: &str = "sc7180";
-/// The device's ticks a second: the machine file's. Another table has 250.
+/// Tick frequency of the device, as in its machine file. Another table uses 250.
 const HZ: u64 = 1000;
-/// Inactive groups: calibrated, so that as many cfs_rqs are visited in one newly-idle balancing as published.
+/// Number of inactive groups, calibrated so that one newly-idle load balance visits as many cfs_rqs as
+/// published.
 const GROUPS: u32 = 32;
 
-/// schbench's 99th percentile as published before the change, in microseconds.
+/// 99th percentile of schbench as published before the change, in microseconds.
 const PUBLISHED_99TH_US: f64 = 12_656.0;
 
-/// The tables.
+/// Schemas of the tables that the code fills.
 pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::one_of("calls", &["all CPUs", "CPU with most", "cfs_rqs visited"]),
     TableSchema::one_of("newidle", &["calls"]),
@@ -44,13 +46,13 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::own("sensitivity"),
 ];
 
-/// Seeds for each price in the table of prices halved and doubled.
+/// Number of seeds for each cost in the table of halved and doubled costs.
 const SENSITIVITY_SEEDS: u64 = 21;
 
-/// What a run is: its arm's name, and the case.
+/// Run to execute: the name of its arm, and its case.
 type Job = (String, ExperimentCase);
 
-/// Runs cases, several at a time, and gives what was found in their order. Each of them is told when it is done.
+/// Executes runs in parallel, and returns their results in order. `told` is called after each run.
 fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Result<Vec<ExperimentRun>, StudyError> {
     pool::all(jobs.iter().collect(), |(arm, case)| {
         let found = case.run(study.arm(arm))?;
@@ -59,12 +61,12 @@ fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Res
     })
 }
 
-/// The usual case with a seed.
+/// Returns the default case with a seed.
 const fn usual(seed: u64) -> ExperimentCase {
     ExperimentCase { hz: HZ, groups: GROUPS, fixed: None, change: MachineChange::None, set: &[], seed }
 }
 
-/// The tables with published figures.
+/// Fills the tables that have published values.
 fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<ExperimentRun>>) -> Vec<ReportTable> {
     let published = ["calls", "newidle", "visits", "schedule", "schbench", "samples", "placing", "runs"];
     let mut tables: Vec<ReportTable> = published
@@ -74,7 +76,7 @@ fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<ExperimentRun>>) ->
     tables
 }
 
-/// The same with other prices.
+/// Fills the tables with runs on a machine with other costs.
 fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<ReportTable>, StudyError> {
     let by_arm = pool::all(study.arms.iter().collect(), |arm| {
         let seeds = (0..SENSITIVITY_SEEDS).collect();
@@ -84,7 +86,7 @@ fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Repor
     Ok(fill(study, &by_arm.into_iter().collect()))
 }
 
-/// The table of prices halved and doubled.
+/// Fills the table of halved and doubled costs.
 fn prices(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
     let told = |price: &str, part| tally.add(price, 0.3 * part);
     sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, told, |hardware| {
@@ -92,7 +94,7 @@ fn prices(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTabl
     })
 }
 
-/// Runs the study.
+/// Fills all tables of the study.
 pub(crate) fn run(
     study: &StudyDefinition,
     choices: &StudyOptions,
@@ -136,13 +138,13 @@ pub(crate) fn run(
     })
 }
 
-/// What the change does to a latency, run by run with the same seed.
+/// Returns the change of a latency between the arms, in pairs of runs with the same seed.
 fn effect(by_arm: &BTreeMap<&str, Vec<ExperimentRun>>, row: &RowDefinition) -> MeasuredFigure {
     let of_arm = |arm: &str| by_arm[arm].iter().map(|found| latency(found, &row.label)).collect::<Vec<f64>>();
     MeasuredFigure::change_of_runs(Statistic::Median, ChangeAs::Percent, &of_arm("before"), &of_arm("after"))
 }
 
-/// A row's figure: the median over the seeds.
+/// Returns the value of a row: the median over the seeds.
 fn measured(found: &[ExperimentRun], table: &str, row: &RowDefinition) -> MeasuredFigure {
     if table == "runs" {
         let counts = |found: &&ExperimentRun| match row.label.as_str() {
@@ -195,7 +197,7 @@ fn measured(found: &[ExperimentRun], table: &str, row: &RowDefinition) -> Measur
     }
 }
 
-/// A latency by its label, in microseconds.
+/// Returns the latency of a row by its label, in microseconds.
 fn latency(found: &ExperimentRun, label: &str) -> f64 {
     match label {
         "min" => f64::from(found.schbench.min_us),
@@ -204,11 +206,11 @@ fn latency(found: &ExperimentRun, label: &str) -> f64 {
     }
 }
 
-/// A percentile by its label, such as `99.5th`.
+/// Returns a percentile by its label, such as `99.5th`, in microseconds.
 fn percentile(found: &ExperimentRun, label: &str) -> f64 {
     let percentiles = &found.schbench.percentiles;
     let row = percentiles.iter().find(|row| format!("{:.1}th", row.percent) == label);
-    f64::from(row.unwrap_or_else(|| panic!("schbench tells no percentile {label}")).value)
+    f64::from(row.unwrap_or_else(|| panic!("schbench has no percentile {label}")).value)
 }
 
 fn notes(seeds: u64) -> Vec<String> {

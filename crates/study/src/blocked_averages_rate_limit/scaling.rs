@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How calls, the longest `schedule()` and slow samples depend on the number of inactive groups, on frequency, on HZ, on the price
-//! of kernel code, on the energy model, and on what later kernels do otherwise.
+//! Dependence of the number of calls, the longest `schedule()` and slow samples on the number of inactive
+//! groups, the frequency, HZ, the costs of kernel code, the energy model, and changes of later kernels.
 
 use super::experiment::{ExperimentCase, ExperimentRun, MachineChange};
 use super::{Job, run_all};
@@ -10,20 +10,20 @@ use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable};
 use crate::{StudyError, StudyLength, pool};
 
-/// Numbers of groups.
+/// Numbers of inactive groups.
 const NUMBERS: [u32; 6] = [0, 25, 50, 100, 200, 400];
-/// Places of frequencies, from the lowest on, that both kinds of CPU have.
+/// Indices of frequencies, from the lowest, that both kinds of CPU have.
 const PLACES: [usize; 5] = [0, 2, 4, 6, 9];
-/// Their values on the small CPUs, in MHz.
+/// Frequencies of the small CPUs at these indices, in MHz.
 const MHZ: [u32; 5] = [300, 768, 1248, 1516, 1804];
 
-/// What kernel code costs.
+/// Changes of the costs of kernel code.
 const PRICES: [(&str, MachineChange); 3] = [
     ("as they are", MachineChange::None),
     ("visits free", MachineChange::BlockedFree),
     ("all free", MachineChange::AllFree),
 ];
-/// The kernel: 5.4, and with some of what came later.
+/// Kernels: 5.4, and 5.4 with some of the later changes.
 const KERNELS: [(&str, &[(&str, i64)]); 5] = [
     ("5.4", &[]),
     ("no energy margin", &[("energy_margin", 0)]),
@@ -43,7 +43,7 @@ const POWERS: [(&str, MachineChange); 5] = [
     ("big 20 % more", MachineChange::Powers(1.0, 1.2)),
 ];
 
-/// A question: its name and title, and the cases with their labels.
+/// Varied setting: the table's name and title, and the cases with their labels.
 struct Axis {
     name: &'static str,
     title: &'static str,
@@ -94,7 +94,7 @@ pub(super) fn pictures(study: &StudyDefinition, tables: &[ReportTable]) -> Vec<C
     [("groups", "inactive groups", &groups[..]), ("frequency", "MHz of the small CPUs", &mhz[..])]
         .map(|(name, unit, places)| {
             let table = tables.iter().find(|table| table.name == name).expect("it was measured");
-            // The first figure's rows come first, arm by arm for each place.
+            // The rows of the first metric come first, one for each arm at each place.
             let nr_arms = study.arms.len();
             let arms: Vec<_> = study
                 .arms
@@ -111,7 +111,7 @@ pub(super) fn pictures(study: &StudyDefinition, tables: &[ReportTable]) -> Vec<C
         .into()
 }
 
-/// What is told of each case, with its unit.
+/// Metrics that are reported for each case, with their units.
 const FIGURES: [(&str, &str); 6] =
     [("longest", "us"), ("calls", "1/s"), ("50.0th", "us"), ("99.0th", "us"), ("slow", "samples"), ("slow runs", "%")];
 
@@ -148,7 +148,7 @@ pub(super) fn tables(
     })
 }
 
-/// How many runs in a hundred: the mean, whose range says nothing.
+/// Returns the percentage of runs: a mean without its range, which has no meaning here.
 fn share_of_runs(figures: Vec<f64>) -> MeasuredFigure {
     MeasuredFigure::number((figures.iter().sum::<f64>() / figures.len() as f64).round())
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[[picture]]`: bars and lines of a table's rows, and histograms of what a run tells.
+//! `[[picture]]`: charts of a table's rows, and histograms from the results of runs.
 
 use super::DataStudy;
 use super::figures::MetricError;
@@ -11,48 +11,48 @@ use crate::report::{ReportRow, ReportTable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A picture, as the data say it.
+/// Definition of a chart in a study's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChartDefinition {
-    /// Its name: the file is called after the study and it.
+    /// Short name; the file name is the study's name and this one.
     pub name: String,
-    /// What it shows.
+    /// Title of the chart.
     pub title: String,
-    /// What it is.
+    /// Kind of chart, which determines the other keys.
     pub kind: ChartKind,
-    /// The table that it shows; not of a histogram.
+    /// Table whose rows are drawn; not used by histograms.
     pub table: Option<String>,
-    /// Which arms; all of the table's, or of the study's, if none is named.
+    /// Arms to draw; by default all of the table, or all of the study for a histogram.
     #[serde(default)]
     pub arms: Vec<String>,
-    /// A picture for each arm, with the published figures beside, instead of one of all arms.
+    /// Whether each arm has its own chart with the published values, instead of one chart for all arms.
     #[serde(default)]
     pub split: bool,
-    /// What is on the horizontal axis. Lines have there the first number of each row's label.
+    /// Label of the horizontal axis. The x value of a line's point is the first number in the row's label.
     #[serde(default)]
     pub x: String,
-    /// Of a histogram: the run,
+    /// Run of a histogram.
     pub run: Option<String>,
-    /// and where its pairs of value and count stand.
+    /// Path of a histogram's pairs of value and count in the run's result.
     pub path: Option<String>,
 }
 
-/// Kinds of pictures.
+/// Kind of chart: bars, lines or a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
-    /// A bar for each row.
+    /// One bar for each row.
     Bars,
-    /// A line for each arm.
+    /// One line for each arm.
     Lines,
-    /// A bar for each value of a histogram.
+    /// One bar for each value of a histogram.
     Histogram,
-    /// How the runs of each row are distributed: a bar for each of ten ranges.
+    /// Distribution of the runs of each row: a bar for each of ten ranges.
     Runs,
 }
 
-/// A histogram that has to be taken from a run.
+/// Histogram that a chart needs from a run.
 pub(super) struct HistogramSource {
     picture: usize,
     pub(super) case: usize,
@@ -66,7 +66,7 @@ impl HistogramSource {
     }
 }
 
-/// The pairs of value and count at a path.
+/// Returns the pairs of value and count at a path.
 fn pairs_at(path: &ResultPath, told: &Value) -> Result<Vec<[f64; 2]>, MetricError> {
     let wrong = |what: &str| {
         MetricError::Wrong(format!("`{}` {what}", path.text()), "name a list of pairs, such as usecs".to_owned())
@@ -77,11 +77,11 @@ fn pairs_at(path: &ResultPath, told: &Value) -> Result<Vec<[f64; 2]>, MetricErro
     })?;
     let pair = |value: &Value| Some([value.get(0)?.as_f64()?, value.get(1)?.as_f64()?]);
     let lists = found.iter().filter_map(|value| value.as_array());
-    lists.flatten().map(|value| pair(value).ok_or_else(|| wrong("is no list of pairs"))).collect()
+    lists.flatten().map(|value| pair(value).ok_or_else(|| wrong("is not a list of pairs"))).collect()
 }
 
 impl DataStudy<'_> {
-    /// What pictures take from runs.
+    /// Returns the histograms that charts need from runs.
     pub(super) fn histogram_sources(&self) -> Vec<HistogramSource> {
         let mut all = Vec::new();
         for (picture, definition) in self.definition.pictures.iter().enumerate() {
@@ -100,7 +100,7 @@ impl DataStudy<'_> {
         all
     }
 
-    /// All pictures, from tables that are filled.
+    /// Returns all charts, from filled tables and extracted histograms.
     pub(super) fn pictures(
         &self,
         tables: &[ReportTable],
@@ -127,7 +127,7 @@ impl DataStudy<'_> {
         self.definition.pictures.iter().enumerate().flat_map(of).collect()
     }
 
-    /// How the runs of a table's rows are distributed.
+    /// Draws the distribution of the runs of a table's rows.
     fn distribution(
         &self,
         name: &str,
@@ -200,7 +200,7 @@ fn values(rows: &[&ReportRow], value: impl Fn(&ReportRow) -> Option<f64>) -> Vec
     rows.iter().map(|row| value(row)).collect()
 }
 
-/// Draws series of figures, each with one for each row.
+/// Draws series of values, each with one value per row.
 fn draw(
     name: &str,
     title: &str,
@@ -223,7 +223,7 @@ fn draw(
     charts::grouped_bars(name, title, unit, names, &rows)
 }
 
-/// The first number of a label.
+/// Returns the first number in a label.
 fn number_in(label: &str) -> Option<f64> {
     let start = label.find(|letter: char| letter.is_ascii_digit())?;
     let digits = label[start..].split(|letter: char| !letter.is_ascii_digit() && letter != '.').next()?;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What can be wrong with a study that reads well: names of pictures and of what is varied, paths that lead nowhere, runs that do not
-//! begin. The last two show in a trial of each run, a few milliseconds long.
+//! Checks of a parsed study: names in charts and `[sensitivity]`, paths without a value, and runs that cannot
+//! start.
+//!
+//! The last two need a trial of each run, a few milliseconds long.
 
 use super::DataStudy;
 use super::charts::ChartKind;
@@ -19,7 +21,7 @@ use std::collections::BTreeSet;
 const TRIAL: Nanos = Nanos::from_millis(20);
 
 impl DataStudy<'_> {
-    /// Checks names that no row holds.
+    /// Checks the paths of figures, and the names in charts and `[sensitivity]`.
     pub(super) fn check_names(&self) -> Result<(), DefinitionError> {
         let wrong = |place: &str, message: &str, help: &str| {
             Err(DefinitionError::name(self.file, place.to_owned(), message.to_owned(), help.to_owned()))
@@ -29,7 +31,7 @@ impl DataStudy<'_> {
                 return wrong(
                     &format!("figure {name}"),
                     &what,
-                    "mend the path: names with dots between, and [..] behind lists",
+                    "fix the path: separate names with dots, and add [..] after lists",
                 );
             }
         }
@@ -55,7 +57,7 @@ impl DataStudy<'_> {
             {
                 return wrong(
                     &place,
-                    "there is no `path`, or it is none",
+                    "`path` is missing or invalid",
                     "add it: path = 'measure.times[path=newidle].usecs'",
                 );
             }
@@ -70,10 +72,11 @@ impl DataStudy<'_> {
         }
     }
 
-    /// Begins each run once, and looks whether it has what figures and pictures take from it. Returns how many runs there would be.
+    /// Executes a short trial of each run, and checks that its result has the figures and histograms that the
+    /// study extracts. Returns the number of runs of the whole study.
     ///
     /// # Errors
-    /// If one does not begin, or no run has what is asked for.
+    /// If a run cannot start, or no run can have a requested figure.
     pub(crate) fn try_runs(&self) -> Result<u64, StudyError> {
         let wanted = super::measure::requested_metrics(self.questions.iter().flat_map(|(_, questions)| questions));
         let taken = self.histogram_sources();

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One run of an arm with a seed, and what it tells, as JSON: what `fairlab run --json` tells, with `bench` (what `fairlab bench --json`
-//! has as `result`), `marks` by their number, `done_s` (from the workload's begin to the end of the last task) and `count`.
+//! Execution of one case under an arm with a seed, with a JSON result.
+//!
+//! The result is that of `fairlab run --json`, and in addition:
+//! - `bench`: the `result` of `fairlab bench --json`, or null
+//! - `marks`: the number of passes of each mark, by the mark's number
+//! - `done_s`: the time in seconds from the start of the workload to the end of its last task
+//! - `count`: the run's amount of work, from the data
 
 use super::runs::RunCase;
 use super::workloads::{BenchReader, InputFiles, PreparedWorkload};
@@ -15,42 +20,42 @@ use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_observe::bench::{self, BenchObserver, RunProgress};
 use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_observe::summary_observer::SummaryObserver;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The longest that a workload is given which runs until it is done.
+/// Longest simulated time of a workload that runs to its end.
 const MAX_RUN_TIME: Nanos = Nanos::from_secs(3600);
 
-/// What is different from the data in one of several runs of a study: to find out what results depend on.
+/// Differences of one execution from the study's data, for measurements of sensitivity and for trials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variation {
-    /// This price is so many times that of the machine.
+    /// Operation whose cost is multiplied, with numerator and denominator of the factor.
     pub(crate) price: Option<(String, u64, u64)>,
-    /// Seeds are so much higher.
+    /// Number that is added to all seeds.
     pub(crate) seeds_from: u64,
-    /// Spans are so many times those of the data.
+    /// Numerator and denominator of a factor on all lengths.
     pub(crate) span: Option<(u64, u64)>,
-    /// What happens at one instant is permuted.
+    /// Seed of the permutation of simultaneous events.
     pub(crate) perturb: Option<u64>,
-    /// No run is longer than this: only whether it begins is of interest.
+    /// Longest measured time; set for trials, which only check that a run starts.
     pub(crate) trial: Option<Nanos>,
-    /// At most so many seeds.
+    /// Largest number of seeds of each case.
     pub(crate) most_seeds: Option<u64>,
 }
 
-/// Everything that a run needs beside its case, arm and seed.
+/// Everything that a run needs besides its case, arm and seed.
 pub(crate) struct Site<'a> {
     pub(crate) file: &'a str,
     pub(crate) home: &'a InputFiles,
     pub(crate) benches: &'a dyn BenchReader,
     pub(crate) default_machine: &'a str,
-    /// Who runs instead.
+    /// Runner of another engine, which replaces the built-in scheduler.
     pub(crate) elsewhere: Option<&'a dyn Elsewhere>,
 }
 
-/// A run that has been set up, and is to have a machine.
+/// Run that is set up, and can be executed on a machine.
 pub struct Begun {
     file: String,
     case: RunCase,
@@ -58,20 +63,20 @@ pub struct Begun {
     meter: Option<Box<dyn BenchObserver>>,
     begin: Nanos,
     warm_up: Nanos,
-    /// Whether it has no length of its own, and must end by itself.
+    /// Whether the run has no length and must end by itself.
     is_until_done: bool,
 }
 
 impl Site<'_> {
-    /// The machine on which an arm has a case: the arm's own, the case's, or the study's.
+    /// Name of the machine for a case under an arm: the arm's own, else the case's, else the study's.
     pub(crate) fn machine_of<'c>(&'c self, case: &'c RunCase, arm: &'c ArmDefinition) -> &'c str {
         arm.machine.as_deref().or(case.machine.as_deref()).unwrap_or(self.default_machine)
     }
 
-    /// Runs a case under an arm with a seed.
+    /// Executes a case under an arm with a seed, and returns its result.
     ///
     /// # Errors
-    /// If it cannot be set up, or makes no progress.
+    /// If the run cannot be set up, or makes no progress.
     pub(crate) fn run(
         &self,
         case: &RunCase,
@@ -86,10 +91,10 @@ impl Site<'_> {
         begun.run(&mut Machine::new(setup)?)
     }
 
-    /// Sets it up.
+    /// Sets up a case under an arm with a seed.
     ///
     /// # Errors
-    /// If it cannot be.
+    /// If the workload or the machine is invalid.
     pub(crate) fn begin(
         &self,
         case: &RunCase,
@@ -105,8 +110,8 @@ impl Site<'_> {
         let PreparedWorkload { mut setup, meter, has_length } =
             self.home.prepare(case, name, seed, self.benches).map_err(of_case)?;
         if let Some((operation, up, down)) = variation.price.as_ref().filter(|_| has_cost_model(&setup.hardware)) {
-            let prices = self.home.machine(name).prices();
-            setup.hardware.prices = CostModel::from_list(&prices.with(operation, prices.ps(operation) * up / down));
+            let prices = self.home.machine(name).costs();
+            setup.hardware.costs = CostModel::from_list(&prices.with_cost(operation, prices.ps(operation) * up / down));
         }
         arm.apply_to(&mut setup.hardware, case);
         setup.features = arm.features_around(setup.features);
@@ -135,10 +140,10 @@ impl Site<'_> {
 }
 
 impl Begun {
-    /// Runs it on a machine of any engine, and tells what it has told.
+    /// Executes the run on a machine of any engine, and returns its result.
     ///
     /// # Errors
-    /// If it makes no progress, or does not end.
+    /// If the run makes no progress, or does not end within one simulated hour.
     pub fn run<E: Engine>(self, machine: &mut Machine<E>) -> Result<Value, StudyError> {
         let Self { file, case, seed, meter, begin, warm_up, is_until_done } = self;
         if case.dice {
@@ -154,21 +159,21 @@ impl Begun {
     }
 }
 
-/// A scenario's machine has none, and is not changed.
+/// Whether the machine has costs. The machine of a scenario has none, and keeps zero costs in all variations.
 fn has_cost_model(hardware: &Hardware) -> bool {
-    !hardware.prices.is_free()
+    !hardware.costs.is_zero_cost()
 }
 
 impl ArmDefinition {
-    /// Makes a machine that of this arm and a case.
+    /// Applies the arm's costs, and the governor and idle states of the arm or the case, to a machine.
     fn apply_to(&self, hardware: &mut Hardware, case: &RunCase) {
         for (operation, ns) in &self.prices {
-            hardware.prices.set_named(operation, (ns * 1000.0).round() as u64);
+            hardware.costs.set_by_name(operation, (ns * 1000.0).round() as u64);
         }
         for domain in &mut hardware.frequency_domains {
             match self.governor.or(case.governor) {
-                Some(GovernorName::Performance) => domain.stay_at_highest(),
-                Some(GovernorName::Powersave) => domain.stay_at(0),
+                Some(GovernorName::Performance) => domain.fix_at_highest(),
+                Some(GovernorName::Powersave) => domain.fix_at_index(0),
                 None => {}
             }
         }
@@ -180,7 +185,7 @@ impl ArmDefinition {
     }
 }
 
-/// Who listens to a run.
+/// Observers of one run: the run summary, the benchmark's observer, marks and the last exit.
 struct RunObservers {
     recorder: SummaryObserver,
     meter: Option<Box<dyn BenchObserver>>,
@@ -193,7 +198,7 @@ impl RunObservers {
         Self { recorder: SummaryObserver::new(machine), meter, marks: BTreeMap::new(), last_exit: LastExit::default() }
     }
 
-    /// Runs a machine to its end, and forgets what was before the end of the warm-up if there is one.
+    /// Runs a machine to its end. If there is a warm-up, everything measured before its end is discarded.
     fn measure<E: Engine>(
         &mut self,
         machine: &mut Machine<E>,
@@ -204,7 +209,8 @@ impl RunObservers {
         machine.start(self)?;
         if has_warm_up {
             machine.advance(self, START + warm_up)?;
-            // A benchmark that runs until it is done tells nothing of a part; what else the run tells is of that part all the same.
+            // A benchmark that runs to its end has no result for a part of its run. The other observers
+            // measure that part nevertheless.
             self.meter = self.meter.take().and_then(|mut meter| meter.reset().then_some(meter));
             self.recorder.reset(machine, START + warm_up);
             self.marks.clear();
@@ -226,8 +232,8 @@ impl RunObservers {
         };
         let summary = RunSummary::new(subject, machine, &self.recorder);
         let mut told = serde_json::to_value(&summary).expect("a summary is JSON");
-        // What an engine does not tell is not zero.
-        if let (None, Some(keys)) = (machine.built_in(), told.as_object_mut()) {
+        // Keys that another engine does not report are removed: their zeros would be wrong.
+        if let (None, Some(keys)) = (machine.as_built_in(), told.as_object_mut()) {
             for key in ["placement", "selection", "balance", "measure"] {
                 keys.remove(key);
             }
@@ -243,7 +249,7 @@ impl RunObservers {
     }
 }
 
-impl Probe for RunObservers {
+impl SchedObserver for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.recorder.event(now, event);
@@ -256,9 +262,9 @@ impl Probe for RunObservers {
 
 impl<E: Engine> Observer<E> for RunObservers {
     fn wants(&self) -> Interest {
-        let meter = self.meter.as_ref().map_or(Interest::NOTHING, |meter| meter.wants());
+        let meter = self.meter.as_ref().map_or(Interest::NONE, |meter| meter.wants());
         let last_exit = Observer::<E>::wants(&self.last_exit);
-        <SummaryObserver as Observer<E>>::wants(&self.recorder).or(last_exit).or(meter)
+        <SummaryObserver as Observer<E>>::wants(&self.recorder).merge(last_exit).merge(meter)
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -276,7 +282,8 @@ impl<E: Engine> Observer<E> for RunObservers {
     }
 }
 
-/// The order of equal instants of a seed, another one for each number of `--perturb`.
+/// Returns the permutation seed of simultaneous events for a seed; each number of `--perturb` gives another
+/// one.
 const fn order_of(seed: u64, perturb: Option<u64>) -> u64 {
     const SEEDS: u64 = 1 << 32;
     let number = match perturb {

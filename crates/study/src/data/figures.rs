@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[figure.NAME]`: what number is taken from a run, and how that of several runs becomes one.
+//! `[figure.NAME]`: a number that is extracted from the result of a run, and the statistic that combines
+//! several runs.
 
 use super::path::{PathError, ResultPath};
 use crate::statistics::Statistic;
@@ -7,23 +8,24 @@ use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A figure, as the data say it.
+/// Definition of a figure in a study's file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureDefinition {
-    /// Where it stands in what a run tells.
+    /// Path of the number in the JSON result of a run.
     pub path: String,
-    /// It is divided by what stands here.
+    /// Path of the divisor, if the number is divided by another one.
     pub per: Option<String>,
-    /// It is multiplied by this.
+    /// Factor that the number is multiplied by; 1 by default.
     #[serde(default = "unit_factor")]
     pub scale: f64,
-    /// How several numbers at the path become one; those of `per` are added up.
+    /// Statistic that combines several numbers at `path`; the sum by default. Numbers at `per` are always
+    /// added up.
     #[serde(default = "sum")]
     pub each: Statistic,
-    /// What it is where a run tells nothing; without this that is an error.
+    /// Value if a run has no number at the path; without it, a missing number is an error.
     pub missing: Option<f64>,
-    /// How the numbers of several runs become one.
+    /// Statistic that combines the numbers of several runs; the mean by default.
     #[serde(default = "mean")]
     pub runs: Statistic,
 }
@@ -40,30 +42,30 @@ const fn mean() -> Statistic {
     Statistic::Mean
 }
 
-/// Why a run has no such figure.
+/// Reason why a run has no value for a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MetricError {
-    /// No run has such a place: the data are wrong.
+    /// No run can have this path, so the study's data are wrong: description and remedy.
     Wrong(String, String),
-    /// This run tells nothing there.
+    /// The run has no number at the path.
     Nothing(String),
 }
 
 impl FigureDefinition {
-    /// Reads its paths.
+    /// Parses the paths of the number and of its divisor.
     ///
     /// # Errors
-    /// What is wrong with one.
+    /// A description of the error in one of them.
     pub(crate) fn paths(&self) -> Result<(ResultPath, Option<ResultPath>), String> {
         Ok((ResultPath::parse(&self.path)?, self.per.as_deref().map(ResultPath::parse).transpose()?))
     }
 
-    /// The number of a run.
+    /// Returns the value of one run from its JSON result.
     ///
     /// # Errors
-    /// If a run tells nothing there, or none does.
+    /// If this run, or every run, has no number at one of the paths.
     pub(crate) fn of_run(&self, told: &Value) -> Result<f64, MetricError> {
-        let (path, per) = self.paths().map_err(|what| MetricError::Wrong(what, "mend the path".to_owned()))?;
+        let (path, per) = self.paths().map_err(|what| MetricError::Wrong(what, "fix the path".to_owned()))?;
         let numbers = path.numbers(told).map_err(metric_error)?;
         let value = if numbers.is_empty() && self.each != Statistic::Count {
             self.missing.ok_or_else(|| MetricError::Nothing(path.text().to_owned()))?
@@ -88,7 +90,7 @@ fn metric_error(miss: PathError) -> MetricError {
         }
         PathError::Kind { at: place, what } => MetricError::Wrong(
             format!("{} {what}", at(place)),
-            "`fairlab run --json` and `fairlab bench --json` show what there is".to_owned(),
+            "`fairlab run --json` and `fairlab bench --json` show the available keys".to_owned(),
         ),
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The runs that rows ask for, each once, and the tables that come of them.
+//! Executes each run that rows need once, and fills the tables with the results.
 
 use super::execute::{Site, Variation};
 use super::figures::MetricError;
@@ -12,29 +12,28 @@ use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is asked of the runs of a case under an arm.
+/// Names of the figures that are needed from each case and arm.
 pub(crate) type RequestedMetrics = BTreeMap<(usize, String), BTreeSet<String>>;
 
-/// Takes pairs of value and count from what a run tells.
+/// Extracts pairs of value and count from the JSON result of a run.
 pub(crate) type ExtractPairsFn = dyn Fn(&Value) -> Result<Vec<[f64; 2]>, MetricError> + Sync;
 
-/// What is taken from a run beside its figures: the values at a path.
+/// Histogram to extract from a run in addition to its figures.
 pub(crate) struct HistogramRequest<'a> {
     pub(crate) case: usize,
     pub(crate) arm: &'a str,
-    /// Takes them.
     pub(crate) take: &'a ExtractPairsFn,
 }
 
-/// The numbers of all runs, by case, arm and figure, in the order of the seeds.
+/// Numbers of all runs by case, arm and figure, in the order of the seeds.
 #[derive(Debug, Default)]
 pub(crate) struct RunNumbers {
     by_figure: BTreeMap<(usize, String, String), Vec<f64>>,
-    /// What was taken beside, in the order in which it was asked for; of the first seed.
+    /// Extracted histograms of the first seed, in the order of the requests.
     pub(crate) extras: Vec<Vec<[f64; 2]>>,
 }
 
-/// Which figures of which runs questions ask for; a change asks for both of its arms.
+/// Returns the figures that rows need from each case and arm; a change needs both of its arms.
 pub(crate) fn requested_metrics<'a>(questions: impl Iterator<Item = &'a RowQuery>) -> RequestedMetrics {
     let mut wanted = RequestedMetrics::new();
     for question in questions {
@@ -45,10 +44,11 @@ pub(crate) fn requested_metrics<'a>(questions: impl Iterator<Item = &'a RowQuery
     wanted
 }
 
-/// Runs all that is wanted. `told` hears of each run that is done, and which part of all of them it is.
+/// Executes all requested runs. `told` is called for each completed run with its name and its fraction of all
+/// runs.
 ///
 /// # Errors
-/// If a run fails, or has no such figure.
+/// If a run fails, or its result lacks a figure.
 pub(crate) fn run(
     study: &StudyDefinition,
     cases: &[RunCase],
@@ -100,7 +100,7 @@ fn error_of(case: &RunCase, arm: &str, seed: u64, figure: &str, lack: MetricErro
         MetricError::Wrong(what, help) => format!("{place}: {what}\nhelp: {help}"),
         MetricError::Nothing(path) => {
             format!(
-                "{place}: tells nothing at `{path}`\nhelp: if that is no mistake, say what the figure is then: missing = 0"
+                "{place}: has no value at `{path}`\nhelp: if that is expected, give the value to use then: missing = 0"
             )
         }
     })
@@ -111,7 +111,7 @@ impl RunNumbers {
         &self.by_figure[&(question.case, arm.to_owned(), question.figure.clone())]
     }
 
-    /// A table filled with what the runs come to.
+    /// Returns a table filled with the statistics of the runs.
     pub(crate) fn table(
         &self,
         study: &StudyDefinition,
@@ -133,7 +133,7 @@ impl RunNumbers {
         ReportTable { name: table.name.clone(), title: table.title.clone(), rows: questions.iter().map(row).collect() }
     }
 
-    /// The numbers of a case's runs, by figure and arm.
+    /// Returns the numbers of a case's runs under an arm for a figure, in the order of the seeds.
     pub(crate) fn of_runs(&self, case: usize, arm: &str, figure: &str) -> Option<&[f64]> {
         self.by_figure.get(&(case, arm.to_owned(), figure.to_owned())).map(Vec::as_slice)
     }

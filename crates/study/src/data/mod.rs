@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Studies of data alone: what is run, which figures are taken from runs, and which tables and pictures they fill, all of it in TOML.
+//! Studies described entirely by TOML data: the runs, the figures to extract from them, and the tables and
+//! charts to fill.
 //!
-//! [`runs`] become cases with all their parameters; [`rows`] finds the case and the figure of each row; [`measure`] runs each case
-//! once for all rows that ask for it, by [`execute`]; [`figures`] takes numbers from what a run tells, by [`path`]. The rest is
-//! [`pictures`] and [`sensitivity`].
+//! [`runs`] expands runs into one case for each combination of parameter values. [`rows`] finds the case and
+//! the figure of each row. [`measure`] runs each case once for all rows that need it, with [`execute`].
+//! [`figures`] extracts numbers from a run's JSON result, with [`path`]. [`charts`] draws charts, and
+//! [`sensitivity`] varies costs, seeds and lengths.
 
 pub mod charts;
 mod check;
@@ -29,7 +31,7 @@ use runs::RunCase;
 use std::path::Path;
 use workloads::{BenchReader, DEFAULT_MACHINE, InputFiles};
 
-/// A study's data, with all that they name.
+/// Data of a study, with the files, machines and benchmarks that they name.
 pub(crate) struct DataStudy<'a> {
     definition: &'a StudyDefinition,
     choices: &'a StudyOptions,
@@ -39,22 +41,22 @@ pub(crate) struct DataStudy<'a> {
     site: Site<'a>,
 }
 
-/// What came of them.
+/// Tables, charts and notes of a study's data.
 pub(crate) struct DataStudyResult {
-    /// Tables, in the order of the data.
+    /// Filled tables, in the order of the data.
     pub(crate) tables: Vec<ReportTable>,
     pub(crate) pictures: Vec<Chart>,
-    /// How it was done.
+    /// Notes on the method: runs, lengths and seeds.
     pub(crate) notes: Vec<String>,
 }
 
-/// The part of a full study that finds out what verdicts hang on.
+/// Fraction of a full study's progress that the sensitivity tables take.
 const SENSITIVITY_SHARE: f64 = 0.6;
 
-/// The cases of a study's runs.
+/// Returns the cases of all runs of a study.
 ///
 /// # Errors
-/// If one cannot be run, or two have one name.
+/// If a run is invalid, or two cases have the same name.
 fn cases_of(file: &str, definition: &StudyDefinition, choices: &StudyOptions) -> Result<Vec<RunCase>, DefinitionError> {
     let mut cases: Vec<RunCase> = Vec::new();
     for run in &definition.runs {
@@ -64,7 +66,7 @@ fn cases_of(file: &str, definition: &StudyDefinition, choices: &StudyOptions) ->
         }
         for case in run.cases(definition.seeds, choices) {
             if cases.iter().any(|before| before.name == case.name) {
-                return wrong("there is one of that name above".to_owned(), "give it another name".to_owned());
+                return wrong("this name is already used above".to_owned(), "give it another name".to_owned());
             }
             cases.push(case);
         }
@@ -75,7 +77,7 @@ fn cases_of(file: &str, definition: &StudyDefinition, choices: &StudyOptions) ->
 /// Reads the files and machines that a study's data name.
 ///
 /// # Errors
-/// If data name what does not exist.
+/// If a file or machine cannot be read.
 pub(crate) fn home_of(
     file: &str,
     directory: Option<&Path>,
@@ -95,10 +97,10 @@ pub(crate) fn home_of(
 }
 
 impl<'a> DataStudy<'a> {
-    /// A study whose files and machines have been read.
+    /// Creates a study whose files and machines have been read.
     ///
     /// # Errors
-    /// If a row asks for a run or a figure that there is not.
+    /// If a row names a run or a figure that does not exist.
     pub(crate) fn new(
         file: &'a str,
         definition: &'a StudyDefinition,
@@ -116,13 +118,14 @@ impl<'a> DataStudy<'a> {
         Ok(study)
     }
 
-    /// The same cases in their quick form.
+    /// Returns the cases with their shorter `quick` settings.
     fn quick_cases(&self) -> Result<Vec<RunCase>, DefinitionError> {
         let choices = StudyOptions { options: StudyLength { quick: true }, ..self.choices.clone() };
         cases_of(self.file, self.definition, &choices)
     }
 
-    /// The published rows of tables that are chosen, measured with cases that may be others than the study's own.
+    /// Measures the published rows of the selected tables with the given cases, which may differ from the
+    /// study's own.
     fn published(
         &self,
         cases: &[RunCase],
@@ -139,10 +142,12 @@ impl<'a> DataStudy<'a> {
         Ok(chosen.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect())
     }
 
-    /// Sets one run up, for who has a machine of another engine for it. The engine is the kernel: what all arms name as such is not set.
+    /// Sets up one run for a caller that has a machine with another engine.
+    ///
+    /// The engine itself is the kernel, so the kernel that all arms name is not applied.
     ///
     /// # Errors
-    /// If there is no such case or arm, or it cannot be set up.
+    /// If there is no such case or arm, if the arms differ by their kernels, or if the run cannot be set up.
     pub(crate) fn begin(&self, case: &str, arm: &str, seed: u64) -> Result<(Setup, Begun), StudyError> {
         let found = self.cases.iter().find(|known| known.name == case);
         let arm = self.definition.arms.iter().find(|known| known.name == arm);
@@ -150,8 +155,8 @@ impl<'a> DataStudy<'a> {
         let kernel = arm.kernel.as_deref().unwrap_or_default();
         if self.definition.arms.iter().any(|other| other.kernel != arm.kernel) {
             let what =
-                format!("arm `{}` differs from others by its kernel, {kernel}, and an engine is one kernel", arm.name);
-            let help = "choose rows without that arm: --row, --table".to_owned();
+                format!("arm `{}` has another kernel than other arms, {kernel}, and an engine is one kernel", arm.name);
+            let help = "select rows without that arm: --row, --table".to_owned();
             return Err(StudyError::Refused(self.definition.name.clone(), what, help));
         }
         let arm = ArmDefinition { kernel: None, ..arm.clone() };
@@ -159,10 +164,11 @@ impl<'a> DataStudy<'a> {
         self.site.begin(case, &arm, seed, &variation)
     }
 
-    /// Runs all that rows and pictures ask for. `told` hears of each step, and which part of all of them it is.
+    /// Runs everything that rows and charts need. `told` is called for each completed step with its name and
+    /// its fraction of the whole.
     ///
     /// # Errors
-    /// If a run fails, or has no such figure.
+    /// If a run fails, or its result lacks a figure.
     pub(crate) fn run(&self, told: &(dyn Fn(&str, f64) + Sync)) -> Result<DataStudyResult, StudyError> {
         let varied = self.definition.sensitivity.as_ref().filter(|_| !self.choices.options.quick);
         let of_sensitivity =
@@ -190,7 +196,8 @@ impl<'a> DataStudy<'a> {
         Ok(DataStudyResult { tables, pictures, notes: self.notes() })
     }
 
-    /// How it was done.
+    /// Notes on the method: the study's own, the runs with their lengths and seeds, and a permutation of
+    /// simultaneous events.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.definition.notes.clone();
         let mut told: Vec<String> = Vec::new();
@@ -212,10 +219,10 @@ impl<'a> DataStudy<'a> {
             crate::statistics::NR_DRAWS
         ));
         let perturbed =
-            self.choices.perturb.map(|number| format!("What happens at one instant is permuted (--perturb {number})."));
+            self.choices.perturb.map(|number| format!("Simultaneous events are permuted (--perturb {number})."));
         notes.extend(perturbed);
         if self.choices.options.quick && self.definition.sensitivity.is_some() {
-            notes.push("Tables of what verdicts hang on belong to the full form.".to_owned());
+            notes.push("The sensitivity tables are filled only without --quick.".to_owned());
         }
         notes
     }

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a figure stands in what a run tells: `bench.percentiles[percent=99].value`.
+//! Paths of numbers in the JSON result of a run, such as `bench.percentiles[percent=99].value`.
 //!
-//! Keys are separated by dots. What is a list has selectors behind it: a place from 0 on (`[3]`, from the end `[-1]`), places from one
-//! to another (`[4-7]`), all of them (`[*]`), or those elements of which a member is this (`[name=worker]`; of elements that are lists
-//! themselves, by place: `[0=SIS]`). Several of these are applied one after the other: `[kind=newidle,-1]` is the last of those. So a path
-//! may lead to several numbers. A member that is a number can be one of a range (`[cpu=4-7]`), and a key with a question mark need not be
-//! there (`by_reason.Misfit?`).
+//! Keys are separated by dots. A list is followed by selectors in brackets:
+//! - `[3]` is the element with this index, counted from 0; `[-1]` is the last one.
+//! - `[4-7]` is a range of indices, and `[*]` selects all elements.
+//! - `[name=worker]` selects the elements whose member has this value; for elements that are lists, `[0=SIS]`
+//!   names the member by index.
+//! - `[cpu=4-7]` selects the elements whose member is a number in this range.
+//! - Several selectors, separated by commas, are applied in sequence: `[kind=newidle,-1]` is the last element
+//!   of this kind.
+//!
+//! A path may therefore lead to several numbers. A key with a question mark is optional
+//! (`by_reason.Misfit?`).
 
 use serde_json::Value;
 
-/// A path.
+/// Parsed path in the JSON result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultPath {
     text: String,
@@ -23,36 +29,36 @@ enum PathStep {
     Between(usize, usize),
     All,
     Where(String, String),
-    /// All of these, one after the other.
+    /// Selectors that are applied in sequence.
     Chain(Vec<Self>),
 }
 
-/// Why a path leads nowhere.
+/// Reason why a path has no number in a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathError {
-    /// There is no such key, but these.
+    /// The object has no such key.
     Key {
-        /// The path up to there.
+        /// Path up to the object.
         at: String,
-        /// The key.
+        /// Key that the path names.
         key: String,
-        /// Keys that are there.
+        /// Keys that the object has.
         known: Vec<String>,
     },
-    /// There is something else than a number, or than what a step needs.
+    /// The value is not a number, or has not the type that the next step needs.
     Kind {
-        /// The path up to there.
+        /// Path up to the value.
         at: String,
-        /// What is there and what is needed.
+        /// Description of the value and of what is needed.
         what: String,
     },
 }
 
 impl ResultPath {
-    /// Reads a path.
+    /// Parses a path.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A description of the first error in it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |what: &str| Err(format!("`{text}`: {what}"));
         let mut steps = Vec::new();
@@ -60,14 +66,14 @@ impl ResultPath {
         loop {
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             if end == 0 {
-                return wrong("a key is missing: write names with dots between them");
+                return wrong("a key is missing: separate names with dots");
             }
             steps.push(PathStep::Key(rest[..end].to_owned()));
             rest = &rest[end..];
             while let Some(inner) = rest.strip_prefix('[') {
                 let Some((selector, behind)) = inner.split_once(']') else { return wrong("`[` without `]`") };
                 let Some(step) = selector_of(selector) else {
-                    return wrong("in brackets there is a place ([3], [-1], [4-7], [*]) or a member ([name=worker])");
+                    return wrong("brackets need an index ([3], [-1], [4-7], [*]) or a member ([name=worker])");
                 };
                 steps.push(step);
                 rest = behind;
@@ -75,20 +81,21 @@ impl ResultPath {
             match rest.strip_prefix('.') {
                 Some(behind) => rest = behind,
                 None if rest.is_empty() => return Ok(Self { text: text.to_owned(), steps }),
-                None => return wrong("behind `]` there is a dot or nothing"),
+                None => return wrong("`]` must be followed by a dot or the end"),
             }
         }
     }
 
-    /// As it was written.
+    /// The path in its textual form.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The values to which it leads. What is not there in this run (nothing told, an empty list, no such element) is no value.
+    /// Returns the values at the path. A missing value (null, an empty list, no matching element) is left
+    /// out.
     ///
     /// # Errors
-    /// If no run has such a place.
+    /// If a key does not exist or a value has the wrong type, so that no run can have this path.
     pub fn find<'v>(&self, root: &'v Value) -> Result<Vec<&'v Value>, PathError> {
         let mut found = vec![root];
         let mut at = String::new();
@@ -104,21 +111,21 @@ impl ResultPath {
         Ok(found)
     }
 
-    /// The numbers to which it leads; a truth is 1 or 0.
+    /// Returns the numbers at the path; a Boolean is 1 or 0.
     ///
     /// # Errors
-    /// If no run has such a place, or there is something else.
+    /// As in [`Self::find`], and if a value is neither number nor Boolean.
     pub fn numbers(&self, root: &Value) -> Result<Vec<f64>, PathError> {
         let number = |value: &Value| match value {
             Value::Bool(is_true) => Ok(f64::from(u8::from(*is_true))),
             Value::Number(number) => Ok(number.as_f64().unwrap_or(f64::NAN)),
             Value::Object(keys) => {
                 let known: Vec<&str> = keys.keys().map(String::as_str).collect();
-                let what = format!("is not a number yet: go on with one of {}", known.join(", "));
+                let what = format!("is not a number: continue with one of {}", known.join(", "));
                 Err(PathError::Kind { at: self.text.clone(), what })
             }
             Value::Array(_) => {
-                let what = "is a list: say which of it, [3], [*], [name=...]".to_owned();
+                let what = "is a list: select elements with [3], [*] or [name=...]".to_owned();
                 Err(PathError::Kind { at: self.text.clone(), what })
             }
             Value::String(_) | Value::Null => {
@@ -150,20 +157,23 @@ fn selector_of(text: &str) -> Option<PathStep> {
 }
 
 impl PathStep {
-    /// Where this step leads from a value.
+    /// Appends the values that this step selects from `value` to `next`; `at` is the path so far, for errors.
     fn follow<'v>(&self, value: &'v Value, at: &str, next: &mut Vec<&'v Value>) -> Result<(), PathError> {
         if let Self::Key(key) = self {
             next.push(member(value, key, at)?);
             return Ok(());
         }
         let Value::Array(elements) = value else {
-            return Err(PathError::Kind { at: at.to_owned(), what: "is no list: leave the brackets out".to_owned() });
+            return Err(PathError::Kind {
+                at: at.to_owned(),
+                what: "is not a list: leave the brackets out".to_owned(),
+            });
         };
         next.extend(self.select(elements.iter().collect(), at)?);
         Ok(())
     }
 
-    /// Which elements of a list are meant.
+    /// Returns the elements of a list that this selector selects.
     fn select<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, PathError> {
         Ok(match self {
             Self::All | Self::Key(_) => elements,
@@ -192,7 +202,7 @@ impl PathStep {
         })
     }
 
-    /// A path with this step behind it.
+    /// Returns the path `at` extended by this step.
     fn append_to(&self, at: String) -> String {
         match self {
             Self::Key(key) if at.is_empty() => key.clone(),
@@ -201,7 +211,7 @@ impl PathStep {
         }
     }
 
-    /// As it is written in brackets.
+    /// Textual form of the step, without brackets.
     fn to_text(&self) -> String {
         match self {
             Self::Key(key) => key.clone(),
@@ -214,7 +224,8 @@ impl PathStep {
     }
 }
 
-/// A member of an object by name, or of a list by place.
+/// Returns the member of an object by name, or of a list by index; null if an optional or indexed member is
+/// absent.
 fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, PathError> {
     match value {
         Value::Object(members) => match (members.get(key), key.strip_suffix('?')) {
@@ -229,14 +240,14 @@ fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, PathEr
             Ok(place) => Ok(elements.get(place).unwrap_or(&Value::Null)),
             Err(_) => Err(PathError::Kind {
                 at: at.to_owned(),
-                what: format!("is a list, so it has no `{key}`: say which of it, [3], [*], [name=...]"),
+                what: format!("is a list, so it has no `{key}`: select elements with [3], [*] or [name=...]"),
             }),
         },
         other => Err(PathError::Kind { at: at.to_owned(), what: format!("is {other}, which has no `{key}`") }),
     }
 }
 
-/// Whether a value is what was written; numbers are compared as numbers.
+/// Whether a value equals the text of a selector. Numbers are compared numerically, and may lie in a range.
 fn matches(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text == wanted,
@@ -305,14 +316,14 @@ mod tests {
         assert_eq!((at.as_str(), key.as_str(), known), ("bench", "percentile", vec!["percentiles".to_owned()]));
         for (path, what) in [
             ("families.run_ns", "is a list"),
-            ("bench", "go on with one of percentiles"),
-            ("families", "say which of it"),
-            ("bench[0].x", "is no list"),
+            ("bench", "continue with one of percentiles"),
+            ("families", "select elements"),
+            ("bench[0].x", "is not a list"),
             ("families[0].name", "not a number"),
             ("families[0].name.x", "has no `x`"),
         ] {
-            let Err(PathError::Kind { what: told, .. }) = numbers(path) else { panic!("{path}") };
-            assert!(told.contains(what), "{path}: {told}");
+            let Err(PathError::Kind { what: message, .. }) = numbers(path) else { panic!("{path}") };
+            assert!(message.contains(what), "{path}: {message}");
         }
     }
 

@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which run and which figure each row of a data table asks for.
+//! Resolution of the run and the figure of each row in a data table.
 //!
-//! Rules, in order: what the row says; what its table says; the run, or figure, that is called as the row; the only one that there is.
-//! A table without rows has one for each of its runs (or, if it names no figure, for each figure) and each arm.
+//! Rules, in order:
+//! 1. The run or figure that the row names.
+//! 2. The one that its table names.
+//! 3. The one with the same name as the row's label.
+//! 4. The only one in the study.
+//!
+//! A table without rows gets one for each of its runs, each of its figures and each arm.
 
 use super::runs::RunCase;
 use crate::definition::{DefinitionError, RowDefinition, StudyDefinition, TableDefinition};
 use crate::read::unknown;
 use fairlab_workload::suggest;
 
-/// A row with what it asks for.
+/// Row with the case and figure that fill it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RowQuery {
     pub(crate) row: RowDefinition,
-    /// Place of the run's case.
+    /// Index of the case.
     pub(crate) case: usize,
     pub(crate) figure: String,
     pub(crate) from: Option<String>,
 }
 
-/// The questions of each data table, in the order of the tables.
+/// Returns the resolved rows of each data table, in the order of the tables.
 ///
 /// # Errors
-/// If a row names no run or figure that there is, or none at all.
+/// If a row names a run or figure that does not exist, or if none can be found for it.
 pub(crate) fn row_queries<'s>(
     file: &str,
     study: &'s StudyDefinition,
@@ -69,9 +74,9 @@ impl RowResolver<'_> {
         };
         let named = row.figure.clone().or_else(|| self.table.figure.clone());
         let Some(figure) = named.or_else(called_so).or_else(only) else {
-            let message = "which figure is it?".to_owned();
+            let message = "its figure is not determined".to_owned();
             let help = format!(
-                "say figure = '...' in the row or its table: {}",
+                "add figure = '...' to the row or its table: {}",
                 list(figures.iter().map(|name| name.as_str()))
             );
             return Err(DefinitionError::name(self.file, place, message, help));
@@ -79,13 +84,13 @@ impl RowResolver<'_> {
         self.check_figure(&place, &figure)?;
         let from = row.from.clone().or_else(|| self.table.from.clone());
         if from.as_ref() == Some(&row.arm) {
-            let help = "a change is from another arm: say the arm of after in the row".to_owned();
+            let help = "`from` must be another arm than `arm`: set `arm` to the one after the change".to_owned();
             return Err(DefinitionError::name(self.file, place, format!("the change from {0} to {0}", row.arm), help));
         }
         Ok(RowQuery { row: row.clone(), case, figure, from })
     }
 
-    /// The place of the case of a row.
+    /// Returns the index of a row's case.
     fn case_of(&self, row: &RowDefinition, place: &str) -> Result<usize, DefinitionError> {
         let within = match row.run.as_ref().or(self.table.run.as_ref()) {
             Some(run) => self.cases_of_run(run),
@@ -99,13 +104,15 @@ impl RowResolver<'_> {
         }
         within.iter().copied().find(|&case| self.cases[case].name == row.label).ok_or_else(|| {
             let names: Vec<&str> = within.iter().map(|&case| self.cases[case].name.as_str()).collect();
-            let help =
-                format!("call the row as its run, or say run = '...': {}", suggest::help(&row.label, "runs", &names));
-            DefinitionError::name(self.file, place.to_owned(), "which run is it of?".to_owned(), help)
+            let help = format!(
+                "name the row after its run, or add run = '...': {}",
+                suggest::help(&row.label, "runs", &names)
+            );
+            DefinitionError::name(self.file, place.to_owned(), "its run is not determined".to_owned(), help)
         })
     }
 
-    /// The places of the cases of a run, or of the one case of that name.
+    /// Returns the indices of all cases of a run, or of the one case with that name.
     fn cases_of_run(&self, run: &str) -> Vec<usize> {
         let of = |is_it: &dyn Fn(&RunCase) -> bool| -> Vec<usize> {
             self.cases.iter().enumerate().filter(|(_, case)| is_it(case)).map(|(place, _)| place).collect()
@@ -114,7 +121,8 @@ impl RowResolver<'_> {
         if of_case.is_empty() { of(&|case| case.run == run) } else { of_case }
     }
 
-    /// The rows of a table that has none: each of its runs, figures and arms. What differs from row to row is in their labels.
+    /// Returns the rows of a table without rows in the data: one for each run, figure and arm. Their labels
+    /// contain what differs between rows.
     fn generated_rows(&self) -> Result<Vec<RowQuery>, DefinitionError> {
         let place = format!("table {}", self.table.name);
         let mut cases = Vec::new();
@@ -232,9 +240,9 @@ mod tests {
             ("run = 'othr'", "table t: there is no run othr\nhelp: did you mean `other`?"),
             (
                 "figure = 'time'\nrows = [{ label = '3 groups', arm = 'a' }]",
-                "row 3 groups: which run is it of?\nhelp: call the row as its run, or say run = '...': did you mean `1 groups`?",
+                "row 3 groups: its run is not determined\nhelp: name the row after its run, or add run = '...': did you mean `1 groups`?",
             ),
-            ("run = 'other'\nrows = [{ label = 'x', arm = 'a' }]", "which figure is it?"),
+            ("run = 'other'\nrows = [{ label = 'x', arm = 'a' }]", "its figure is not determined"),
             (
                 "run = 'other'\nfigure = 'time'\nrows = [{ label = 'x', arm = 'a', from = 'a' }]",
                 "the change from a to a",

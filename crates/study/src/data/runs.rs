@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[[run]]`: what is run, where, how long and how often; and one of them for each value of its parameters.
+//! `[[run]]`: a workload, its machine, length and seeds; expanded to one case for each combination of its
+//! parameters' values.
 
 use super::span::TimeSpan;
 use super::tasks::TaskFamily;
@@ -9,104 +10,105 @@ use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Runs of an arm unless the data say otherwise.
+/// Default number of seeds of a run.
 const SEEDS: u64 = 3;
 
-/// A run, as the data say it.
+/// Definition of a run in a study's file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunDefinition {
-    /// Its name, with `{parameter}` for what differs.
+    /// Name, with `{parameter}` in the place of each parameter's value.
     pub name: String,
-    /// An rt-app file or a scenario, beside the study's file.
+    /// Path of an rt-app file or a scenario, relative to the study's file.
     pub file: Option<String>,
-    /// The text of an rt-app file.
+    /// Text of an rt-app file.
     pub rtapp: Option<String>,
-    /// The text of a scenario.
+    /// Text of a scenario.
     pub scenario: Option<String>,
-    /// The line of a benchmark, as behind `fairlab bench`.
+    /// Benchmark command line, as after `fairlab bench`.
     pub bench: Option<String>,
-    /// Families of tasks whose times are drawn.
+    /// Families of tasks whose times are drawn by seed.
     #[serde(default)]
     pub tasks: Vec<TaskFamily>,
-    /// The machine, if it is not the study's: a name or a file.
+    /// Machine that replaces the study's: the name of a preset or a file.
     pub machine: Option<String>,
-    /// Parameters: each of their values is a run.
+    /// Parameters with their values; each combination of values is a case.
     #[serde(default)]
     pub with: BTreeMap<String, Vec<ParameterValue>>,
-    /// How many task groups are around the tasks of a benchmark that has no groups of its own.
+    /// Number of nested task groups around the tasks of a benchmark, which must have no groups of its own.
     #[serde(default)]
     pub groups: u32,
-    /// Who chooses frequencies, if no arm says it and not whom the machine's file says.
+    /// Frequency governor if the arm sets none; by default that of the machine's file.
     pub governor: Option<GovernorName>,
-    /// Only the first so many idle states are used, if no arm says it.
+    /// Number of idle states to use if the arm sets none, counted from the shallowest.
     pub idle_states: Option<usize>,
-    /// When the workload begins.
+    /// Start time of the workload; by default the start of the run.
     pub start: Option<StartTimes>,
-    /// How long is measured.
+    /// Length of the measured time.
     pub span: Option<TimeSpan>,
-    /// How long is simulated before.
+    /// Simulated time before the measurement.
     pub warm_up: Option<TimeSpan>,
-    /// How often it is run, each time with another seed.
+    /// Number of seeds; each is one run.
     pub seeds: Option<u64>,
-    /// The first seed.
+    /// First seed; 1 by default.
     pub first_seed: Option<u64>,
-    /// Whether the dice of newly-idle balancing fall by the seed; otherwise as after a boot.
+    /// Whether the random draws of newly-idle balancing depend on the seed (the default); otherwise each run
+    /// has those that follow a boot.
     pub dice: Option<bool>,
-    /// Whether each seed has its own order of what happens at one instant.
+    /// Whether each seed has its own order of simultaneous events.
     pub permute: Option<bool>,
-    /// How much there is to do, for figures: `count`.
+    /// Amount of work, for figures with the path `count`.
     pub count: Option<f64>,
-    /// What is different with `--quick`.
+    /// Settings that are replaced with `--quick`.
     #[serde(default)]
     pub quick: QuickOverrides,
 }
 
-/// What is different with `--quick`.
+/// Settings of a run that are replaced with `--quick`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuickOverrides {
-    /// The line of a benchmark.
+    /// Benchmark command line, as after `fairlab bench`.
     pub bench: Option<String>,
-    /// How long is measured.
+    /// Length of the measured time.
     pub span: Option<TimeSpan>,
-    /// How long is simulated before.
+    /// Simulated time before the measurement.
     pub warm_up: Option<TimeSpan>,
-    /// How often it is run.
+    /// Number of seeds; each is one run.
     pub seeds: Option<u64>,
-    /// How much there is to do.
+    /// Amount of work, for figures with the path `count`.
     pub count: Option<f64>,
 }
 
-/// When a workload begins, from the start of the run.
+/// Start time of a workload, relative to the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartTimes {
-    /// Not before.
+    /// Earliest start time, that of seed 0.
     pub at: Option<TimeSpan>,
-    /// So much later with each seed.
+    /// Additional delay for each seed: seed n starts n times this later.
     pub every: Option<TimeSpan>,
-    /// But no later than this after `at`: what is more begins anew at 0.
+    /// Bound of the additional delay, which wraps around to 0 there.
     pub within: Option<TimeSpan>,
 }
 
-/// A value of a parameter.
+/// Value of a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ParameterValue {
-    /// A whole number.
+    /// Integer, written without a decimal point.
     Number(i64),
-    /// A number.
+    /// Number with a decimal point.
     Real(f64),
-    /// A word.
+    /// Text, such as an option of a benchmark.
     Text(String),
 }
 
-/// A run with a value for each parameter, as long as it is asked for.
+/// Run with one value for each parameter, after `--quick` and other options.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunCase {
     pub(crate) name: String,
-    /// The name of its run, with parameters as they are written.
+    /// Name of the run, with parameters in braces.
     pub(crate) run: String,
     pub(crate) source: WorkloadSource,
     pub(crate) machine: Option<String>,
@@ -123,7 +125,7 @@ pub(crate) struct RunCase {
     pub(crate) count: Option<f64>,
 }
 
-/// Where a workload comes from.
+/// Source of a workload: a path, a text, a command line or families of tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum WorkloadSource {
     File(String),
@@ -144,7 +146,7 @@ impl std::fmt::Display for ParameterValue {
 }
 
 impl StartTimes {
-    /// When the workload of a seed begins.
+    /// Returns the start time of the workload with a seed.
     pub(crate) fn of_seed(&self, seed: u64) -> Nanos {
         let ns = |span: Option<TimeSpan>| span.map_or(0, |span| span.0.0);
         let later = ns(self.every).wrapping_mul(seed);
@@ -154,7 +156,7 @@ impl StartTimes {
 }
 
 impl RunDefinition {
-    /// What is wrong with it on its own, and the way out.
+    /// Returns the first error that the run has on its own, with a remedy.
     pub(crate) fn validation_error(&self) -> Option<(String, String)> {
         let given = [
             ("file", self.file.is_some()),
@@ -190,7 +192,8 @@ impl RunDefinition {
         self.tasks.iter().find_map(TaskFamily::validation_error)
     }
 
-    /// One of it for each combination of its parameters' values, the first parameter by name changing slowest.
+    /// Returns a case for each combination of the parameters' values; the first parameter by name changes
+    /// slowest.
     pub(crate) fn cases(&self, default_seeds: Option<u64>, choices: &StudyOptions) -> Vec<RunCase> {
         let mut chosen: Vec<Vec<(&str, &ParameterValue)>> = vec![Vec::new()];
         for (name, values) in &self.with {
@@ -227,7 +230,8 @@ impl RunDefinition {
             governor: self.governor,
             idle_states: self.idle_states,
             start: self.start.unwrap_or_default(),
-            // A benchmark that runs until it is done has no length that could be another one.
+            // `--span` applies only to runs with a length: a benchmark that runs to its end has none to
+            // change.
             span: span.map(|span| choices.span.unwrap_or(span.0)),
             warm_up: warm_up.map_or(Nanos::ZERO, |span| span.0),
             seeds: choices.seeds.or(seeds).or(default_seeds).unwrap_or(SEEDS),
@@ -299,8 +303,8 @@ mod tests {
             ("name = 'a'\ntasks = [{ name = 't', run_us = 1, sleep_us = 1 }]", "`tasks` without a `span`"),
         ];
         for (text, expected) in cases {
-            let (told, _) = run(text).validation_error().expect(text);
-            assert!(told.contains(expected), "{text}: {told}");
+            let (message, _) = run(text).validation_error().expect(text);
+            assert!(message.contains(expected), "{text}: {message}");
         }
         assert_eq!(run("name = 'a'\nbench = 'b'").validation_error(), None);
     }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[sensitivity]`: what verdicts hang on. Each price of the machines halved and doubled fills the table `prices`; other seeds, half and
-//! twice the length, and permutations of what happens at one instant fill the table `robustness`. Both belong to the full form.
+//! `[sensitivity]`: settings that are varied, to find out which verdicts depend on them.
+//!
+//! The table `prices` has each cost of the machines halved and doubled. The table `robustness` has other
+//! seeds, half and twice the length, and permutations of simultaneous events. Both are filled only without
+//! `--quick`.
 
 use super::DataStudy;
 use super::execute::Variation;
@@ -12,49 +15,49 @@ use crate::sensitivity::compare;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The tables that it fills.
+/// Names of the tables that are filled here.
 pub(crate) const TABLES: [&str; 2] = [PRICES, ROBUSTNESS];
 const PRICES: &str = "prices";
 const ROBUSTNESS: &str = "robustness";
-/// Seeds of another set begin so much higher.
+/// Distance between the first seeds of two sets.
 const OTHER_SEEDS: u64 = 1000;
 
-/// What is varied.
+/// Settings of the variations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SensitivityDefinition {
-    /// Tables whose verdicts count; all of data that have published rows, if none is named.
+    /// Tables whose verdicts count; by default all tables of data that have published rows.
     #[serde(default)]
     pub tables: Vec<String>,
-    /// Prices that are halved and doubled; all of the machines', if none is named.
+    /// Costs to halve and double; by default all costs of the machines.
     #[serde(default)]
     pub prices: Vec<String>,
-    /// Seeds of each case, at the most.
+    /// Largest number of seeds of each case.
     pub seeds: Option<u64>,
-    /// Whether it is done with the quick form of each run.
+    /// Whether runs use their `quick` settings.
     #[serde(default)]
     pub quick: bool,
-    /// Length of each run.
+    /// Length of each run that has one.
     pub span: Option<TimeSpan>,
-    /// How many other sets of seeds.
+    /// Number of other sets of seeds.
     #[serde(default)]
     pub other_seeds: u64,
-    /// Whether half and twice the length are tried.
+    /// Whether to run with half and with twice the length.
     #[serde(default)]
     pub spans: bool,
-    /// How many permutations of what happens at one instant.
+    /// Number of permutations of simultaneous events.
     #[serde(default)]
     pub perturb: u64,
 }
 
 impl SensitivityDefinition {
-    /// The cases of a table, beside that in which nothing is varied.
+    /// Returns the variations of a table, without the one that changes nothing.
     fn variations(&self, table: &str, study: &DataStudy<'_>) -> Vec<(String, Variation)> {
         let base = Variation { most_seeds: self.seeds, perturb: study.choices.perturb, ..Variation::default() };
         if table == PRICES {
             let mut operations: BTreeSet<&str> = BTreeSet::new();
             for machine in study.site.home.machines() {
-                operations.extend(machine.prices().iter().map(fairlab_machine::description::OpCost::operation));
+                operations.extend(machine.costs().iter().map(fairlab_machine::description::OpCost::operation));
             }
             operations.retain(|name| self.prices.is_empty() || self.prices.iter().any(|chosen| chosen == name));
             let varied = |operation: &&str| {
@@ -81,7 +84,7 @@ impl SensitivityDefinition {
     }
 }
 
-/// Fills one of the two tables.
+/// Fills the table `prices` or `robustness`.
 ///
 /// # Errors
 /// If a run fails.

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Units, longest name first where one ends like another.
+/// Units; one that is the end of another comes later.
 const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-/// The longest: as in scenarios.
+/// Longest length, in nanoseconds; the same as in scenarios.
 const MAX_NS: u64 = 1_000_000_000_000_000_000;
 
-/// A length of time.
+/// Length of time, parsed from a text such as `500ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TimeSpan(pub Nanos);
@@ -20,7 +20,7 @@ impl FromStr for TimeSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no time: write a number and a unit, 5s, 300ms, 20us or 100ns");
+        let wrong = || format!("`{text}` is not a time: write a number and a unit, such as 5s, 300ms, 20us or 100ns");
         let (number, unit) =
             UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -40,7 +40,7 @@ impl FromStr for TimeSpan {
 }
 
 impl fmt::Display for TimeSpan {
-    /// In the largest unit of which it is a whole number.
+    /// Formats the length in the largest unit that divides it evenly.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Nanos(ns) = self.0;
         let (unit, size) = UNITS.iter().rev().find(|(_, size)| ns % size == 0 && ns > 0).unwrap_or(&UNITS[0]);

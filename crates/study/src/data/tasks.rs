@@ -1,60 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `tasks`: families of tasks that run and sleep by turns, each for times of its own, drawn anew with each seed.
+//! `tasks`: families of tasks that alternately run and sleep, for times that are drawn by seed.
 //!
-//! They become an rt-app file, so that all that is said of such files holds. A number that is drawn depends on the seed and on its own
-//! place alone, so that another family, or one task more, shifts no other.
+//! Families are converted to an rt-app file, so that the rules of those files apply. A drawn number depends
+//! only on the seed and on its position in the family, so that another family, or one more task, changes no
+//! other number.
 
 use crate::run::draw;
 use serde::{Deserialize, Serialize};
 
-/// Tasks that are alike but for their times.
+/// Tasks that differ only in their times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFamily {
-    /// Their name; a number comes behind it.
+    /// Name of the tasks, to which the task's number is appended.
     pub name: String,
-    /// How many; as many as there are periods, if these are a list.
+    /// Number of tasks: 1 by default, or the number of periods if they are a list.
     pub number: Option<u64>,
-    /// When all of them begin, in microseconds: one time for the family.
+    /// Start time of the whole family, in microseconds.
     pub together_us: Option<TaskTime>,
-    /// How much later each begins.
+    /// Additional start delay of each task, in microseconds.
     pub delay_us: Option<TaskTime>,
-    /// Work in a turn, at full speed. Without `sleep_us` and `period_us` the task never rests.
+    /// Work in each iteration, in microseconds at the highest capacity and frequency. A task without
+    /// `sleep_us` and `period_us` never sleeps.
     pub run_us: Option<TaskTime>,
-    /// Sleep in a turn.
+    /// Sleep in each iteration, in microseconds.
     pub sleep_us: Option<TaskTime>,
-    /// Or the period of a timer; a list has one for each task.
+    /// Timer period in place of a sleep, in microseconds; a list has one for each task.
     pub period_us: Option<Periods>,
-    /// Whether a late task begins a new grid of its period instead of keeping the old one. rt-app's default.
+    /// Whether a late task restarts its period grid instead of keeping the old one: the timer mode `relative`
+    /// of rt-app, its default.
     #[serde(default)]
     pub new_grid_when_late: bool,
-    /// The place of the family's first draw.
+    /// Position of the family's first random draw.
     #[serde(default)]
     pub draws_from: u64,
 }
 
-/// A time in microseconds, or the range from which it is drawn (the upper end is not in it).
+/// Time in microseconds, or the range from which it is drawn, without the upper end.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum TaskTime {
-    /// This.
+    /// Constant time for all tasks.
     Fixed(u64),
-    /// One of these.
+    /// Range of times: least, and one more than the most.
     Drawn([u64; 2]),
 }
 
-/// Periods in microseconds.
+/// Timer periods in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Periods {
-    /// All have this.
+    /// Period of all tasks.
     One(u64),
-    /// One each.
+    /// Periods of the tasks, in order.
     Each(Vec<u64>),
 }
 
 impl TaskTime {
-    /// The time, drawn at the next place if it has to be.
+    /// Returns the time; a range is drawn at position `place`, which is then incremented.
     fn draw(self, seed: u64, place: &mut u64) -> u64 {
         match self {
             Self::Fixed(time) => time,
@@ -67,7 +70,7 @@ impl TaskTime {
 }
 
 impl TaskFamily {
-    /// What is wrong with it, and the way out.
+    /// Returns the first error in the family, with a remedy.
     pub(super) fn validation_error(&self) -> Option<(String, String)> {
         let wrong = |what: &str, help: &str| Some((format!("tasks {}: {what}", self.name), help.to_owned()));
         let times = [self.together_us, self.delay_us, self.run_us, self.sleep_us];
@@ -117,7 +120,7 @@ impl TaskFamily {
     }
 }
 
-/// The rt-app file of families with a seed.
+/// Returns the text of the rt-app file for families and a seed.
 pub(crate) fn rtapp_of(families: &[TaskFamily], seed: u64) -> String {
     let members: Vec<String> = families.iter().flat_map(|family| family.members(seed)).collect();
     format!(r#"{{ "tasks": {{ {} }} }}"#, members.join(", "))
@@ -152,7 +155,7 @@ mod tests {
         let system = family("name = 's'\nperiod_us = [1000, 3000]\nrun_us = 10\ndelay_us = [0, 9]\ndraws_from = 100");
         let both = rtapp_of(&[family(FAMILY), system], 5);
         assert!(both.starts_with(alone.strip_suffix(" } }").expect("it ends so")));
-        let workload = rtapp::parse("tasks.json", &both, rtapp::Options::for_cpus(4)).expect("rt-app reads it");
+        let workload = rtapp::parse("tasks.json", &both, rtapp::RtAppOptions::for_cpus(4)).expect("rt-app reads it");
         assert_eq!(workload.tasks.len(), 5);
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From a run of the data to a workload on a machine: files beside the study's own, lines of benchmarks, machines by name or path.
+//! Workloads and machines of a study's runs: files next to the study's file, benchmark command lines, and
+//! machines by name or path.
 
 use super::runs::{RunCase, WorkloadSource};
 use super::tasks::rtapp_of;
@@ -8,65 +9,66 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;
 use fairlab_observe::bench::BenchObserver;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::error::text_of;
+use fairlab_workload::error::utf8_text;
 use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::workload::{GroupSpec, Workload};
 use fairlab_workload::{recorded, rtapp, scenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The machine of a study that names none.
+/// Machine of a study that names none.
 pub const DEFAULT_MACHINE: &str = "hikey960";
 
-/// A benchmark, ready to run.
+/// Benchmark that is ready to run.
 pub struct BenchSetup {
-    /// What it does.
+    /// Tasks and programs of the benchmark.
     pub workload: Workload,
-    /// What measures it.
+    /// Observer that measures the benchmark.
     pub meter: Box<dyn BenchObserver>,
 }
 
-/// Reads lines of benchmarks: the command line has their options.
+/// Parser of benchmark command lines, whose options are defined in the command line of fairlab.
 pub trait BenchReader: Sync {
-    /// The benchmark of a line, such as `hackbench -g 4`, for a machine with so many CPUs and a seed.
+    /// Parses a line such as `hackbench -g 4`, for a machine with `nr_cpus` CPUs and a seed.
     ///
     /// # Errors
-    /// What is wrong with the line, with the way out.
+    /// A description of the error in the line, with a remedy.
     fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<BenchSetup, String>;
 }
 
-/// Knows no benchmark.
+/// Benchmark reader that rejects every line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBenchReader;
 
 impl BenchReader for NoBenchReader {
     fn read(&self, line: &str, _nr_cpus: u32, _seed: u64) -> Result<BenchSetup, String> {
-        Err(format!("{line}: no benchmarks are known here\nhelp: run the study with the `fairlab` command"))
+        Err(format!("{line}: no benchmarks are available here\nhelp: run the study with the `fairlab` command"))
     }
 }
 
-/// Where a study's files are, and the machines that it names.
+/// Contents of the files and machines that a study names.
 #[derive(Debug)]
 pub(crate) struct InputFiles {
-    /// Its directory; none for a study that comes with the program.
+    /// Directory of the study's file; `None` for a built-in study.
     directory: Option<PathBuf>,
     machines: BTreeMap<String, MachineDescription>,
     files: BTreeMap<String, String>,
 }
 
-/// A workload on a machine, before an arm changes it.
+/// Workload on a machine, before an arm changes the setup.
 pub(crate) struct PreparedWorkload {
     pub(crate) setup: Setup,
     pub(crate) meter: Option<Box<dyn BenchObserver>>,
-    /// Whether the workload says itself how long it takes.
+    /// Whether the workload itself defines its length.
     pub(crate) has_length: bool,
 }
 
 impl InputFiles {
-    /// Reads the machines and files that runs name. A machine's name is that of a preset, or of a file beside the study's.
+    /// Reads the machines and files that runs name. A machine's name is that of a preset, or of a file next
+    /// to the study's.
     ///
     /// # Errors
-    /// The first one that cannot be had, with the run that names it.
+    /// The first file or machine that cannot be read, as the name of the run and a description.
     pub(crate) fn read<'a>(
         directory: Option<&Path>,
         cases: impl Iterator<Item = (&'a RunCase, Vec<String>)>,
@@ -97,13 +99,13 @@ impl InputFiles {
     }
 
     fn read_file(&mut self, name: &str) -> Result<(), String> {
-        let help = "help: `file` is the path of an rt-app file or a scenario, from where the study's file is";
+        let help = "help: `file` is the path of an rt-app file or a scenario, relative to the study's file";
         let Some(path) = self.path_beside(name) else {
-            return Err(format!("{name}: a study that comes with the program has no files\n{help}"));
+            return Err(format!("{name}: a built-in study has no files\n{help}"));
         };
         let bytes =
             std::fs::read(&path).map_err(|error| format!("{}: cannot be read: {error}\n{help}", path.display()))?;
-        let text = text_of(name, &bytes).map_err(|error| error.to_string())?;
+        let text = utf8_text(name, &bytes).map_err(|error| error.to_string())?;
         self.files.insert(name.to_owned(), text.to_owned());
         Ok(())
     }
@@ -112,23 +114,23 @@ impl InputFiles {
         self.directory.as_ref().map(|directory| directory.join(name))
     }
 
-    /// A machine that some run names.
+    /// Returns the description of a machine that a run names.
     ///
     /// # Panics
-    /// If none does.
+    /// If no run names it.
     pub(crate) fn machine(&self, name: &str) -> &MachineDescription {
         self.machines.get(name).unwrap_or_else(|| panic!("machine {name} was read with its run"))
     }
 
-    /// The machines.
+    /// Descriptions of all machines that runs name.
     pub(crate) fn machines(&self) -> impl Iterator<Item = &MachineDescription> {
         self.machines.values()
     }
 
-    /// The workload of a run with a seed, on a machine.
+    /// Returns the workload of a case with a seed, set up on a machine.
     ///
     /// # Errors
-    /// What is wrong with it, with the way out.
+    /// A description of the error in the workload, with a remedy.
     pub(crate) fn prepare(
         &self,
         case: &RunCase,
@@ -156,7 +158,7 @@ impl InputFiles {
             let recorded = recorded::parse(name, &text).map_err(|error| error.to_string())?;
             return Ok(prepared(machine, recorded.into_workload(cpus_of(machine)), None));
         }
-        let options = rtapp::Options::for_cpus(cpus_of(machine));
+        let options = rtapp::RtAppOptions::for_cpus(cpus_of(machine));
         let workload = rtapp::parse(name, &text, options).map_err(|error| error.to_string())?;
         Ok(prepared(machine, workload, None))
     }
@@ -173,7 +175,7 @@ impl InputFiles {
         let BenchSetup { mut workload, meter } = benches.read(line, cpus_of(machine), seed)?;
         if case.groups > 0 {
             if !workload.groups.is_empty() {
-                return Err(format!("{line}: has task groups of its own\nhelp: leave `groups` out"));
+                return Err(format!("{line}: already has task groups\nhelp: leave `groups` out"));
             }
             put_into_groups(&mut workload, case.groups);
         }
@@ -205,7 +207,7 @@ fn prepared(
     PreparedWorkload { setup, meter, has_length: duration.is_some() }
 }
 
-/// Puts all tasks into the innermost of groups that stand in each other.
+/// Creates nested task groups, and puts all tasks into the innermost one.
 fn put_into_groups(workload: &mut Workload, levels: u32) {
     let group = |level: u32| GroupSpec {
         name: format!("level{}", level + 1),

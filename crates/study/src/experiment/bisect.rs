@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which of many switches makes a difference: delta debugging over sets of switches, where "fails" means "has more than half of the
-//! difference between the two ends", and repetitions decide.
+//! Bisection of the switches that cause a difference: delta debugging over sets of switches.
+//!
+//! A set "fails" if it has more than half of the difference between the two ends; repeated runs decide this.
 //!
 //! Rules:
-//! 1. Both ends are run with the same seeds; if the signed ranks of their pairs show no difference there is nothing to look for.
-//! 2. A set of switches has the difference if its runs lie beyond the middle between the ends, seed by seed. As long as the signed ranks
-//!    of that are undecided, repetitions are doubled, up to a limit; what is undecided then does not count as having it.
-//! 3. Zeller's ddmin: parts, then what parts leave, each time finer. What is left has the difference, and has it no longer without any one
-//!    of its switches. If two switches only matter together, both are left.
+//! 1. Both ends are run with the same seeds. If the signed rank test of their pairs shows no difference, the
+//!    search ends.
+//! 2. A set of switches has the difference if its runs lie beyond the midpoint between the ends, seed by
+//!    seed. While the signed rank test of that is not significant, the repetitions are doubled, up to a
+//!    limit. A set that is undecided at the limit does not have the difference.
+//! 3. Zeller's ddmin tests subsets, then their complements, with ever finer subsets. The final set has the
+//!    difference, and loses it without any one of its switches. If two switches only matter together, both
+//!    remain.
 
 use super::power::{deviation, smallest};
 use super::rank::signed_rank;
@@ -16,34 +20,35 @@ use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// A set of switches that stand as at the far end.
+/// Switches that have the value of the far end, by index in ascending order.
 pub type SwitchSet = Vec<usize>;
 
-/// Switches that can be set one by one.
+/// Switches that can be set individually.
 pub trait Switches: Sync {
-    /// Why a run failed.
+    /// Error of a failed run.
     type Error: Send;
 
-    /// How many there are.
+    /// Number of switches, whose indices are below it.
     fn nr_switches(&self) -> usize;
 
-    /// The number that is looked at, of a run in which these switches, in ascending order, stand as at the far end.
+    /// Returns the metric of a run in which the switches of `set`, in ascending order, have the value of the
+    /// far end.
     ///
     /// # Errors
-    /// If it cannot be run, or does not tell the number.
+    /// If the run fails, or has no such metric.
     fn run(&self, set: &[usize], seed: u64) -> Result<f64, Self::Error>;
 }
 
-/// How it is looked.
+/// Parameters of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct BisectOptions {
-    /// Repetitions of each set to begin with.
+    /// Initial number of repetitions of each set.
     pub runs: u64,
-    /// At most so many.
+    /// Largest number of repetitions of each set.
     pub most_runs: u64,
-    /// The first seed.
+    /// First seed of the repetitions, which all sets share.
     pub first_seed: u64,
-    /// How often ranks may mislead.
+    /// Significance level of each test.
     pub level: f64,
 }
 
@@ -53,43 +58,43 @@ impl Default for BisectOptions {
     }
 }
 
-/// What a set of switches does.
+/// Effect of a set of switches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SwitchEffect {
-    /// The switches, by their places.
+    /// Indices of the switches.
     pub set: SwitchSet,
-    /// The mean of its runs.
+    /// Mean of the runs with this set.
     pub mean: f64,
-    /// Which part of the difference between the ends it has: 0 at the near end, 1 at the far one.
+    /// Fraction of the difference between the ends: 0 at the near end, 1 at the far end.
     pub part: f64,
-    /// How many runs there are of it.
+    /// Number of runs with this set.
     pub runs: u64,
 }
 
-/// What was found.
+/// Result of the search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Culprits {
-    /// Mean at the near end and at the far one.
+    /// Means at the near and the far end.
     pub ends: [f64; 2],
-    /// How likely ranks like those of the ends are if there is no difference; `None` if all repetitions are alike.
+    /// p-value of the signed rank test of the ends; `None` if all repetitions are equal.
     pub p: Option<f64>,
-    /// The smallest difference that the ends' repetitions could have shown, in the number's unit.
+    /// Minimum detectable difference of the ends' repetitions, in the metric's unit.
     pub could_show: Option<f64>,
-    /// The smallest set that has the difference; none if there is no difference.
+    /// Smallest set that has the difference; `None` if there is no difference.
     pub found: Option<SwitchEffect>,
-    /// Each of its switches alone, if there are several.
+    /// Effect of each switch of that set alone, if it has several.
     pub alone: Vec<SwitchEffect>,
-    /// All switches but one of the set, for each of them.
+    /// Effects of all switches but one, for each switch of that set.
     pub without: Vec<SwitchEffect>,
-    /// All switches but those of the set.
+    /// Effect of all switches outside of that set.
     pub rest: Option<SwitchEffect>,
-    /// What was asked, in this order, and whether it has the difference; nothing if that stayed undecided.
+    /// Tested sets in order, and whether each has the difference; `None` if that stayed undecided.
     pub asked: Vec<(SwitchSet, Option<bool>)>,
-    /// How many runs it took.
+    /// Total number of runs.
     pub runs: usize,
 }
 
-/// Runs by set and seed: none is made twice.
+/// Runs of the search by set and seed; no run is executed twice.
 struct BisectRuns<'a, S: Switches> {
     switches: &'a S,
     search: BisectOptions,
@@ -99,7 +104,7 @@ struct BisectRuns<'a, S: Switches> {
 }
 
 impl<S: Switches> BisectRuns<'_, S> {
-    /// So many runs of each of these sets.
+    /// Returns the metric of `runs` runs of each set, and executes those that are missing.
     fn runs(&self, sets: &[SwitchSet], runs: u64) -> Result<Vec<Vec<f64>>, S::Error> {
         let mut jobs = Vec::new();
         for set in sets {
@@ -151,7 +156,7 @@ impl<S: Switches> BisectRuns<'_, S> {
     }
 }
 
-/// Whether runs of each of these are all the same, so that more of them would be too.
+/// Whether the runs of each arm are all equal, so that more of them would not differ.
 fn are_alike(arms: &[&Vec<f64>]) -> bool {
     arms.iter().all(|runs| runs.iter().all(|run| *run == runs[0]))
 }
@@ -160,10 +165,10 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Looks for the smallest set of switches that makes the difference. `told` hears of each run.
+/// Finds the smallest set of switches that causes the difference. `told` is called after each run.
 ///
 /// # Errors
-/// That of the first run which fails.
+/// The error of the first failing run.
 pub fn find<S: Switches>(
     switches: &S,
     search: BisectOptions,
@@ -211,7 +216,7 @@ pub fn find<S: Switches>(
     Ok(culprits)
 }
 
-/// ddmin.
+/// Reduces the set of all switches with the ddmin algorithm.
 fn minimal<S: Switches>(lab: &BisectRuns<'_, S>) -> Result<SwitchSet, S::Error> {
     let mut current = lab.all();
     let mut parts = 2;
@@ -224,7 +229,7 @@ fn minimal<S: Switches>(lab: &BisectRuns<'_, S>) -> Result<SwitchSet, S::Error> 
                 continue 'smaller;
             }
         }
-        // With two parts, what one leaves is the other.
+        // With two subsets, the complement of one is the other.
         for chunk in chunks.iter().filter(|_| chunks.len() > 2) {
             let left: SwitchSet = current.iter().copied().filter(|one| !chunk.contains(one)).collect();
             if lab.try_switches(&left)? {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Arms beside each other: per metric what each comes to, how far the others are from the first, and what that is worth.
+//! Comparison of arms: for each metric the value of each arm, the differences from the first arm, and their
+//! significance.
 //!
 //! Rules:
-//! 1. Repetitions in which every arm did, event for event, what it did in an earlier one are that one again: they are left out, and counted.
+//! 1. A repetition in which every arm has the same digest as in an earlier one is a duplicate: it is left out
+//!    and counted.
 //! 2. A metric is compared if every run has it.
-//! 3. A difference is that of the arms' means or medians; its interval comes from repetitions that are drawn in pairs.
-//! 4. Only metrics of which one way is better are tested, with the signed ranks of the pairs. Corrected are all tests of the comparison.
-//! 5. If so few repetitions can find no difference in so many tests, however large it is, that is said of each, and not that none was found.
-//! 6. Where nothing was found, the smallest difference is told that so many repetitions could have shown, with the correction that the
-//!    least of all probabilities gets.
+//! 3. A difference is that of the arms' means or medians. Its interval comes from repetitions that are drawn
+//!    in pairs.
+//! 4. Only metrics with a better direction are tested, with the signed rank test of the pairs. Holm's
+//!    correction covers all tests of the comparison.
+//! 5. If so few repetitions cannot give a significant result in so many tests, the verdict is "too few
+//!    repetitions" instead of "no difference found".
+//! 6. Each tested metric has its minimum detectable effect, corrected as for the smallest of all p-values.
 
 use super::Observation;
 use super::metrics::{Metric, MetricDirection};
@@ -19,14 +23,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// How arms are compared.
+/// Parameters of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparisonRules {
-    /// How the runs of an arm become one number: mean or median.
+    /// Statistic that combines the runs of an arm: mean or median.
     pub statistic: Statistic,
-    /// How often a difference may be found where there is none.
+    /// Significance level: the accepted probability of finding a difference where there is none.
     pub level: f64,
-    /// A difference in percent, of which is told how many repetitions would show it.
+    /// Difference in percent for which [`MetricChange::needed`] gives the number of repetitions.
     pub detect_percent: f64,
 }
 
@@ -36,23 +40,23 @@ impl Default for ComparisonRules {
     }
 }
 
-/// What is said of a difference.
+/// Verdict on a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeVerdict {
-    /// It is there, and for the better.
+    /// The difference is significant, and an improvement.
     Better,
-    /// It is there, and for the worse.
+    /// The difference is significant, and a regression.
     Worse,
-    /// None was found.
+    /// The difference is not significant.
     NotFound,
-    /// So few repetitions cannot find any in so many tests.
+    /// So few repetitions cannot give a significant result in so many tests.
     TooFew,
-    /// Every run is the same in both arms.
+    /// All runs are event for event the same in both arms.
     Identical,
-    /// There is but one repetition, so that nothing says how much would be an accident.
+    /// Only one distinct repetition exists, so that the variation of the metric is unknown.
     Untested,
-    /// Neither way is better.
+    /// Neither direction of the metric is better.
     Unjudged,
 }
 
@@ -70,81 +74,81 @@ impl std::fmt::Display for ChangeVerdict {
     }
 }
 
-/// What an arm comes to.
+/// Value of a metric in one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ArmFigure {
-    /// The mean or median of its runs.
+    /// Mean or median of the runs.
     pub value: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the runs.
     pub deviation: f64,
-    /// The runs, by repetition.
+    /// Values of the runs, by repetition.
     pub runs: Vec<f64>,
 }
 
-/// How far an arm is from the first one.
+/// Change of a metric from the first arm to another one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricChange {
-    /// The difference of their means or medians.
+    /// Difference of the means or medians.
     pub difference: f64,
-    /// Between which differences it lies (95 %); none of fewer than three repetitions.
+    /// Bounds of the 95 % confidence interval of the difference; null for fewer than three repetitions.
     pub interval: Option<[f64; 2]>,
-    /// The difference in percent of the first arm, unless that is 0.
+    /// Difference in percent of the first arm; null if a run of that arm is not greater than 0.
     pub percent: Option<f64>,
-    /// Between which percentages it lies.
+    /// Bounds of the 95 % confidence interval of the percentage.
     pub percent_interval: Option<[f64; 2]>,
-    /// How likely ranks like these are if there is no difference.
+    /// p-value of the signed rank test; null for a metric that is not tested.
     pub p: Option<f64>,
-    /// The same beside all other tests.
+    /// p-value after Holm's correction for all tests of the comparison.
     pub p_corrected: Option<f64>,
-    /// The smallest difference that so many repetitions could have shown, in percent of the first arm.
+    /// Minimum detectable effect of this number of repetitions, in percent of the first arm.
     pub could_show_percent: Option<f64>,
-    /// How many repetitions would show the difference that was asked about.
+    /// Number of repetitions needed to detect a difference of `detect_percent`.
     pub needed: Option<usize>,
-    /// What is said of it.
+    /// Verdict on the difference.
     pub verdict: ChangeVerdict,
 }
 
-/// A metric in all arms.
+/// Metric with its values and changes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricRow {
-    /// What is measured.
+    /// Name, unit and direction of the metric.
     #[serde(flatten)]
     pub metric: Metric,
-    /// What each arm comes to.
+    /// Value in each arm.
     pub arms: Vec<ArmFigure>,
-    /// How far all arms but the first are from it.
+    /// Change of each arm but the first, from the first.
     pub changes: Vec<MetricChange>,
 }
 
-/// Arms beside each other.
+/// Comparison of all arms with the first one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// How many repetitions were made of each arm.
+    /// Number of repetitions of each arm.
     pub repetitions: usize,
-    /// How many of them differ from all before.
+    /// Number of repetitions without duplicates.
     pub distinct: usize,
-    /// How many tests there are, for which probabilities are corrected.
+    /// Number of significance tests, for which p-values are corrected.
     pub tests: usize,
-    /// With how many repetitions that differ a difference can be found at all in so many tests.
+    /// Smallest number of distinct repetitions with which any difference can be significant in so many tests.
     pub enough: usize,
-    /// The statistic of runs.
+    /// Statistic that combines the runs of an arm.
     pub statistic: Statistic,
-    /// The level of the tests.
+    /// Significance level of the tests.
     pub level: f64,
-    /// The difference in percent of which `needed` tells.
+    /// Difference in percent that `needed` refers to.
     pub detect_percent: f64,
-    /// Of each arm but the first, whether all of its runs are those of the first arm.
+    /// Whether all runs of an arm equal those of the first arm, for each arm but the first.
     pub identical: Vec<bool>,
-    /// Metrics.
+    /// Metrics that every run has.
     pub rows: Vec<MetricRow>,
-    /// Metrics that some runs do not have.
+    /// Names of metrics that some runs lack.
     pub partial: Vec<String>,
 }
 
-/// Compares arms, of which each repetition has one run.
+/// Compares arms. Each repetition has one run of every arm.
 ///
 /// # Panics
-/// If there is no repetition, or one has not all arms.
+/// If there is no repetition, or one does not have a run of every arm.
 pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comparison {
     let arms = repetitions[0].len();
     assert!(repetitions.iter().all(|runs| runs.len() == arms), "each repetition has all arms");
@@ -175,13 +179,13 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
 }
 
 impl Comparison {
-    /// Whether so few repetitions cannot find a difference in so many tests.
+    /// Whether so few repetitions cannot give a significant result in so many tests.
     pub const fn is_too_few(&self) -> bool {
         self.tests > 0 && self.distinct < self.enough
     }
 }
 
-/// All metrics of all runs, in the order in which they are told first.
+/// Returns all metrics of all runs, in the order of their first occurrence.
 fn metrics_of(repetitions: &[&Vec<Observation>]) -> Vec<Metric> {
     let mut all: Vec<Metric> = Vec::new();
     for (metric, _) in repetitions.iter().flat_map(|runs| runs.iter()).flat_map(|run| &run.metrics) {
@@ -203,11 +207,11 @@ fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], st
     MetricRow { metric, arms, changes }
 }
 
-/// How far one arm's runs are from another's, not yet judged.
+/// Returns the change between two arms' runs, without test results.
 fn change(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
     let of = |values: &[f64]| statistic.of(values);
     let percent = |before: &[f64], after: &[f64]| 100.0 * (of(after) / of(before) - 1.0);
-    // Draws spread means too little, but not medians, whose intervals are wide enough.
+    // Percentile intervals of means are too narrow for few runs; those of medians are wide enough.
     let interval = |of_both: &dyn Fn(&[f64], &[f64]) -> f64| match statistic {
         Statistic::Mean => widened_interval_of_pairs(before, after, of_both),
         _ => interval_of_pairs(before, after, of_both),
@@ -226,7 +230,7 @@ fn change(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
     }
 }
 
-/// Tests what can be tested, corrects for all tests together, and says what came of it.
+/// Tests all rows with a direction, corrects the p-values for all tests together, and sets the verdicts.
 fn judge(rows: &mut [MetricRow], repetitions: usize, identical: &[bool], rules: ComparisonRules) {
     let mut tested = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
@@ -260,7 +264,8 @@ fn judge(rows: &mut [MetricRow], repetitions: usize, identical: &[bool], rules: 
         let change = &mut rows[place].changes[arm];
         (change.p, change.p_corrected) = (Some(probabilities[which]), Some(corrected[which]));
         if corrected[which] <= rules.level {
-            // What is significant are the ranks. Medians can be alike where most pairs differ, and a few runs can turn a mean.
+            // The direction comes from the ranks, which are what is significant. Medians can be equal where
+            // most pairs differ, and a few runs can reverse a mean.
             let is_good = ranks[which].goes_up == (better == MetricDirection::More);
             change.verdict = if is_good { ChangeVerdict::Better } else { ChangeVerdict::Worse };
         } else if !can_find {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is measured of a run: numbers with a name, a unit and a direction, taken from what the run tells as JSON.
+//! Metrics of a run: numbers with a name, a unit and a direction, extracted from its JSON result.
 //!
-//! [`KNOWN`] is the list of those that are looked at without being asked for. Others are paths, as in studies.
+//! `OF_BENCHES`, `OF_RUNS`, `BESIDE` and `OF_FAMILIES` list the metrics that are used by default. All
+//! other metrics are paths, as in studies.
 
 use crate::data::path::{PathError, ResultPath};
 use fairlab_workload::suggest;
@@ -9,38 +10,38 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// So many task families have metrics of their own.
+/// Largest number of task families with their own metrics.
 const MAX_FAMILIES: usize = 12;
 
-/// Which way is good.
+/// Better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricDirection {
-    /// Less is better.
+    /// Lower values are better.
     Less,
-    /// More is better.
+    /// Higher values are better.
     More,
-    /// Neither: the number is told beside the others, and not judged.
+    /// Neither direction is better: the metric is reported, but not judged.
     Neither,
 }
 
-/// What is measured.
+/// Name, unit and direction of a measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Metric {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
-    /// Its unit: `ns`, `us`, `ms`, `s`, `uJ`, `/s`, `MB/s`, `%`, or nothing for a number of things.
+    /// Unit: `ns`, `us`, `ms`, `s`, `uJ`, `/s`, `MB/s`, `%`, or an empty text for a count.
     pub unit: String,
-    /// Which way is good.
+    /// Direction in which the metric improves.
     pub better: MetricDirection,
 }
 
-/// A metric that is looked at without being asked for: name, path, what it is divided by, unit, and which way is good.
+/// Default metric: name, path, path of the divisor, unit, and direction.
 type KnownMetric = (&'static str, &'static str, Option<&'static str>, &'static str, MetricDirection);
 
 use MetricDirection::{Less, More, Neither};
 
-/// What benchmarks tell, under `bench`; each has some of these.
+/// Metrics of benchmarks, under `bench`; each benchmark has some of these.
 const OF_BENCHES: &[KnownMetric] = &[
     ("time", "bench.time_s", None, "s", Less),
     ("time of a round", "bench.usecs_per_op", None, "us", Less),
@@ -58,14 +59,14 @@ const OF_BENCHES: &[KnownMetric] = &[
     ("latency max", "bench.max_latency_ms", None, "ms", Less),
 ];
 
-/// What every run tells before its families.
+/// Metrics of every run, listed before those of its families.
 const OF_RUNS: &[KnownMetric] = &[
     ("energy, busy", "energy.busy_uj", None, "uJ", Less),
     ("CPU time", "totals.busy_ns", None, "ns", Neither),
     ("waiting", "totals.wait_ns", None, "ns", Less),
 ];
 
-/// What every run tells behind them.
+/// Metrics of every run, listed after those of its families.
 const BESIDE: &[KnownMetric] = &[
     ("migrations", "totals.migrations", None, "", Neither),
     ("switches", "totals.switches", None, "", Neither),
@@ -73,7 +74,7 @@ const BESIDE: &[KnownMetric] = &[
     ("nohz kicks", "balance.kicks", None, "", Neither),
 ];
 
-/// What a family tells: the end of the metric's name, what stands behind the family, unit, and which way is good.
+/// Metrics of a task family: end of the metric's name, path within the family, unit, and direction.
 const OF_FAMILIES: &[(&str, &str, &str, MetricDirection)] = &[
     ("wake to run p50", "wake_to_run.p50_ns", "ns", Less),
     ("wake to run p99", "wake_to_run.p99_ns", "ns", Less),
@@ -81,7 +82,7 @@ const OF_FAMILIES: &[(&str, &str, &str, MetricDirection)] = &[
     ("timers missed", "timers.missed", "", Less),
 ];
 
-/// What somebody asks for: a metric's name or a path, and which way is good if that has to be said.
+/// Metric that a user requests: a metric's name or a path, with an optional direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestedMetric {
     text: String,
@@ -90,10 +91,10 @@ pub struct RequestedMetric {
 }
 
 impl RequestedMetric {
-    /// Reads `NAME`, `PATH:less` or `PATH:more`.
+    /// Parses `NAME`, `PATH:less`, `PATH:more` or `PATH:neither`.
     ///
     /// # Errors
-    /// If it looks like a path and is none.
+    /// If the text looks like a path, but is none.
     pub fn parse(text: &str) -> Result<Self, String> {
         let directions = [(":less", Less), (":more", More), (":neither", Neither)];
         let found = directions.iter().find_map(|(end, better)| Some((text.strip_suffix(end)?, *better)));
@@ -103,22 +104,23 @@ impl RequestedMetric {
         Ok(Self { text: text.to_owned(), path, better })
     }
 
-    /// As it was written, without the direction.
+    /// The name or path, without the direction.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Takes it from what a run tells.
+    /// Returns the metric and its value from the JSON result of a run; `None` if this run has no value at the
+    /// path.
     ///
     /// # Errors
-    /// If no run has it; with what there is instead.
+    /// If no run can have this metric; with the known ones.
     fn take(&self, told: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
         let Some(path) = &self.path else {
             let found = known.iter().find(|(metric, _)| metric.name == self.text);
             let (metric, value) = found.ok_or_else(|| {
                 let names: Vec<&str> = known.iter().map(|(metric, _)| metric.name.as_str()).collect();
                 format!(
-                    "metric {}: no run tells that\nhelp: {}; or give a path, such as totals.migrations",
+                    "metric {}: no run has this metric\nhelp: {}; or give a path, such as totals.migrations",
                     self.text,
                     suggest::help(&self.text, "there is", &names)
                 )
@@ -137,7 +139,7 @@ impl RequestedMetric {
                 )
             }
             PathError::Kind { at, what } => {
-                format!("metric {}: `{at}` {what}\nhelp: `fairlab run --json` shows what there is", self.text)
+                format!("metric {}: `{at}` {what}\nhelp: `fairlab run --json` shows the available keys", self.text)
             }
         })?;
         let better = self.better.unwrap_or(Neither);
@@ -146,16 +148,17 @@ impl RequestedMetric {
     }
 }
 
-/// The unit in which a key of what runs tell ends.
+/// Returns the unit that the last key of a path ends in.
 fn unit_of(path: &str) -> &'static str {
     let ends = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s"), ("_uj", "uJ")];
     ends.iter().find(|(end, _)| path.ends_with(end)).map_or("", |(_, unit)| unit)
 }
 
-/// The metrics of a run, from what it tells: those that were asked for, or if nothing was, all that are known of.
+/// Returns the metrics of a run from its JSON result: the requested ones, or all default metrics if none is
+/// requested.
 ///
 /// # Errors
-/// If something was asked for that no run tells.
+/// If a requested metric is unknown.
 pub fn of_run(told: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
     let known = known_metrics(told);
     if asked.is_empty() {
@@ -182,7 +185,7 @@ fn known_metrics(told: &Value) -> Vec<(Metric, f64)> {
         look(name, path, per, unit, better);
     }
     let families = told["families"].as_array().map_or(0, Vec::len);
-    // What a benchmark's tasks are called is the benchmark's affair: it tells itself what it measures.
+    // A benchmark reports its own measurements, so the families of its tasks have no metrics.
     for place in 0..if is_bench { 0 } else { families.min(MAX_FAMILIES) } {
         let family = told["families"][place]["name"].as_str().unwrap_or_default();
         for &(what, behind, unit, better) in OF_FAMILIES {
@@ -195,7 +198,7 @@ fn known_metrics(told: &Value) -> Vec<(Metric, f64)> {
     found
 }
 
-/// The number at a path, if a run tells one there.
+/// Returns the first number at a path, if the run has one.
 fn number_at(told: &Value, path: &str) -> Option<f64> {
     let path = ResultPath::parse(path).expect("paths of this module are well-formed");
     path.numbers(told).ok().and_then(|numbers| numbers.first().copied())
@@ -255,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_a_name_or_a_path_with_a_direction() {
         let of = |text: &str| of_run(&sample_run(), &[RequestedMetric::parse(text).expect("it can be read")]);
-        let (metric, value) = of("totals.wait_ns:less").expect("a run tells that").remove(0);
+        let (metric, value) = of("totals.wait_ns:less").expect("a run has that metric").remove(0);
         assert_eq!((metric.unit.as_str(), metric.better, value), ("ns", Less, 7.0));
         assert_eq!(of("ui: wake to run p99").expect("it is known")[0].1, 20.0);
         assert_eq!(of("migrations:more").expect("it is known")[0].0.better, More);

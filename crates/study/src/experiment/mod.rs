@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Experiments: arms that are run again and again, in pairs that share a seed, and what may be said of their differences.
+//! Experiments: repeated runs of arms in pairs that share a seed, and statistical tests of their differences.
 //!
-//! [`metrics`] takes numbers from what a run tells; [`comparison`] sets arms beside each other, with the test of [`rank`] and what it could
-//! have found ([`power`]); [`bisect`] finds out which of many switches makes a difference. How an arm is run is the affair of whoever
-//! implements [`Arms`].
+//! [`metrics`] extracts numbers from the JSON result of a run. [`comparison`] compares arms, with the test of
+//! [`rank`] and the minimum detectable effect of [`power`]. [`bisect`] finds the switches among many that
+//! cause a difference. An implementation of [`Arms`] defines how an arm is run.
 
 pub mod bisect;
 pub mod comparison;
@@ -18,45 +18,45 @@ use crate::pool;
 use comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use metrics::Metric;
 
-/// What a run told.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
-    /// The hash over all that it did.
+    /// Digest over all events of the run.
     pub digest: String,
-    /// Its metrics.
+    /// Values of the run's metrics.
     pub metrics: Vec<(Metric, f64)>,
 }
 
 impl Observation {
-    /// The value of a metric.
+    /// Returns the value of a metric by name.
     pub fn of(&self, name: &str) -> Option<f64> {
         self.metrics.iter().find(|(metric, _)| metric.name == name).map(|(_, value)| *value)
     }
 }
 
-/// Arms that can be run.
+/// Arms of an experiment.
 pub trait Arms: Sync {
-    /// Why a run failed.
+    /// Error of a failed run.
     type Error: Send;
 
-    /// How many there are.
+    /// Number of arms, including the first one that all others are compared with.
     fn nr_arms(&self) -> usize;
 
-    /// Runs an arm with a seed. Nothing is told of a run that was stopped before its end.
+    /// Runs an arm with a seed. Returns `None` for a run that was stopped before its end.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// If the arm cannot be run.
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Self::Error>;
 }
 
-/// Repetitions, each with one run of every arm.
+/// Results of repetitions, each with one run of every arm.
 pub type Repetitions = Vec<Vec<Observation>>;
 
-/// Runs every arm with each of these seeds, all cores at once. Stops where `has_more` says no or a run is stopped, and gives the repetitions
-/// that were finished before the first one that was not.
+/// Runs every arm with each of the seeds, on all cores. Stops as soon as `has_more` returns false or a run is
+/// stopped, and returns the complete repetitions up to the first incomplete one.
 ///
 /// # Errors
-/// That of the first run, by seed and arm, which fails.
+/// The error of the first failing run, in the order of seeds and arms.
 pub fn repeat<A: Arms>(
     arms: &A,
     seeds: std::ops::Range<u64>,
@@ -70,30 +70,31 @@ pub fn repeat<A: Arms>(
     Ok(whole.collect())
 }
 
-/// Repetitions of the first look of an experiment that goes on until something is found.
+/// Number of repetitions before the first interim analysis of [`until_found`].
 const FIRST_CHECK: u64 = 10;
-/// An experiment has no more repetitions than this.
+/// Largest number of repetitions of an experiment.
 const MAX_REPETITIONS: u64 = 10_000;
 
-/// What came of an experiment that went on until something was found.
+/// Result of an experiment with [`until_found`].
 #[derive(Clone, Debug)]
 pub struct ExperimentResult {
-    /// The comparison at the last look.
+    /// Comparison at the last interim analysis.
     pub comparison: Comparison,
-    /// How often results were looked at.
+    /// Number of interim analyses.
     pub looks: u32,
-    /// Whether it ended because there was no more time.
+    /// Whether the experiment ended because `has_more` returned false.
     pub is_out_of_time: bool,
 }
 
-/// Repeats until of each metric a difference was found, or could have been found had it been as large as the one that was asked about; or
-/// until there is no more time.
+/// Repeats runs until the result for each metric is settled or there is no more time.
 ///
-/// Who looks again and again finds something in the end, even where there is nothing. So each look has half of what is left of the level:
-/// the first one half of it, the next a quarter, and all together no more than the whole.
+/// A metric is settled if a difference was found, or if the minimum detectable effect is at most the one that
+/// the rules ask for. Repeated testing finds a difference at some point even where there is none. Each
+/// interim analysis therefore uses half of the remaining significance level: the first one half, the second a
+/// quarter, so that together they never exceed the whole level.
 ///
 /// # Errors
-/// That of the first run which fails.
+/// The error of the first failing run.
 pub fn until_found<A: Arms>(
     arms: &A,
     first_seed: u64,
@@ -121,9 +122,9 @@ pub fn until_found<A: Arms>(
     }
 }
 
-/// Whether more repetitions would tell nothing new.
+/// Whether more repetitions would not change the result.
 fn is_settled(comparison: &Comparison) -> bool {
-    // Repetitions that are always the same remain so.
+    // A deterministic arm gives the same repetition every time.
     if comparison.distinct < 2 {
         return true;
     }

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A comparison as one page that needs nothing else: the effects with their intervals, the tables, and how it was done.
+//! HTML page of a comparison, in one file without external resources: effects with their intervals, tables,
+//! and the method.
 
 use super::comparison::{ChangeVerdict, Comparison, MetricChange, MetricRow};
 use crate::charts::{self, EffectPoint};
 use crate::html::STYLE;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// What a page tells beside the numbers.
+/// Texts of a page besides the numbers.
 #[derive(Clone, Debug, Default)]
 pub struct PageHead {
-    /// What was compared.
+    /// Title of the comparison.
     pub title: String,
-    /// The arms.
+    /// Names of the arms; the first one is the baseline.
     pub arms: Vec<String>,
-    /// How it was done.
+    /// Notes on the method.
     pub notes: Vec<String>,
-    /// The command that repeats it.
+    /// Command that repeats the comparison.
     pub command: String,
 }
 
-/// Writes a value with its unit.
+/// Formats a value of a metric with its unit.
 pub type FormatValueFn<'a> = &'a dyn Fn(&MetricRow, f64) -> String;
 
-/// The page.
+/// Returns the HTML page of a comparison.
 pub fn page(comparison: &Comparison, head: &PageHead, show: FormatValueFn<'_>) -> String {
     let page = html! {
         (DOCTYPE)
@@ -37,11 +38,11 @@ pub fn page(comparison: &Comparison, head: &PageHead, show: FormatValueFn<'_>) -
                 h1 { (head.title) }
                 p.source { (comparison.repetitions) " repetitions of each arm, " (comparison.statistic.to_string()) " of runs" }
                 @for (which, arm) in head.arms.iter().enumerate().skip(1) {
-                    h2 { (arm) " beside " (head.arms[0]) }
+                    h2 { (arm) " compared with " (head.arms[0]) }
                     (effects(comparison, which))
                     (table(comparison, head, which, show))
                 }
-                h2 { "How it was done" }
+                h2 { "Method" }
                 ul { @for note in &head.notes { li { (note) } } }
                 pre { (head.command) }
                 p.source { "fairlab " (env!("CARGO_PKG_VERSION")) }
@@ -51,7 +52,7 @@ pub fn page(comparison: &Comparison, head: &PageHead, show: FormatValueFn<'_>) -
     page.into_string()
 }
 
-/// The changes of an arm in percent, with their intervals.
+/// Draws the changes of an arm in percent, with their intervals.
 fn effects(comparison: &Comparison, arm: usize) -> Markup {
     let effect = |row: &MetricRow| -> Option<EffectPoint> {
         let change = &row.changes[arm - 1];
@@ -100,7 +101,7 @@ fn percent(change: &MetricChange) -> String {
     change.percent.map_or_else(String::new, |percent| format!("{percent:+.2} %"))
 }
 
-/// Colours are those of a study's verdicts.
+/// Returns the CSS class of a verdict; the colours are those of a study's verdicts.
 const fn class(verdict: ChangeVerdict) -> &'static str {
     match verdict {
         ChangeVerdict::Better => "reproduced",

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What so many repetitions could have shown, and how many would show so much.
+//! Statistical power: the minimum detectable effect of a number of repetitions, and the number that a given
+//! effect needs.
 //!
-//! A difference could have been shown if the test would have found it in four experiments of five. How far that is follows from the
-//! standard deviation of the pairs' differences, as for Student's test; the rank test needs pi/3 as many pairs for the same.
+//! An effect is detectable if the test finds it in four of five experiments. Its size follows from the
+//! standard deviation of the pairs' differences, as for Student's t test. The rank test needs pi/3 times as
+//! many pairs for the same effect.
 
 use super::rank::attainable;
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 use std::f64::consts::PI;
 
-/// In what part of experiments a difference is found that could be shown.
+/// Probability of finding a difference of the minimum detectable size.
 pub const POWER: f64 = 0.8;
-/// More repetitions are not asked for.
+/// Largest number of repetitions that [`needed`] returns.
 const MAX_RUNS: usize = 1_000_000;
 
-/// The smallest difference that could be shown, in units of the standard deviation of pairs' differences; `None` if so few pairs cannot
-/// show any at this level.
+/// Returns the minimum detectable difference, in standard deviations of the pairs' differences; `None` if so
+/// few pairs cannot give any significant result at this level.
 pub fn smallest(pairs: usize, level: f64) -> Option<f64> {
     let level = attainable(pairs, level)?;
     let freedom = pairs.saturating_sub(1) as f64;
@@ -23,7 +25,8 @@ pub fn smallest(pairs: usize, level: f64) -> Option<f64> {
     Some(away * (PI / 3.0 / pairs as f64).sqrt())
 }
 
-/// How many repetitions would show a difference, in units of the standard deviation of pairs' differences.
+/// Returns the number of repetitions that can detect a difference, given in standard deviations of the pairs'
+/// differences; `None` above one million.
 pub fn needed(difference: f64, level: f64) -> Option<usize> {
     let shows = |pairs: usize| smallest(pairs, level).is_some_and(|least| least <= difference);
     let mut most = 2;
@@ -41,15 +44,15 @@ pub fn needed(difference: f64, level: f64) -> Option<usize> {
     Some(most)
 }
 
-/// A standard deviation that the true one does not exceed in four of five cases. Plans use it: with a deviation that was estimated too
-/// small, too few repetitions would be made.
+/// Returns an upper estimate of a standard deviation, which the true one exceeds in one of five cases. Plans
+/// use it, because a deviation that was estimated too low would lead to too few repetitions.
 pub fn cautious(deviation: f64, pairs: usize) -> f64 {
     let freedom = pairs.saturating_sub(1).max(1) as f64;
     let chi_squared = ChiSquared::new(freedom).expect("there is a degree of freedom");
     deviation * (freedom / chi_squared.inverse_cdf(1.0 - POWER)).sqrt()
 }
 
-/// The standard deviation of values, as estimated from a sample.
+/// Returns the sample standard deviation; 0 for fewer than two values.
 pub fn deviation(values: &[f64]) -> f64 {
     if values.len() < 2 {
         return 0.0;
@@ -67,7 +70,7 @@ mod tests {
     fn few_pairs_show_nothing_and_more_show_less() {
         assert_eq!(smallest(5, 0.05), None);
         assert!(smallest(6, 0.05) > smallest(20, 0.05));
-        // For many pairs: (1.96 + 0.84) times the root of pi/3n.
+        // For many pairs the result is (1.96 + 0.84) times the square root of pi/3n.
         let many = smallest(1000, 0.05).expect("so many show something");
         assert!((many - 2.8016 * (PI / 3000.0).sqrt()).abs() < 0.001, "{many}");
     }

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Wilcoxon's signed rank test of pairs, and Holm's correction for the number of tests.
+//! Wilcoxon's signed rank test of pairs, and Holm's correction for multiple tests.
 //!
-//! The test asks whether differences of pairs lie around zero. It needs no distribution of its own for that, only that differences are
-//! as likely up as down if there is nothing; with two arms that are the same, and pairs that share a seed, that is so.
+//! The null hypothesis is that the differences of pairs are symmetric around zero. The test assumes no other
+//! property of their distribution. Pairs of equal arms that share a seed fulfil the hypothesis.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Up to so many pairs, all ways in which signs can fall are counted; with more the normal distribution is near enough.
+/// Largest number of pairs whose sign combinations are counted exactly; for more pairs the normal
+/// approximation is accurate enough.
 const MAX_COUNTED: usize = 60;
 
-/// What the test says.
+/// Result of the signed rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SignedRank {
-    /// How likely ranks as far apart as these are if there is no difference (two-sided).
+    /// Two-sided p-value: the probability of ranks at least as far apart without a difference.
     pub p: f64,
-    /// Whether the greater part of the ranks goes up.
+    /// Whether the sum of the positive ranks is the greater one.
     pub goes_up: bool,
 }
 
-/// Tests differences of pairs. Those of zero say nothing and are left out; equal ones share their ranks.
+/// Tests the differences of pairs. Differences of zero are left out, and equal differences share their ranks.
 pub fn signed_rank(differences: &[f64]) -> SignedRank {
     let mut sizes: Vec<(f64, bool)> = Vec::with_capacity(differences.len());
     sizes.extend(differences.iter().filter(|one| **one != 0.0).map(|one| (one.abs(), *one > 0.0)));
     sizes.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut doubled = Vec::with_capacity(sizes.len());
     for equal in sizes.chunk_by(|one, other| one.0 == other.0) {
-        // Places count from 1: those from `first` to `last` share their mean, of which twice is a whole number.
+        // Ranks count from 1. Those from `first` to `last` share their mean; twice the mean is an integer.
         let (first, last) = (doubled.len() + 1, doubled.len() + equal.len());
         doubled.extend(equal.iter().map(|_| first + last));
     }
@@ -36,13 +37,13 @@ pub fn signed_rank(differences: &[f64]) -> SignedRank {
     SignedRank { p: (2.0 * tail).min(1.0), goes_up: up > total - up }
 }
 
-/// Which part of all ways in which signs can fall has a sum of no more than this, by counting them.
+/// Returns the exact probability of a rank sum of at most `least`, by counting sign combinations.
 fn counted(doubled: &[usize], least: usize) -> f64 {
     let parts = sums(doubled);
     parts[..=least].iter().sum()
 }
 
-/// What part of all ways in which signs can fall gives each sum.
+/// Returns the probability of each rank sum over all sign combinations.
 fn sums(doubled: &[usize]) -> Vec<f64> {
     let mut parts = vec![0.0; doubled.iter().sum::<usize>() + 1];
     parts[0] = 1.0;
@@ -61,12 +62,12 @@ fn sums(doubled: &[usize]) -> Vec<f64> {
 fn approximated(doubled: &[usize], least: usize) -> f64 {
     let squares: f64 = doubled.iter().map(|&rank| (rank as f64).powi(2)).sum();
     let mean = doubled.iter().sum::<usize>() as f64 / 2.0;
-    // A rank is half of a doubled one, so that half a rank, by which a step is smoothed, is one.
+    // The continuity correction is half a rank, and 1 in doubled ranks.
     let away = (least as f64 + 1.0 - mean) / (squares / 4.0).sqrt();
     Normal::standard().cdf(away.min(0.0))
 }
 
-/// The greatest probability that the test can give without being greater than this; `None` if so few pairs cannot give any.
+/// Returns the largest p-value up to `level` that the test can give; `None` if so few pairs cannot give any.
 pub fn attainable(pairs: usize, level: f64) -> Option<f64> {
     if pairs > MAX_COUNTED {
         return Some(level);
@@ -84,15 +85,17 @@ pub fn attainable(pairs: usize, level: f64) -> Option<f64> {
     reached
 }
 
-/// The least number of pairs that can show a difference in so many tests at this level: if all of them go one way, the test gives
-/// twice the part that one way of signs is of all, and Holm's correction takes the least of probabilities as often as there are tests.
+/// Returns the smallest number of pairs with which one of `tests` tests can be significant at this level.
+///
+/// If all pairs differ in the same direction, the p-value is twice the probability of one sign combination.
+/// Holm's correction multiplies the smallest p-value by the number of tests.
 pub fn enough(tests: usize, level: f64) -> usize {
     let is_enough = |pairs: &usize| tests.max(1) as f64 * 2.0 * 0.5_f64.powi(*pairs as i32) <= level;
     (2..MAX_COUNTED).find(is_enough).unwrap_or(MAX_COUNTED)
 }
 
-/// Holm's correction: what each probability amounts to beside the others. The least counts as often as there are tests, the next once
-/// less, and none becomes less than the one before.
+/// Applies Holm's correction: the smallest p-value is multiplied by the number of tests, the next by one
+/// less, and so on. No corrected value is less than the one before it.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|&one, &other| probabilities[one].total_cmp(&probabilities[other]));
@@ -112,10 +115,11 @@ mod tests {
 
     #[test]
     fn few_pairs_are_counted_exactly() {
-        // Of five pairs that all go up there are two of 32 ways as extreme; of six, two of 64.
+        // Five pairs in the same direction: two of 32 combinations are as extreme. Six pairs: two of 64.
         assert_eq!(signed_rank(&[1.0, 2.0, 3.0, 4.0, 5.0]).p, 2.0 / 32.0);
         assert_eq!(signed_rank(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]).p, 2.0 / 64.0);
-        // The smallest goes the other way: a sum of 1, which one more way has besides the sum of 0.
+        // The smallest difference has the other sign: the rank sum 1 has one combination in addition to that
+        // of the sum 0.
         assert_eq!(signed_rank(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).p, 4.0 / 64.0);
         assert_eq!(signed_rank(&[]).p, 1.0);
         assert_eq!(signed_rank(&[0.0, 0.0]).p, 1.0);
@@ -123,14 +127,16 @@ mod tests {
 
     #[test]
     fn a_published_example_comes_out() {
-        // Wilcoxon's own: heights of cross- and self-fertilised plants, differences in eighths of an inch, W = 24 of 120.
+        // Wilcoxon's own example: heights of cross- and self-fertilised plants, differences in eighths of an
+        // inch, W = 24 of 120.
         let plants = [49.0, -67.0, 8.0, 16.0, 6.0, 23.0, 28.0, 41.0, 14.0, 29.0, 56.0, 24.0, 75.0, 60.0, -48.0];
         assert!((signed_rank(&plants).p - 0.041_26).abs() < 1e-5, "{}", signed_rank(&plants).p);
     }
 
     #[test]
     fn equal_differences_share_their_ranks() {
-        // Ranks 1.5, 1.5, 3: sums are 0, 1.5 (twice), 3 (twice), 4.5 (twice), 6; at most 1.5 have three of eight.
+        // Ranks 1.5, 1.5, 3: the sums are 0, 1.5 (twice), 3 (twice), 4.5 (twice), 6; three of eight are at
+        // most 1.5.
         assert_eq!(signed_rank(&[-1.0, 1.0, 2.0]).p, 6.0 / 8.0);
     }
 

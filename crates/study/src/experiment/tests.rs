@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Synthetic experiments of which the truth is known: how often something is found where there is nothing, whether what is there is found
-//! with as many repetitions as are asked for, and how often intervals hold the truth.
+//! Synthetic experiments with known effects: the rate of false positives, the power at the calculated number
+//! of repetitions, and the coverage of intervals.
 
 use super::bisect::{BisectOptions, Switches, find};
 use super::comparison::{ChangeVerdict, ComparisonRules, compare};
@@ -13,7 +13,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Draws from the standard normal distribution.
+/// Random numbers of the standard normal distribution.
 struct TestDice(Pcg64Mcg);
 
 impl TestDice {
@@ -30,14 +30,14 @@ impl TestDice {
     }
 }
 
-/// How runs differ.
+/// Distribution of the runs of an arm.
 #[derive(Clone, Copy, Debug)]
 enum Noise {
-    /// Normally, by 2 %.
+    /// Normal with a standard deviation of 2 %.
     Normal,
-    /// As the logarithm of something normal, by 20 %: a long tail upwards.
+    /// Log-normal with a deviation of 20 % in the logarithm: a long upper tail.
     Tail,
-    /// Evenly, between -5 % and 5 %.
+    /// Uniform between -5 % and 5 %.
     Even,
 }
 
@@ -53,7 +53,7 @@ impl Noise {
     }
 }
 
-/// Two arms of which the second is so many times the first, with noise of the pair and of each run.
+/// Two arms, the second of which is `times` the first, with noise of the pair and of each run.
 struct Planted {
     seed: u64,
     metrics: usize,
@@ -87,14 +87,14 @@ fn experiment(planted: &Planted, runs: u64, rules: ComparisonRules) -> super::co
     compare(&repetitions, rules)
 }
 
-/// Three standard deviations of a part of so many.
+/// Three standard deviations of the estimate of a probability from `of` experiments.
 fn three_deviations(part: f64, of: usize) -> f64 {
     3.0 * (part * (1.0 - part) / of as f64).sqrt()
 }
 
 #[test]
 fn an_arm_against_itself_differs_as_often_as_the_level_says() {
-    // Each experiment has 200 repetitions and one metric, so that the level is that of one test.
+    // Each experiment has 200 repetitions and one metric, so that its level is that of one test.
     const EXPERIMENTS: usize = 600;
     for noise in Noise::ALL {
         let found = |seed: u64| {
@@ -108,7 +108,7 @@ fn an_arm_against_itself_differs_as_often_as_the_level_says() {
     }
 }
 
-/// Every third repetition of one arm waits, the other arm never does: medians are alike, ranks are not.
+/// Every third repetition of one arm waits, and the other arm never does: medians are equal, ranks are not.
 struct WaitsAtTimes;
 
 impl Arms for WaitsAtTimes {
@@ -177,7 +177,8 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
     }
     let part = found as f64 / EXPERIMENTS as f64;
     assert!(part >= POWER - three_deviations(POWER, EXPERIMENTS), "{part}");
-    // With the deviation known, the number that is asked for is no waste either. Differences vary by 2 % times the root of two.
+    // With the deviation known, the calculated number is also not too large. Differences vary by 2 % times
+    // the square root of two.
     let runs = needed(0.01 / 0.0283, 0.05).expect("a number of runs shows a percent") as u64;
     let is_found = |seed: &u64| {
         let planted = Planted { seed: 10_000 + seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
@@ -190,7 +191,8 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
 #[test]
 fn intervals_hold_the_truth_in_95_of_100_experiments() {
     const EXPERIMENTS: usize = 1000;
-    // Of a noise with a tail the mean of few runs is not normal, which no interval of percentiles mends: a percent may be missing.
+    // With a long tail, the mean of few runs is not normal, which no percentile interval corrects: one
+    // percent of coverage may be missing.
     for (statistic, noise, runs, missing) in [
         (Statistic::Mean, Noise::Normal, 10, 0.0),
         (Statistic::Mean, Noise::Even, 10, 0.0),
@@ -276,7 +278,7 @@ fn an_experiment_without_time_tells_what_it_reached() {
     assert!(nothing.is_none());
 }
 
-/// Switches of which some sets make a number greater by a part of a hundred.
+/// Switches; certain sets of them increase a metric of 100 by known amounts.
 struct PlantedSwitches {
     number: usize,
     effects: Vec<(Vec<usize>, f64)>,
@@ -331,7 +333,7 @@ fn where_there_is_no_difference_nothing_is_blamed() {
     assert_eq!((culprits.found, culprits.p, culprits.runs), (None, None, 16));
 }
 
-/// Arms of which one is stopped in its fourth repetition.
+/// Arms, one of which is stopped in its fourth repetition.
 struct StoppedArms;
 
 impl Arms for StoppedArms {

@@ -1,115 +1,116 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A case: a machine and what runs on it, of few parts, each of which can be taken away.
+//! Fuzz cases: machines with workloads, built from few parts that can be removed one by one.
 
 use fairlab_sched::features::Feature;
 
-/// A machine and what runs on it.
+/// Machine and workload of a fuzz case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FuzzCase {
-    /// What it runs on.
+    /// Machine of the case.
     pub machine: CaseMachine,
-    /// Task groups, all below the root group.
+    /// Task groups, all children of the root group.
     pub groups: Vec<CaseGroup>,
-    /// Sets of tasks that are alike.
+    /// Sets of equal tasks.
     pub tasks: Vec<TaskSet>,
-    /// Features that are not as ever.
+    /// Features that differ from their defaults.
     pub features: Vec<(Feature, bool)>,
-    /// Tunables that are not as ever, of those that a scenario can set.
+    /// Tunables that differ from their defaults; only those that a scenario can set.
     pub tunables: Vec<(&'static str, i64)>,
-    /// How long it is run.
+    /// Length of the run, in milliseconds.
     pub end_ms: u64,
 }
 
-/// What a case runs on.
+/// Machine of a fuzz case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CaseMachine {
-    /// The machine of a machine file: as it is named, and how many CPUs it has.
+    /// Machine from a machine file: its name, and its number of CPUs.
     Named(String, u32),
-    /// A shape of its own.
+    /// Generated topology without a machine file.
     Shape(MachineShape),
 }
 
-/// CPUs and how they belong together: how many there are in a core, in a cache, in a node, each a multiple of the one before.
+/// Topology of a machine: numbers of CPUs in a core, in a last-level cache and in a node, each a multiple of
+/// the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineShape {
-    /// All CPUs.
+    /// Total number of CPUs.
     pub nr_cpus: u32,
-    /// In a core.
+    /// Number of CPUs in a core.
     pub smt: u32,
-    /// Behind a last-level cache.
+    /// Number of CPUs that share a last-level cache.
     pub llc: u32,
-    /// In a NUMA node.
+    /// Number of CPUs in a NUMA node.
     pub node: u32,
-    /// How many of the first CPUs are little ones; they have half of the capacity.
+    /// Number of little CPUs, which come first and have half of the capacity.
     pub nr_little: u32,
 }
 
-/// A task group.
+/// Task group of a fuzz case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaseGroup {
-    /// `cpu.shares`.
+    /// Weight of the group (`cpu.shares`).
     pub shares: u32,
-    /// CPU time in each 100 ms, if it is limited.
+    /// CPU time per period of 100 ms, in milliseconds; `None` without a limit.
     pub quota_ms: Option<u32>,
 }
 
-/// Tasks that are alike.
+/// Set of equal tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskSet {
-    /// How many.
+    /// Number of tasks in the set.
     pub number: u32,
-    /// What each does.
+    /// Program of each task.
     pub program: CaseProgram,
-    /// Its class.
+    /// Scheduling policy of each task.
     pub class: CasePolicy,
-    /// Its nice value.
+    /// Nice value, from -20 to 19.
     pub nice: i8,
-    /// The CPUs that it may use, the first and the last, if not all.
+    /// First and last CPU of the affinity mask; `None` for all CPUs.
     pub mask: Option<(u32, u32)>,
-    /// The place of its group, if not the root group.
+    /// Index of the task group; `None` for the root group.
     pub group: Option<usize>,
-    /// When it is forked.
+    /// Time of the fork since the start of the run, in milliseconds.
     pub start_ms: u64,
-    /// On which CPU it is forked.
+    /// CPU on which the tasks are forked.
     pub cpu: u32,
 }
 
-/// What a task does, again and again. Times are of work at full capacity.
+/// Loop that a task executes. Times are of work at full capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseProgram {
-    /// It never stops.
+    /// The task never sleeps.
     Hog,
-    /// It runs and sleeps.
+    /// The task alternately runs and sleeps.
     Sleeper {
-        /// Runs so long.
+        /// Run time, in microseconds.
         run_us: u64,
-        /// Then sleeps so long.
+        /// Sleep time, in microseconds.
         sleep_us: u64,
     },
-    /// It runs, wakes a partner, who runs as long, and sleeps.
+    /// The task runs, wakes a partner that runs as long, and sleeps.
     Waker {
-        /// Both run so long.
+        /// Run time of both tasks, in microseconds.
         run_us: u64,
-        /// Then the waker sleeps so long.
+        /// Sleep time of the waker, in microseconds.
         sleep_us: u64,
     },
 }
 
-/// A scheduling policy.
+/// Scheduling policy of a task set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CasePolicy {
-    /// SCHED_OTHER.
+    /// SCHED_NORMAL, also known as SCHED_OTHER.
     Normal,
-    /// SCHED_BATCH.
+    /// SCHED_BATCH, for tasks without interactive wake-ups.
     Batch,
-    /// SCHED_IDLE.
+    /// SCHED_IDLE, with the lowest weight.
     Idle,
-    /// SCHED_FIFO.
+    /// SCHED_FIFO with a real-time priority of 10.
     Fifo,
 }
 
 impl CaseMachine {
-    /// How many CPUs it has.
+    /// Number of CPUs of the machine.
     pub const fn nr_cpus(&self) -> u32 {
         match self {
             Self::Named(_, nr_cpus) => *nr_cpus,
@@ -119,12 +120,13 @@ impl CaseMachine {
 }
 
 impl MachineShape {
-    /// CPUs without any order among them.
+    /// Returns a topology in which all CPUs are cores of one cache and one node.
     pub const fn flat(nr_cpus: u32) -> Self {
         Self { nr_cpus, smt: 1, llc: nr_cpus, node: nr_cpus, nr_little: 0 }
     }
 
-    /// The same with so many CPUs: what does not divide becomes one.
+    /// Returns the topology with another number of CPUs. A level whose size does not divide the next larger
+    /// one grows to it; cores become single-threaded.
     #[must_use]
     pub fn with_cpus(self, nr_cpus: u32) -> Self {
         let fit = |size: u32, of: u32| if size <= of && of.is_multiple_of(size) { size } else { of };
@@ -136,14 +138,14 @@ impl MachineShape {
 }
 
 impl TaskSet {
-    /// A task as ordinary as can be.
+    /// Returns a set of tasks with default attributes.
     pub const fn new(number: u32, program: CaseProgram) -> Self {
         Self { number, program, class: CasePolicy::Normal, nice: 0, mask: None, group: None, start_ms: 0, cpu: 0 }
     }
 }
 
 impl FuzzCase {
-    /// How many tasks there are.
+    /// Number of tasks, including the partners of wakers.
     pub fn nr_tasks(&self) -> u32 {
         self.tasks
             .iter()
@@ -151,7 +153,8 @@ impl FuzzCase {
             .sum()
     }
 
-    /// The same on a machine with so many CPUs, where it has a shape: masks and places shrink with it.
+    /// Returns the case on a machine with another number of CPUs; affinity masks and start CPUs are clipped.
+    /// A named machine does not change.
     #[must_use]
     pub fn with_cpus(&self, nr_cpus: u32) -> Self {
         let mut case = self.clone();
@@ -166,7 +169,7 @@ impl FuzzCase {
         case
     }
 
-    /// The same without a group: its tasks are in the root group.
+    /// Returns the case without a group, whose tasks move to the root group.
     #[must_use]
     pub fn without_group(&self, gone: usize) -> Self {
         let mut case = self.clone();

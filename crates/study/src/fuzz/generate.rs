@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Cases drawn from a seed: machines of 1 to 32 CPUs and a few sets of tasks, some of them with groups, masks, and policies.
+//! Random cases from a seed: machines of 1 to 32 CPUs with a few task sets, some of them with groups,
+//! affinity masks and policies.
 
 use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, MachineShape, TaskSet};
-use fairlab_machine::streams::Stream;
+use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
-use fairlab_sched::tunables::{SetBy, TUNABLES};
+use fairlab_sched::tunables::{TUNABLES, TunableStatement};
 
-/// The case of a seed, on a machine of its own shape or on a given one. `with_switches`: features and tunables are drawn too.
+/// Returns the case of a seed, on a generated topology or on the given machine. With `with_switches`,
+/// features and tunables are drawn too.
 pub fn case(seed: u64, machine: Option<&CaseMachine>, with_switches: bool) -> FuzzCase {
-    let mut draw = Stream::new(seed, "fuzz", 0);
+    let mut draw = RandomStream::new(seed, "fuzz", 0);
     let machine = machine.cloned().unwrap_or_else(|| CaseMachine::Shape(shape(&mut draw)));
     let nr_cpus = machine.nr_cpus();
-    let nr_groups = if draw.draw_one_in(3) { 1 + draw.below(3) as usize } else { 0 };
+    let nr_groups = if draw.draw_one_in(3) { 1 + draw.draw_below(3) as usize } else { 0 };
     let groups = (0..nr_groups).map(|_| group(&mut draw, nr_cpus)).collect();
-    let nr_sets = 1 + draw.below(4);
+    let nr_sets = 1 + draw.draw_below(4);
     let tasks = (0..nr_sets).map(|_| set(&mut draw, nr_cpus, nr_groups)).collect();
     let mut case = FuzzCase { machine, groups, tasks, features: Vec::new(), tunables: Vec::new(), end_ms: 1000 };
     case.end_ms = draw.draw_one_of(&[500, 1000, 2000]);
@@ -23,7 +25,7 @@ pub fn case(seed: u64, machine: Option<&CaseMachine>, with_switches: bool) -> Fu
     case
 }
 
-fn shape(draw: &mut Stream) -> MachineShape {
+fn shape(draw: &mut RandomStream) -> MachineShape {
     let nr_cpus = draw.draw_one_of(&[1, 2, 4, 4, 8, 8, 8, 16, 16, 32]);
     let smt = draw.draw_one_of(&[1, 1, 2]);
     let llc = draw.draw_one_of(&[2, 4, 8, 32]).max(smt);
@@ -33,28 +35,28 @@ fn shape(draw: &mut Stream) -> MachineShape {
     if is_mixed { MachineShape { nr_little: nr_cpus / 2, ..shape } } else { shape }
 }
 
-fn group(draw: &mut Stream, nr_cpus: u32) -> CaseGroup {
-    let quota_ms = draw.draw_one_in(4).then(|| 5 + draw.below(u64::from(nr_cpus) * 100) as u32);
+fn group(draw: &mut RandomStream, nr_cpus: u32) -> CaseGroup {
+    let quota_ms = draw.draw_one_in(4).then(|| 5 + draw.draw_below(u64::from(nr_cpus) * 100) as u32);
     CaseGroup { shares: draw.draw_one_of(&[2, 64, 512, 1024, 1024, 4096, 65536]), quota_ms }
 }
 
-fn set(draw: &mut Stream, nr_cpus: u32, nr_groups: usize) -> TaskSet {
-    let time = |draw: &mut Stream| {
+fn set(draw: &mut RandomStream, nr_cpus: u32, nr_groups: usize) -> TaskSet {
+    let time = |draw: &mut RandomStream| {
         let magnitude = draw.draw_one_of(&[20, 100, 500, 2_000, 10_000]);
-        magnitude * (1 + draw.below(9))
+        magnitude * (1 + draw.draw_below(9))
     };
     let (run_us, sleep_us) = (time(draw), time(draw));
-    let program = match draw.below(5) {
+    let program = match draw.draw_below(5) {
         0 | 1 => CaseProgram::Hog,
         2 | 3 => CaseProgram::Sleeper { run_us, sleep_us },
         _ => CaseProgram::Waker { run_us, sleep_us },
     };
     let nr_cpus = u64::from(nr_cpus);
-    let number = match draw.below(4) {
+    let number = match draw.draw_below(4) {
         0 => 1,
         1 => nr_cpus,
-        2 => 1 + draw.below(nr_cpus),
-        _ => 1 + draw.below(2 * nr_cpus),
+        2 => 1 + draw.draw_below(nr_cpus),
+        _ => 1 + draw.draw_below(2 * nr_cpus),
     };
     let mut set = TaskSet::new(number as u32, program);
     set.class = draw.draw_one_of(&[
@@ -72,30 +74,30 @@ fn set(draw: &mut Stream, nr_cpus: u32, nr_groups: usize) -> TaskSet {
         set.nice = draw.draw_one_of(&[-20, -10, -5, 5, 10, 19]);
     }
     if draw.draw_one_in(4) && nr_cpus > 1 {
-        let (one, other) = (draw.below(nr_cpus) as u32, draw.below(nr_cpus) as u32);
+        let (one, other) = (draw.draw_below(nr_cpus) as u32, draw.draw_below(nr_cpus) as u32);
         set.mask = Some((one.min(other), one.max(other))).filter(|&mask| mask != (0, nr_cpus as u32 - 1));
     }
     if nr_groups > 0 && set.class != CasePolicy::Fifo && !draw.draw_one_in(3) {
-        set.group = Some(draw.below(nr_groups as u64) as usize);
+        set.group = Some(draw.draw_below(nr_groups as u64) as usize);
     }
-    set.start_ms = if draw.draw_one_in(3) { draw.below(200) } else { 0 };
-    set.cpu = if draw.draw_one_in(3) { draw.below(nr_cpus) as u32 } else { 0 };
+    set.start_ms = if draw.draw_one_in(3) { draw.draw_below(200) } else { 0 };
+    set.cpu = if draw.draw_one_in(3) { draw.draw_below(nr_cpus) as u32 } else { 0 };
     set
 }
 
-fn switches(draw: &mut Stream, case: &mut FuzzCase) {
-    let nr_features = draw.below(3);
+fn switches(draw: &mut RandomStream, case: &mut FuzzCase) {
+    let nr_features = draw.draw_below(3);
     for _ in 0..nr_features {
         let feature = draw.draw_one_of(Feature::ALL);
         if case.features.iter().all(|&(other, _)| other != feature) {
             case.features.push((feature, draw.draw_one_in(2)));
         }
     }
-    let tunables: Vec<_> = TUNABLES.iter().filter(|info| info.statement == Some(SetBy::Tune)).collect();
+    let tunables: Vec<_> = TUNABLES.iter().filter(|info| info.statement == Some(TunableStatement::Tune)).collect();
     if draw.draw_one_in(3) {
         let info = draw.draw_one_of(&tunables);
         let (least, most) = (*info.range.start(), (*info.range.end()).min(1_000_000_000));
-        let any = least + draw.below(u64::try_from(most - least).unwrap_or(0).saturating_add(1)) as i64;
+        let any = least + draw.draw_below(u64::try_from(most - least).unwrap_or(0).saturating_add(1)) as i64;
         case.tunables.push((info.name, draw.draw_one_of(&[info.test_values[0], info.test_values[1], any])));
     }
 }

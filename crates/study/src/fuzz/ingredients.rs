@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a case is made of, in words: by this findings are told apart. Each ingredient can be taken out of a case.
+//! Ingredients of a case, by which findings are distinguished. Each ingredient can be removed from a case.
 
 use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase};
 use fairlab_workload::suggest;
 use serde::Serialize;
 
-/// Something that a case has and another has not.
+/// Property of a case, such as a kind of task or a level of the topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ingredient {
-    /// Cores of several threads.
+    /// Cores with several hardware threads.
     Threads,
-    /// Several last-level caches.
+    /// Nodes with several last-level caches.
     Caches,
-    /// Several NUMA nodes.
+    /// Machine with several NUMA nodes.
     Nodes,
-    /// Little CPUs beside big ones.
+    /// CPUs of half and of full capacity.
     LittleCpus,
-    /// Tasks in groups.
+    /// Tasks in task groups.
     Groups,
-    /// A group whose CPU time is limited.
+    /// Group with a CPU bandwidth limit.
     Quota,
-    /// Tasks that may not use all CPUs.
+    /// Tasks with an affinity mask.
     Affinity,
-    /// Tasks of another nice value than 0.
+    /// Tasks with a nice value other than 0.
     Nice,
-    /// SCHED_BATCH.
+    /// Tasks with the policy SCHED_BATCH.
     Batch,
-    /// SCHED_IDLE.
+    /// Tasks with the policy SCHED_IDLE.
     IdlePolicy,
-    /// SCHED_FIFO.
+    /// Tasks with the policy SCHED_FIFO.
     Fifo,
-    /// Tasks that never stop.
+    /// Tasks that never sleep.
     Hogs,
-    /// Tasks that run and sleep.
+    /// Tasks that alternately run and sleep.
     Sleepers,
-    /// Tasks that wake each other.
+    /// Tasks that wake a partner.
     Wakers,
-    /// Tasks that come later.
+    /// Tasks that are forked after the start of the run.
     LateStart,
-    /// Features that are not as ever.
+    /// Features that differ from their defaults.
     Features,
-    /// Tunables that are not as ever.
+    /// Tunables that differ from their defaults.
     Tunables,
 }
 
@@ -50,24 +50,24 @@ use Ingredient::{
     Sleepers, Threads, Tunables, Wakers,
 };
 
-/// All of them.
+/// All ingredients, in the order in which they are reported.
 pub const ALL: [Ingredient; 17] = [
     Threads, Caches, Nodes, LittleCpus, Groups, Quota, Affinity, Nice, Batch, IdlePolicy, Fifo, Hogs, Sleepers, Wakers,
     LateStart, Features, Tunables,
 ];
 
 impl Ingredient {
-    /// By name.
+    /// Returns the ingredient of this name.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// If there is none, with a suggestion of known names.
     pub fn parse(text: &str) -> Result<Self, String> {
         let names = ALL.map(Self::name);
         let found = ALL.into_iter().find(|ingredient| ingredient.name() == text);
         found.ok_or_else(|| suggest::help(text, "there is", &names))
     }
 
-    /// In words.
+    /// Name as in options and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Threads => "threads",
@@ -93,7 +93,7 @@ impl Ingredient {
     fn is_in(self, case: &FuzzCase) -> bool {
         let shape = match &case.machine {
             CaseMachine::Shape(shape) => Some(shape),
-            // The machine is given, so that nothing can be taken from it.
+            // A named machine is fixed, so nothing can be removed from it.
             CaseMachine::Named(..) => None,
         };
         let any_class = |class| case.tasks.iter().any(|set| set.class == class);
@@ -118,7 +118,7 @@ impl Ingredient {
         }
     }
 
-    /// The case without it; it may have no tasks then.
+    /// Returns the case without this ingredient; it may then have no tasks.
     #[must_use]
     pub fn remove_from(self, case: &FuzzCase) -> FuzzCase {
         let mut case = case.clone();
@@ -157,7 +157,7 @@ impl Ingredient {
     }
 }
 
-/// What a case is made of.
+/// Returns the ingredients of a case.
 pub fn of(case: &FuzzCase) -> Vec<Ingredient> {
     ALL.into_iter().filter(|ingredient| ingredient.is_in(case)).collect()
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Makes a case as small as it can be while it still breaks its property: nothing that is left can be taken away or made plainer
-//! by any of the steps here.
+//! Reduction of a case to a local minimum that still violates its property: no step of this module can reduce
+//! it further.
 //!
-//! Steps go from coarse to fine; each that still breaks the property is taken at once. It ends when no step is left that does.
+//! Steps go from coarse to fine, and each one that keeps the violation is applied immediately. The reduction
+//! ends when no step keeps it.
 
 use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase, TaskSet};
 use super::ingredients;
 use super::{PropertyCheck, Violation};
 
-/// The smallest case that was found, how it breaks the property, and how many runs that took.
+/// Returns the smallest case that was found, its violation, and the number of runs.
 ///
 /// # Errors
-/// If a case could not be run.
+/// If a case cannot be run.
 pub fn minimise<C: PropertyCheck>(
     check: &C,
     case: FuzzCase,
@@ -31,7 +32,8 @@ pub fn minimise<C: PropertyCheck>(
     }
 }
 
-/// Cases that are a step smaller, the greatest steps first; each has tasks, and is another one.
+/// Returns the cases that are one step smaller, the largest steps first. Each has tasks and differs from
+/// `case`.
 fn steps(case: &FuzzCase) -> Vec<FuzzCase> {
     let mut steps: Vec<FuzzCase> =
         ingredients::of(case).into_iter().map(|ingredient| ingredient.remove_from(case)).collect();
@@ -74,7 +76,7 @@ fn steps(case: &FuzzCase) -> Vec<FuzzCase> {
     steps
 }
 
-/// What makes a set of tasks smaller or plainer.
+/// Steps that make a set of tasks smaller or simpler.
 const OF_SETS: &[fn(&mut TaskSet)] = &[
     |set| set.number = set.number.div_ceil(2),
     |set| set.number = (set.number - 1).max(1),

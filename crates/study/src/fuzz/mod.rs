@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A search for machines and workloads on which the scheduler breaks a property, such as that no CPU idles while a task waits for it.
+//! Search for machines and workloads on which the scheduler violates a property, such as that no CPU is idle
+//! while a task waits for it.
 //!
-//! [`generate`] draws a [`Case`] from a seed. What breaks is told by whoever implements [`Check`]. A case that breaks a property is made as
-//! small as it can be ([`minimise`]) and told by what it is made of ([`ingredients`]): another case is another finding only if it still
-//! breaks the property without something that the first one needs. [`scn`] and [`rtapp`] write cases for fairlab and for real machines.
+//! [`generate`] draws a [`FuzzCase`] from a seed. An implementation of [`PropertyCheck`] reports the
+//! properties that a case violates. A case with a violation is reduced ([`minimise`]) and characterised by
+//! its ingredients ([`ingredients`]): another case is a new finding only if it still violates the property
+//! without an ingredient that the first one needs. [`scenario`] and [`rtapp`] write cases for fairlab and for
+//! real machines.
 
 pub mod case;
 pub mod generate;
@@ -20,29 +23,29 @@ pub use search::{FuzzCounts, FuzzFinding, FuzzSearch, search};
 
 use fairlab_observe::explain::Question;
 
-/// How a property was broken.
+/// Violation of a property by a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Which property.
+    /// Name of the violated property.
     pub property: String,
-    /// By how much: nanoseconds or percent; more is worse.
+    /// Size of the violation, in nanoseconds or percent; more is worse.
     pub worst: f64,
-    /// What happened, in a sentence.
+    /// Description in one sentence.
     pub sentence: String,
-    /// The worst moment, from the start of the run, if there is one.
+    /// Time of the worst moment since the start of the run, in nanoseconds; 0 if there is no single moment.
     pub at_ns: u64,
-    /// What to ask about it.
+    /// Question for `fairlab explain` about the violation.
     pub question: Option<Question>,
 }
 
-/// Who can tell what a case breaks.
+/// Checks the properties that a case must not violate.
 pub trait PropertyCheck: Sync {
-    /// Why a case could not be run.
+    /// Error of a case that cannot be run.
     type Error: Send;
 
-    /// Runs a case: the properties that it breaks, each once.
+    /// Runs a case, and returns its violations, at most one for each property.
     ///
     /// # Errors
-    /// If it cannot be run.
+    /// If the case cannot be run.
     fn violations(&self, case: &FuzzCase) -> Result<Vec<Violation>, Self::Error>;
 }

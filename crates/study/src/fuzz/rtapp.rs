@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A case for a real machine: rt-app files, one for each group since threads of a process share their group, and a shell script that runs them.
+//! Conversion of a fuzz case for a real machine: rt-app files and a shell script that runs them.
 //!
-//! What a file cannot say, the script does or tells: groups are made in cgroup v2 (shares become `cpu.weight`, quotas `cpu.max`), features are
-//! written to debugfs, CPUs beyond those of the case are left to `taskset`. The shape of the machine and tunables without a file are told only.
+//! There is one file per task group, because threads of a process share their group. The script sets up what
+//! a file cannot express: cgroup v2 groups (shares become `cpu.weight`, quotas `cpu.max`), features in
+//! debugfs, and a CPU limit with `taskset`. The topology and tunables without a file are only printed.
 
 use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, TaskSet};
 use super::scenario::{group_name, partner_name, task_name};
 use std::fmt::Write as _;
 
-/// A file by name.
+/// File to write: its name and contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RtAppFile {
-    /// Its name.
+    /// File name without a directory.
     pub name: String,
-    /// What it has.
+    /// Contents of the file.
     pub text: String,
 }
 
-/// The rt-app files: that of the root group is `case.json`, others have the names of their groups.
+/// Returns the rt-app files: `case.json` for the root group, others with the name of their group.
 pub fn files(case: &FuzzCase) -> Vec<RtAppFile> {
     places(case)
         .map(|place| {
@@ -27,7 +28,7 @@ pub fn files(case: &FuzzCase) -> Vec<RtAppFile> {
         .collect()
 }
 
-/// Groups that have tasks; none is the root group.
+/// Returns the groups that have tasks; `None` is the root group.
 fn places(case: &FuzzCase) -> impl Iterator<Item = Option<usize>> {
     let all = std::iter::once(None).chain((0..case.groups.len()).map(Some));
     all.filter(|place| case.tasks.iter().any(|set| set.group == *place))
@@ -48,7 +49,7 @@ fn file(case: &FuzzCase, place: Option<usize>, stem: &str) -> String {
     )
 }
 
-/// The tasks of a set: alike ones are instances of one, but each waker has a partner of its own.
+/// Returns the tasks of a set. Equal tasks are instances of one entry, but each waker has its own partner.
 fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
     let name = task_name(at, set.program);
     let task = |name: &str, number: u32, events: &str| {
@@ -87,12 +88,13 @@ fn tasks(at: usize, set: &TaskSet) -> Vec<String> {
     }
 }
 
-/// `cpu.weight` of shares, rounded to the closest as in `cpu_weight_read_u64()` (6.1).
+/// Converts shares to `cpu.weight`, rounded to the closest value as in `cpu_weight_read_u64()` (6.1).
 fn weight(group: &CaseGroup) -> u32 {
     ((group.shares * 100 + 512) / 1024).clamp(1, 10_000)
 }
 
-/// The script that runs the files on a real machine. `about` are lines that say what it shows.
+/// Returns the shell script that runs the files on a real machine, with the lines of `about` as comments at
+/// its beginning.
 pub fn script(case: &FuzzCase, about: &[String]) -> String {
     let mut text = "#!/bin/sh\n".to_owned();
     let mut line = |line: &str| writeln!(text, "{line}").expect("text can be written");
@@ -106,13 +108,13 @@ pub fn script(case: &FuzzCase, about: &[String]) -> String {
         )),
     }
     line(
-        "# Needs rt-app; groups, features and real-time policies need root. What can be seen of it: set TRACE=1 for a trace by trace-cmd.",
+        "# Needs rt-app; groups, features and real-time policies need root. Set TRACE=1 to record a trace with trace-cmd.",
     );
     let policies = newer_policies(case);
     if !policies.is_empty() {
         line(&format!(
-            "# rt-app 1.0, which distributions have, does not know {policies}: this takes a newer one, from\n\
-             # https://github.com/scheduler-tools/rt-app. That one leaves nice values as they are: what differs by them will not show."
+            "# rt-app 1.0, which distributions have, does not support {policies}: this needs a newer one, from\n\
+             # https://github.com/scheduler-tools/rt-app. That one ignores nice values, so differences that depend on them do not appear."
         ));
     }
     line("set -eu");
@@ -128,9 +130,7 @@ pub fn script(case: &FuzzCase, about: &[String]) -> String {
         line("fi");
     }
     line(&format!("if [ \"$(nproc --all)\" -lt {nr_cpus} ]; then"));
-    line(&format!(
-        "    echo \"this machine has $(nproc --all) CPUs, the case {nr_cpus}: it will not be the same\" >&2"
-    ));
+    line(&format!("    echo \"this machine has $(nproc --all) CPUs, the case {nr_cpus}: results will differ\" >&2"));
     line("fi");
     line(&format!("cpus=0-$(( $(nproc --all) < {nr_cpus} ? $(nproc --all) - 1 : {} ))", nr_cpus - 1));
     for (feature, is_on) in &case.features {
@@ -174,14 +174,14 @@ pub fn script(case: &FuzzCase, about: &[String]) -> String {
     }
     if !policies.is_empty() {
         line(&format!(
-            "[ $status = 0 ] || echo 'rt-app ended with '$status': rt-app 1.0 does not know {policies}' >&2"
+            "[ $status = 0 ] || echo 'rt-app ended with '$status': rt-app 1.0 does not support {policies}' >&2"
         ));
     }
     line("exit $status");
     text
 }
 
-/// Policies of a case that not every rt-app knows.
+/// Names the policies of a case that older releases of rt-app do not support.
 fn newer_policies(case: &FuzzCase) -> String {
     let has = |class: CasePolicy| case.tasks.iter().any(|set| set.class == class);
     let names = [(CasePolicy::Idle, "SCHED_IDLE"), (CasePolicy::Batch, "SCHED_BATCH")];

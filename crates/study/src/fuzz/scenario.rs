@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A case as a scenario.
+//! Conversion of a fuzz case to a scenario.
 
 use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase};
 use std::fmt::Write as _;
 
-/// The scenario, with a head of comments.
+/// Returns the scenario's text, with `head` as comment lines at its beginning.
 pub fn text(case: &FuzzCase, head: &[String]) -> String {
     let mut text = String::new();
     for line in head {
@@ -16,12 +16,12 @@ pub fn text(case: &FuzzCase, head: &[String]) -> String {
     text
 }
 
-/// The name of a group.
+/// Name of a group in scenarios and file names.
 pub(super) fn group_name(place: usize) -> String {
     format!("g{place}")
 }
 
-/// The name of a set of tasks.
+/// Name of the tasks of a set.
 pub(super) fn task_name(place: usize, program: CaseProgram) -> String {
     let kind = match program {
         CaseProgram::Hog => "hog",
@@ -31,12 +31,12 @@ pub(super) fn task_name(place: usize, program: CaseProgram) -> String {
     format!("{kind}{}", letters(place))
 }
 
-/// The partner of a waker.
+/// Name of the partners of a waker set.
 pub(super) fn partner_name(place: usize) -> String {
     format!("wakee{}", letters(place))
 }
 
-/// Digits at the end of a name are the number of the task, so sets have letters.
+/// Returns letters for the index of a set: digits at the end of a name are the task's number.
 fn letters(place: usize) -> String {
     let letter = |digit: usize| char::from(b'A' + u8::try_from(digit % 26).expect("a letter"));
     if place < 26 { letter(place).to_string() } else { format!("{}{}", letter(place / 26 - 1), letter(place)) }
@@ -103,7 +103,7 @@ fn lines(case: &FuzzCase) -> Vec<String> {
     lines
 }
 
-/// A time in the largest unit that fits.
+/// Formats a time in milliseconds if it is a whole number of them, otherwise in microseconds.
 fn time(us: u64) -> String {
     if us.is_multiple_of(1000) { format!("{}ms", us / 1000) } else { format!("{us}us") }
 }

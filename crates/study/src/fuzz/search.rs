@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The search: cases are drawn and run side by side, and what breaks is taken in the order of seeds, so that it does not depend on cores.
+//! Search loop: cases are drawn and run in parallel, and violations are processed in the order of seeds, so
+//! that results do not depend on the number of cores.
 
 use super::case::{CaseMachine, FuzzCase};
 use super::ingredients::{self, Ingredient};
@@ -7,63 +8,64 @@ use super::minimise::minimise;
 use super::{PropertyCheck, Violation, generate};
 use crate::pool;
 
-/// So many cases for each core are run before what they break is looked at.
+/// Number of cases per core that are run before their violations are processed.
 const BATCH: u64 = 16;
 
-/// What is searched.
+/// Parameters of a search.
 #[derive(Clone, Debug)]
 pub struct FuzzSearch {
-    /// The seed of the first case.
+    /// Seed of the first case.
     pub first_seed: u64,
-    /// At most so many cases.
+    /// Largest number of cases.
     pub most_cases: u64,
-    /// The search ends with so many findings.
+    /// Number of findings that ends the search.
     pub most_findings: usize,
-    /// On this machine only.
+    /// Machine of all cases; `None` to draw a topology for each.
     pub machine: Option<CaseMachine>,
-    /// Features and tunables are drawn too.
+    /// Whether features and tunables are drawn too.
     pub with_switches: bool,
-    /// What cases do without.
+    /// Ingredients that are removed from all cases.
     pub without: Vec<Ingredient>,
 }
 
-/// A finding: a smallest case.
+/// Finding of a search: a minimal case that violates a property.
 #[derive(Clone, Debug)]
 pub struct FuzzFinding {
-    /// The case.
+    /// Minimal case that violates the property.
     pub case: FuzzCase,
-    /// How it breaks its property.
+    /// Violation by the minimal case.
     pub broken: Violation,
-    /// What it is made of.
+    /// Ingredients of the minimal case.
     pub ingredients: Vec<Ingredient>,
-    /// The seed of the case that it was made of.
+    /// Seed of the case that was reduced to the minimal one.
     pub seed: u64,
-    /// How many runs it took to make it small.
+    /// Number of runs of the reduction.
     pub runs: u64,
-    /// How many other cases broke the property in the same way.
+    /// Number of other cases with the same violation and ingredients.
     pub others: u64,
 }
 
-/// What was done.
+/// Result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct FuzzCounts {
-    /// Cases that were drawn and run.
+    /// Number of cases that were drawn and run.
     pub cases: u64,
-    /// How many of them broke something.
+    /// Number of cases with at least one violation.
     pub broken: u64,
-    /// All runs.
+    /// Number of runs, including those of reductions.
     pub runs: u64,
-    /// The findings, in the order in which they were found.
+    /// Findings, in the order in which they were found.
     pub found: Vec<FuzzFinding>,
 }
 
-/// Who hears of each finding and of each batch, and may end the search with an error.
+/// Progress callback, called after each finding and each batch; an error ends the search.
 type FuzzProgressFn<'a, E> = &'a mut dyn FnMut(&FuzzCounts, Option<&FuzzFinding>) -> Result<(), E>;
 
-/// Searches until there are enough findings, no cases are left, or `has_more` says no. `told` hears of each finding and of each batch.
+/// Searches until there are enough findings, no cases are left, or `has_more` returns false. `told` is called
+/// for each finding and after each batch.
 ///
 /// # Errors
-/// If a case could not be run.
+/// If a case cannot be run, or `told` returns an error.
 pub fn search<C: PropertyCheck>(
     check: &C,
     search: &FuzzSearch,
@@ -118,8 +120,8 @@ fn find_known<'a>(
     found.iter_mut().find(|known| known.broken.property == broken.property && known.ingredients == ingredients)
 }
 
-/// The case, without something that each finding known so far needs, if it still breaks the property then. If it does not, it is one of these
-/// findings again.
+/// Removes one ingredient of each known finding that the case resembles, such that the property is still
+/// violated. Returns `None` if a finding has no such ingredient: the case is then another instance of it.
 fn reduce_to_new_finding<C: PropertyCheck>(
     check: &C,
     case: &FuzzCase,

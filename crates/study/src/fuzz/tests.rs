@@ -21,7 +21,8 @@ fn empty(nr_cpus: u32) -> FuzzCase {
     }
 }
 
-/// Breaks `mixed` where hogs may not use all CPUs, and `nice` where three tasks are nice.
+/// Violates `mixed` if a hog has an affinity mask, and `nice` if at least three tasks have a positive nice
+/// value.
 struct TestRules;
 
 impl PropertyCheck for TestRules {
@@ -102,7 +103,7 @@ fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks(
         assert_eq!(scenario.workload.tasks.len(), case.nr_tasks() as usize, "{text}");
         let mut nr_tasks = 0;
         for file in rtapp::files(&case) {
-            let options = real::Options::for_cpus(case.machine.nr_cpus());
+            let options = real::RtAppOptions::for_cpus(case.machine.nr_cpus());
             let workload =
                 real::parse(&file.name, &file.text, options).unwrap_or_else(|e| panic!("{e}\n{}", file.text));
             nr_tasks += workload.tasks.len();
@@ -161,7 +162,7 @@ fn the_script_says_which_rt_app_a_policy_needs_and_that_groups_need_cgroup_v2() 
     (set.class, set.group) = (CasePolicy::Batch, Some(0));
     case.tasks.push(set);
     let script = rtapp::script(&case, &[]);
-    for part in ["if [ ! -f /sys/fs/cgroup/cgroup.controllers ]", "rt-app 1.0 does not know SCHED_BATCH"] {
+    for part in ["if [ ! -f /sys/fs/cgroup/cgroup.controllers ]", "rt-app 1.0 does not support SCHED_BATCH"] {
         assert!(script.contains(part), "{part} in\n{script}");
     }
 }

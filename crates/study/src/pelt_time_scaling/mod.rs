@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The study `pelt-time-scaling`: what became of load tracking when it began to scale time instead of contributions.
+//! Code of the study `pelt-time-scaling`: the effects of scaling time instead of contributions in load
+//! tracking.
 //!
-//! [`response`]: how fast utilisation rises. [`ramp`]: how fast schedutil gets to the highest frequency. [`ranges`]: between which
-//! values the utilisation of periodic tasks moves. What the change saves in `perf bench sched pipe` and hackbench is data.
+//! [`response`] measures how fast utilisation rises, [`ramp`] how fast schedutil reaches the highest
+//! frequency, and [`ranges`] the range of periodic tasks' utilisation. The effects on `perf bench sched pipe`
+//! and hackbench are in the study's data.
 
 mod ramp;
 mod ranges;
@@ -13,7 +15,7 @@ use crate::report::StudyReport;
 use crate::table_schema::TableSchema;
 use crate::{ProgressReporter, StudyError, StudyOptions};
 
-/// The tables.
+/// Schemas of the tables that the code fills.
 pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::read(
         "response",
@@ -23,7 +25,8 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::one_of("ramp", &["always-running task"]),
 ];
 
-/// Runs the part of the study that is code: its tables have one CPU, whose kernel code is free, and one form.
+/// Fills the tables of the study that need code. They use one CPU without costs of kernel code, and have no
+/// quick form.
 pub(crate) fn run(
     study: &StudyDefinition,
     _choices: &StudyOptions,

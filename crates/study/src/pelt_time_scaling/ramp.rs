@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long schedutil takes to get an always-running task from zero utilisation to the highest OPP.
+//! Time that schedutil needs to raise an always-running task from zero utilisation to the highest OPP.
 //!
-//! The task first runs for a few microseconds in each of many periods, until nothing is left of the utilisation that a new task is
-//! given, nor of what is remembered of it (UTIL_EST), and the governor has taken the lowest OPP. Then it runs for ever.
+//! The task first runs for a few microseconds in each of many periods, until its initial utilisation and its
+//! estimated utilisation (UTIL_EST) have decayed and the governor has selected the lowest OPP. Then it runs
+//! continuously.
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
@@ -10,26 +11,27 @@ use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::{RunSpec, machine, run};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::START;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::rtapp;
 
-/// For how long the task is light.
+/// Length of the first phase, in which the task hardly runs.
 const LIGHT: Nanos = Nanos::from_secs(4);
-/// The task, as rt-app describes it: 250 periods of 16 ms, then always running.
+/// Workload as an rt-app file: 250 periods of 16 ms, then always running.
 const WORKLOAD: &str = r#"{ "tasks": { "ramp": { "loop": 1, "phases": {
     "light": { "loop": 250, "run": 10, "timer": { "ref": "unique", "period": 16000 } },
     "heavy": { "loop": -1, "run": 100000 }
 } } } }"#;
 
-/// Notes when the task begins to run, and when its CPU then has the highest frequency.
+/// Records the lowest capacity before the task runs continuously, and the time at which its CPU has the
+/// highest frequency.
 #[derive(Default)]
 struct RampObserver {
     lowest: Option<u64>,
     at_the_top: Option<Nanos>,
 }
 
-impl Probe for RampObserver {
+impl SchedObserver for RampObserver {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let Event::Frequency { capacity, .. } = *event else { return };
         if now < START + LIGHT {
@@ -43,12 +45,12 @@ impl Probe for RampObserver {
 impl Observer for RampObserver {}
 
 fn time_to_the_top(arm: &ArmDefinition) -> Result<MeasuredFigure, StudyError> {
-    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::Options::for_cpus(8))
+    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::RtAppOptions::for_cpus(8))
         .map_err(|error| StudyError::Measurement(error.to_string()))?;
     let mut observer = RampObserver::default();
     let duration = LIGHT + Nanos::from_secs(1);
     let mut hardware = machine("hikey");
-    hardware.prices = fairlab_machine::costs::CostModel::free();
+    hardware.costs = fairlab_machine::costs::CostModel::zero_cost();
     run(arm, RunSpec { hardware, workload, duration, snapshot_every: None }, &mut observer)?;
     let Some(at) = observer.at_the_top else {
         return Ok(MeasuredFigure::text("never").with_remark("the highest OPP was not reached within a second"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Between which values the utilisation of a periodic task moves.
+//! Range of the utilisation of a periodic task, compared with a formula.
 //!
-//! A task that runs r of every p periods has at the most U (1 - y^r) / (1 - y^p), at the end of its run, and at the least that
-//! times y^i, after i idle periods. On a CPU of half capacity it runs for twice as long. Before the change the result was
-//! also multiplied by the capacity; since then it is that of the full capacity: the task's clock runs at half speed while it
-//! runs, and catches up while it sleeps.
+//! A task that runs r of every p periods has a maximum of U (1 - y^r) / (1 - y^p) at the end of its run, and
+//! a minimum of that value times y^i after i idle periods. On a CPU of half capacity it runs for twice as
+//! long. Before the change, the result was also multiplied by the capacity. Since the change it equals that
+//! of the full capacity: the task's clock runs at half speed while it runs, and catches up while it sleeps.
 
 use super::response::PERIOD;
 use crate::StudyError;
@@ -14,26 +14,26 @@ use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use crate::run::{RunSpec, run, single_cpu};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::scenario;
 
 /// Work and period of the tasks, in periods of load tracking.
 const TASKS: [(u32, u32); 4] = [(1, 8), (4, 16), (8, 32), (12, 64)];
-/// How far an extreme may lie from the formula.
+/// Largest accepted difference of an extreme from the formula.
 const WITHIN: f64 = 2.0;
-/// How often its utilisation is read: eight times in a period.
+/// Interval of readings: an eighth of a period.
 const SAMPLE_EVERY: Nanos = Nanos(PERIOD.0 / 8);
-/// Until then the task only warms up.
+/// Readings before this time are ignored.
 const WARM_UP: Nanos = Nanos::from_secs(3);
 
-/// The extremes of the only task's utilisation, which is read several times in each period.
+/// Extremes of the only task's utilisation, which is read several times in each period.
 struct ExtremesObserver {
     least: u64,
     most: u64,
 }
 
-impl Probe for ExtremesObserver {
+impl SchedObserver for ExtremesObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
@@ -50,10 +50,11 @@ impl Observer for ExtremesObserver {
     }
 }
 
-/// The formula's extremes: least and most.
+/// Returns the minimum and maximum of the formula.
 fn formula(work: u32, period: u32, capacity: f64, is_contribution_scaled: bool) -> (f64, f64) {
     let y = 0.5_f64.powf(1.0 / 32.0);
-    // Before, the contribution is scaled and the task runs for longer; since, its clock makes that good.
+    // Before the change, the contribution is scaled and the task runs for longer; since then, its clock
+    // compensates for that.
     let (run, scale) =
         if is_contribution_scaled { (f64::from(work) / capacity, capacity) } else { (f64::from(work), 1.0) };
     let period = f64::from(period);

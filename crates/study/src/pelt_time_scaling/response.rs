@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many periods the utilisation of an always-running task needs to get from 0 to a value.
+//! Number of periods in which the utilisation of an always-running task rises from 0 to a value.
 //!
-//! The task first sleeps until nothing is left of the utilisation that every new task is given. From then on its average is
-//! read at the end of each period of 1.048576 ms, advanced to that moment.
+//! The task first sleeps until its initial utilisation has decayed. From then on its average is read at the
+//! end of each period of 1.048576 ms, updated to that time.
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
@@ -10,24 +10,24 @@ use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::{RunSpec, run, single_cpu};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
-use fairlab_sched::probe::{Event, Probe};
+use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::scenario;
 
-/// A period of load tracking: 1024 times 1024 ns.
+/// Period of load tracking: 1024 times 1024 ns.
 pub(super) const PERIOD: Nanos = Nanos(1024 * 1024);
-/// Periods after which the task begins to run for ever.
+/// Number of periods before the task begins to run continuously.
 const ASLEEP_PERIODS: u64 = 4000;
-/// Periods that are looked at then.
+/// Number of periods that are measured after that.
 const AWAKE_PERIODS: usize = 1000;
 
-/// Reads the utilisation of the only task at every snapshot.
+/// Records the utilisation of the only task at every snapshot.
 #[derive(Default)]
 struct UtilObserver {
     utils: Vec<u64>,
 }
 
-impl Probe for UtilObserver {
+impl SchedObserver for UtilObserver {
     fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
@@ -38,7 +38,7 @@ impl Observer for UtilObserver {
     }
 }
 
-/// Utilisation at the end of each period since the task began to run, from 0 on.
+/// Returns the utilisation at the end of each period since the task began to run.
 fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyError> {
     let asleep = Nanos(PERIOD.0 * ASLEEP_PERIODS);
     let text = format!("cpus 1\ntask t sleep {}ns loop run 1s\n", asleep.0);
@@ -51,7 +51,7 @@ fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyErro
     Ok(observer.utils.split_off(ASLEEP_PERIODS as usize))
 }
 
-/// The value and the speed of the CPU that a row's label names.
+/// Parses the utilisation and the CPU's capacity from the label of a row.
 pub(super) fn parse_label(label: &str) -> Option<(u64, Capacity)> {
     let rest = label.strip_prefix("util_avg ")?;
     let (util, capacity) = rest.split_once(", ")?;

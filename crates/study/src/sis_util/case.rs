@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is run: a benchmark with a load, on a machine, under an arm.
+//! Runs of the study: a benchmark with a load on a machine under an arm.
 
 use crate::definition::ArmDefinition;
 use crate::run::machine;
@@ -9,7 +9,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
-use fairlab_workload::bench::netperf::{Netperf, TRANSACTION, Test};
+use fairlab_workload::bench::netperf::{Netperf, NetperfTest, TRANSACTION};
 use fairlab_workload::bench::oltp::{self, Oltp};
 use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
 use fairlab_workload::bench::stress_sock::{BOGO_OP, StressSock};
@@ -17,32 +17,35 @@ use fairlab_workload::bench::tbench::{DONE, OPERATIONS, Tbench};
 use fairlab_workload::scenario;
 use fairlab_workload::workload::Workload;
 
-/// One cache of 112 CPUs.
+/// Machine with one last-level cache of 112 CPUs.
 pub(super) const MACHINE: &str = "xeon-1s-112";
-/// Its CPUs.
+/// Number of CPUs of [`MACHINE`].
 pub(super) const NR_CPUS: u32 = 112;
-/// Tasks of a group of hackbench and of a message thread of schbench.
+/// Number of tasks in a group of hackbench and in a message thread of schbench.
 const TASKS_PER_GROUP: u32 = 28;
-/// Half of them send, in hackbench, half receive.
+/// Number of senders, and of receivers, in a group of hackbench.
 const FDS: u32 = TASKS_PER_GROUP / 2;
-/// How long a shell takes to start one of several instances of netperf. The author's script starts them in a loop, one after the
-/// other; that one fork and exec of a shell takes about so long is an assumption.
+/// Time that a shell needs to start one of several instances of netperf. The author's script starts them one
+/// after the other in a loop; the time of one fork and exec in a shell is an assumption.
 const SHELL_LOOP: Nanos = Nanos::from_micros(300);
-/// Pairs of netperf from which on it takes long until it is decided in which state they are.
+/// Number of netperf pairs from which the steady state takes long to settle.
 pub(super) const FIRST_HIGH_LOAD: u32 = 196;
-/// By how much later the benchmark is started with each seed: no divisor of a tick.
+/// Additional start time of the benchmark for each seed; not a divisor of the tick period.
 const PHASE: Nanos = Nanos(1_300_000);
-/// The release of schbench, and how long its message threads sleep. The source says `-s 30000 -c 30000`. Its author's script had neither
-/// number (`-s -c`), so that `-s` takes `-c` for its number, which is none: no sleep, and 30 ms of work, the default. The release is the
-/// last one of before the measurements. With 30 ms of sleep workers rest for half of their time, and with eight message threads 51 to 75 %
-/// of searches succeed, in any release; published are 16 %.
+/// Release of schbench, and the sleep of its message threads.
+///
+/// The source says `-s 30000 -c 30000`. Its author's script had neither number (`-s -c`), so that `-s` takes
+/// `-c` as its argument, which is no number: no sleep, and 30 ms of work, the default. The release is the
+/// last one before the measurements. With 30 ms of sleep, workers sleep for half of their time, and with
+/// eight message threads 51 to 75 % of searches succeed, in any release; the published value is 16 %.
 const SCHBENCH: (SchbenchRelease, Nanos) = (SchbenchRelease::Y2021, Nanos::ZERO);
 
-/// How long the machine has been up before the benchmark is started. Nearly nothing runs then; that long a busy CPU of a cache
-/// of 112 takes to balance it periodically, from which SIS_UTIL first learns how busy the cache is.
+/// Uptime of the machine before the benchmark starts. The machine is nearly idle during that time. A busy CPU
+/// of a 112-CPU cache needs this long until its first periodic load balance, from which SIS_UTIL first learns
+/// the cache's utilisation.
 pub(super) const UPTIME: Nanos = Nanos::from_millis(2_000);
 
-/// A benchmark.
+/// Benchmark of the study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SisUtilBench {
     TcpRr,
@@ -58,19 +61,19 @@ pub(super) enum SisUtilBench {
     Oltp,
 }
 
-/// A benchmark with a load, on a machine, under an arm.
+/// Benchmark with a load under an arm.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SisUtilCase {
     pub(super) bench: SisUtilBench,
-    /// Instances, groups or message threads.
+    /// Number of instances, groups or message threads.
     pub(super) load: u32,
     pub(super) arm: String,
-    /// With a tracer of searches, which has a price.
+    /// Whether a tracer of searches is attached, which costs time.
     pub(super) traced: bool,
 }
 
 impl SisUtilBench {
-    /// By its name in the published tables.
+    /// Returns the benchmark with this name in the published tables.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "TCP_RR" => Self::TcpRr,
@@ -87,13 +90,15 @@ impl SisUtilBench {
         })
     }
 
-    /// How long it runs before it is measured, and how long it is.
+    /// Returns the lengths of the benchmark's warm-up and measured window.
     ///
-    /// What a search may look at is first computed some 100 ms after the start, from averages that halve their distance from the
-    /// truth in 32 ms. Pairs of netperf are in one of two states at high loads: spread over the CPUs, or both ends on one. Where searches
-    /// are limited they go from the first to the second, since each that fails leaves one CPU less idle; with 224 pairs that takes half a
-    /// second (published runs have 100). With 196, of which it was published too, it does not happen within two seconds, so these have the same
-    /// time. With 168 runs of 200 ms, 700 ms and two seconds are alike. Both arms of a benchmark have the same span.
+    /// The limit of searches is first computed about 100 ms after the start, from averages with a half-life
+    /// of 32 ms. Pairs of netperf have two states at high loads: spread over the CPUs, or both ends on one
+    /// CPU. With limited searches they move from the first to the second state, since each failed search
+    /// leaves one more CPU busy. With 224 pairs this takes half a second (published runs take 100 s). With
+    /// 196 pairs, for which a published value exists too, the transition does not happen within two seconds,
+    /// so these use the same time. With 168 pairs, runs of 200 ms, 700 ms and two seconds give the same
+    /// results. Both arms of a benchmark have the same span.
     pub(super) fn span(self, load: u32, options: StudyLength) -> WindowSpan {
         let (warm_up, window) = match self {
             Self::Schbench => (300, if options.quick { 1_000 } else { 3_000 }),
@@ -120,13 +125,14 @@ impl SisUtilBench {
             ..Hackbench::default()
         };
         match self {
-            Self::TcpRr => netperf(Test::TcpRr),
-            Self::UdpRr => netperf(Test::UdpRr),
+            Self::TcpRr => netperf(NetperfTest::TcpRr),
+            Self::UdpRr => netperf(NetperfTest::UdpRr),
             Self::Tbench => Tbench { clients: load, runtime: length, seed: 0 }.workload(),
             Self::Hackbench { pipe, threads } => {
                 let mut workload = hackbench(pipe, threads).workload();
-                // Nothing else tells the two apart: what a switch between address spaces takes is part of `ContextSwitch` for both. So
-                // they are two runs at different phases against the tick.
+                // Only the phase differs between processes and threads: the model has one cost for a switch
+                // between address spaces and within one, `ContextSwitch`. They are therefore two runs at
+                // different phases relative to the tick.
                 workload.tasks[0].start_at = Some(Nanos(if threads { 1_300_000 } else { 0 }));
                 workload
             }
@@ -144,7 +150,7 @@ impl SisUtilBench {
         }
     }
 
-    /// What it did in a second: transactions, messages, bytes, connections.
+    /// Returns the throughput per second, in transactions, messages, bytes or connections.
     pub(super) fn throughput(self, seen: &WindowCounts) -> f64 {
         let marks = |mark: u32| seen.marks.get(&mark).copied().unwrap_or(0) as f64;
         let done = match self {
@@ -159,8 +165,9 @@ impl SisUtilBench {
     }
 }
 
-/// A task on the first CPU of each cache that is there at one tick in eight and leaves no utilisation worth counting, as on a machine
-/// that is up and idle: someone has to balance, lest searches find the state of the boot, in which they look at no CPU.
+/// Adds a task to the first CPU of each cache. It runs at one tick in eight and has negligible utilisation,
+/// as on a machine that is up and idle. Without it no CPU would balance, and searches would see the limit of
+/// the boot, which permits no scan.
 pub(super) fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
     let mut text = format!("cpus {}\n", hardware.nr_cpus());
     let places = &hardware.topology.cpus;
@@ -173,13 +180,13 @@ pub(super) fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
     workload.tasks.extend(daemons.workload.tasks);
 }
 
-/// What the tracer takes for a search on that machine, in picoseconds.
+/// Cost of the tracer for each search on [`MACHINE`], in picoseconds.
 fn tracer_cost() -> u64 {
-    preset(MACHINE).expect("studies use presets").prices().ps("Tracer")
+    preset(MACHINE).expect("studies use presets").costs().ps("Tracer")
 }
 
 impl SisUtilCase {
-    /// What the label of a row names: `TCP_RR 28 threads`, and what may follow after a comma.
+    /// Parses the label of a row: `TCP_RR 28 threads`, with an optional suffix after a comma.
     pub(super) fn of_row(label: &str, arm: &str) -> Option<Self> {
         let mut words = label.split([' ', ',']);
         let bench = SisUtilBench::from_name(words.next()?)?;
@@ -187,12 +194,13 @@ impl SisUtilCase {
         Some(Self { traced: label.ends_with(", traced"), bench, load, arm: arm.to_owned() })
     }
 
-    /// Runs it. With each seed it begins at another phase against the tick, and what the machine draws falls out otherwise.
+    /// Runs the case. Each seed starts it at another phase relative to the tick, with other random numbers of
+    /// the machine.
     pub(super) fn run(&self, arm: &ArmDefinition, options: StudyLength, seed: u64) -> Result<WindowCounts, StudyError> {
         self.run_on(machine(MACHINE), arm, self.bench.span(self.load, options), seed)
     }
 
-    /// Runs it on a machine whose prices may be others, in a span that begins with the benchmark.
+    /// Runs the case on a machine whose costs may be changed. The span begins with the benchmark.
     pub(super) fn run_on(
         &self,
         mut hardware: Hardware,
@@ -201,7 +209,7 @@ impl SisUtilCase {
         seed: u64,
     ) -> Result<WindowCounts, StudyError> {
         if self.traced {
-            hardware.prices.trace_searches(tracer_cost());
+            hardware.costs.enable_tracer(tracer_cost());
         }
         let begin = UPTIME + Nanos(PHASE.0 * seed);
         let span = WindowSpan { warm_up: begin + span.warm_up, ..span };
@@ -213,13 +221,13 @@ impl SisUtilCase {
         run_window(arm, hardware, workload, span, seed)
     }
 
-    /// About how long it takes, in no unit: what goes on at a time, for so long.
+    /// Relative duration of the run, proportional to the load and the simulated time.
     pub(super) fn length(&self, options: StudyLength) -> u64 {
         let WindowSpan { warm_up, window } = self.bench.span(self.load, options);
         u64::from(self.load) * (warm_up + window).0
     }
 
-    /// The name for progress.
+    /// Name of the run in progress reports.
     pub(super) fn name(&self) -> String {
         let traced = if self.traced { " traced" } else { "" };
         format!("{:?} {} {}{traced}", self.bench, self.load, self.arm)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether verdicts hang on prices: each price of the machine halved and doubled, in some runs.
+//! Sensitivity of verdicts to costs: some runs with each cost of the machine halved and doubled.
 //!
-//! Runs are shorter than those of the other tables, since there are many.
+//! These runs are shorter than those of the other tables, because there are many.
 
 use super::case::{MACHINE, SisUtilBench, SisUtilCase};
 use super::figures::RowFigures;
@@ -15,21 +15,22 @@ use crate::window::WindowSpan;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 
-/// The table's name.
+/// Name of the table in the study's data.
 pub(super) const TABLE: &str = "prices";
 
-/// The runs whose rows are judged: the one by which prices were set, and two of another kind, that cost little. What pipes, UNIX sockets and UDP
-/// alone pay no row of these shows.
+/// Runs whose rows are judged: the one that was used to calibrate costs, and two of another kind that need
+/// little time. Costs that only pipes, UNIX sockets or UDP have are not covered by these runs.
 const RUNS: [(&str, u32); 3] = [("TCP_RR", 224), ("schbench", 5), ("schbench", 8)];
-/// The tables whose rows of these runs are judged.
+/// Tables whose rows of these runs are judged.
 const JUDGED: [&str; 6] = ["se_eff", "dom_eff", "fast_rate", "success_rate", "latency", "counts"];
-/// The arm whose rows are judged: after the change 224 pairs need half a second to get into their state, which is too long for so many runs.
+/// Arm whose rows are judged. After the change, 224 pairs need half a second to reach their state, which is
+/// too long for so many runs.
 const ARM: &str = "before";
 const SPAN: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(120), window: Nanos::from_millis(20) };
-/// What sleeps for 30 ms needs longer to be seen.
+/// schbench sleeps for 30 ms at a time, so it needs a longer window.
 const SPAN_OF_SCHBENCH: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(300), window: Nanos::from_millis(500) };
 
-/// The part of the study that the table takes.
+/// Fraction of the study's progress that the table takes.
 const PROGRESS_SHARE: f64 = 0.13;
 
 pub(super) fn table(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
@@ -40,7 +41,7 @@ pub(super) fn table(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<
     })
 }
 
-/// The rows of all tables that a run can fill.
+/// Returns the judged rows of all tables that a run can fill.
 fn judged(
     study: &StudyDefinition,
     (name, load): (&str, u32),
@@ -55,7 +56,7 @@ fn judged(
     Ok(JUDGED.map(|table| rows(study.table(table), &prefix, &figures)).into())
 }
 
-/// The rows of a table whose labels begin so.
+/// Returns the rows of a table whose labels begin with `prefix`.
 fn rows(definition: &TableDefinition, prefix: &str, figures: &RowFigures<'_>) -> ReportTable {
     let is_meant = |row: &&RowDefinition| row.arm == ARM && row.label.starts_with(prefix);
     let rows = definition.rows.iter().filter(is_meant).map(|row| {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A cache of eight CPUs of which seven are always busy: `scenarios/eight-cpus.scn`, under both arms.
+//! Scenario of an eight-CPU cache with seven busy CPUs: `scenarios/eight-cpus.scn`, under both arms.
 //!
-//! Its utilisation is 87.5 %, above the 85 % at which SIS_UTIL ends searches. So a wake-up does not find the idle CPU 7.
+//! The cache's utilisation is 87.5 %, above the 85 % at which SIS_UTIL permits no scan. A wake-up therefore
+//! does not find the idle CPU 7.
 
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
@@ -9,33 +10,33 @@ use crate::report::{MeasuredFigure, ReportTable};
 use fairlab_machine::observer::{Interest, Observer};
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{BalanceVerdict, Event, Probe};
+use fairlab_sched::probe::{BalanceVerdict, Event, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 
 use fairlab_sched::interface::wakeup::WakeRule;
 use fairlab_workload::scenario;
 
-/// The table's name in the study's data.
+/// Name of the table in the study's data.
 pub(super) const TABLE: &str = "eight CPUs";
-/// Its rows.
+/// Labels of the table's rows.
 pub(super) const LABELS: &[&str] = &["8 CPUs, nr_scan", "8 CPUs, wake-up finds CPU 7", "8 CPUs, CPU 7 gets work by"];
 const SCENARIO: &str = include_str!("../../../../scenarios/eight-cpus.scn");
-/// The idle one.
+/// The only idle CPU.
 const IDLE: CpuId = CpuId(7);
 
-/// What became of the wake-up.
+/// Observer of the wake-up and of the migration that follows.
 #[derive(Default)]
 struct WakeupTrace {
-    /// Which task, where it was put, by which rule, how many CPUs a search could have looked at.
+    /// Woken task, its CPU, the rule that selected it, and the limit of a search.
     woken: Option<(TaskId, CpuId, WakeRule, Option<u32>)>,
-    /// It was moved to the idle CPU.
+    /// Whether the task was moved to the idle CPU.
     moved: bool,
-    /// By a CPU that balanced in this state.
+    /// Idle state of the CPU whose load balancing moved the task.
     moved_by: Option<CpuIdleType>,
 }
 
-impl Probe for WakeupTrace {
+impl SchedObserver for WakeupTrace {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         match *event {
             // All other wake-ups are of tasks that may use one CPU only.

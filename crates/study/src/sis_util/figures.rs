@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The figure of a row from what was seen in its run, and in that of the arm it is compared with.
+//! Values of a row from the counters of its run, and of the run of the arm that it is compared with.
 
 use super::case::{NR_CPUS, SisUtilCase};
 use crate::report::MeasuredFigure;
 use crate::window::WindowCounts;
 use fairlab_observe::measure::search::SearchCounters;
 
-/// The time for which counts are told, in seconds: the length of the published runs.
+/// Length of the published runs in seconds, to which counts are scaled.
 const PUBLISHED_S: f64 = 100.0;
 
-/// With which arm's run the rows of a table are compared, if they are changes.
+/// Returns the arm that the rows of a table are compared with, if they are changes.
 pub(super) fn base_of(table: &str) -> Option<&'static str> {
     matches!(
         table,
@@ -18,19 +18,19 @@ pub(super) fn base_of(table: &str) -> Option<&'static str> {
     .then_some("before")
 }
 
-/// What a row's figure comes from.
+/// Counters that the value of a row is computed from.
 pub(super) struct RowFigures<'a> {
     pub(super) case: &'a SisUtilCase,
     pub(super) seen: &'a WindowCounts,
     pub(super) base: Option<&'a WindowCounts>,
 }
 
-/// By how much one number differs from another, in percent.
+/// Returns the relative change from one number to another, in percent.
 fn change(before: f64, after: f64) -> f64 {
     if before == 0.0 { f64::INFINITY } else { 100.0 * (after - before) / before }
 }
 
-/// A counter by its published name.
+/// Returns a counter by its published name.
 pub(super) fn counter(counters: &SearchCounters, name: &str) -> Option<f64> {
     Some(match name {
         "sis_search" => counters.sis_search,
@@ -42,7 +42,7 @@ pub(super) fn counter(counters: &SearchCounters, name: &str) -> Option<f64> {
 }
 
 impl RowFigures<'_> {
-    /// The figure of a row of a table.
+    /// Returns the value of a row in the named table; `None` for an unknown table or label.
     pub(super) fn measure(&self, table: &str, label: &str) -> Option<MeasuredFigure> {
         let Self { case, seen, base } = *self;
         let ratios = seen.search.ratios();

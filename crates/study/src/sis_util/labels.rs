@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tables of the study, and how their rows are called: a run, such as `TCP_RR 28 threads`, and in some tables which figure of it.
+//! Schemas of the study's tables. A label names a run, such as `TCP_RR 28 threads`, and in some tables the
+//! value to report.
 
 use super::case::SisUtilBench;
 use super::{cost_sensitivity, eight_cpus, figures, nr_scan, small_llc};
 use crate::table_schema::TableSchema;
 use fairlab_observe::measure::search::SearchCounters;
 
-/// Some runs.
+/// Examples of runs, for messages.
 const RUNS: &[&str] = &[
     "TCP_RR 28 threads",
     "UDP_RR 28 threads",
@@ -19,7 +20,7 @@ const RUNS: &[&str] = &[
     "threads-sockets 8 groups",
     "OLTP 28 clients",
 ];
-/// Rows with counters.
+/// Examples of rows with counters, for messages.
 const COUNTED: &[&str] = &[
     "TCP_RR 224 threads, sis_search",
     "TCP_RR 224 threads, sis_domain_search",
@@ -27,7 +28,7 @@ const COUNTED: &[&str] = &[
     "TCP_RR 224 threads, sis_failed",
 ];
 
-/// The tables.
+/// Schemas of all tables that the code fills.
 pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::read("nr_scan", |_, label| nr_scan::parse_label(label).is_some(), &["25 % of 112 CPUs"]),
     TableSchema::read("se_eff", is_label, RUNS),
@@ -54,7 +55,7 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::own(cost_sensitivity::TABLE),
 ];
 
-/// Whether a label of a table names a run, and after it what the table tells of one.
+/// Whether a label names a run, and after it a value that the table reports.
 fn is_label(table: &str, label: &str) -> bool {
     let (run, what) = label.split_once(", ").unwrap_or((label, ""));
     is_run(run)
@@ -68,7 +69,7 @@ fn is_label(table: &str, label: &str) -> bool {
         }
 }
 
-/// `TCP_RR 28 threads`: a benchmark, its load, and what the load counts.
+/// Whether a text such as `TCP_RR 28 threads` has a benchmark, its load, and the unit of the load.
 fn is_run(run: &str) -> bool {
     let mut words = run.splitn(3, ' ');
     let Some(bench) = words.next().and_then(SisUtilBench::from_name) else { return false };
@@ -87,7 +88,7 @@ fn is_counter(name: &str) -> bool {
     figures::counter(&SearchCounters::default(), name).is_some()
 }
 
-/// `64 us`: where a bucket of a histogram begins.
+/// Whether a text such as `64 us` is the lower bound of a histogram bucket.
 fn is_bucket(text: &str) -> bool {
     let begin = text.strip_suffix(" us").and_then(|begin| begin.parse::<u64>().ok());
     begin.is_some_and(u64::is_power_of_two)

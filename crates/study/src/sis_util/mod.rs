@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The study `sis-util`: what limiting the search for an idle CPU by utilisation does (SIS_UTIL, Linux 6.0).
+//! Code of the study `sis-util`: effects of limiting the search for an idle CPU by utilisation (SIS_UTIL,
+//! Linux 6.0).
 //!
-//! [`nr_scan`]: how many CPUs a search may look at, from machines that run. [`case`]: benchmarks that run under an arm. Each is run once
-//! and serves all tables that have a row for it: how well searches do, throughput, latencies, counters. [`small_llc`]: hackbench on caches of
-//! 16 CPUs, with the boost that was proposed for them. [`eight_cpus`]: a small cache of which seven in eight CPUs are busy.
+//! - [`nr_scan`] reads the limit of a search from running machines.
+//! - [`case`] runs benchmarks under an arm. Each run serves all tables that have a row for it: search
+//!   efficiency, throughput, latencies and counters.
+//! - [`small_llc`] runs hackbench on caches of 16 CPUs, with the boost that was proposed for them.
+//! - [`eight_cpus`] simulates a small cache with seven of eight CPUs busy.
 
 mod case;
 mod cost_sensitivity;
@@ -25,10 +28,10 @@ use figures::RowFigures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The part of the study that its cases take, in full.
+/// Fraction of the progress that the cases take in a full study.
 const CASES_SHARE: f64 = 0.7;
 
-/// Runs the study.
+/// Fills all tables of the study.
 pub(crate) fn run(
     study: &StudyDefinition,
     choices: &StudyOptions,
@@ -40,7 +43,7 @@ pub(crate) fn run(
     let published = wanted.filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, choices)).collect();
     let tally = ProgressSum::new(progress);
-    // What belongs to the full form only.
+    // These tables are filled only in a full study.
     let in_full = |table: &str| !options.quick && choices.wants(table) && choices.rows.is_empty();
     let small_llc = || in_full(small_llc::TABLE).then(|| small_llc::table(study, &tally)).transpose();
     let prices = || in_full(cost_sensitivity::TABLE).then(|| cost_sensitivity::table(study, &tally)).transpose();
@@ -75,7 +78,7 @@ pub(crate) fn run(
     })
 }
 
-/// What the tracer has seen of searches, in the form in which it was published.
+/// Returns the histograms of searches from the traced runs, in the published format.
 fn histograms(seen: &BTreeMap<SisUtilCase, Vec<WindowCounts>>) -> Vec<(String, String)> {
     let traced = seen.iter().filter(|(case, _)| case.traced);
     traced
@@ -86,7 +89,7 @@ fn histograms(seen: &BTreeMap<SisUtilCase, Vec<WindowCounts>>) -> Vec<(String, S
         .collect()
 }
 
-/// Whether a row is worth its time where there is little.
+/// Whether a row is part of the quick study.
 fn is_quick(label: &str) -> bool {
     let Some(case) = SisUtilCase::of_row(label, "") else { return false };
     match case.bench {
@@ -100,7 +103,7 @@ fn is_quick(label: &str) -> bool {
     }
 }
 
-/// A table with the rows that are measured.
+/// Returns a table with only the rows that are measured.
 fn with_rows_of(table: &TableDefinition, choices: &StudyOptions) -> TableDefinition {
     let is_wanted =
         |row: &&RowDefinition| choices.wants_row(&row.label) && (!choices.options.quick || is_quick(&row.label));
@@ -108,7 +111,7 @@ fn with_rows_of(table: &TableDefinition, choices: &StudyOptions) -> TableDefinit
     TableDefinition { rows, ..table.clone() }
 }
 
-/// Runs everything that some row needs, once with each seed. Rows of changes need both arms.
+/// Executes every run that a row needs, once with each seed. Rows of changes need both arms.
 fn run_cases(
     study: &StudyDefinition,
     tables: &[TableDefinition],
@@ -140,13 +143,13 @@ fn run_cases(
     Ok(seen)
 }
 
-/// The run of a row under an arm.
+/// Returns the run of a row under an arm.
 fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<SisUtilCase, StudyError> {
     SisUtilCase::of_row(&row.label, arm)
         .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))
 }
 
-/// A table with its figures.
+/// Fills a table with its measured values.
 fn fill(
     table: &TableDefinition,
     seen_of: &BTreeMap<SisUtilCase, Vec<WindowCounts>>,

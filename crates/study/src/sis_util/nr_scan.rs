@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many CPUs a search for an idle one may look at, in machines that run.
+//! Limit of a search for an idle CPU (`nr_idle_scan`), on simulated machines of a given utilisation.
 //!
-//! A utilisation of P percent is made of CPUs with a task that never stops and one CPU with a task that runs for a part of the
-//! time. Periodic balancing computes `nr_idle_scan` from the utilisation that the machine then has. Kernel code is free.
+//! A utilisation of P percent consists of CPUs with a task that never sleeps, and one CPU with a task that
+//! runs part of the time. Periodic load balancing computes `nr_idle_scan` from the resulting utilisation.
+//! Kernel code takes no time.
 
 use crate::StudyError;
 use crate::definition::StudyDefinition;
@@ -14,31 +15,33 @@ use fairlab_sched::ids::CpuId;
 use fairlab_workload::scenario;
 use std::fmt::Write;
 
-/// `util_avg` of a CPU that is always busy: its sums are rounded down.
+/// `util_avg` of a CPU that is always busy; the rounding of its sums keeps it below 1024.
 const BUSY: u64 = 1023;
 
-/// A cache domain of so many CPUs, with a second one beside it so that there is a level above.
+/// Returns the scenario of a cache domain with `llc_weight` CPUs, next to a second one, so that there is a
+/// domain level above.
 fn scenario(llc_weight: u64, percent: u64) -> String {
-    // A little more than is wanted, so that rounding does not fall short.
+    // The sum is slightly higher than requested, so that rounding does not lead to a lower value.
     let wanted = if percent == 0 { 0 } else { (llc_weight * percent * 1024).div_ceil(100) + 4 };
     let (full, part) = (wanted / BUSY, wanted % BUSY);
     let mut text = format!("cpus {}\ntopo llc={llc_weight} pkg={llc_weight}\nlevels MP\nend 2s\n", 2 * llc_weight);
     for cpu in 0..full {
         writeln!(text, "task hog{cpu} mask={cpu}-{cpu} cpu={cpu} run 10s").expect("text can be written");
     }
-    // Its period is no divisor of a tick's, so that ticks find it running now and then, and the CPU balances.
+    // The period is not a divisor of the tick period, so that some ticks find the task running and the CPU
+    // balances.
     let (run, sleep) = (part * 101, (1024 - part) * 101);
     if part > 0 {
         writeln!(text, "task part mask={full}-{full} cpu={full} run {run}ns sleep {sleep}ns").expect("as above");
     }
     if percent == 0 {
-        // Someone has to balance: a task that is there at one tick in eight and leaves no utilisation worth counting.
+        // A task that runs at one tick in eight and has negligible utilisation makes the CPU balance.
         writeln!(text, "task light mask=0-0 run 10us sleep 31990us").expect("as above");
     }
     text
 }
 
-/// What the first cache domain's shared data hold at the end, and its utilisation, in parts of 1024 CPUs.
+/// Returns `nr_idle_scan` of the first cache domain at the end, and the sum of its CPUs' `util_avg`.
 fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError> {
     let text = scenario(llc_weight, percent);
     let scenario = scenario::parse("nr_scan", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
@@ -50,7 +53,7 @@ fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError>
     Ok((sched.domains().shared[shared].nr_idle_scan, util))
 }
 
-/// `25 % of 112 CPUs`.
+/// Parses a label such as `25 % of 112 CPUs` into the number of CPUs and the percentage.
 pub(super) fn parse_label(label: &str) -> Option<(u64, u64)> {
     let (percent, rest) = label.split_once(" % of ")?;
     Some((rest.strip_suffix(" CPUs")?.parse().ok()?, percent.parse().ok()?))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Pictures of the study: throughput and searches by load, and the time that searches take.
+//! Charts of the study: throughput and search metrics by load, and the time that searches take.
 
 use crate::charts::{Chart, Line, bars, lines};
 use crate::report::{ReportRow, ReportTable};
 
-/// Pictures of the tables that have rows for more than one load.
+/// Draws the tables that have rows for more than one load, and the histogram.
 pub(super) fn pictures(tables: &[ReportTable]) -> Vec<Chart> {
     let of = |name: &str| tables.iter().find(|table| table.name == name);
     let mut pictures = Vec::new();
@@ -29,12 +29,12 @@ pub(super) fn pictures(tables: &[ReportTable]) -> Vec<Chart> {
     pictures
 }
 
-/// The number of threads in `TCP_RR 28 threads`.
+/// Returns the number of threads from a label such as `TCP_RR 28 threads`.
 fn threads(row: &ReportRow, bench: &str) -> Option<f64> {
     row.label.strip_prefix(bench)?.trim_start().split(' ').next()?.parse().ok()
 }
 
-/// Simulated and published figures of a benchmark, by its number of threads.
+/// Draws simulated and published values of a benchmark by its number of threads.
 fn by_load(table: &ReportTable, bench: &str, name: &str, what: &str, unit: &str) -> Option<Chart> {
     let mut simulated: Vec<(f64, f64)> = Vec::new();
     let mut published = Vec::new();
@@ -43,12 +43,12 @@ fn by_load(table: &ReportTable, bench: &str, name: &str, what: &str, unit: &str)
         simulated.extend(row.value.number().map(|value| (load, value)));
         published.extend(row.published.as_ref().and_then(|figure| figure.number()).map(|value| (load, value)));
     }
-    // One point is no line.
+    // A line needs two points.
     let both: [Line<'_>; 2] = [("simulated", simulated), ("published", published)];
     (both[0].1.len() > 1).then(|| lines(name, &format!("netperf {bench}: {what}"), ("threads", unit), &both))
 }
 
-/// Parts of calls by bucket.
+/// Draws the shares of calls by bucket.
 fn histogram(table: &ReportTable) -> Chart {
     let bars_of = table.rows.iter().map(|row| {
         let begin = row.label.split(", ").nth(1).unwrap_or(&row.label).to_owned();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! hackbench on caches of 16 CPUs, with and without the proposed boost of searches there (`small_llc_scan`).
+//! hackbench on caches of 16 CPUs, with and without the proposed boost of searches on them
+//! (`small_llc_scan`).
 //!
-//! Published is a direction only: a slight regression after the change. So each figure is the mean of several runs that start at
-//! other phases against the tick, and a change is one where it is larger than the spreads of both.
+//! Only a direction was published: a slight regression after the change. Each value is therefore the mean of
+//! several runs at different phases relative to the tick, and counts as changed if the difference is larger
+//! than the sum of both spreads.
 
 use super::case::{UPTIME, add_daemons};
 use crate::StudyError;
@@ -16,9 +18,9 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
 use std::collections::BTreeMap;
 
-/// The table's name in the study's data.
+/// Name of the table in the study's data.
 pub(super) const TABLE: &str = "small caches";
-/// Its rows.
+/// Labels of the table's rows.
 pub(super) const LABELS: &[&str] = &[
     "pipe, messages/us",
     "pipe, se_eff, %",
@@ -31,26 +33,27 @@ pub(super) const LABELS: &[&str] = &[
     "sockets, beside before",
     "sockets, beside after",
 ];
-/// The part of the study that the table takes.
+/// Fraction of the study's progress that the table takes.
 const PROGRESS_SHARE: f64 = 0.17;
-/// Groups, and senders in each.
+/// Number of groups, and of senders in each.
 const GROUPS: u32 = 16;
 const FDS: u32 = 20;
-/// Has caches of 16 CPUs.
+/// Machine with last-level caches of 16 CPUs.
 const MACHINE: &str = "epyc-16llc";
-/// By how much one run starts after another: no divisor of a tick.
+/// Additional start time of each run; not a divisor of the tick period.
 const PHASE: Nanos = Nanos(1_300_000);
 
-/// Runs of each arm.
+/// Number of runs of each arm.
 const RUNS: u64 = 2;
-/// Warm-up and window of a run with pipes, and with sockets. The one has found its state before 100 ms; with the other, which sends
-/// messages in long series, limits and utilisation take three times as long to settle.
+/// Warm-up and window of a run with pipes, and with sockets. Runs with pipes reach their steady state before
+/// 100 ms. Sockets transfer messages in long series, so that limits and utilisation take three times as long
+/// to settle.
 const PIPES: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(150), window: Nanos::from_millis(20) };
 const SOCKETS: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(300), window: Nanos::from_millis(20) };
-/// A change of not more than this, in percent, is a slight one.
+/// Largest change, in percent, that is called slight.
 const SLIGHT: f64 = 10.0;
 
-/// One run with pipes or sockets under an arm.
+/// Runs hackbench with pipes or sockets under an arm.
 fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<WindowCounts, StudyError> {
     let hardware = machine(MACHINE);
     let bench =
@@ -62,13 +65,13 @@ fn run(study: &StudyDefinition, arm: &str, pipe: bool, phase: u64) -> Result<Win
     run_window(study.arm(arm), hardware, workload, WindowSpan { warm_up: UPTIME + span.warm_up, ..span }, 0)
 }
 
-/// Messages in a microsecond.
+/// Returns the number of messages per microsecond.
 fn messages_per_us(seen: &WindowCounts) -> f64 {
     let loops = seen.marks.get(&LOOP).copied().unwrap_or(0);
     loops as f64 * f64::from(FDS) * 1e3 / seen.window.0 as f64
 }
 
-/// What a change is in words.
+/// Describes a change as text: no difference, or slightly or much slower or faster.
 fn direction(before: &MeasuredFigure, after: &MeasuredFigure) -> MeasuredFigure {
     let (Some(from), Some(to)) = (before.value.number(), after.value.number()) else {
         return MeasuredFigure::text("none");
@@ -87,7 +90,7 @@ fn direction(before: &MeasuredFigure, after: &MeasuredFigure) -> MeasuredFigure 
     MeasuredFigure::text(words).with_remark(format!("{percent:+.1} %"))
 }
 
-/// How it was measured.
+/// Returns the note on the method for the report.
 pub(super) fn note() -> String {
     format!(
         "Small caches: machine {MACHINE} with its prices, {} after {} with pipes, after {} with sockets, means of {RUNS} runs.",

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Results of a sweep as a table: a row for each point, with a column for each setting, the seed, each metric, and the digest.
+//! Export of a sweep as a table: one row per point, with a column for each setting, the seed, each metric and
+//! the digest.
 //!
-//! Rows have the order of the plan, and depend on nothing but results: however a sweep was interrupted, its table has the same bytes.
+//! Rows are in the order of the plan and depend only on results: an interrupted and resumed sweep gives the
+//! same bytes.
 
 use super::store::StoredPoint;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// A table of results.
+/// Table of the results of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct SweepTable {
     settings: Vec<String>,
@@ -25,7 +27,7 @@ struct TableRow {
 }
 
 impl SweepTable {
-    /// Of points that are done; those that failed have no row.
+    /// Creates the table of the completed points; failed points have no row.
     pub fn of(points: &[StoredPoint]) -> Self {
         let told: Vec<_> =
             points.iter().filter_map(|kept| Some((kept, kept.result.as_ref()?.outcome.as_ref().ok()?))).collect();
@@ -51,20 +53,20 @@ impl SweepTable {
         Self { settings, metrics, rows }
     }
 
-    /// How many rows it has.
+    /// Number of rows: one for each completed point.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether it has none.
+    /// Whether the table has no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Writes it with commas between columns.
+    /// Writes the table as CSV.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If `out` cannot be written.
     pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let head = self.settings.iter().map(String::as_str).chain(["seed"]);
         let head = head.chain(self.metrics.iter().map(String::as_str)).chain(["digest"]);
@@ -79,10 +81,10 @@ impl SweepTable {
         Ok(())
     }
 
-    /// Writes each row as a line of JSON.
+    /// Writes the table as JSON Lines, one object per row.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If `out` cannot be written.
     pub fn jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
         for row in &self.rows {
             let mut line = Map::new();
@@ -101,10 +103,11 @@ impl SweepTable {
         Ok(())
     }
 
-    /// Writes it as Parquet: texts, whole numbers and numbers, of which any but the seed and the digest may be null.
+    /// Writes the table as Parquet. Settings and the digest are texts, the seed is an integer, metrics are
+    /// doubles. Missing settings and metrics are null.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If `file` cannot be written.
     #[cfg(feature = "parquet")]
     pub fn parquet(&self, file: std::fs::File) -> io::Result<()> {
         self.write_parquet(file).map_err(io::Error::other)
@@ -168,7 +171,7 @@ impl SweepTable {
     }
 }
 
-/// A cell, in quotes if it needs them.
+/// Returns a CSV cell, quoted if necessary.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sweeps: many points of a space of settings, each run once, into a store that survives everything.
+//! Sweeps: one run for each of many points in a space of settings, with results in a store that survives
+//! interruptions.
 //!
-//! [`plan`] makes points of a file; [`store`] keeps them with their results; [`run`] runs what is not done yet; [`export`] writes results
-//! for other programs. What a setting means, and how a point is run, is the affair of whoever implements [`PointRunner`].
+//! [`plan`] expands a file into points. [`store`] keeps points and results. [`run`] executes the points
+//! without results. [`export`] writes results for other programs. An implementation of [`PointRunner`]
+//! defines the meaning of settings and the execution of a point.
 
 pub mod export;
 pub mod plan;
@@ -14,24 +16,25 @@ mod tests;
 use plan::SweepPoint;
 use serde::{Deserialize, Serialize};
 
-/// What the run of a point told.
+/// Result of the run of a point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
-    /// The hash over all that it did.
+    /// Digest over all events of the run.
     pub digest: String,
-    /// Names and values of metrics, in their order.
+    /// Names and values of the metrics, in the order of the plan.
     pub metrics: Vec<(String, f64)>,
 }
 
-/// Runs points.
+/// Executes the points of a sweep.
 pub trait PointRunner: Sync {
-    /// Everything on which the result of a point depends beside its settings and the seed: what is run, on what, for how long. Files count
-    /// by their contents.
+    /// Returns a text with everything that the result of a point depends on except its settings and seed: the
+    /// workload, the machine and the length. Files are represented by their contents.
     ///
     /// # Errors
-    /// If the point cannot be run; with the way out.
+    /// If the point cannot be run; with a remedy.
     fn inputs(&self, point: &SweepPoint) -> Result<String, String>;
 
-    /// Runs it, and gives what it told or why it could not be run; nothing if somebody stopped it before its end.
+    /// Executes a point. Returns its result or the reason for a failure; `None` if it was stopped before its
+    /// end.
     fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>>;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A plan: what is run at each point, and which points there are.
+//! Plan of a sweep: the workload or benchmark, and the points to run.
 //!
-//! Points are all combinations of a grid's values, of the rows of a list, of the draws of a sample, and of seeds; what a plan does not have
-//! counts as one. Keys are whatever can be set; a key that stands in braces in the benchmark's line or the workload's name is put in there.
+//! The points are all combinations of the values of a grid, the rows of a list, the draws of a sample, and
+//! the seeds; an absent part counts as one. Keys are setting names. A key that occurs in braces in the
+//! benchmark line or workload name is replaced there by its value.
 
 use crate::data::runs::ParameterValue;
 use rand_pcg::Pcg64Mcg;
@@ -10,87 +11,88 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A plan has no more points than this.
+/// Largest number of points in a plan.
 const MAX_POINTS: u64 = 10_000_000;
 
-/// A plan, as its file says it.
+/// Contents of a plan's TOML file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
-    /// A workload file, from where the plan is.
+    /// Path of a workload file, relative to the plan.
     pub workload: Option<String>,
-    /// Or the line of a benchmark, as behind `fairlab bench`.
+    /// Benchmark command line, as after `fairlab bench`; instead of `workload`.
     pub bench: Option<String>,
-    /// How long is measured.
+    /// Length of the measured time.
     #[serde(rename = "for")]
     pub duration: Option<String>,
-    /// How long is simulated before.
+    /// Simulated time before the measurement.
     pub warmup: Option<String>,
-    /// How many seeds each point has.
+    /// Number of seeds of each point; 1 by default.
     pub seeds: Option<u64>,
-    /// The first of them.
+    /// First seed; 1 by default.
     pub first_seed: Option<u64>,
-    /// Whether starts and random lengths vary with the seed.
+    /// Whether start times and random run lengths depend on the seed.
     #[serde(default)]
     pub vary: bool,
-    /// What is measured; everything that is known if this is empty.
+    /// Metrics to record; all known metrics if empty.
     #[serde(default)]
     pub metrics: Vec<String>,
     /// Settings of all points.
     #[serde(default)]
     pub base: BTreeMap<String, SettingValue>,
-    /// Values of which each is combined with each of the others.
+    /// Values of settings that are combined with each other.
     #[serde(default)]
     pub grid: BTreeMap<String, Vec<SettingValue>>,
-    /// Settings that belong together.
+    /// Rows of settings that belong together.
     #[serde(default)]
     pub list: Vec<BTreeMap<String, SettingValue>>,
-    /// Settings that are drawn.
+    /// Settings whose values are drawn at random.
     pub sample: Option<SampledSettings>,
 }
 
-/// A value of a setting.
+/// Value of a setting.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum SettingValue {
-    /// A switch.
+    /// Value of a feature or another option with two states.
     Switch(bool),
-    /// A number or a word.
+    /// Number or text, as in the settings of a run.
     Word(ParameterValue),
 }
 
-/// Settings that are drawn, each from its range, evenly or evenly in its logarithm.
+/// Settings that are drawn at random, each from its own range.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SampledSettings {
-    /// How many draws.
+    /// Number of draws, each of which sets all ranges.
     pub draws: u64,
-    /// The seed of the draws.
+    /// Seed of the draws.
     #[serde(default)]
     pub seed: u64,
-    /// What is drawn.
+    /// Range of each drawn setting, by name.
     #[serde(flatten)]
     pub ranges: BTreeMap<String, SettingRange>,
 }
 
-/// From where to where whole numbers are drawn, both among them.
+/// Range of integers, including both bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingRange {
-    /// The least.
+    /// Smallest value that can be drawn.
     pub from: i64,
-    /// The greatest.
+    /// Largest value that can be drawn.
     pub to: i64,
-    /// As many between 1 and 10 as between 10 and 100.
+    /// Whether the logarithm of the value is distributed evenly, so that values from 1 to 10 are as frequent
+    /// as from 10 to 100.
     #[serde(default)]
     pub log: bool,
 }
 
-/// A point: settings as words, and a seed.
+/// Point of a sweep: settings as text, and a seed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SweepPoint {
-    /// Settings, without those of the base.
+    /// Settings that differ between points, without those of `base`.
     pub settings: BTreeMap<String, String>,
-    /// The seed.
+    /// Seed of the run, from `first_seed` on.
     pub seed: u64,
 }
 
@@ -104,10 +106,10 @@ impl std::fmt::Display for SettingValue {
 }
 
 impl SweepPlan {
-    /// Reads a plan.
+    /// Parses and checks a plan.
     ///
     /// # Errors
-    /// What is wrong, with the file, the place and the way out.
+    /// A description of the first error, with the file, its place and a remedy.
     pub fn parse(file: &str, text: &str) -> Result<Self, String> {
         let plan: Self = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -144,7 +146,7 @@ impl SweepPlan {
             let is_wrong = |range: &SettingRange| range.from > range.to || (range.log && range.from < 1);
             if let Some((key, _)) = sample.ranges.iter().find(|(_, range)| is_wrong(range)) {
                 return told(
-                    format!("sample: the range of {key} is none"),
+                    format!("sample: the range of {key} is empty"),
                     "say from and to, the lesser first; with log both are at least 1",
                 );
             }
@@ -164,7 +166,7 @@ impl SweepPlan {
         if let Some(row) = self.list.iter().find(|row| row.keys().ne(self.list[0].keys())) {
             let keys: Vec<&str> = row.keys().map(String::as_str).collect();
             return told(
-                format!("list: a row sets {}, the first one other keys", keys.join(", ")),
+                format!("list: a row sets {}, but the first one sets other keys", keys.join(", ")),
                 "let all set the same",
             );
         }
@@ -178,7 +180,7 @@ impl SweepPlan {
         self.base.keys().chain(self.grid.keys()).chain(of_list)
     }
 
-    /// How many points there are, if that can be counted.
+    /// Returns the number of points, or `None` if it does not fit 64 bits.
     fn nr_points(&self) -> Option<u64> {
         let mut number = self.seeds.unwrap_or(1);
         for values in self.grid.values() {
@@ -188,8 +190,8 @@ impl SweepPlan {
         number.checked_mul(self.sample.as_ref().map_or(1, |sample| sample.draws))
     }
 
-    /// All points, in an order that depends on nothing but the plan: the grid's first key changes slowest, then the list, the sample, and
-    /// the seed.
+    /// Returns all points in an order that depends only on the plan: the first key of the grid changes
+    /// slowest, followed by the list, the sample and the seed.
     pub fn points(&self) -> Vec<SweepPoint> {
         let mut all: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
         for (key, values) in &self.grid {
@@ -214,7 +216,7 @@ impl SweepPlan {
     }
 }
 
-/// Each of these with each of those.
+/// Returns the union of each map of `all` with each map of `more`.
 fn with_each(
     all: &[BTreeMap<String, String>],
     more: impl Iterator<Item = BTreeMap<String, String>> + Clone,
@@ -227,7 +229,8 @@ fn with_each(
 }
 
 impl SampledSettings {
-    /// A draw: each key has numbers of its own, so that another key or another draw shifts none.
+    /// Returns the draw with this number. Each key has its own random numbers, so that another key or draw
+    /// changes no value.
     fn draw(&self, number: u64) -> BTreeMap<String, String> {
         let of = |(key, range): (&String, &SettingRange)| {
             let name = key.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
@@ -239,7 +242,7 @@ impl SampledSettings {
 }
 
 impl SettingRange {
-    /// The number at a place of 2^64.
+    /// Maps a random number of 64 bits to a value of the range.
     fn at(self, place: u64) -> i64 {
         if self.log {
             let part = place as f64 / 2.0_f64.powi(64);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Running what is not done yet: on all cores, each result into the store as soon as it is there.
+//! Execution of the points of a sweep without results, on all cores. Each result is stored as soon as it is
+//! available.
 
 use super::PointRunner;
 use super::plan::SweepPoint;
@@ -9,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
 
-/// So many results wait at most to be written.
+/// Largest number of results that wait for the store.
 const MAX_WAITING: usize = 256;
 
-/// Which part of a plan's points one process runs: the `which`th of `of`, counted from 1.
+/// Share of a plan's points that one process runs: shard `which` of `of`, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     which: u64,
@@ -26,10 +27,10 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// Reads `2/8`.
+    /// Parses a shard such as `2/8`.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is no shard.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || "a shard is i/N: 1/4 is the first of four".to_owned();
         let (which, of) = text.split_once('/').ok_or_else(wrong)?;
@@ -37,23 +38,24 @@ impl Shard {
         if which < 1 || which > of { Err(wrong()) } else { Ok(Self { which, of }) }
     }
 
-    /// Whether a point belongs to it. That hangs on the point alone, so that a changed plan moves none.
+    /// Whether the shard contains a point. This depends only on the point's identity, so that a changed plan
+    /// moves no point to another shard.
     pub fn has(self, id: &str) -> bool {
         let place = u64::from_str_radix(&id[..8], 16).expect("identities are hexadecimal");
         place % self.of == self.which - 1
     }
 }
 
-/// Points of a plan with their identities.
+/// Returns the points of a plan with their identities; points that occur twice are merged.
 ///
 /// # Errors
-/// If one cannot be run: its settings, and why.
+/// If the inputs of a point cannot be determined, with the reason.
 pub fn identified(points: Vec<SweepPoint>, runs: &impl PointRunner) -> Result<Vec<(String, SweepPoint)>, String> {
     let mut all: Vec<(String, SweepPoint)> = Vec::with_capacity(points.len());
     let mut seen = std::collections::BTreeSet::new();
     for point in points {
         let id = identity(&runs.inputs(&point)?, &point);
-        // Draws of a sample may be the same.
+        // A sample may draw the same values twice.
         if seen.insert(id.clone()) {
             all.push((id, point));
         }
@@ -61,7 +63,7 @@ pub fn identified(points: Vec<SweepPoint>, runs: &impl PointRunner) -> Result<Ve
     Ok(all)
 }
 
-/// What of a plan is to be done by a shard.
+/// Returns the points of the plan that have no result and belong to a shard.
 ///
 /// # Errors
 /// If the store cannot be read.
@@ -71,10 +73,11 @@ pub fn pending(store: &PointStore, shard: Shard) -> Result<Vec<StoredPoint>, Sto
     Ok(kept)
 }
 
-/// Runs these points. `told` hears of each that is done and written; `has_more` is asked before each.
+/// Executes the points. `told` is called after each result is written; `has_more` is called before each run,
+/// and ends the sweep with `false`.
 ///
 /// # Errors
-/// If a result cannot be written: then no more is begun. What was written is safe.
+/// If a result cannot be written; then no further run starts. Results already written are kept.
 pub fn run(
     store: &mut PointStore,
     pending: Vec<StoredPoint>,
@@ -94,7 +97,7 @@ pub fn run(
                 let begun = Instant::now();
                 let Some(told) = runs.run(&kept.point) else { return Ok(()) };
                 let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                // Nobody listens any more once a result could not be written.
+                // Sending fails only after a result could not be written, which ends the sweep.
                 let _ = sender.send((kept.id, StoredResult { outcome: told, wall_ns }));
                 Ok(())
             };
@@ -102,13 +105,13 @@ pub fn run(
         });
         let written = write(store, &receiver, told);
         is_over.store(written.is_err(), Ordering::Relaxed);
-        // Who waits to send is let go.
+        // Senders that wait for room in the channel are released.
         drop(receiver);
         written
     })
 }
 
-/// Writes what comes, as much at a time as is there.
+/// Writes results as they arrive, all that are available in one transaction.
 fn write(
     store: &mut PointStore,
     receiver: &Receiver<(String, StoredResult)>,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The store of a sweep: one SQLite file with the points of its plan and the results of those that are done.
+//! Store of a sweep: a SQLite file with the points of its plan and the results of completed points.
 //!
-//! A result is written in one transaction, and a point is done if it has a result: so whenever a process dies, every point is either done or
-//! not begun. One process at a time has the store, by SQLite's own lock, which ends with the process. Each result has a checksum, so that
-//! what a device has changed is seen.
+//! A result is written in one transaction, and a point is complete if it has a result. Whenever a process
+//! dies, every point is therefore either complete or not started. Only one process at a time can open the
+//! store, because of SQLite's own lock, which ends with the process. Each result has a checksum, so that a
+//! change by the storage device is detected.
 
 use super::PointResult;
 use super::plan::SweepPoint;
@@ -13,9 +14,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a store's file says it is: `fair`.
+/// SQLite application ID of a store: `fair` in ASCII.
 const APPLICATION: i32 = 0x6661_6972;
-/// The version of its tables.
+/// Version of the tables.
 const VERSION: i32 = 1;
 
 const TABLES: &str = "
@@ -25,92 +26,94 @@ CREATE TABLE results (id TEXT PRIMARY KEY REFERENCES points (id), told TEXT NOT 
     wall_ns INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// What can go wrong with a store.
+/// Failure of an operation on a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has it.
+    /// Another process has opened the store.
     #[error(
-        "{0}: another process has this store\nhelp: wait for it, or give each process its own: --store FILE --shard i/N, and then `fairlab sweep merge`"
+        "{0}: another process uses this store\nhelp: wait for it, or give each process its own: --store FILE --shard i/N, and then `fairlab sweep merge`"
     )]
     InUse(String),
-    /// It is something else.
-    #[error("{0}: is not the store of a sweep: {1}\nhelp: give --store a file that is not there yet")]
+    /// The file is not a store, or is one of another version.
+    #[error("{0}: is not the store of a sweep: {1}\nhelp: give --store a file that does not exist yet")]
     Foreign(String, String),
-    /// It is damaged.
+    /// The store is damaged, but part of it may be readable.
     #[error(
         "{0}: the store is damaged: {1}\nhelp: `fairlab sweep merge --salvage -o NEW {0}` saves what can be read; a sweep with --store NEW then does the rest"
     )]
     Damaged(String, String),
-    /// It is damaged, and nothing of it can be saved.
+    /// The store is damaged, and no point can be read.
     #[error(
-        "{0}: nothing of this store can be read any more: {1}\nhelp: run the sweep anew, with --store and a file that is not there yet"
+        "{0}: no part of this store can be read: {1}\nhelp: run the sweep again, with --store and a file that does not exist yet"
     )]
     Lost(String, String),
-    /// There is no room, or it may not be written.
-    #[error("{0}: cannot be written: {1}\nhelp: {2}. Results that were written are safe; the same command goes on")]
+    /// The device is full, or the file cannot be written.
+    #[error(
+        "{0}: cannot be written: {1}\nhelp: {2}. Results that were written are safe; the same command continues the sweep"
+    )]
     Unwritable(String, String, &'static str),
-    /// It cannot be opened.
+    /// The file cannot be opened or created.
     #[error("{0}: cannot be opened: {1}\nhelp: give --store a file in a directory that exists and can be written")]
     Unopened(String, String),
-    /// Two stores have different results of one point.
+    /// Two stores have different results of the same point.
     #[error(
-        "{0}: point {1} has another result here than in {2}\nhelp: were they written by different versions of fairlab? Run the sweep anew with one of them"
+        "{0}: point {1} has another result here than in {2}\nhelp: were they written by different versions of fairlab? Run the sweep again with one of them"
     )]
     Conflict(String, String, String),
 }
 
-/// A result, as it is kept.
+/// Result of a point, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredResult {
-    /// What the run told, or why it failed.
+    /// Result of the run, or the reason for its failure.
     pub outcome: Result<PointResult, String>,
-    /// How long it took.
+    /// Wall-clock time of the run, in nanoseconds.
     pub wall_ns: u64,
 }
 
-/// A point with what is known of it.
+/// Point of a store, with its result if it is complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredPoint {
-    /// Its identity.
+    /// Identity as [`identity`] returns it.
     pub id: String,
-    /// Its place in the plan.
+    /// Position in the plan.
     pub number: u64,
-    /// The point.
+    /// Settings and seed of the point.
     pub point: SweepPoint,
-    /// Whether the plan still has it.
+    /// Whether the current plan contains the point.
     pub in_plan: bool,
-    /// Its result, if it is done.
+    /// Result of the run; `None` for a point without a run.
     pub result: Option<StoredResult>,
 }
 
-/// An open store.
+/// Open store, locked against other processes.
 #[derive(Debug)]
 pub struct PointStore {
     path: PathBuf,
     connection: Connection,
 }
 
-/// What distinguishes points: the inputs of a point, its settings and its seed.
+/// Returns the identity of a point: the first half of a SHA-256 digest of its inputs, settings and seed.
 pub fn identity(inputs: &str, point: &SweepPoint) -> String {
     let text = serde_json::to_string(&(inputs, &point.settings, point.seed)).expect("texts and numbers are JSON");
     sha256::hex_digest(text.as_bytes())[..32].to_owned()
 }
 
 impl PointStore {
-    /// Opens a store, or makes one, and keeps all others from it.
+    /// Opens a store, or creates one, and locks it against other processes.
     ///
     /// # Errors
-    /// If that cannot be done, or the store is not whole.
+    /// If the file cannot be opened, is no store or is damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let store = Self::begin(path, OpenFlags::SQLITE_OPEN_CREATE)?;
         store.check()?;
         Ok(store)
     }
 
-    /// Opens a store that must be there; it may be damaged.
+    /// Opens a store that must exist. With `may_be_damaged`, its contents are not checked.
     ///
     /// # Errors
-    /// If that cannot be done.
+    /// If the file cannot be opened or is no store, and without `may_be_damaged` also if it is damaged.
     pub fn open_existing(path: &Path, may_be_damaged: bool) -> Result<Self, StoreError> {
         if may_be_damaged {
             return Self::begin(path, OpenFlags::empty()).map_err(without_salvage);
@@ -125,10 +128,10 @@ impl PointStore {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let told = |error: rusqlite::Error| error_from_sqlite(&name, &error);
         let connection = Connection::open_with_flags(path, flags).map_err(told)?;
-        // Who finds it in use is told so at once.
+        // A store in use is reported immediately.
         connection.busy_timeout(Duration::ZERO).map_err(told)?;
-        // The lock is taken now, and kept. A journal that a process has left which died is rolled back here.
-        // Where nothing can be written, nobody else writes either.
+        // The lock is taken now, and kept. This also rolls back the journal of a process that has died. A
+        // read-only file needs no lock, because no process can write it.
         if !connection.is_readonly("main").map_err(told)? {
             let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
             connection
@@ -160,7 +163,7 @@ impl PointStore {
         error_from_sqlite(&self.name(), error)
     }
 
-    /// Whether SQLite finds it whole, and every result has its checksum.
+    /// Checks the database with SQLite, and every result with its checksum.
     fn check(&self) -> Result<(), StoreError> {
         let answer: String = self
             .connection
@@ -172,10 +175,11 @@ impl PointStore {
         self.all(false).map(drop)
     }
 
-    /// Takes the points of a plan. Those that it has no longer stay, but do not count.
+    /// Stores the points of a plan. Points that the plan no longer contains stay in the store, but are
+    /// excluded from the plan.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the points cannot be written.
     pub fn set_plan(&mut self, points: &[(String, SweepPoint)]) -> Result<(), StoreError> {
         if self.has_plan(points)? {
             return Ok(());
@@ -198,17 +202,17 @@ impl PointStore {
         plan().map_err(|error| error_from_sqlite(&name, &error))
     }
 
-    /// Whether it has just these points already: then nothing has to be written.
+    /// Whether the store's plan already has exactly these points, so that nothing has to be written.
     fn has_plan(&self, points: &[(String, SweepPoint)]) -> Result<bool, StoreError> {
         let kept = self.points()?;
         let planned = kept.iter().filter(|kept| kept.in_plan).map(|kept| &kept.id);
         Ok(planned.eq(points.iter().map(|(id, _)| id)))
     }
 
-    /// Writes results, all or none of them.
+    /// Writes all of these results in one transaction.
     ///
     /// # Errors
-    /// If they cannot be written, or one is there already.
+    /// If they cannot be written, or a result for one of the points already exists.
     pub fn put(&mut self, results: &[(String, StoredResult)]) -> Result<(), StoreError> {
         let name = self.name();
         let mut put = || {
@@ -229,27 +233,27 @@ impl PointStore {
         put().map_err(|error| error_from_sqlite(&name, &error))
     }
 
-    /// Forgets that points have failed.
+    /// Deletes the results of failed points, so that they are run again. Returns their number.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If the change cannot be written.
     pub fn delete_failures(&mut self) -> Result<usize, StoreError> {
         let gone = self.connection.execute("DELETE FROM results WHERE is_failure = 1", []);
         gone.map_err(|error| self.store_error(&error))
     }
 
-    /// All points with their results, in the order of the plan, those that it no longer has at the end.
+    /// Returns all points with their results, in the order of the plan; points outside of the plan are last.
     ///
     /// # Errors
-    /// If they cannot be read, or one is damaged.
+    /// If the points cannot be read, or one is damaged.
     pub fn points(&self) -> Result<Vec<StoredPoint>, StoreError> {
         self.all(false)
     }
 
-    /// All points that can still be read.
+    /// Returns all points of a damaged store that can still be read.
     ///
     /// # Errors
-    /// If nothing can be read at all.
+    /// If nothing can be read.
     pub fn salvage(&self) -> Result<Vec<StoredPoint>, StoreError> {
         self.all(true).map_err(without_salvage)
     }
@@ -264,7 +268,7 @@ impl PointStore {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
                 Ok(None) => break,
-                // Behind a damaged page nothing more comes.
+                // SQLite returns no rows after a damaged page.
                 Err(_) if is_salvage => break,
                 Err(error) => return Err(self.store_error(&error)),
             };
@@ -334,10 +338,10 @@ impl PointStore {
         }
     }
 
-    /// Takes points and results of another store.
+    /// Adds the points and results of another store. Returns the number of new results.
     ///
     /// # Errors
-    /// If they cannot be written, or a point has another result here.
+    /// If they cannot be written, or a point has a different result in this store.
     pub fn merge(&mut self, other: &str, points: &[StoredPoint]) -> Result<usize, StoreError> {
         let here: BTreeMap<String, StoredPoint> =
             self.points()?.into_iter().map(|kept| (kept.id.clone(), kept)).collect();
@@ -378,14 +382,14 @@ fn text_of(told: &Result<PointResult, String>) -> (String, bool) {
     }
 }
 
-/// That of a result and of the point that it is of.
-fn checksum(id: &str, settings: &str, seed: u64, told: &str, is_failure: bool) -> String {
-    sha256::hex_digest(format!("{id} {settings} {seed} {is_failure} {told}").as_bytes())[..16].to_owned()
+/// Returns the checksum of a result, which includes its point.
+fn checksum(id: &str, settings: &str, seed: u64, text: &str, is_failure: bool) -> String {
+    sha256::hex_digest(format!("{id} {settings} {seed} {is_failure} {text}").as_bytes())[..16].to_owned()
 }
 
-/// That which results had at first: of themselves only.
-fn former_checksum(id: &str, told: &str, is_failure: bool) -> String {
-    sha256::hex_digest(format!("{id} {is_failure} {told}").as_bytes())[..16].to_owned()
+/// Returns the checksum of older results, which does not include the point's settings.
+fn former_checksum(id: &str, text: &str, is_failure: bool) -> String {
+    sha256::hex_digest(format!("{id} {is_failure} {text}").as_bytes())[..16].to_owned()
 }
 
 fn is_as_written(kept: &StoredPoint, told: &str, is_failure: bool, sum: &str) -> bool {
@@ -394,7 +398,7 @@ fn is_as_written(kept: &StoredPoint, told: &str, is_failure: bool, sum: &str) ->
         || former_checksum(&kept.id, told, is_failure) == sum
 }
 
-/// Who salvages already is not told to.
+/// Removes the suggestion to salvage the store from errors of the salvage itself.
 fn without_salvage(error: StoreError) -> StoreError {
     match error {
         StoreError::Damaged(name, what) => StoreError::Lost(name, what),
@@ -402,7 +406,7 @@ fn without_salvage(error: StoreError) -> StoreError {
     }
 }
 
-/// What SQLite complains of, as somebody understands it who sweeps.
+/// Converts an SQLite error into a store error with a remedy.
 fn error_from_sqlite(name: &str, error: &rusqlite::Error) -> StoreError {
     let (name, what) = (name.to_owned(), error.to_string());
     match error.sqlite_error_code() {

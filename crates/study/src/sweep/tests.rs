@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Plans, stores and runs of sweeps, with points that cost nothing.
+//! Tests of plans, stores and execution of sweeps, with points that need no simulation.
 
 use super::export::SweepTable;
 use super::plan::{SweepPlan, SweepPoint};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 const PLAN: &str = "workload = 'a.json'\nseeds = 2\n[grid]\nkernel = ['5.4', '6.1']\nSIS_UTIL = [true, false]\n";
 
-/// Notes what is run.
+/// Records the points that are run.
 #[derive(Default)]
 struct TestPoints {
     run: Mutex<Vec<SweepPoint>>,
@@ -47,7 +47,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// Runs a plan as far as `has_more` lets it.
+/// Runs a plan until `has_more` returns false. Returns the number of results.
 fn sweep(path: &std::path::Path, text: &str, runs: &TestPoints, has_more: &(dyn Fn() -> bool + Sync)) -> usize {
     let mut store = PointStore::open(path).expect("it can be opened");
     let points = identified(plan(text).points(), runs).expect("all points can be run");
@@ -82,7 +82,7 @@ fn a_plan_spans_its_grid_its_list_its_sample_and_its_seeds() {
     assert!(drawn.len() == 10 && drawn.iter().all(|value| (10..=19).contains(value)), "{drawn:?}");
     let small = points.iter().filter(|point| number(point, "migration_cost_ns") <= 31).count();
     assert!((30..=70).contains(&small), "half of the draws are below the root of 1000: {small}");
-    // Another key shifts no draw.
+    // Removing another key changes no draw.
     let alone = plan(&listed.replace("migration_cost_ns = { from = 1, to = 1000, log = true }\n", "")).points();
     let of = |points: &[SweepPoint]| points.iter().map(|point| number(point, "latency_ns")).collect::<Vec<_>>();
     assert_eq!(of(&alone), of(&points));
@@ -102,8 +102,11 @@ fn a_plan_that_is_none_is_told_with_the_way_out() {
         ("workload = 'a'\nseeds = 100000000000", "more than 10000000 points"),
         ("workload = 'a'\nsead = 1", "line 2: unknown field `sead`"),
     ] {
-        let told = SweepPlan::parse("p.toml", text).expect_err(text);
-        assert!(told.starts_with("p.toml: ") && told.contains(expected) && told.contains("\nhelp: "), "{text}: {told}");
+        let error = SweepPlan::parse("p.toml", text).expect_err(text);
+        assert!(
+            error.starts_with("p.toml: ") && error.contains(expected) && error.contains("\nhelp: "),
+            "{text}: {error}"
+        );
     }
 }
 
@@ -141,7 +144,7 @@ fn a_changed_plan_adds_points_and_keeps_the_others() {
     let more = PLAN.replace("['5.4', '6.1']", "['6.1', '5.11']");
     assert_eq!(sweep(&path, &more, &runs, &|| true), 4, "only those of 5.11 are new");
     assert_eq!(table_of(&path).lines().count(), 9);
-    // What the plan no longer has is kept, and is there again when the plan has it again.
+    // Points that the plan no longer has stay in the store, and count again when the plan has them again.
     assert_eq!(
         PointStore::open_existing(&path, false).and_then(|store| store.points()).expect("it can be read").len(),
         12
@@ -201,7 +204,7 @@ fn a_point_that_fails_is_kept_with_the_reason_and_others_go_on() {
     assert_eq!(why, vec!["there is no such kernel".to_owned(); 4]);
     assert_eq!(sweep(&path, &text, &runs, &|| true), 0, "they are not run again");
     assert_eq!(PointStore::open(&path).and_then(|mut store| store.delete_failures()).expect("it can be written"), 4);
-    assert_eq!(sweep(&path, &text, &runs, &|| true), 4, "unless somebody asks for it");
+    assert_eq!(sweep(&path, &text, &runs, &|| true), 4, "unless their failures are deleted");
 }
 
 #[test]
@@ -246,19 +249,19 @@ fn a_damaged_store_says_so_and_what_can_be_read_is_saved() {
     let text = PLAN.replace("seeds = 2", "seeds = 200");
     sweep(&path, &text, &TestPoints::default(), &|| true);
     let good = std::fs::read(&path).expect("it can be read");
-    // A letter of a result: SQLite does not see that, the checksum does.
+    // A changed letter in a result is found by the checksum, but not by SQLite.
     let change = "UPDATE results SET told = replace(told, 'time', 'tame') WHERE id = (SELECT min(id) FROM results)";
     rusqlite::Connection::open(&path).and_then(|one| one.execute_batch(change)).expect("it can be written");
     let error = PointStore::open(&path).expect_err("it is damaged");
     assert!(matches!(&error, StoreError::Damaged(..)) && error.to_string().contains("--salvage"), "{error}");
     let saved = PointStore::open_existing(&path, true).and_then(|store| store.salvage()).expect("most can be read");
     assert_eq!(saved.iter().filter(|kept| kept.result.is_some()).count(), 799);
-    // A seed of a point that is done.
+    // Change the seed of a completed point.
     std::fs::write(&path, &good).expect("there is room");
     let change = "UPDATE points SET seed = seed + 1 WHERE id = (SELECT min(id) FROM results)";
     rusqlite::Connection::open(&path).and_then(|one| one.execute_batch(change)).expect("it can be written");
     assert!(matches!(PointStore::open(&path), Err(StoreError::Damaged(..))), "the result is that of another seed");
-    // A page of results: what stands on others is saved, and the rest is run again.
+    // Damage a page of results: results on other pages are saved, and the missing points are run again.
     let mut bad = good;
     let page = bad.len() / 4096 - 5;
     bad[page * 4096..(page + 1) * 4096].fill(0xa5);

@@ -2,13 +2,13 @@
 //! Any bytes are a workload of some kind, or an error.
 #![no_main]
 
-use fairlab_workload::error::text_of;
+use fairlab_workload::error::utf8_text;
 use fairlab_workload::load::load;
-use fairlab_workload::rtapp::Options;
+use fairlab_workload::rtapp::RtAppOptions;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    match text_of("file", bytes).and_then(|text| load("file", text, Options::for_cpus(4))) {
+    match utf8_text("file", bytes).and_then(|text| load("file", text, RtAppOptions::for_cpus(4))) {
         Ok(loaded) => fairlab_workload_fuzz::ask(&loaded.into_workload()),
         Err(error) => assert!(error.to_string().starts_with("file:")),
     }

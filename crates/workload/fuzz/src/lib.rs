@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the fuzz targets have in common.
+//! Code that the fuzz targets share.
 
 use fairlab_workload::workload::Workload;
 
-/// Asks the first tasks of a workload for their first steps.
+/// Takes the first steps of the first tasks of a workload.
 pub fn ask(workload: &Workload) {
     for task in workload.tasks.iter().take(20) {
         let mut behaviour = (task.behaviour)(0);

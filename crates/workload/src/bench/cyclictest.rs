@@ -1,43 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! cyclictest: threads of a real-time class that sleep until a timer's expiry again and again, and take how late they run.
+//! cyclictest: real-time threads that sleep until a timer expires, and then record how late they run.
 //!
-//! Thread i has the interval of thread 0 and i distances more (`-i`, `-d`), and with `-S` or `-a` its own CPU. Beside them may run
-//! busy tasks of the fair class (`hogs`, ours): cyclictest itself makes no load.
-//! While it runs it holds `/dev/cpu_dma_latency` at 0, so that no CPU sleeps deeply.
-//! Not modelled: memory locking, histograms, threads that are not real-time if a kernel says no.
+//! Thread i has the interval of thread 0 plus i distances (`-i`, `-d`), and with `-S` or `-a` its own CPU.
+//! Busy tasks of the fair class (`hogs`, an addition of fairlab) may run beside them: cyclictest itself makes
+//! no load. While it runs it holds `/dev/cpu_dma_latency` at 0, so that no CPU enters a deep idle state.
+//!
+//! Not modelled: memory locking, histograms, and the fallback to the fair class where the kernel denies
+//! real-time policies.
 
-use super::{Repeat, created_task};
+use super::{RepeatedSteps, created_task};
 use crate::step::{Step, TimerMode, TimerRef};
-use crate::workload::{Affinity, Attributes, Policy, Workload};
+use crate::workload::{Affinity, Attributes, PolicySpec, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark at which a thread takes a latency.
+/// Mark at which a thread records a latency.
 pub const SAMPLE: u32 = 1;
-/// What a cycle takes beside waiting: reading the clock and counting.
+/// Work of a cycle beside waiting: reading the clock and counting.
 const CYCLE: Nanos = Nanos(500);
 /// Work of a hog between two steps.
 const HOG: Nanos = Nanos::from_millis(10);
 
-/// What cyclictest is asked for.
+/// Options of cyclictest, and the builder of its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cyclictest {
-    /// Threads (`-t`).
+    /// Number of threads (`-t`).
     pub threads: u32,
-    /// Priority of the first thread (`-p`), 1 to 99; each later one has one less, unless `same_priority`. 0: the fair class.
+    /// Priority of the first thread (`-p`), 1 to 99; each later one has one less, unless `same_priority`. 0:
+    /// the fair class.
     pub priority: u8,
-    /// All threads have the same priority (`-S` sets it, too).
+    /// Whether all threads have the same priority (`-S` sets it, too).
     pub same_priority: bool,
     /// Interval of thread 0 (`-i`).
     pub interval: Nanos,
-    /// Distance between the intervals of two threads (`-d`).
+    /// Difference between the intervals of two consecutive threads (`-d`).
     pub distance: Nanos,
-    /// Each thread on its own CPU (`-a`, `-S`).
+    /// Whether each thread is bound to its own CPU (`-a`, `-S`).
     pub pinned: bool,
     /// Cycles of each thread (`-l`); 0: until the end of the run.
     pub loops: u64,
-    /// Busy tasks of the fair class beside it.
+    /// Number of busy tasks of the fair class beside the threads.
     pub hogs: u32,
-    /// What it holds on `/dev/cpu_dma_latency` (`--latency`, 0 unless said); none with `--laptop` or `--default-system`.
+    /// Limit that it holds on `/dev/cpu_dma_latency` (`--latency`, 0 by default); `None` with `--laptop` or
+    /// `--default-system`.
     pub cpu_dma_latency: Option<Nanos>,
 }
 
@@ -58,18 +62,18 @@ impl Default for Cyclictest {
 }
 
 impl Cyclictest {
-    /// Priority of a thread.
+    /// Returns the priority of a thread; 0 is the fair class.
     pub fn priority_of(&self, thread: u32) -> u8 {
         let less = if self.same_priority { 0 } else { u8::try_from(thread).unwrap_or(u8::MAX) };
         if self.priority == 0 { 0 } else { self.priority.saturating_sub(less).max(1) }
     }
 
-    /// Interval of a thread.
+    /// Returns the interval of a thread.
     pub const fn interval_of(&self, thread: u32) -> Nanos {
         Nanos(self.interval.0 + self.distance.0 * thread as u64)
     }
 
-    /// The workload for a machine with so many CPUs: the threads, then the hogs.
+    /// Returns the workload for a machine with `nr_cpus` CPUs: the threads, then the hogs.
     pub fn workload(self, nr_cpus: u32) -> Workload {
         let mut tasks = Vec::new();
         for thread in 0..self.threads {
@@ -79,7 +83,7 @@ impl Cyclictest {
             let rounds = if self.loops == 0 { u64::MAX } else { self.loops };
             let cpu = thread % nr_cpus;
             let priority = self.priority_of(thread);
-            let mut spec = created_task(format!("cyclictest{thread}"), "cyclictest", move |_| Repeat {
+            let mut spec = created_task(format!("cyclictest{thread}"), "cyclictest", move |_| RepeatedSteps {
                 steps: steps.clone(),
                 next: 0,
                 rounds_left: rounds,
@@ -88,14 +92,14 @@ impl Cyclictest {
             spec.start_cpu = cpu;
             spec.own_timers = vec!["interval".to_owned()];
             spec.start = Attributes {
-                policy: Some(if priority == 0 { Policy::Normal } else { Policy::Fifo(priority) }),
+                policy: Some(if priority == 0 { PolicySpec::Normal } else { PolicySpec::Fifo(priority) }),
                 affinity: self.pinned.then(|| Affinity::Cpus(vec![cpu])),
                 ..Attributes::default()
             };
             tasks.push(spec);
         }
         for hog in 0..self.hogs {
-            let mut spec = created_task(format!("hog{hog}"), "hog", |_| Repeat::endless(vec![Step::Run(HOG)]));
+            let mut spec = created_task(format!("hog{hog}"), "hog", |_| RepeatedSteps::endless(vec![Step::Run(HOG)]));
             spec.start_at = Some(Nanos::ZERO);
             spec.start_cpu = hog % nr_cpus;
             tasks.push(spec);
@@ -118,6 +122,6 @@ mod tests {
         let workload = Cyclictest { hogs: 2, pinned: true, ..bench }.workload(2);
         assert_eq!(workload.tasks.len(), 5);
         assert_eq!(workload.tasks[2].start.affinity, Some(Affinity::Cpus(vec![0])));
-        assert_eq!(workload.tasks[1].start.policy, Some(Policy::Fifo(1)));
+        assert_eq!(workload.tasks[1].start.policy, Some(PolicySpec::Fifo(1)));
     }
 }

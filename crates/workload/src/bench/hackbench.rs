@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! hackbench (and `perf bench sched messaging`): groups of senders and receivers over pairs of sockets or pipes.
+//! hackbench (and `perf bench sched messaging`): groups of senders and receivers over pairs of sockets or
+//! pipes.
 //!
-//! In each group every sender writes, for each loop, one message to every receiver of the group in turn; every receiver reads
-//! what all senders of its group have for it. Who finds a buffer full or empty blocks. The run ends when the last task does.
+//! In each group every sender writes, for each loop, one message to every receiver of the group in turn.
+//! Every receiver reads the messages of all senders of its group. A task that finds a buffer full or empty
+//! blocks. The run ends when the last task ends.
 //!
-//! A stream socket of the default 212992 bytes takes 278 messages of 100 bytes with their bookkeeping (768 bytes each), and
-//! wakes writers when a quarter or less of that is in use; a pipe of 16 pages takes 640 messages, and wakes writers when
-//! there is room. The size of messages decides how many fit; the price of one is that of any.
+//! A stream socket of the default 212992 bytes takes 278 messages of 100 bytes with their bookkeeping (768
+//! bytes each), and wakes writers when a quarter or less of that is in use. A pipe of 16 pages takes 640
+//! messages, and wakes writers when there is room. The size of messages decides how many fit; the cost of a
+//! message does not depend on its size.
 //!
-//! With `start_signal`, one task creates the others, group by group, receivers first; each says that it is ready and waits, and all
-//! are released at once, as in the benchmark. Without it they start at once, forked one after the other by nobody.
-//! Processes and threads differ in the benchmark's words only: what a switch between address spaces costs is not modelled.
+//! With `start_signal`, one task creates the others, group by group, receivers first. Each announces that it
+//! is ready and waits, and all are released at once, as in the benchmark. Without it all start at once,
+//! without a task that forks them.
+//!
+//! Processes and threads differ in the output only: the cost of switching between address spaces is not
+//! modelled.
 
-use super::{CREATOR, Repeat, created_task, creator, nested_groups, repeating_task};
+use super::{CREATOR, RepeatedSteps, created_task, creator, nested_groups, repeating_task};
 use crate::step::{Behaviour, Step};
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 
-/// What hackbench is asked for.
+/// Options of hackbench, and the builder of its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hackbench {
-    /// Groups (`-g`).
+    /// Number of groups (`-g`).
     pub groups: u32,
-    /// Senders, and also receivers, in each group (`-f`).
+    /// Number of senders, and also of receivers, in each group (`-f`).
     pub fds: u32,
-    /// Messages from each sender to each receiver (`-l`).
+    /// Number of messages from each sender to each receiver (`-l`).
     pub loops: u64,
     /// Pipes instead of sockets (`-p`).
     pub pipe: bool,
@@ -33,7 +39,7 @@ pub struct Hackbench {
     pub threads: bool,
     /// Whether one task creates the others and releases them together, instead of their starting at once.
     pub start_signal: bool,
-    /// Task groups around it.
+    /// Number of nested task groups around the benchmark.
     pub group_levels: u32,
 }
 
@@ -52,41 +58,44 @@ impl Default for Hackbench {
     }
 }
 
-/// The mark of a sender that has written a message to every receiver of its group.
+/// Mark of a sender that has written a message to every receiver of its group.
 pub const LOOP: u32 = 1;
 
 /// Bytes of a socket's send buffer (`net.core.wmem_default`).
-const SEND_BUFFER: u32 = 212_992;
-/// Bytes that a buffer of the network has beside the data: a descriptor, and what lies behind the data.
+const SEND_BUFFER_BYTES: u32 = 212_992;
+/// Bytes of a network buffer beside the data: the descriptor (`struct sk_buff`), and the structure behind the
+/// data (`struct skb_shared_info`).
 const DESCRIPTOR: u32 = 256;
 const SHARED_INFO: u32 = 320;
-/// Pages of a pipe, and their size. A message does not lie across two pages if it fits into one.
+/// Pages of a pipe, and their size. A message does not cross a page boundary if it fits into one page.
 const PIPE_PAGES: u32 = 16;
-const PAGE: u32 = 4096;
+const PAGE_BYTES: u32 = 4096;
 
-/// A pair of sockets for messages of a size. What a message takes of the send buffer is rounded up to an allocator's size.
+/// Returns a pair of sockets for messages of a size. The share of a message in the send buffer is rounded up
+/// to a size of the allocator.
 fn socket(data_size: u32) -> Channel {
     let taken = DESCRIPTOR + (data_size.next_multiple_of(64) + SHARED_INFO).next_power_of_two();
     Channel {
         kind: ChannelKind::Socket,
-        // One more is taken while the buffer is not full.
-        capacity: (SEND_BUFFER - 1) / taken + 1,
-        wake_senders_at: SEND_BUFFER / 4 / taken,
+        // The socket accepts one more message while the buffer is not full.
+        capacity: (SEND_BUFFER_BYTES - 1) / taken + 1,
+        wake_senders_at: SEND_BUFFER_BYTES / 4 / taken,
     }
 }
 
-/// A pipe for messages of a size.
+/// Returns a pipe for messages of a size.
 fn pipe(data_size: u32) -> Channel {
-    let capacity = PIPE_PAGES * (PAGE / data_size.clamp(1, PAGE));
+    let capacity = PIPE_PAGES * (PAGE_BYTES / data_size.clamp(1, PAGE_BYTES));
     Channel { kind: ChannelKind::Pipe, capacity, wake_senders_at: capacity - 1 }
 }
 
-/// The barrier at which all wait for the start, and the semaphore that counts who is ready.
+/// Barrier at which all tasks wait for the start, and the semaphore that counts the tasks that are ready.
 const START: usize = 0;
 const READY: usize = 0;
 
 impl Hackbench {
-    /// The workload.
+    /// Returns the workload: for each group its receivers and senders, preceded by their creator with
+    /// `start_signal`.
     pub fn workload(self) -> Workload {
         let groups = nested_groups(self.group_levels);
         let group = groups.len().checked_sub(1);
@@ -116,7 +125,7 @@ impl Hackbench {
     }
 }
 
-/// The same tasks, created by one that then releases them together.
+/// Returns the tasks with a creator in front, which forks them and then releases them together.
 fn with_start_signal(tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
     let nr_tasks = tasks.len();
     let mut main = creator("hackbench", Vec::new());
@@ -125,25 +134,25 @@ fn with_start_signal(tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
         let mut steps: Vec<Step> = (CREATOR + 1..=nr_tasks).map(Step::Fork).collect();
         steps.extend(vec![Step::SemWait(READY); nr_tasks]);
         steps.push(Step::Barrier(START));
-        Box::new(Repeat::once(steps))
+        Box::new(RepeatedSteps::once(steps))
     });
     let child = |spec: TaskSpec| {
         let TaskSpec { name, family, start, behaviour, .. } = spec;
         let begin = [Step::SemPost(READY), Step::Barrier(START)];
-        let then = move |instance| AfterMessage { first: begin, done: 0, rest: behaviour(instance) };
+        let then = move |instance| PrefixedBehaviour { first: begin, done: 0, rest: behaviour(instance) };
         TaskSpec { start, ..created_task(name, &family, then) }
     };
     core::iter::once(main).chain(tasks.into_iter().map(child)).collect()
 }
 
-/// Some steps, and then what another program does.
-struct AfterMessage {
+/// Behaviour with some steps before another behaviour.
+struct PrefixedBehaviour {
     first: [Step; 2],
     done: usize,
     rest: Box<dyn Behaviour>,
 }
 
-impl Behaviour for AfterMessage {
+impl Behaviour for PrefixedBehaviour {
     fn next(&mut self) -> Step {
         let Some(&step) = self.first.get(self.done) else { return self.rest.next() };
         self.done += 1;

@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A load like `make -jN` of a kernel: one process forks short compilations, as many at a time as it may, and waits for them.
+//! Load like `make -jN` of a kernel: one process forks short compilations, up to N at a time, and waits for
+//! them.
 //!
-//! `make` computes a little for each rule and forks a compilation. That is two processes one after the other, each of which
-//! begins with exec, as a shell that starts a compiler: the shell works a little, forks the compiler and waits for it; the compiler reads, computes, and
-//! writes; for reading and writing it waits. When a shell has ended, `make` may fork another.
+//! `make` computes a little for each rule and forks a compilation. A compilation is two processes, each of
+//! which begins with `exec()`. The first is a shell that works a little, forks the compiler and waits for it.
+//! The compiler reads, computes and writes, and waits for I/O while it reads and writes. When a shell has
+//! ended, `make` may fork another.
 //!
-//! Times are drawn around means: a rule `RULE`, a shell `SHELL`, a compilation `COMPILE` between reading and writing, each
-//! `DISK` long. They are assumed: a small C file on a core of today.
-//! Not modelled: what a process does between fork and exec, linking, memory, pipes of the job server.
+//! Times are drawn around means: `RULE` for a rule, `SHELL` for a shell, `COMPILE` for a compilation, and
+//! `DISK` each for reading and writing. They are assumptions: a small C file on a current core.
+//!
+//! Not modelled: the actions of a process between fork and exec, linking, memory, and the pipes of the job
+//! server.
 
 use super::created_task;
-use super::random::Random;
+use super::random::ModelRandom;
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark of a compiler at its end.
+/// Mark of a compiler at its end.
 pub const COMPILED: u32 = 1;
-/// The mark of `make` when all is built.
+/// Mark of `make` when all objects are built.
 pub const BUILT: u32 = 2;
 
 /// Mean work of `make` for a rule.
@@ -28,28 +32,29 @@ const SHELL: Nanos = Nanos::from_micros(800);
 const COMPILE: Nanos = Nanos::from_millis(120);
 /// Mean time of reading, and of writing.
 const DISK: Nanos = Nanos::from_micros(400);
-/// Semaphores: a compilation may be started; one shell has ended; then, for each job, its compiler has ended.
+/// Semaphores. `SLOTS` counts the compilations that may be started, `ENDED` the shells that have ended; from
+/// `FIRST_JOB` on, one for each object is posted when its compiler has ended.
 const SLOTS: usize = 0;
 const ENDED: usize = 1;
 const FIRST_JOB: usize = 2;
 
-/// What is asked for.
+/// Options of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelBuild {
-    /// Compilations at a time (`-j`).
+    /// Number of compilations at a time (`-j`).
     pub jobs: u32,
-    /// Objects to be built.
+    /// Number of objects to build.
     pub objects: u32,
-    /// Seed of all times.
+    /// Seed of all random times.
     pub seed: u64,
 }
 
 impl KernelBuild {
-    /// The workload: `make`, then for each object its shell and its compiler.
+    /// Returns the workload: `make`, then for each object its shell and its compiler.
     pub fn workload(self) -> Workload {
-        let mut make = created_task("make".to_owned(), "make", move |_| Make {
+        let mut make = created_task("make".to_owned(), "make", move |_| MakeProgram {
             bench: self,
-            random: Random::new(self.seed, "make", 0),
+            random: ModelRandom::new(self.seed, "make", 0),
             pending: vec![Step::SemPost(SLOTS); self.jobs as usize],
             started: 0,
             is_done: false,
@@ -58,18 +63,25 @@ impl KernelBuild {
         let mut tasks = vec![make];
         for object in 0..self.objects as usize {
             let (place, done) = (1 + 2 * object, FIRST_JOB + object);
-            let random = move || Random::new(self.seed, "compile", object as u64);
+            let random = move || ModelRandom::new(self.seed, "compile", object as u64);
             tasks.push(created_task(format!("sh{object}"), "sh", move |_| {
                 let work = Step::Run(random().around(SHELL));
                 let wait = [Step::Fork(place + 1), Step::SemWait(done)];
                 let end = [Step::SemPost(SLOTS), Step::SemPost(ENDED)];
-                super::Repeat::once([&[Step::Exec, work], &wait[..], &end].concat())
+                super::RepeatedSteps::once([&[Step::Exec, work], &wait[..], &end].concat())
             }));
             tasks.push(created_task(format!("cc1-{object}"), "cc1", move |_| {
                 let mut random = random();
                 let [read, write] = [0, 1].map(|_| Step::WaitIo(random.around(DISK)));
                 let work = Step::Run(random.around(COMPILE));
-                super::Repeat::once(vec![Step::Exec, read, work, write, Step::Mark(COMPILED), Step::SemPost(done)])
+                super::RepeatedSteps::once(vec![
+                    Step::Exec,
+                    read,
+                    work,
+                    write,
+                    Step::Mark(COMPILED),
+                    Step::SemPost(done),
+                ])
             }));
         }
         Workload {
@@ -83,17 +95,16 @@ impl KernelBuild {
     }
 }
 
-/// What `make` does.
-struct Make {
+struct MakeProgram {
     bench: KernelBuild,
-    random: Random,
-    /// Steps that come next, the last one first.
+    random: ModelRandom,
+    /// Next steps, in reverse order.
     pending: Vec<Step>,
     started: u32,
     is_done: bool,
 }
 
-impl Behaviour for Make {
+impl Behaviour for MakeProgram {
     fn next(&mut self) -> Step {
         if let Some(step) = self.pending.pop() {
             return step;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Models of benchmarks: their algorithms as workloads. Each module says what is modelled and what is not.
+//! Models of benchmarks: their algorithms as workloads. Each module documents what is modelled and what is
+//! not.
 //!
-//! What is measured shows in marks ([`Step::Mark`]), which an observer turns into the benchmark's figures.
+//! Measured points are marks ([`Step::Mark`]), from which an observer computes the benchmark's results.
 
 pub mod cyclictest;
 pub mod hackbench;
@@ -20,29 +21,29 @@ use crate::step::{Behaviour, Step, TaskIndex};
 use crate::workload::{Attributes, GroupSpec, TaskSpec};
 use fairlab_sched::units::Nanos;
 
-/// The task that creates the others, where a model has one.
+/// Index of the task that creates the others, where a model has one.
 const CREATOR: usize = 0;
 
-/// A program that repeats some steps and then ends.
-struct Repeat {
+/// Program that repeats some steps and then ends.
+struct RepeatedSteps {
     steps: Vec<Step>,
     next: usize,
     rounds_left: u64,
 }
 
-impl Repeat {
-    /// Never ends.
+impl RepeatedSteps {
+    /// Returns a program that never ends.
     const fn endless(steps: Vec<Step>) -> Self {
         Self { steps, next: 0, rounds_left: u64::MAX }
     }
 
-    /// All steps once.
+    /// Returns a program that runs all steps once.
     const fn once(steps: Vec<Step>) -> Self {
         Self { steps, next: 0, rounds_left: 1 }
     }
 }
 
-impl Behaviour for Repeat {
+impl Behaviour for RepeatedSteps {
     fn next(&mut self) -> Step {
         if self.next == self.steps.len() {
             self.next = 0;
@@ -56,7 +57,7 @@ impl Behaviour for Repeat {
     }
 }
 
-/// A task that another one creates.
+/// Returns a task that another one creates.
 fn created_task<B: Behaviour + 'static>(
     name: String,
     family: &str,
@@ -78,16 +79,17 @@ fn created_task<B: Behaviour + 'static>(
     }
 }
 
-/// The task that creates others, at the start of the run, and then ends. It has to be the first one of its workload.
+/// Returns the task that creates others, at the start of the run, and then ends. It has to be the first one
+/// of its workload.
 fn creator(name: &str, children: Vec<TaskIndex>) -> TaskSpec {
     let steps: Vec<Step> = children.into_iter().map(Step::Fork).collect();
     TaskSpec {
         start_at: Some(Nanos::ZERO),
-        ..created_task(name.to_owned(), name, move |_| Repeat::once(steps.clone()))
+        ..created_task(name.to_owned(), name, move |_| RepeatedSteps::once(steps.clone()))
     }
 }
 
-/// A task that repeats steps, in a group, from the start of the run on.
+/// Returns a task that repeats steps, in a group, from the start of the run on.
 fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<Step>, rounds: u64) -> TaskSpec {
     TaskSpec {
         name,
@@ -101,11 +103,11 @@ fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<S
         timer_origin: Nanos::ZERO,
         is_kthread: false,
         awaits_origin: false,
-        behaviour: Box::new(move |_| Box::new(Repeat { steps: steps.clone(), next: 0, rounds_left: rounds })),
+        behaviour: Box::new(move |_| Box::new(RepeatedSteps { steps: steps.clone(), next: 0, rounds_left: rounds })),
     }
 }
 
-/// Task groups inside each other, as many as `levels`; a benchmark runs in the innermost one.
+/// Returns task groups inside each other, as many as `levels`; a benchmark runs in the innermost one.
 fn nested_groups(levels: u32) -> Vec<GroupSpec> {
     (0..levels as usize)
         .map(|level| GroupSpec {
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_repeating_program_does_all_its_rounds_and_ends() {
-        let mut program = Repeat { steps: vec![Step::Send(0), Step::Receive(1)], next: 0, rounds_left: 2 };
+        let mut program = RepeatedSteps { steps: vec![Step::Send(0), Step::Receive(1)], next: 0, rounds_left: 2 };
         let steps: Vec<Step> = (0..5).map(|_| program.next()).collect();
         assert_eq!(steps, [Step::Send(0), Step::Receive(1), Step::Send(0), Step::Receive(1), Step::Exit]);
     }

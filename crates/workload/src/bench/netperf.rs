@@ -1,56 +1,58 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! netperf's TCP_RR and UDP_RR over the loopback device: pairs of client and server that pass requests and responses.
+//! netperf's TCP_RR and UDP_RR over the loopback device: pairs of client and server that exchange requests
+//! and responses.
 //!
-//! One transaction of a pair: the client sends a request and waits; the server, which has waited, sends a response. One is
-//! under way at a time, so a pair keeps about one CPU busy. The send goes through the protocol down to the loopback device,
-//! whose softirq runs at once on the sender's CPU and wakes the receiver (`sock_def_readable()`, with WF_SYNC: the waker is
-//! about to sleep).
+//! In one transaction of a pair the client sends a request and waits; the waiting server then sends a
+//! response. Only one is in flight at a time, so a pair keeps about one CPU busy. The send goes through the
+//! protocol down to the loopback device, whose softirq runs at once on the sender's CPU and wakes the
+//! receiver (`sock_def_readable()`, with WF_SYNC: the waker is about to sleep).
 //!
-//! What it costs: `Syscall` and `TcpTransfer` or `UdpTransfer` for each send and each receive, `LoopbackSoftirq` for each send.
-//! A sender pays before the receiver is woken, a receiver after it has been. What the programs do themselves is `own_work` for
-//! each of the two in each transaction.
-//! Not modelled: connecting, acknowledgements without data (responses carry them), bursts (`-b`), contents, CPU measurement
-//! (`-c`, `-C`), and netperf's control connection. Latencies are from one transaction's end to the next one's, as the client is
-//! always busy with one.
+//! Costs: `Syscall` and `TcpTransfer` or `UdpTransfer` for each send and each receive, `LoopbackSoftirq` for
+//! each send. A sender pays before the receiver is woken, a receiver after it was woken. The programs
+//! themselves work `own_work` each in each transaction.
+//!
+//! Not modelled: connecting, acknowledgements without data (responses carry them), bursts (`-b`), contents,
+//! CPU measurement (`-c`, `-C`), and netperf's control connection. A latency is the time from the end of a
+//! transaction to the end of the next, as the client always has one in flight.
 
-use super::{CREATOR, Repeat, created_task};
+use super::{CREATOR, RepeatedSteps, created_task};
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark of a client at the end of a transaction.
+/// Mark of a client at the end of a transaction.
 pub const TRANSACTION: u32 = 1;
-/// Messages that a socket holds: far more than one.
-const CAPACITY: u32 = 256;
+/// Number of messages that a socket holds: far more than the one in flight.
+const SOCKET_MESSAGES: u32 = 256;
 
-/// Which test (`-t`).
+/// Test of netperf (`-t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
-    /// Request and response over TCP.
+pub enum NetperfTest {
+    /// Request and response over TCP (`TCP_RR`).
     TcpRr,
-    /// Request and response over UDP.
+    /// Request and response over UDP (`UDP_RR`).
     UdpRr,
 }
 
-/// What netperf is asked for, several times at once.
+/// Options of several netperf instances that run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Netperf {
-    /// Which test.
-    pub test: Test,
-    /// How long (`-l`).
+    pub test: NetperfTest,
+    /// Length of the test (`-l`).
     pub length: Nanos,
-    /// Number of pairs: netperf is started so many times.
+    /// Number of pairs, each of which is one start of netperf.
     pub pairs: u32,
-    /// What client and server do themselves in each transaction, each of them.
+    /// Work of the client, and also of the server, in each transaction.
     pub own_work: Nanos,
-    /// How long the shell is busy with starting one instance before it starts the next.
+    /// Work of the shell that starts one instance before it starts the next.
     pub start_every: Nanos,
 }
 
 impl Default for Netperf {
     fn default() -> Self {
         Self {
-            test: Test::TcpRr,
+            test: NetperfTest::TcpRr,
             length: Nanos::from_secs(10),
             pairs: 1,
             own_work: Nanos(500),
@@ -59,13 +61,14 @@ impl Default for Netperf {
     }
 }
 
-/// A channel of a connection through the loopback device.
+/// Returns a channel of a connection through the loopback device.
 pub(super) const fn loopback(kind: ChannelKind) -> Channel {
-    Channel { kind, capacity: CAPACITY, wake_senders_at: CAPACITY - 1 }
+    Channel { kind, capacity: SOCKET_MESSAGES, wake_senders_at: SOCKET_MESSAGES - 1 }
 }
 
 impl Netperf {
-    /// The workload: a shell that starts all, pair by pair, then for each pair the server and the client.
+    /// Returns the workload: a shell that starts all, pair by pair, then for each pair the server and the
+    /// client.
     pub fn workload(self) -> Workload {
         let nr_tasks = 2 * self.pairs as usize;
         let mut tasks = vec![self.shell()];
@@ -74,12 +77,14 @@ impl Netperf {
             let (request, response) = (2 * pair, 2 * pair + 1);
             let serve = vec![Step::Receive(request), work, Step::Send(response)];
             let ask = vec![work, Step::Send(request), Step::Receive(response), Step::Mark(TRANSACTION)];
-            tasks.push(created_task(format!("netserver{pair}"), "netserver", move |_| Repeat::endless(serve.clone())));
-            tasks.push(created_task(format!("netperf{pair}"), "netperf", move |_| Repeat::endless(ask.clone())));
+            tasks.push(created_task(format!("netserver{pair}"), "netserver", move |_| {
+                RepeatedSteps::endless(serve.clone())
+            }));
+            tasks.push(created_task(format!("netperf{pair}"), "netperf", move |_| RepeatedSteps::endless(ask.clone())));
         }
         let kind = match self.test {
-            Test::TcpRr => ChannelKind::Tcp,
-            Test::UdpRr => ChannelKind::Udp,
+            NetperfTest::TcpRr => ChannelKind::Tcp,
+            NetperfTest::UdpRr => ChannelKind::Udp,
         };
         Workload {
             tasks,
@@ -89,7 +94,7 @@ impl Netperf {
         }
     }
 
-    /// What starts the pairs, one after the other, and then ends.
+    /// Returns the task that starts the pairs, one after the other, and then ends.
     fn shell(self) -> TaskSpec {
         let mut steps = Vec::new();
         for pair in 0..self.pairs as usize {
@@ -99,11 +104,11 @@ impl Netperf {
                 steps.push(Step::Run(self.start_every));
             }
         }
-        let behaviour = move |_| Repeat::once(steps.clone());
+        let behaviour = move |_| RepeatedSteps::once(steps.clone());
         TaskSpec { start_at: Some(Nanos::ZERO), ..created_task("shell".to_owned(), "shell", behaviour) }
     }
 
-    /// The tasks that are clients, in the order of the pairs.
+    /// Returns the tasks that are clients, in the order of the pairs.
     pub fn clients(&self) -> impl Iterator<Item = usize> {
         (0..self.pairs as usize).map(|pair| CREATOR + 2 + 2 * pair)
     }

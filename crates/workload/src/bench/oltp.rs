@@ -1,60 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A mix like that of an OLTP benchmark (sysbench's `oltp_read_write` on a database with a thread for each connection).
+//! Mix like that of an OLTP benchmark (sysbench's `oltp_read_write` on a database with a thread for each
+//! connection).
 //!
-//! Each client thread has a connection over the loopback device to a server thread of its own. A transaction is twenty queries,
-//! one after the other: the client sends one and waits; the server computes and replies. The last one commits: it takes the
-//! log's mutex, and holds it while the log is written to the disk.
+//! Each client thread has a connection over the loopback device to its own server thread. A transaction is
+//! twenty queries, one after the other: the client sends one and waits; the server computes and replies. The
+//! last query commits: it takes the log's mutex, and holds it while the log is written to the disk.
 //!
-//! Times are drawn from half to one and a half of the mean: a query `QUERY`, a commit's write `WRITE`. They are assumed: of the
-//! order of a small database in memory with a fast disk. Not modelled: locks of rows, disk reads, background threads.
+//! Times are drawn from half to one and a half of the mean: `QUERY` for a query, `WRITE` for the write of a
+//! commit. They are assumptions, of the order of a small database in memory with a fast disk.
+//!
+//! Not modelled: locks of rows, disk reads, background threads.
 
 use super::netperf::loopback;
-use super::random::Random;
+use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
 use crate::step::{Behaviour, Step};
 use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark of a client at the end of a transaction.
+/// Mark of a client at the end of a transaction.
 pub const TRANSACTION: u32 = 1;
-/// Queries of a transaction: 14 that read, 4 that write, begin and commit, as `oltp_read_write` has.
+/// Queries of a transaction as in `oltp_read_write`: 14 that read, 4 that write, begin and commit.
 pub const QUERIES: u32 = 20;
-/// Of those, queries that read.
+/// Number of the [`QUERIES`] that read.
 pub const READS: u32 = 14;
-/// Of those, queries that write.
+/// Number of the [`QUERIES`] that write.
 pub const WRITES: u32 = 4;
 
 /// Mean computing time of a query.
 const QUERY: Nanos = Nanos::from_micros(80);
 /// Mean time for which the disk writes the log.
 const WRITE: Nanos = Nanos::from_micros(50);
-/// What a client does for a query.
+/// Work of a client for a query.
 const CLIENT: Nanos = Nanos::from_micros(5);
-/// The mutex of the log.
+/// Mutex of the log.
 const LOG: usize = 0;
 
-/// What the benchmark is asked for.
+/// Options of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oltp {
-    /// Client threads (`--threads`).
+    /// Number of client threads (`--threads`).
     pub threads: u32,
-    /// How long (`--time`).
+    /// Length of the test (`--time`).
     pub time: Nanos,
-    /// Seed of all times.
+    /// Seed of all random times.
     pub seed: u64,
 }
 
 impl Oltp {
-    /// The workload: what starts all, then for each connection the server's thread and the client's.
+    /// Returns the workload: the creator of all, then for each connection the server's thread and the
+    /// client's.
     pub fn workload(self) -> Workload {
         let nr_tasks = 2 * self.threads as usize;
         let mut tasks = vec![creator("sysbench", (CREATOR + 1..=nr_tasks).collect())];
         for connection in 0..self.threads as usize {
             let (query, reply) = (2 * connection, 2 * connection + 1);
-            tasks.push(created_task(format!("db{connection}"), "db", move |_| Server {
+            tasks.push(created_task(format!("db{connection}"), "db", move |_| OltpServer {
                 query,
                 reply,
-                random: Random::new(self.seed, "oltp", connection as u64),
+                random: ModelRandom::new(self.seed, "oltp", connection as u64),
                 done: 0,
                 pending: Vec::new(),
             }));
@@ -62,7 +66,7 @@ impl Oltp {
             let mut transaction = ask.repeat(QUERIES as usize);
             transaction.push(Step::Mark(TRANSACTION));
             tasks.push(created_task(format!("client{connection}"), "client", move |_| {
-                super::Repeat::endless(transaction.clone())
+                super::RepeatedSteps::endless(transaction.clone())
             }));
         }
         Workload {
@@ -78,18 +82,18 @@ impl Oltp {
     }
 }
 
-/// A thread of the server.
-struct Server {
+/// Behaviour of a thread of the server.
+struct OltpServer {
     query: usize,
     reply: usize,
-    random: Random,
-    /// Queries of this transaction.
+    random: ModelRandom,
+    /// Queries of the current transaction so far.
     done: u32,
-    /// Steps that come next, the last one first.
+    /// Next steps, in reverse order.
     pending: Vec<Step>,
 }
 
-impl Behaviour for Server {
+impl Behaviour for OltpServer {
     fn next(&mut self) -> Step {
         if let Some(step) = self.pending.pop() {
             return step;

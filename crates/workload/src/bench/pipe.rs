@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `perf bench sched pipe`: two processes pass a token of four bytes to and fro through two pipes.
+//! `perf bench sched pipe`: two processes pass a token of four bytes back and forth through two pipes.
 //!
-//! Each round one process reads and then writes, the other writes and then reads: two wake-ups by a waker that is about to sleep.
-//! A pipe takes far more than one token, so nobody ever waits for room. Not modelled: creating the processes.
+//! In each round one process reads and then writes, and the other writes and then reads. That is two wake-ups
+//! by a waker that is about to sleep. A pipe takes far more than one token, so neither process ever waits for
+//! room. Not modelled: creating the processes.
 
 use super::{nested_groups, repeating_task};
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, Workload};
 
-/// Slots of a pipe.
+/// Number of slots of a pipe.
 const PIPE_CAPACITY: u32 = 16;
 
-/// The benchmark with this many rounds, in the innermost of nested task groups.
+/// Returns the benchmark with this many rounds, in the innermost of nested task groups.
 pub fn pipe(rounds: u64, group_levels: u32) -> Workload {
     let groups = nested_groups(group_levels);
     let group = groups.len().checked_sub(1);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random numbers of the models: for each task a stream of its own, derived from the seed of the run.
+//! Random numbers of the models: each task has its own stream, derived from the seed of the run.
 
 use fairlab_sched::units::Nanos;
 
-/// Steele, Lea and Flood's SplitMix64 ("Fast splittable pseudorandom number generators", 2014).
+/// Random number generator SplitMix64 of Steele, Lea and Flood ("Fast splittable pseudorandom number
+/// generators", 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct ModelRandom(u64);
 
-impl Random {
-    /// The stream of a seed, a model and one of its tasks.
+impl ModelRandom {
+    /// Returns the stream of a seed, a model and one of its tasks.
     pub(super) fn new(seed: u64, model: &str, index: u64) -> Self {
         let mut stream = Self(seed);
         for word in model.bytes().map(u64::from).chain([index]) {
@@ -24,17 +25,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A time less than this one, or none if it is zero.
+    /// Draws a time below a limit; zero if the limit is zero.
     pub(super) fn below(&mut self, limit: Nanos) -> Nanos {
         Nanos(if limit.0 == 0 { 0 } else { self.next() % limit.0 })
     }
 
-    /// A time around this one: from half of it to one and a half times it.
+    /// Draws a time from half of the mean to one and a half of it.
     pub(super) fn around(&mut self, mean: Nanos) -> Nanos {
         Nanos(mean.0 / 2) + self.below(Nanos(mean.0 + 1))
     }
 
-    /// Which of some weights a draw falls on.
+    /// Draws an index with probabilities in proportion to weights.
     pub(super) fn pick(&mut self, weights: impl Iterator<Item = u32> + Clone) -> usize {
         let sum: u64 = weights.clone().map(u64::from).sum();
         let mut drawn = self.next() % sum;
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn draws_stay_in_their_range_and_fall_on_weights_in_proportion() {
-        let mut random = Random::new(1, "test", 0);
+        let mut random = ModelRandom::new(1, "test", 0);
         let mut counts = [0_u32; 3];
         for _ in 0..10_000 {
             assert!(random.below(Nanos(7)).0 < 7);

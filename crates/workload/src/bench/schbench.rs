@@ -1,57 +1,62 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! schbench in its forms of 2016 to 2021: message threads, each with workers that wait for its message.
+//! schbench in its releases of 2016 to 2021: message threads, each with workers that wait for its message.
 //!
-//! A worker enters the list of its message thread, posts that thread's futex and waits for its own. The message thread posts
-//! all who are in its list and waits for the first one to come back; then it makes them wait: it sleeps `-s` and up to a
-//! quarter more. What the forms differ in:
+//! A worker adds itself to the list of its message thread, posts that thread's futex and waits for its own.
+//! The message thread posts all workers in its list and waits for the first one to come back. Before the next
+//! round it sleeps `-s` and up to a quarter more. The releases differ:
 //!
-//! 1. 2016: a worker works for `-c` and then asks for its message. Latencies are taken when it has come.
+//! 1. 2016: a worker works for `-c` and then asks for its message. A latency is recorded when the message has
+//!    come.
 //! 2. 2020: as 2016, but the message thread also works, for `-C`, before it sleeps.
-//! 3. 2021: as 2020, but a worker asks first and then works, and latencies are taken after the work: they contain it.
+//! 3. 2021: as 2020, but a worker asks first and then works, and latencies are recorded after the work and
+//!    contain it.
 //!
-//! Work is for wall time: the program looks at the clock all the time. A latency begins when the message thread has taken its
-//! list, so it contains the time for which the posts before it keep the thread busy. Today's form is in [`super::schbench_rps`].
+//! Work is for wall time: the program reads the clock continuously. A latency begins when the message thread
+//! has taken its list, so it contains the time for which the posts before it keep the thread busy. The
+//! current release is in [`super::schbench_rps`].
+//!
 //! Not modelled: the thread that prints, and the end: the run is cut off after `-r`.
 
-use super::random::Random;
+use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark at which a worker takes a latency.
+/// Mark at which a worker records a latency.
 pub const SAMPLE: u32 = 1;
 
-/// What a look at the list takes a message thread that neither sleeps nor works.
+/// Time for a check of the list by a message thread that neither sleeps nor works.
 const POLL: Nanos = Nanos::from_micros(1);
 
-/// Which form.
+/// Release of schbench, by its year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchbenchRelease {
-    /// 2016 to 2019.
+    /// Releases of 2016 to 2019.
     Y2016,
-    /// 2020 and early 2021.
+    /// Releases of 2020 and early 2021.
     Y2020,
-    /// Later in 2021.
+    /// Releases from later in 2021.
     Y2021,
 }
 
-/// What schbench is asked for.
+/// Options of schbench, and the builder of its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Schbench {
-    /// Which form.
     pub form: SchbenchRelease,
-    /// Message threads (`-m`).
+    /// Number of message threads (`-m`).
     pub message_threads: u32,
-    /// Workers of each (`-t`).
+    /// Number of workers of each message thread (`-t`).
     pub threads: u32,
-    /// How long (`-r`).
+    /// Length of the test (`-r`).
     pub runtime: Nanos,
-    /// For how long a message thread sleeps at least (`-s`). At zero it does not wait for its workers either.
+    /// Minimum sleep of a message thread (`-s`). If it is zero, the thread does not wait for its workers
+    /// either.
     pub sleeptime: Nanos,
-    /// For how long a worker works (`-c`).
+    /// Wall time for which a worker works (`-c`).
     pub cputime: Nanos,
-    /// For how long a message thread works (`-C`); the form of 2016 has no such work.
+    /// Wall time for which a message thread works (`-C`); the release of 2016 has no such work.
     pub message_cputime: Nanos,
     /// Seed of the message threads' sleeps.
     pub seed: u64,
@@ -73,7 +78,8 @@ impl Default for Schbench {
 }
 
 impl Schbench {
-    /// The workload. Its tasks: the program itself, which creates the message threads, and each of them with its workers.
+    /// Returns the workload: the program itself, which creates the message threads, and each of them with its
+    /// workers.
     pub fn workload(self) -> Workload {
         let family = self.threads as usize + 1;
         let message = |thread: usize| CREATOR + 1 + thread * family;
@@ -100,7 +106,7 @@ impl Schbench {
             bench: self,
             thread,
             futex: thread * family,
-            random: Random::new(self.seed, "schbench", thread as u64),
+            random: ModelRandom::new(self.seed, "schbench", thread as u64),
             pending: workers.clone().into_iter().rev().collect(),
         })
     }
@@ -121,17 +127,19 @@ impl Schbench {
             SchbenchRelease::Y2021 => [&ask, &work, &sample],
         };
         let steps = order.concat();
-        created_task(format!("worker{thread}.{worker}"), "worker", move |_| super::Repeat::endless(steps.clone()))
+        created_task(format!("worker{thread}.{worker}"), "worker", move |_| {
+            super::RepeatedSteps::endless(steps.clone())
+        })
     }
 }
 
-/// What a message thread does.
+/// Behaviour of a message thread.
 struct MessageThread {
     bench: Schbench,
     thread: usize,
     futex: usize,
-    random: Random,
-    /// Steps that come next, the last one first.
+    random: ModelRandom,
+    /// Next steps, in reverse order.
     pending: Vec<Step>,
 }
 
@@ -151,7 +159,7 @@ impl Behaviour for MessageThread {
         if !sleeps && message_cputime == Nanos::ZERO {
             self.pending.push(Step::Run(POLL));
         }
-        // The form of 2016 always waits.
+        // The release of 2016 always waits.
         if sleeps || form == SchbenchRelease::Y2016 {
             self.pending.push(Step::FutexWait(self.futex));
         }

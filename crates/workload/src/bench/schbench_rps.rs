@@ -1,46 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! schbench as it is today: workers do requests, which they are sent by hand-shakes or at a rate.
+//! schbench in its current release: workers handle requests, which they get by hand-shakes or at a rate.
 //!
-//! 1. Without a rate, a worker enters its message thread's list, posts it and waits; the message thread posts all in its list,
-//!    waits for the first to come back, and does so again. Nobody sleeps on purpose.
-//! 2. With a rate (`-R`), each message thread gives its workers requests in turn, all of a second at its beginning. A worker
-//!    that has 128 unfinished ones gets no more; the message thread then sleeps 100 us and drops that request.
-//! 3. A request: sleep for `-s`, as if for the network, then multiply matrices with the lock of the present CPU held, so that
-//!    who preempts a worker on its CPU can do nothing until that goes on (`-L` leaves the lock out).
+//! 1. Without a rate, a worker adds itself to its message thread's list, posts that thread and waits. The
+//!    message thread posts all in its list, waits for the first to come back, and repeats this. No thread
+//!    sleeps for a given time.
+//! 2. With a rate (`-R`), each message thread gives its workers requests in turn, all requests of a second at
+//!    its beginning. A worker with 128 unfinished requests gets no more; the message thread then sleeps 100
+//!    us and drops that request.
+//! 3. A request sleeps for `-s`, as if for the network, then multiplies matrices while it holds the lock of
+//!    the current CPU. A worker that preempts another one on its CPU is therefore blocked until that one
+//!    continues (`-L` leaves the lock out).
 //!
-//! A wake-up latency is taken only if a worker has waited; a request's latency has the sleep and the lock in it. The work of a
-//! request is `-n` products of matrices of which three fill `-F` kilobytes, at a nanosecond for each multiplication (assumed:
-//! a core of 3 to 4 GHz with the data in its second cache).
-//! Not modelled: pinning (`-M`, `-W`, `-P`), `-A`, `-p`, warm-up and intermediate output; a worker takes requests one by one,
-//! not all that are there at once.
+//! A wake-up latency is recorded only if a worker has waited; the latency of a request contains the sleep and
+//! the lock. The work of a request is `-n` products of matrices of which three fill `-F` kilobytes, at a
+//! nanosecond for each multiplication (assumed: a core of 3 to 4 GHz with the data in its second cache).
+//!
+//! Not modelled: pinning (`-M`, `-W`, `-P`), `-A`, `-p`, warm-up and intermediate output. A worker takes
+//! requests one by one, not all that are there at once.
 
-use super::{CREATOR, Repeat, created_task, creator};
+use super::{CREATOR, RepeatedSteps, created_task, creator};
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark at which a worker takes a wake-up latency, if it has waited.
+/// Mark at which a worker records a wake-up latency, if it has waited.
 pub const WAKEUP: u32 = 1;
-/// The mark at which a request begins.
+/// Mark at which a request begins.
 pub const REQUEST_START: u32 = 2;
-/// The mark at which a request is done.
+/// Mark at which a request is done.
 pub const REQUEST_END: u32 = 3;
 
-/// Unfinished requests of a worker that gets no more.
+/// Requests that fit into the queue of a worker before its message thread backs off.
 const MAX_PENDING: u32 = 129;
-/// For how long a message thread then sleeps.
+/// Sleep of a message thread whose worker has too many unfinished requests.
 const BACK_OFF: Nanos = Nanos::from_micros(100);
-/// What a multiplication and an addition take at full speed.
+/// Time of a multiplication and an addition at full speed.
 const PRODUCT: Nanos = Nanos(1);
 
-/// What schbench is asked for.
+/// Options of schbench, and the builder of its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchbenchRps {
-    /// Message threads (`-m`).
+    /// Number of message threads (`-m`).
     pub message_threads: u32,
-    /// Workers of each (`-t`).
+    /// Number of workers of each message thread (`-t`).
     pub threads: u32,
-    /// How long (`-r`).
+    /// Length of the test (`-r`).
     pub runtime: Nanos,
     /// Requests per second of all message threads together (`-R`); 0: hand-shakes.
     pub rps: u64,
@@ -50,12 +54,12 @@ pub struct SchbenchRps {
     pub operations: u64,
     /// Cache footprint of a worker in kilobytes (`-F`).
     pub footprint_kb: u64,
-    /// Without the locks of CPUs (`-L`).
+    /// Whether workers take no CPU locks (`-L`).
     pub no_locking: bool,
 }
 
 impl SchbenchRps {
-    /// The defaults on a machine with so many CPUs.
+    /// Returns the defaults on a machine with `nr_cpus` CPUs.
     pub const fn for_cpus(nr_cpus: u32) -> Self {
         Self {
             message_threads: 1,
@@ -69,17 +73,18 @@ impl SchbenchRps {
         }
     }
 
-    /// The size of its matrices.
+    /// Returns the number of rows of a matrix: three matrices of 8-byte elements fill the footprint.
     pub const fn matrix_size(&self) -> u64 {
         (self.footprint_kb * 1024 / 3 / 8).isqrt()
     }
 
-    /// The work of a request.
+    /// Returns the work of a request, as time at full capacity.
     pub const fn work(&self) -> Nanos {
         Nanos(self.operations * self.matrix_size().pow(3) * PRODUCT.0)
     }
 
-    /// The workload: the program itself, which creates the message threads, and each of them with its workers.
+    /// Returns the workload: the program itself, which creates the message threads, and each of them with its
+    /// workers.
     pub fn workload(self) -> Workload {
         let family = self.threads as usize + 1;
         let nr_threads = self.message_threads as usize;
@@ -138,20 +143,20 @@ impl SchbenchRps {
         let work = [Step::LockCpu, Step::Run(self.work()), Step::UnlockCpu];
         steps.extend(if self.no_locking { &work[1..2] } else { &work });
         steps.push(Step::Mark(REQUEST_END));
-        created_task(format!("worker{thread}.{worker}"), "worker", move |_| Repeat::endless(steps.clone()))
+        created_task(format!("worker{thread}.{worker}"), "worker", move |_| RepeatedSteps::endless(steps.clone()))
     }
 }
 
-/// What a message thread does.
+/// Behaviour of a message thread.
 struct RpsMessageThread {
-    /// It creates its workers.
+    /// Steps that create its workers.
     first: Vec<Step>,
     done: usize,
-    /// Requests in a second; none: hand-shakes.
+    /// Requests per second; 0 for hand-shakes.
     per_second: u64,
-    /// Requests of this second so far.
+    /// Requests of the current second so far.
     asked: u64,
-    /// Whose turn it is.
+    /// Number of turns so far, which selects the next worker.
     turn: usize,
     thread: usize,
     family: usize,

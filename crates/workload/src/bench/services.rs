@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Services that are there beside a benchmark: each in a task group of its own, awake for a moment now and then.
+//! Services beside a benchmark: each in its own task group, awake for a moment now and then.
 //!
-//! A cfs_rq stays in its CPU's list of those with load for as long as anything of its averages is left, so a group whose task has
-//! run there for a tenth of a millisecond is walked over by each update of blocked load for half a second, though nothing
-//! runs in it. Such groups are what is called inactive here.
+//! A cfs_rq stays in the `leaf_cfs_rq_list` of its CPU for as long as its averages have not decayed to zero.
+//! After a task has run there for a tenth of a millisecond, each update of blocked load therefore visits its
+//! group for half a second, though nothing runs in it. Such a group is called inactive here.
 //!
-//! A service sleeps from half to one and a half times the period, works, and sleeps again. Not modelled: what wakes
-//! services beside their own timers, groups inside each other.
+//! A service sleeps from half to one and a half times the period, works, and sleeps again. Not modelled:
+//! wake-ups of services other than by their own timers, and nested groups.
 
-use super::random::Random;
+use super::random::ModelRandom;
 use super::repeating_task;
 use crate::step::{Behaviour, Step};
 use crate::workload::{GroupSpec, TaskSpec, Workload};
@@ -17,18 +17,18 @@ use fairlab_sched::units::Nanos;
 /// Services of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Services {
-    /// How many: each has a group and a task.
+    /// Number of services, each with a group and a task.
     pub number: u32,
-    /// Time between two wake-ups of one, on average.
+    /// Mean time between two wake-ups of a service.
     pub period: Nanos,
-    /// What one does when it is awake, as work on a CPU of full capacity at its highest frequency.
+    /// Work of a service when it is awake, as time on a CPU of full capacity at its highest frequency.
     pub work: Nanos,
-    /// Seed of their sleeps.
+    /// Seed of the services' sleeps.
     pub seed: u64,
 }
 
 impl Services {
-    /// Adds them to a workload, behind its tasks. They begin at times of their own within a period.
+    /// Adds the services to a workload, behind its tasks. Each begins at a random time within a period.
     pub fn add_to(self, workload: &mut Workload) {
         for index in 0..self.number {
             workload.groups.push(GroupSpec {
@@ -40,12 +40,12 @@ impl Services {
                 uclamp: None,
             });
             let group = workload.groups.len() - 1;
-            let mut random = Random::new(self.seed, "services", u64::from(index));
+            let mut random = ModelRandom::new(self.seed, "services", u64::from(index));
             let start = random.below(self.period);
             workload.tasks.push(TaskSpec {
                 start_at: Some(start),
                 behaviour: Box::new(move |_| {
-                    Box::new(Service { services: self, random: random.clone(), works: false })
+                    Box::new(ServiceProgram { services: self, random: random.clone(), works: false })
                 }),
                 ..repeating_task(format!("service{index}"), "service", Some(group), Vec::new(), 0)
             });
@@ -53,15 +53,15 @@ impl Services {
     }
 }
 
-/// What a service does.
-struct Service {
+/// Behaviour of a service.
+struct ServiceProgram {
     services: Services,
-    random: Random,
-    /// Whether it has slept and now works.
+    random: ModelRandom,
+    /// Whether the last step was work.
     works: bool,
 }
 
-impl Behaviour for Service {
+impl Behaviour for ServiceProgram {
     fn next(&mut self) -> Step {
         self.works = !self.works;
         if self.works { Step::Run(self.services.work) } else { Step::Sleep(self.random.around(self.services.period)) }

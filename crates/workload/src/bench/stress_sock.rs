@@ -1,37 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! stress-ng's sock stressor: each instance is a client that connects, reads all a server sends it, and connects again.
+//! stress-ng's sock stressor: each instance is a client that connects, reads all data of a server, and
+//! connects again.
 //!
-//! Client and server of an instance are two processes. For each connection the server is woken by the connecting client and sends
-//! messages of 16, 32, ... bytes up to 8 KiB; the client reads as they come. The server does not wait for the client, so both
-//! run at once, and both are preempted where there are too many. One connection is one bogo operation.
+//! Client and server of an instance are two processes. For each connection the connecting client wakes the
+//! server, which sends messages of 16, 32, ... bytes up to 8 KiB; the client reads them as they arrive. The
+//! server does not wait for the client, so both run at once, and both are preempted where there are more
+//! tasks than CPUs. One connection is one bogo operation.
 //!
-//! Prices are netperf's. Not modelled: message sizes (a message costs what every message costs, and `PER_MESSAGE` of the program's
-//! own), socket options, addresses, what closing costs.
+//! Costs are those of netperf. Not modelled: message sizes (each message has the cost of any message, and
+//! `PER_MESSAGE` of the program's own work), socket options, addresses, and the cost of closing.
 
 use super::netperf::loopback;
-use super::{CREATOR, Repeat, created_task, creator};
+use super::{CREATOR, RepeatedSteps, created_task, creator};
 use crate::step::Step;
 use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
 
-/// The mark of a client at the end of a connection.
+/// Mark of a client at the end of a connection.
 pub const BOGO_OP: u32 = 1;
-/// Messages of a connection: 16 to 8176 bytes.
+/// Number of messages of a connection: 16 to 8176 bytes.
 pub const MESSAGES: usize = 511;
-/// What a program does itself for each message.
+/// Work of a program itself for each message.
 const PER_MESSAGE: Nanos = Nanos(300);
 
-/// What the stressor is asked for.
+/// Options of the stressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StressSock {
-    /// Instances (`--sock`).
+    /// Number of instances (`--sock`).
     pub instances: u32,
-    /// How long (`-t`).
+    /// Length of the test (`-t`).
     pub timeout: Nanos,
 }
 
 impl StressSock {
-    /// The workload: what starts all, then for each instance the server and the client.
+    /// Returns the workload: the creator of all, then for each instance the server and the client.
     pub fn workload(self) -> Workload {
         let nr_tasks = 2 * self.instances as usize;
         let mut tasks = vec![creator("stress-ng", (CREATOR + 1..=nr_tasks).collect())];
@@ -46,9 +48,9 @@ impl StressSock {
             }
             read.push(Step::Mark(BOGO_OP));
             tasks.push(created_task(format!("sock-srv{instance}"), "sock-server", move |_| {
-                Repeat::endless(serve.clone())
+                RepeatedSteps::endless(serve.clone())
             }));
-            tasks.push(created_task(format!("sock{instance}"), "sock", move |_| Repeat::endless(read.clone())));
+            tasks.push(created_task(format!("sock{instance}"), "sock", move |_| RepeatedSteps::endless(read.clone())));
         }
         Workload {
             tasks,

@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! tbench: the network part of a file server's load, as pairs of client and server over the loopback device.
 //!
-//! A client replays a recorded list of file operations, one after the other without thinking: each sends a request and waits for the
-//! reply. The server, one process for each connection, reads the header, then the rest, and replies. This model draws operations
-//! with the frequencies and sizes of the list instead of replaying its order.
+//! A client replays a recorded list of file operations, one after the other without pauses: each sends a
+//! request and waits for the reply. The server, one process for each connection, reads the header, then the
+//! rest, and replies. The model draws operations with the frequencies and sizes of the list instead of
+//! replaying its order.
 //!
-//! Beside the prices of messages, as for netperf, a pair works `PER_OPERATION` on each side for each operation, and `PER_KB` on the
-//! sender's and the receiver's side for each kilobyte: copying (assumed: 10 GB/s).
+//! Beside the costs of messages, as for netperf, a pair works `PER_OPERATION` on each side for each
+//! operation, and `PER_KB` on the sender's and the receiver's side for each kilobyte: copying (assumed: 10
+//! GB/s).
+//!
 //! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
 
 use super::netperf::loopback;
-use super::random::Random;
+use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
 use crate::step::{Behaviour, Step};
 use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
 
-/// What each side does for an operation.
+/// Work of each side for an operation.
 const PER_OPERATION: Nanos = Nanos(1_000);
-/// What each side does for a kilobyte.
+/// Work of each side for a kilobyte.
 const PER_KB: Nanos = Nanos(100);
-/// The first mark of a client: an operation begins. The mark at its end has the number of the operation added to [`DONE`].
+/// First mark of a client, at the beginning of an operation. The mark at its end is [`DONE`] plus the index
+/// of the operation.
 pub const BEGIN: u32 = 0;
-/// See [`BEGIN`].
+/// Mark at the end of operation 0 of [`OPERATIONS`]; that of operation i is `DONE + i`.
 pub const DONE: u32 = 1;
 
-/// An operation: its name, how often it comes among ten thousand, bytes of request and reply, bytes of data that count as
-/// throughput.
+/// Kind of file operation: its name, frequency and sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct TbenchOperation {
-    /// The name.
+    /// Name in the output of tbench; several operations may have it.
     pub name: &'static str,
     weight: u32,
     request: u32,
     reply: u32,
-    /// Bytes of the file that are read or written.
+    /// Bytes of the file that are read or written, which count as throughput.
     pub data: u32,
 }
 
@@ -42,7 +45,7 @@ const fn operation(name: &'static str, weight: u32, request: u32, reply: u32, da
     TbenchOperation { name, weight, request, reply, data }
 }
 
-/// The mix. Reads and writes come in the list's usual sizes.
+/// Mix of operations. Reads and writes come in the list's usual sizes.
 pub const OPERATIONS: [TbenchOperation; 16] = [
     operation("ReadX", 2258, 55, 4100, 4096),
     operation("ReadX", 452, 55, 61_444, 61_440),
@@ -62,12 +65,12 @@ pub const OPERATIONS: [TbenchOperation; 16] = [
     operation("Rmdir", 5, 83, 39, 0),
 ];
 
-/// What tbench is asked for.
+/// Options of tbench, and the builder of its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tbench {
-    /// Clients, each with a server.
+    /// Number of clients, each with a server.
     pub clients: u32,
-    /// How long (`-t`).
+    /// Length of the test (`-t`).
     pub runtime: Nanos,
     /// Seed of the operations.
     pub seed: u64,
@@ -80,16 +83,16 @@ impl Default for Tbench {
 }
 
 impl Tbench {
-    /// The workload: what starts all, then for each pair the server and the client.
+    /// Returns the workload: the creator of all, then for each pair the server and the client.
     pub fn workload(self) -> Workload {
         let nr_tasks = 2 * self.clients as usize;
         let mut tasks = vec![creator("tbench", (CREATOR + 1..=nr_tasks).collect())];
         for pair in 0..self.clients as usize {
-            let side = move |is_client: bool| Side {
+            let side = move |is_client: bool| TbenchPeer {
                 is_client,
                 request: 2 * pair,
                 reply: 2 * pair + 1,
-                random: Random::new(self.seed, "tbench", pair as u64),
+                random: ModelRandom::new(self.seed, "tbench", pair as u64),
                 drawn: 0,
                 step: 0,
             };
@@ -105,14 +108,14 @@ impl Tbench {
     }
 }
 
-/// One side of a connection. Both draw the same operations.
-struct Side {
+/// Behaviour of one side of a connection. Both sides draw the same operations.
+struct TbenchPeer {
     is_client: bool,
     request: usize,
     reply: usize,
-    random: Random,
+    random: ModelRandom,
     drawn: usize,
-    /// Where it is in the operation.
+    /// Index of the next step of the operation.
     step: usize,
 }
 
@@ -120,7 +123,7 @@ fn work(bytes: u32) -> Nanos {
     Nanos(PER_OPERATION.0 + u64::from(bytes) * PER_KB.0 / 1024)
 }
 
-impl Behaviour for Side {
+impl Behaviour for TbenchPeer {
     fn next(&mut self) -> Step {
         if self.step == 0 {
             self.drawn = self.random.pick(OPERATIONS.iter().map(|operation| operation.weight));
@@ -165,7 +168,7 @@ mod tests {
         assert_eq!([weight("ReadX"), weight("WriteX"), weight("NTCreateX")], [2710, 860, 1730]);
         let all: u32 = OPERATIONS.iter().map(|operation| operation.weight).sum();
         assert_eq!(all, 10_000);
-        // 1.47 GB are read and 1.02 GB written in a pass of 458,344 operations.
+        // A pass of 458,344 operations reads 1.47 GB and writes 1.02 GB.
         let data = |name: &str| -> f64 {
             let of_name = OPERATIONS.iter().filter(|operation| operation.name == name);
             of_name.map(|o| f64::from(o.weight) * f64::from(o.data)).sum::<f64>() / 10_000.0 * 458_344.0 / 1e9

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a recorded task does: its operations, one after the other, once.
+//! Behaviour of a recorded task: its operations, one after the other, once.
 
 use super::{RecordedOp, SetKey};
 use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
@@ -7,18 +7,18 @@ use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where a task is in its operations.
+/// Position of a task in its operations.
 #[derive(Debug)]
 pub(super) struct RecordedCursor {
     ops: Arc<[RecordedOp]>,
-    /// Places of priorities and groups among the sets of attributes.
+    /// Index of each priority and group in the sets of attributes.
     sets: Arc<BTreeMap<SetKey, usize>>,
-    /// The task's own semaphore.
+    /// Semaphore of the task, which its wakers post.
     own: TaskIndex,
     at: usize,
-    /// The last expiry of its timer.
+    /// Last expiry of the task's timer, from the start of the run.
     expiry: Nanos,
-    /// Whether it first has to open the mask with which it was forked.
+    /// Whether the first step must widen the affinity with which the task was forked.
     opens: bool,
 }
 
@@ -40,7 +40,7 @@ impl Behaviour for RecordedCursor {
             return Step::SetAttributes(0);
         }
         let Some(&op) = self.ops.get(self.at) else {
-            // Nobody knows what it would have done.
+            // The trace does not show the rest of the task's life, so the task blocks for good.
             return Step::SemWait(self.own);
         };
         self.at += 1;
@@ -54,7 +54,7 @@ impl Behaviour for RecordedCursor {
             RecordedOp::Wait => Step::SemWait(self.own),
             RecordedOp::Wake(task) => Step::SemPost(task),
             RecordedOp::Fork(task) => Step::Fork(task),
-            RecordedOp::Priority(_) | RecordedOp::Group(_) => Step::SetAttributes(self.sets[&SetKey::of(op)]),
+            RecordedOp::Priority(_) | RecordedOp::Group(_) => Step::SetAttributes(self.sets[&SetKey::from_op(op)]),
             RecordedOp::Exec => Step::Exec,
             RecordedOp::Exit => Step::Exit,
         }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Recorded workloads: what the tasks of a trace did, each as a list of operations that is done once.
+//! Recorded workloads: the tasks of a trace, each as a list of operations that runs once.
 //!
-//! Work is in nanoseconds at full capacity and frequency. Who woke whom is kept: each task has a semaphore for which it waits, and
-//! which its wakers post, so that no wake-up gets lost where tasks get on at another pace than they had. Sleeps are kept by
-//! their length, or by the time of their end where a periodic timer ended them.
+//! Work is in nanoseconds at full capacity and frequency. Wake-ups keep their wakers: each task waits for its
+//! own semaphore, which its wakers post, so that no wake-up is lost where tasks progress faster or slower
+//! than in the trace. Sleeps keep their length, or the time of their end where a periodic timer ended them.
 //!
-//! The text form ([`parse`], [`Recorded::to_text`]) is what `fairlab import` writes. Besides the tasks it has what the trace told of
-//! its machine, so that it runs without another one.
+//! `fairlab import` writes the text format ([`parse`], [`RecordedWorkload::to_text`]). Besides the tasks it
+//! contains the facts that the trace has about its machine, so that a recorded workload runs without a
+//! machine file.
 
 mod behaviour;
 mod read;
@@ -18,33 +19,34 @@ mod tests;
 pub use read::parse;
 
 use crate::step::TaskIndex;
-use crate::workload::{Affinity, Attributes, GroupSpec, Objects, Policy, TaskSpec, Workload};
+use crate::workload::{Affinity, Attributes, GroupSpec, Objects, PolicySpec, TaskSpec, Workload};
 use behaviour::RecordedCursor;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The word with which such a file begins.
+/// Keyword with which a recorded workload begins.
 pub const KEYWORD: &str = "recorded";
-/// The version of the form.
+/// Version of the text format.
 pub const VERSION: u32 = 1;
 
-/// Policy and nice value, which a task may change as it runs.
+/// Policy and nice value, which a task may change while it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Priority {
-    /// The policy: fair, or one of fixed priority.
-    pub policy: Policy,
-    /// The nice value of a fair task.
+pub struct RecordedPriority {
+    /// Policy of the fair class, or one of fixed priority.
+    pub policy: PolicySpec,
+    /// Nice value of a fair task, -20 to 19.
     pub nice: i8,
 }
 
-impl Priority {
-    /// What a priority of the kernel means: 100 to 139 are nice values, 0 to 98 real-time priorities. `None` for others.
-    pub fn of_prio(prio: i32) -> Option<Self> {
+impl RecordedPriority {
+    /// Converts a priority of the kernel: 100 to 139 are nice values, 0 to 98 real-time priorities. `None`
+    /// for others.
+    pub fn from_prio(prio: i32) -> Option<Self> {
         match prio {
-            100..=139 => Some(Self { policy: Policy::Normal, nice: (prio - 120) as i8 }),
-            0..=98 => Some(Self { policy: Policy::Fifo((99 - prio) as u8), nice: 0 }),
+            100..=139 => Some(Self { policy: PolicySpec::Normal, nice: (prio - 120) as i8 }),
+            0..=98 => Some(Self { policy: PolicySpec::Fifo((99 - prio) as u8), nice: 0 }),
             _ => None,
         }
     }
@@ -54,75 +56,75 @@ impl Priority {
     }
 }
 
-/// Something that a task did.
+/// Recorded action of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants are named after what they mean")]
 pub enum RecordedOp {
-    /// Work: so long at full capacity and frequency.
+    /// Work, as time at full capacity and frequency.
     Run(Nanos),
     /// Block for this long.
     Sleep(Nanos),
-    /// Block until this time, from the start; go on at once if it has passed.
+    /// Block until this time, from the start; continue at once if it has passed.
     Until(Nanos),
-    /// Block until somebody wakes it, once for each time that somebody does.
+    /// Block until a task wakes this one. Each wake-up ends one wait.
     Wait,
-    /// Wake a task.
     Wake(TaskIndex),
-    /// Fork a task, which has no start of its own.
+    /// Fork a task that has no start time of its own.
     Fork(TaskIndex),
-    /// Have another priority from now on.
-    Priority(Priority),
-    /// Be in another task group from now on: its place in [`Recorded::groups`]; `None` is the root group.
+    /// Change policy and nice value.
+    Priority(RecordedPriority),
+    /// Move to a task group: its index in [`RecordedWorkload::groups`]; `None` is the root group.
     Group(Option<usize>),
-    /// Begin another program.
+    /// Begin another program: `exec()`.
     Exec,
-    /// End.
     Exit,
 }
 
-/// A task of a trace.
+/// Task of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedTask {
-    /// Its name: at most 15 characters, unique, without blanks.
+    /// Name, at most 15 bytes, unique, without blanks.
     pub name: String,
-    /// Its name in the trace, which others may have too; the same rules otherwise.
+    /// Name in the trace, at most 15 bytes, without blanks. Several tasks may have it.
     pub family: String,
-    /// The CPU on which it is forked.
+    /// CPU on which the task is forked.
     pub cpu: u32,
-    /// When; `None`: another task forks it.
+    /// Time of the fork, from the start; `None` if another task forks it.
     pub start_at: Option<Nanos>,
-    /// Whether it was there before the trace: then it begins on its CPU, wherever the scheduler would put a new task.
+    /// Whether the task existed before the trace. Then it begins on its CPU, wherever the scheduler would put a
+    /// new task.
     pub is_placed: bool,
-    /// Its priority at the start.
-    pub priority: Priority,
-    /// The CPUs that it may use, first and last, if that is known.
+    /// Policy and nice value at the start.
+    pub priority: RecordedPriority,
+    /// First and last CPU that the task may use, if known.
     pub mask: Option<(u32, u32)>,
-    /// The task group in which it starts: its place in [`Recorded::groups`]; `None` is the root group.
+    /// Task group at the start: its index in [`RecordedWorkload::groups`]; `None` is the root group.
     pub group: Option<usize>,
-    /// What it did. After the last operation it blocks for good.
+    /// Operations of the task. After the last one it blocks for good.
     pub ops: Vec<RecordedOp>,
 }
 
-/// The workload of a trace, with what the trace told of its machine.
+/// Workload of a trace, with the facts that the trace contains about its machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
-    /// How many CPUs the recorded machine has.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
+pub struct RecordedWorkload {
+    /// Number of CPUs of the recorded machine.
     pub nr_cpus: u32,
-    /// Their capacities, by which work was counted; empty: all of full capacity.
+    /// Capacities of the CPUs, which scaled the recorded work; empty if all have full capacity.
     pub capacities: Vec<Capacity>,
-    /// Recorded changes of frequency: when, which CPU, what part of 1024 of the highest.
+    /// Recorded changes of frequency: time, CPU, and share of the highest frequency, of 1024.
     pub frequency_steps: Vec<(Nanos, u32, Capacity)>,
     /// Length of the recording.
     pub end: Nanos,
     /// Paths of task groups (`/a/b`), parents before children. Their weights are the default.
     pub groups: Vec<String>,
-    /// The tasks.
     pub tasks: Vec<RecordedTask>,
-    /// What the trace did not say and was taken for granted, and what was left out.
+    /// Assumptions about facts that the trace does not contain, and parts of the trace that were left out.
     pub notes: Vec<String>,
 }
 
-impl Recorded {
-    /// The machine as far as the trace has told: its CPUs share one cache.
+impl RecordedWorkload {
+    /// Returns the machine as far as the trace describes it: its CPUs share one cache.
     pub fn topology(&self) -> MachineTopology {
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
         let capacity = |cpu: u32| self.capacities.get(cpu as usize).copied().unwrap_or(SCHED_CAPACITY_SCALE);
@@ -134,32 +136,36 @@ impl Recorded {
         }
     }
 
-    /// Leaves out the threads of schedutil (`sugov:N`), for a machine that has its own; tells how many. They keep their places, and never
-    /// start.
-    pub fn leave_out_governor_threads(&mut self) -> usize {
+    /// Removes the threads of schedutil (`sugov:N`), for a machine that has its own, and returns their
+    /// number. They keep their indices, and never start.
+    pub fn remove_governor_threads(&mut self) -> usize {
         let mut left_out = 0;
         for task in self.tasks.iter_mut().filter(|task| is_governor_thread(&task.family)) {
             (task.start_at, task.ops) = (None, Vec::new());
             left_out += 1;
         }
         if left_out > 0 {
-            self.notes
-                .push(format!("{left_out} threads of schedutil (sugov:N) are left out: this machine has its own"));
+            let threads = if left_out == 1 {
+                "1 thread of schedutil (sugov:N) is"
+            } else {
+                &format!("{left_out} threads of schedutil (sugov:N) are")
+            };
+            self.notes.push(format!("{threads} left out: this machine has its own"));
         }
         left_out
     }
 
-    /// The workload on a machine with so many CPUs.
+    /// Returns the workload on a machine with `nr_cpus` CPUs.
     pub fn into_workload(self, nr_cpus: u32) -> Workload {
         let Self { tasks, end, notes, nr_cpus: own, groups, .. } = self;
         let mut workload = Workload { duration: Some(end), assumptions: notes, ..Workload::default() };
-        workload.groups = groups.iter().map(|path| group_of(path, &groups)).collect();
+        workload.groups = groups.iter().map(|path| group_spec(path, &groups)).collect();
         workload.objects =
             Objects { semaphores: tasks.iter().map(|task| task.name.clone()).collect(), ..Objects::default() };
         if nr_cpus < own {
             workload.warnings.push(format!(
-                "the recorded machine has {own} CPUs and this one {nr_cpus}: tasks of the others begin on CPU N modulo {nr_cpus}, and masks \
-                 that name them are dropped"
+                "the recorded machine has {own} CPUs and this machine {nr_cpus}: tasks of a missing CPU N begin on CPU N modulo {nr_cpus}, \
+                 and affinity masks with missing CPUs are dropped"
             ));
         }
         workload.tasks = tasks.into_iter().enumerate().map(|(place, task)| task.into_spec(place, nr_cpus)).collect();
@@ -177,7 +183,8 @@ impl RecordedTask {
         let mut start = priority.attributes();
         start.group = Some(group);
         start.affinity = Some(allowed.clone());
-        // A task that was there before the trace is forked where it was; then it may go where it might.
+        // A task that existed before the trace is forked on its CPU. Its first step then widens its affinity
+        // to the recorded one.
         if is_placed && allowed != Affinity::Cpus(vec![cpu]) {
             start.affinity = Some(Affinity::Cpus(vec![cpu]));
             sets.push(Attributes { affinity: Some(allowed), ..Attributes::default() });
@@ -190,7 +197,7 @@ impl RecordedTask {
                 RecordedOp::Group(group) => Attributes { group: Some(group), ..Attributes::default() },
                 _ => continue,
             };
-            known.entry(SetKey::of(*op)).or_insert_with(|| {
+            known.entry(SetKey::from_op(*op)).or_insert_with(|| {
                 sets.push(attributes);
                 sets.len() - 1
             });
@@ -217,13 +224,13 @@ impl RecordedTask {
     }
 }
 
-/// Whether a thread of that name is schedutil's.
+/// Whether a thread of that name is a thread of schedutil.
 pub fn is_governor_thread(name: &str) -> bool {
     name.strip_prefix("sugov:").is_some_and(|cpu| !cpu.is_empty() && cpu.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A task group by its path.
-fn group_of(path: &str, all: &[String]) -> GroupSpec {
+/// Returns the task group with a path.
+fn group_spec(path: &str, all: &[String]) -> GroupSpec {
     let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
     GroupSpec {
         name: path.to_owned(),
@@ -235,10 +242,10 @@ fn group_of(path: &str, all: &[String]) -> GroupSpec {
     }
 }
 
-/// The kernel's default of `cpu.shares`.
+/// Default of `cpu.shares` in the kernel.
 const GROUP_SHARES: u64 = 1024;
 
-/// By what a set of attributes is found again.
+/// Key by which a set of attributes is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum SetKey {
     Priority(i8, String),
@@ -246,8 +253,8 @@ enum SetKey {
 }
 
 impl SetKey {
-    /// Of an operation that sets attributes.
-    fn of(op: RecordedOp) -> Self {
+    /// Returns the key of an operation that sets attributes.
+    fn from_op(op: RecordedOp) -> Self {
         match op {
             RecordedOp::Group(group) => Self::Group(group),
             RecordedOp::Priority(priority) => Self::Priority(priority.nice, write::policy(priority.policy)),

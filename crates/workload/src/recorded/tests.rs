@@ -2,7 +2,7 @@
 use super::*;
 use crate::step::{Behaviour, Step};
 
-fn small() -> Recorded {
+fn small() -> RecordedWorkload {
     let task = |name: &str, ops: &[RecordedOp]| RecordedTask {
         name: name.to_owned(),
         family: "f".to_owned(),
@@ -10,7 +10,7 @@ fn small() -> Recorded {
         ops: ops.to_vec(),
         ..RecordedTask::default()
     };
-    let fifo = Priority { policy: Policy::Fifo(3), nice: 0 };
+    let fifo = RecordedPriority { policy: PolicySpec::Fifo(3), nice: 0 };
     let mut tasks = vec![
         task(
             "a-1",
@@ -34,12 +34,18 @@ fn small() -> Recorded {
                 RecordedOp::Exit,
             ],
         ),
-        task("c:2/d", &[RecordedOp::Priority(Priority { nice: -3, ..Priority::default() }), RecordedOp::Run(Nanos(1))]),
+        task(
+            "c:2/d",
+            &[
+                RecordedOp::Priority(RecordedPriority { nice: -3, ..RecordedPriority::default() }),
+                RecordedOp::Run(Nanos(1)),
+            ],
+        ),
     ];
     (tasks[1].is_placed, tasks[1].cpu, tasks[1].mask) = (true, 1, Some((0, 1)));
     (tasks[2].start_at, tasks[2].priority.nice) = (None, 4);
     tasks[2].group = Some(1);
-    Recorded {
+    RecordedWorkload {
         groups: vec!["/a".to_owned(), "/a/b.slice".to_owned()],
         nr_cpus: 3,
         capacities: vec![512, 1024, 1024],
@@ -83,7 +89,7 @@ fn steps_follow_the_operations_and_the_timer_keeps_its_times() {
     let spec = &workload.tasks[1];
     assert_eq!(spec.start.affinity, Some(Affinity::Cpus(vec![1])), "it begins where it was");
     assert_eq!(spec.attributes[0].affinity, Some(Affinity::Cpus(vec![0, 1])));
-    assert_eq!(spec.attributes[1].policy, Some(Policy::Fifo(3)));
+    assert_eq!(spec.attributes[1].policy, Some(PolicySpec::Fifo(3)));
     assert_eq!(workload.tasks[2].start_at, None);
     assert_eq!(workload.tasks[2].start.group, Some(Some(1)));
     assert_eq!((workload.groups[1].name.as_str(), workload.groups[1].parent), ("/a/b.slice", Some(0)));
@@ -95,9 +101,9 @@ fn steps_follow_the_operations_and_the_timer_keeps_its_times() {
 fn governors_threads_keep_their_places_and_never_start() {
     let mut recorded = small();
     recorded.tasks[1].family = "sugov:0".to_owned();
-    assert_eq!((recorded.leave_out_governor_threads(), recorded.tasks.len()), (1, 3));
+    assert_eq!((recorded.remove_governor_threads(), recorded.tasks.len()), (1, 3));
     assert_eq!((recorded.tasks[1].start_at, recorded.tasks[1].ops.len()), (None, 0));
-    assert!(recorded.notes[1].contains("1 threads of schedutil"), "{:?}", recorded.notes);
+    assert!(recorded.notes[1].contains("1 thread of schedutil"), "{:?}", recorded.notes);
     assert!(!is_governor_thread("sugov:") && !is_governor_thread("sugov:x") && is_governor_thread("sugov:12"));
 }
 
@@ -124,11 +130,11 @@ fn wrong_files_are_refused_with_place_and_remedy() {
         (&format!("{head}task a\ntask b\ndo fork a\n"), "has the option `forked`"),
         (&format!("{head}task a\ndo rum 1\n"), "did you mean `run`?"),
         (&format!("{head}task a dl=2048/3000/4000\n"), "cannot have a deadline"),
-        (&format!("{head}group /a/b\n"), "those above them stand before"),
+        (&format!("{head}group /a/b\n"), "a parent stands before its children"),
         (&format!("{head}task a group=/b\n"), "no group `/b`"),
         ("recorded 1\n", "no `cpus`"),
     ] {
-        let told = refused(text);
-        assert!(told.contains(expected) && told.contains("help:"), "{text}: {told}");
+        let message = refused(text);
+        assert!(message.contains(expected) && message.contains("help:"), "{text}: {message}");
     }
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A recorded workload as text: a statement a line, the operations of a task behind it, up to where it blocks on each line.
+//! Writer of the text format of recorded workloads: one statement per line.
+//!
+//! The operations of a task follow it, in lines that end where the task blocks.
 
-use super::{KEYWORD, Priority, Recorded, RecordedOp, RecordedTask, VERSION};
-use crate::workload::Policy;
+use super::{KEYWORD, RecordedOp, RecordedPriority, RecordedTask, RecordedWorkload, VERSION};
+use crate::workload::PolicySpec;
 use std::fmt::Write;
 
-/// So many operations stand on a line at the most.
-const PER_LINE: usize = 16;
+/// Largest number of operations on a line.
+const MAX_OPS_PER_LINE: usize = 16;
 
-impl Recorded {
-    /// The text, from which [`super::parse`] makes the same workload.
+impl RecordedWorkload {
+    /// Returns the text, from which [`super::parse`] reads an equal workload.
     pub fn to_text(&self) -> String {
         let mut text = format!("{KEYWORD} {VERSION}\n");
         // Writing into a string does not fail.
@@ -29,12 +31,12 @@ impl Recorded {
             let _ = writeln!(text, "group {path}");
         }
         for task in &self.tasks {
-            self.put_task(&mut text, task);
+            self.write_task(&mut text, task);
         }
         text
     }
 
-    fn put_task(&self, text: &mut String, task: &RecordedTask) {
+    fn write_task(&self, text: &mut String, task: &RecordedTask) {
         let _ = write!(text, "task {} cpu={}", task.name, task.cpu);
         if task.family != task.name {
             let _ = write!(text, " family={}", task.family);
@@ -46,7 +48,7 @@ impl Recorded {
         if task.is_placed {
             text.push_str(" placed");
         }
-        if task.priority != Priority::default() {
+        if task.priority != RecordedPriority::default() {
             let _ = write!(text, " {}", priority(task.priority));
         }
         if let Some((first, last)) = task.mask {
@@ -58,15 +60,15 @@ impl Recorded {
         let mut in_line = 0;
         for op in &task.ops {
             text.push_str(if in_line == 0 { "\ndo " } else { " " });
-            self.put_op(text, *op);
+            self.write_op(text, *op);
             let blocks =
                 matches!(op, RecordedOp::Sleep(_) | RecordedOp::Until(_) | RecordedOp::Wait | RecordedOp::Exit);
-            in_line = if blocks { 0 } else { (in_line + 1) % PER_LINE };
+            in_line = if blocks { 0 } else { (in_line + 1) % MAX_OPS_PER_LINE };
         }
         text.push('\n');
     }
 
-    fn put_op(&self, text: &mut String, op: RecordedOp) {
+    fn write_op(&self, text: &mut String, op: RecordedOp) {
         let name = |task: usize| &self.tasks[task].name;
         let _ = match op {
             RecordedOp::Run(work) => write!(text, "run {}", work.0),
@@ -83,23 +85,23 @@ impl Recorded {
     }
 }
 
-/// A priority as one word.
-fn priority(priority: Priority) -> String {
+/// Returns a priority as one word.
+fn priority(priority: RecordedPriority) -> String {
     match priority.policy {
-        Policy::Normal => format!("nice={}", priority.nice),
+        PolicySpec::Normal => format!("nice={}", priority.nice),
         other => policy(other),
     }
 }
 
-/// A policy as one word.
-pub(super) fn policy(policy: Policy) -> String {
+/// Returns a policy as one word.
+pub(super) fn policy(policy: PolicySpec) -> String {
     match policy {
-        Policy::Normal => "fair".to_owned(),
-        Policy::Batch => "batch".to_owned(),
-        Policy::Idle => "idlepol".to_owned(),
-        Policy::Fifo(priority) => format!("fifo={priority}"),
-        Policy::RoundRobin(priority) => format!("rr={priority}"),
-        Policy::Deadline { runtime, deadline, period } => {
+        PolicySpec::Normal => "fair".to_owned(),
+        PolicySpec::Batch => "batch".to_owned(),
+        PolicySpec::Idle => "idlepol".to_owned(),
+        PolicySpec::Fifo(priority) => format!("fifo={priority}"),
+        PolicySpec::RoundRobin(priority) => format!("rr={priority}"),
+        PolicySpec::Deadline { runtime, deadline, period } => {
             format!("dl={}/{}/{}", runtime.0, deadline.0, period.0)
         }
     }

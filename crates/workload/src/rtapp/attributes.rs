@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scheduling attributes of tasks and phases, and what becomes of them as phases follow each other.
+//! Scheduling attributes of tasks and phases, and their changes from one phase to the next.
 //!
-//! rt-app sets a thread's attributes at the start of each phase: CPUs always (the phase's, or else the task's, or else all),
-//! policy with priority, deadline parameters and clamps only if the phase names one of them. Policy, nice value, clamps and group
-//! therefore stay as the last phase that named them left them, also when the phases start over. [`changes`] plays this
-//! through once, so that a thread only has to say which set of attributes comes next.
+//! rt-app sets a thread's attributes at the start of each phase:
+//! - CPUs always: those of the phase, or else of the task, or else all.
+//! - Policy with priority, deadline parameters and clamps only if the phase names one of them.
+//!
+//! Policy, nice value, clamps and group therefore keep the value of the last phase that named them, also when
+//! the phases start over. [`attribute_changes`] simulates this once, so that a thread only has to name the
+//! set of attributes that comes next.
 
 use super::fields::Fields;
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use crate::policy::PolicyKind;
 use crate::suggest;
-use crate::workload::{Affinity, Attributes, Policy};
+use crate::workload::{Affinity, Attributes, PolicySpec};
 use fairlab_sched::units::Nanos;
 
-/// The kernel's shortest runtime of a deadline task, in ns (`DL_SCALE`).
+/// Shortest runtime of a deadline task that the kernel accepts, in ns (`1 << DL_SCALE`).
 const MIN_DL_RUNTIME_NS: u64 = 1024;
 
-/// The priority of real-time threads that name none.
+/// Priority of real-time threads whose file names none.
 const DEFAULT_RT_PRIORITY: i64 = 10;
 
-/// The policy of a name.
-pub(super) fn policy_named(source: Source<'_>, at: usize, name: &str) -> Result<PolicyKind, ParseError> {
+/// Returns the policy with a name.
+pub(super) fn policy_by_name(source: SourceText<'_>, at: usize, name: &str) -> Result<PolicyKind, ParseError> {
     PolicyKind::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
         let names: Vec<&str> = PolicyKind::ALL.iter().map(|kind| kind.name()).collect();
         let help = suggest::help(name, "policies", &names);
@@ -28,14 +31,14 @@ pub(super) fn policy_named(source: Source<'_>, at: usize, name: &str) -> Result<
     })
 }
 
-/// What a task or a phase says about policy and clamps.
+/// Policy and clamps that a task or a phase names.
 #[derive(Clone, Debug)]
 pub(super) struct SchedData {
-    /// Where it is said.
+    /// Byte offset of the first key that was given.
     at: usize,
-    /// Nothing: the policy stays.
+    /// `None` leaves the policy unchanged.
     pub(super) policy: Option<PolicyKind>,
-    /// Nothing: nice value or priority stay, and the policy with them.
+    /// `None` leaves the nice value or priority unchanged, and the policy with them.
     priority: Option<i64>,
     runtime: Nanos,
     deadline: Nanos,
@@ -45,12 +48,13 @@ pub(super) struct SchedData {
 }
 
 impl SchedData {
-    /// Reads the keys of a task, for which there is a default policy, or of a phase, for which there is none. The answer is
-    /// nothing if none is given.
+    /// Reads the keys of a task, for which there is a default policy, or of a phase, for which there is none.
+    ///
+    /// Returns `None` if none of the keys is given.
     pub(super) fn read(fields: Fields<'_>, default: Option<PolicyKind>) -> Result<Option<Self>, ParseError> {
         let named = fields.get("policy").map_or(fields.at, |node| node.at);
         let policy = match fields.text("policy")? {
-            Some(name) => Some(policy_named(fields.source, named, name)?),
+            Some(name) => Some(policy_by_name(fields.source, named, name)?),
             None => default,
         };
         let default_priority = policy.map(|policy| match policy {
@@ -64,7 +68,7 @@ impl SchedData {
         let mut period = micros("dl-period")?.unwrap_or(runtime);
         let mut deadline = micros("dl-deadline")?.unwrap_or(period);
         if policy == Some(PolicyKind::Deadline) && default.is_some() {
-            // The grammar of old: these keys stand for the parameters that are still missing.
+            // In the old grammar these keys stand for the parameters that are still missing.
             let or_else = |now: Nanos, key, default| Ok(if now.0 > 0 { now } else { micros(key)?.unwrap_or(default) });
             runtime = or_else(runtime, "runtime", Nanos::ZERO)?;
             period = or_else(period, "period", runtime)?;
@@ -99,67 +103,66 @@ fn clamp(fields: Fields<'_>, key: &str) -> Result<Option<u32>, ParseError> {
     }
 }
 
-/// What a phase says about attributes, the CPUs already resolved.
+/// Attributes that a phase names, with its CPUs already resolved.
 #[derive(Clone, Debug)]
 pub(super) struct PhaseAttributes {
     pub(super) cpus: Affinity,
     pub(super) sched: Option<SchedData>,
-    /// `Some(None)` is the root group.
     pub(super) group: Option<Option<usize>>,
 }
 
-/// Which sets of attributes come into force at the start of which phase.
+/// Sets of attributes, and the phases at whose start they take effect.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct AttributeChanges {
     pub(super) sets: Vec<Attributes>,
-    /// For each phase in the first loop of the thread; nothing if nothing changes.
+    /// Index of the set for each phase in the first loop of the thread; `None` if nothing changes.
     pub(super) first: Vec<Option<usize>>,
-    /// The same in every later loop.
+    /// Index of the set for each phase in every later loop of the thread.
     pub(super) later: Vec<Option<usize>>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Plays through the phases of a thread that starts with the defaults.
+/// Simulates the phases of a thread that starts with the default attributes.
 ///
-/// Two loops are enough: at the end of the second every attribute is what it was at the end of the first, because each phase
-/// sets the same ones again.
-pub(super) fn changes(
-    source: Source<'_>,
+/// Two loops are enough: at the end of the second every attribute is what it was at the end of the first,
+/// because each phase sets the same ones again.
+pub(super) fn attribute_changes(
+    source: SourceText<'_>,
     task: &SchedData,
     task_group: Option<Option<usize>>,
     phases: &[PhaseAttributes],
-) -> Result<Changes, ParseError> {
-    let mut changes = Changes::default();
-    let mut thread = Thread::default();
-    let mut in_force = thread.now.clone();
+) -> Result<AttributeChanges, ParseError> {
+    let mut changes = AttributeChanges::default();
+    let mut thread = RtAppThread::default();
+    let mut in_force = thread.current.clone();
     thread.apply(source, task, task.policy.unwrap_or(PolicyKind::Normal))?;
-    thread.now.group = task_group.unwrap_or_default();
-    // The policy of a phase that names none is the one that it finds in the first loop, and stays so.
+    thread.current.group = task_group.unwrap_or_default();
+    // A phase without a policy gets the policy that it finds in the first loop, and keeps it.
     let mut resolved: Vec<PolicyKind> = Vec::new();
     for later in [false, true] {
         for (i, phase) in phases.iter().enumerate() {
-            thread.now.affinity = phase.cpus.clone();
+            thread.current.affinity = phase.cpus.clone();
             if let Some(sched) = &phase.sched {
                 if !later {
                     resolved.resize(i + 1, PolicyKind::Normal);
-                    resolved[i] = sched.policy.unwrap_or(thread.believed);
+                    resolved[i] = sched.policy.unwrap_or(thread.assumed_policy);
                 }
                 thread.apply(source, sched, resolved[i])?;
             }
             if let Some(group) = phase.group {
-                thread.now.group = group;
+                thread.current.group = group;
             }
             thread.check_deadline_affinity(source, task);
-            let set = changes.add(thread.now.difference(&in_force));
+            let set = changes.add(thread.current.difference(&in_force));
             if later { &mut changes.later } else { &mut changes.first }.push(set);
-            in_force = thread.now.clone();
+            in_force = thread.current.clone();
         }
     }
     changes.warnings = thread.warnings;
     Ok(changes)
 }
 
-impl Changes {
+impl AttributeChanges {
     fn add(&mut self, set: Attributes) -> Option<usize> {
         if set == Attributes::default() {
             return None;
@@ -172,10 +175,9 @@ impl Changes {
     }
 }
 
-/// Attributes of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct EffectiveAttributes {
-    policy: Policy,
+    policy: PolicySpec,
     nice: i8,
     affinity: Affinity,
     util_min: Option<u32>,
@@ -184,7 +186,7 @@ struct EffectiveAttributes {
 }
 
 impl EffectiveAttributes {
-    /// What must be set to come here from there.
+    /// Returns the attributes that must be set to get from `from` to `self`.
     fn difference(&self, from: &Self) -> Attributes {
         Attributes {
             reclaims: false,
@@ -198,27 +200,27 @@ impl EffectiveAttributes {
     }
 }
 
-/// A thread as rt-app sees it.
+/// State of a thread as rt-app tracks it.
 #[derive(Debug)]
-struct Thread {
-    now: EffectiveAttributes,
-    /// The policy of what was set last. It is not the one in force if that only set clamps.
-    believed: PolicyKind,
+struct RtAppThread {
+    current: EffectiveAttributes,
+    /// Policy that was set last. It is not the policy in force if that step only set clamps.
+    assumed_policy: PolicyKind,
     warnings: Vec<String>,
 }
 
-impl Default for Thread {
+impl Default for RtAppThread {
     fn default() -> Self {
-        Self { now: EffectiveAttributes::default(), believed: PolicyKind::Normal, warnings: Vec::new() }
+        Self { current: EffectiveAttributes::default(), assumed_policy: PolicyKind::Normal, warnings: Vec::new() }
     }
 }
 
-impl Thread {
-    fn apply(&mut self, source: Source<'_>, data: &SchedData, policy: PolicyKind) -> Result<(), ParseError> {
+impl RtAppThread {
+    fn apply(&mut self, source: SourceText<'_>, data: &SchedData, policy: PolicyKind) -> Result<(), ParseError> {
         if let Some(priority) = data.priority {
             self.set_policy(source, data, policy, priority)?;
         } else if policy == PolicyKind::Deadline {
-            self.now.policy = deadline_policy(source, data)?;
+            self.current.policy = deadline_policy(source, data)?;
         }
         if policy == PolicyKind::Deadline {
             if data.util_min.is_some() || data.util_max.is_some() {
@@ -229,25 +231,25 @@ impl Thread {
                 );
             }
         } else {
-            self.now.util_min = data.util_min.or(self.now.util_min);
-            self.now.util_max = data.util_max.or(self.now.util_max);
+            self.current.util_min = data.util_min.or(self.current.util_min);
+            self.current.util_max = data.util_max.or(self.current.util_max);
             if data.runtime.0 > 0 && policy.is_fair() {
                 let what =
                     "\"dl-runtime\" of a fair task is a custom slice, which Linux 6.1 does not have; it is ignored";
                 self.warn(source, data.at, what);
             }
         }
-        let (min, max) = (self.now.util_min.unwrap_or(0), self.now.util_max.unwrap_or(1024));
+        let (min, max) = (self.current.util_min.unwrap_or(0), self.current.util_max.unwrap_or(1024));
         if min > max {
             return Err(source.error(data.at, format!("util_min is {min}, above util_max, which is {max}")));
         }
-        self.believed = policy;
+        self.assumed_policy = policy;
         Ok(())
     }
 
     fn set_policy(
         &mut self,
-        source: Source<'_>,
+        source: SourceText<'_>,
         data: &SchedData,
         policy: PolicyKind,
         priority: i64,
@@ -259,25 +261,26 @@ impl Thread {
             PolicyKind::Fifo | PolicyKind::RoundRobin => {
                 let Ok(priority @ 1..=99) = u8::try_from(priority) else { return out_of("1..99") };
                 let is_fifo = policy == PolicyKind::Fifo;
-                self.now.policy = if is_fifo { Policy::Fifo(priority) } else { Policy::RoundRobin(priority) };
+                self.current.policy =
+                    if is_fifo { PolicySpec::Fifo(priority) } else { PolicySpec::RoundRobin(priority) };
             }
             PolicyKind::Deadline => {
                 if priority != 0 {
                     self.warn(source, data.at, "\"priority\" has no effect on a deadline task");
                 }
-                self.now.policy = deadline_policy(source, data)?;
+                self.current.policy = deadline_policy(source, data)?;
             }
             PolicyKind::Normal | PolicyKind::Batch | PolicyKind::Idle => {
                 let Ok(nice @ -20..=19) = i8::try_from(priority) else { return out_of("-20..19") };
-                if policy != self.believed || self.now.policy == Policy::Normal {
-                    self.now.policy = match policy {
-                        PolicyKind::Batch => Policy::Batch,
-                        PolicyKind::Idle => Policy::Idle,
-                        _ => Policy::Normal,
+                if policy != self.assumed_policy || self.current.policy == PolicySpec::Normal {
+                    self.current.policy = match policy {
+                        PolicyKind::Batch => PolicySpec::Batch,
+                        PolicyKind::Idle => PolicySpec::Idle,
+                        _ => PolicySpec::Normal,
                     };
                 }
                 if policy != PolicyKind::Idle {
-                    self.now.nice = nice;
+                    self.current.nice = nice;
                 } else if nice != 0 {
                     self.warn(source, data.at, "\"priority\" has no effect on a task of SCHED_IDLE");
                 }
@@ -286,24 +289,24 @@ impl Thread {
         Ok(())
     }
 
-    fn check_deadline_affinity(&mut self, source: Source<'_>, task: &SchedData) {
-        if matches!(self.now.policy, Policy::Deadline { .. }) && self.now.affinity != Affinity::All {
+    fn check_deadline_affinity(&mut self, source: SourceText<'_>, task: &SchedData) {
+        if matches!(self.current.policy, PolicySpec::Deadline { .. }) && self.current.affinity != Affinity::All {
             let what = "Linux refuses to bind a deadline task to some of the CPUs unless they are a cpuset of their own; \
                         rt-app would stop";
             self.warn(source, task.at, what);
         }
     }
 
-    /// Says something once.
-    fn warn(&mut self, source: Source<'_>, at: usize, message: &str) {
-        let warning = format!("{}: {message}", source.place(at));
+    /// Records a warning, unless it was recorded already.
+    fn warn(&mut self, source: SourceText<'_>, at: usize, message: &str) {
+        let warning = format!("{}: {message}", source.location(at));
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 }
 
-fn deadline_policy(source: Source<'_>, data: &SchedData) -> Result<Policy, ParseError> {
+fn deadline_policy(source: SourceText<'_>, data: &SchedData) -> Result<PolicySpec, ParseError> {
     let SchedData { runtime, deadline, period, .. } = *data;
     if runtime.0 < MIN_DL_RUNTIME_NS {
         let error = source.error(data.at, "a deadline task needs a \"dl-runtime\" of at least 2 us");
@@ -315,5 +318,5 @@ fn deadline_policy(source: Source<'_>, data: &SchedData) -> Result<Policy, Parse
         );
         return Err(source.error(data.at, message));
     }
-    Ok(Policy::Deadline { runtime, deadline, period })
+    Ok(PolicySpec::Deadline { runtime, deadline, period })
 }

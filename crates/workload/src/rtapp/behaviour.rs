@@ -1,54 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a thread of rt-app does: phases in their order, each in a loop, all of them in a loop.
+//! Behaviour of an rt-app thread: each phase runs in a loop, and the sequence of phases runs in a loop.
 
 use crate::step::{Behaviour, LoopPlace, Step};
 use std::sync::Arc;
 
-/// How often something is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loops {
+pub(super) enum LoopCount {
     Endless,
     Times(u32),
 }
 
-/// A phase.
+/// Phase of a task: its steps and their repetitions.
 #[derive(Debug)]
-pub(super) struct Phase {
+pub(super) struct RtAppPhase {
     pub(super) steps: Vec<Step>,
-    /// Not 0 times.
-    pub(super) loops: Loops,
-    /// Attributes that change when the phase begins in the first loop of the thread.
+    /// Never `Times(0)`.
+    pub(super) loops: LoopCount,
+    /// Index of the attributes that the phase sets in the first loop of the thread.
     pub(super) first_attributes: Option<usize>,
-    /// Attributes that change when it begins in a later loop.
+    /// Index of the attributes that the phase sets in later loops of the thread.
     pub(super) later_attributes: Option<usize>,
 }
 
-/// What all threads of a task do.
+/// Program that all threads of a task share.
 #[derive(Debug)]
-pub(super) struct Plan {
-    /// At least one.
-    pub(super) phases: Vec<Phase>,
-    pub(super) loops: Loops,
+pub(super) struct ThreadProgram {
+    /// Never empty.
+    pub(super) phases: Vec<RtAppPhase>,
+    pub(super) loops: LoopCount,
 }
 
-/// What a thread does before its first phase: it meets the others at the start, unless it is forked, and waits for its delay.
+/// Steps of a thread before its first phase: the barrier of the start, unless it is forked, and the wait for
+/// its delay.
 pub(super) type Prologue = [Option<Step>; 2];
 
-/// Where a thread is in its plan.
+/// Position of a thread in its program.
 #[derive(Debug)]
 pub(super) struct RtAppCursor {
-    plan: Arc<Plan>,
-    /// What comes before the first phase.
+    plan: Arc<ThreadProgram>,
     prologue: Prologue,
-    place: Place,
+    place: CursorPosition,
     phase: usize,
     phase_loops: u32,
     thread_loops: u32,
 }
 
-/// What comes next in the current phase.
+/// Next step of the current phase.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum CursorPosition {
     Prologue(usize),
     Attributes,
     Mark,
@@ -57,33 +56,34 @@ enum Place {
 }
 
 impl RtAppCursor {
-    pub(super) const fn new(plan: Arc<Plan>, prologue: Prologue) -> Self {
-        Self { plan, prologue, place: Place::Prologue(0), phase: 0, phase_loops: 0, thread_loops: 0 }
+    pub(super) const fn new(plan: Arc<ThreadProgram>, prologue: Prologue) -> Self {
+        Self { plan, prologue, place: CursorPosition::Prologue(0), phase: 0, phase_loops: 0, thread_loops: 0 }
     }
 
-    /// What follows the last event of a phase: the phase again, the next one, the first one, or the end.
-    fn after_loop(&mut self) -> Place {
+    /// Returns the position after the last event of a phase: the phase again, the next one, the first one, or
+    /// the end.
+    fn after_loop(&mut self) -> CursorPosition {
         self.phase_loops = self.phase_loops.saturating_add(1);
         match self.plan.phases[self.phase].loops {
-            Loops::Times(times) if self.phase_loops >= times => {}
-            _ => return Place::Mark,
+            LoopCount::Times(times) if self.phase_loops >= times => {}
+            _ => return CursorPosition::Mark,
         }
         self.phase_loops = 0;
         self.phase += 1;
         if self.phase < self.plan.phases.len() {
-            return Place::Attributes;
+            return CursorPosition::Attributes;
         }
         self.phase = 0;
         self.thread_loops = self.thread_loops.saturating_add(1);
         match self.plan.loops {
-            Loops::Times(times) if self.thread_loops >= times => Place::End,
-            _ => Place::Attributes,
+            LoopCount::Times(times) if self.thread_loops >= times => CursorPosition::End,
+            _ => CursorPosition::Attributes,
         }
     }
 }
 
 impl Behaviour for RtAppCursor {
-    /// Asked at the mark itself, before its phase goes on.
+    /// The machine calls it at the mark itself, before the phase continues.
     fn loop_place(&self) -> Option<LoopPlace> {
         let phase = u32::try_from(self.phase).unwrap_or(u32::MAX);
         Some(LoopPlace { thread_loop: self.thread_loops, phase, phase_loop: self.phase_loops })
@@ -93,30 +93,30 @@ impl Behaviour for RtAppCursor {
         loop {
             let phase = &self.plan.phases[self.phase];
             let step = match self.place {
-                Place::Prologue(at) if at < self.prologue.len() => {
-                    self.place = Place::Prologue(at + 1);
+                CursorPosition::Prologue(at) if at < self.prologue.len() => {
+                    self.place = CursorPosition::Prologue(at + 1);
                     self.prologue[at]
                 }
-                Place::Prologue(_) => {
-                    let never = self.plan.loops == Loops::Times(0);
-                    self.place = if never { Place::End } else { Place::Attributes };
+                CursorPosition::Prologue(_) => {
+                    let never = self.plan.loops == LoopCount::Times(0);
+                    self.place = if never { CursorPosition::End } else { CursorPosition::Attributes };
                     None
                 }
-                Place::Attributes => {
-                    self.place = Place::Mark;
+                CursorPosition::Attributes => {
+                    self.place = CursorPosition::Mark;
                     let set = if self.thread_loops == 0 { phase.first_attributes } else { phase.later_attributes };
                     set.map(Step::SetAttributes)
                 }
-                Place::Mark => {
-                    self.place = Place::Step(0);
+                CursorPosition::Mark => {
+                    self.place = CursorPosition::Step(0);
                     Some(Step::Mark(u32::try_from(self.phase).unwrap_or(u32::MAX)))
                 }
-                Place::Step(at) => {
+                CursorPosition::Step(at) => {
                     let step = phase.steps.get(at).copied();
-                    self.place = if step.is_some() { Place::Step(at + 1) } else { self.after_loop() };
+                    self.place = if step.is_some() { CursorPosition::Step(at + 1) } else { self.after_loop() };
                     step
                 }
-                Place::End => Some(Step::Exit),
+                CursorPosition::End => Some(Step::Exit),
             };
             if let Some(step) = step {
                 return step;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Threads from tasks: the last part of reading a file, when everything that it names is known.
+//! Builds threads from tasks: the last step of reading a file, when everything that it names is known.
 
-use super::attributes::{Changes, changes};
-use super::behaviour::{Loops, Phase, Plan, RtAppCursor};
+use super::attributes::{AttributeChanges, attribute_changes};
+use super::behaviour::{LoopCount, RtAppCursor, RtAppPhase, ThreadProgram};
 use super::events::{Event, takes_time};
 use super::objects::Timers;
 use super::tasks::{TaskDraft, TaskReader};
@@ -14,22 +14,23 @@ use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How often rt-app lets one task be forked before it gives up.
+/// Number of forks of one task after which rt-app stops.
 pub const FORK_LIMIT: u32 = 1024;
 
-/// The longest name that the kernel keeps.
-const MAX_NAME: usize = 15;
+/// Longest task name that the kernel keeps (`TASK_COMM_LEN - 1`).
+const MAX_NAME_BYTES: usize = 15;
 
-/// The name of a thread that was forked: of the template, counting all threads and the forks of this template from 0.
+/// Returns the name of a forked thread: the name of its template, the number of the thread over all threads,
+/// and the number of the fork of this template, both from 0.
 pub fn fork_name(template: &str, thread: u32, nth_fork: u32) -> String {
     cut(&format!("{template}-{thread}-{nth_fork:04}"))
 }
 
 fn cut(name: &str) -> String {
-    name[..name.floor_char_boundary(MAX_NAME)].to_owned()
+    name[..name.floor_char_boundary(MAX_NAME_BYTES)].to_owned()
 }
 
-/// Makes the workload.
+/// Builds the workload from the drafts of its tasks.
 pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Result<Workload, ParseError> {
     let templates = templates(&reader, &drafts)?;
     let template_of: BTreeMap<&str, TaskIndex> =
@@ -39,7 +40,7 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     let mut endless = false;
     let start = StartBarrier::new(&reader, &drafts);
     for (i, draft) in drafts.iter().enumerate() {
-        let task = Task::new(&mut reader, draft, &template_of, &start)?;
+        let task = RtAppTask::new(&mut reader, draft, &template_of, &start)?;
         endless |= draft.instances > 0 && task.is_endless();
         for _ in 0..draft.instances {
             let name = format!("{}-{}", draft.name, workload.tasks.len());
@@ -51,7 +52,7 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     }
     workload.tasks.append(&mut template_specs);
     warn(&mut reader, endless);
-    warn_of_vain_waits(&mut reader, &drafts);
+    warn_endless_waits(&mut reader, &drafts);
     workload.groups = reader.groups.specs;
     workload.cpusets = reader.groups.cpusets;
     workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
@@ -65,7 +66,8 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     Ok(workload)
 }
 
-/// The templates: tasks without instances and tasks that are forked, each with its place in the list of the workload.
+/// Returns the templates, each with its index in the workload's tasks: tasks without instances and tasks that
+/// are forked.
 fn templates(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Result<BTreeMap<usize, TaskIndex>, ParseError> {
     let mut is_template: Vec<bool> = drafts.iter().map(|draft| draft.instances == 0).collect();
     for event in drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events) {
@@ -82,51 +84,54 @@ fn templates(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Result<BTreeMap<u
     Ok(indices.zip(threads as TaskIndex..).collect())
 }
 
-/// Warnings about the whole.
+/// Records warnings about the workload as a whole.
 fn warn(reader: &mut TaskReader<'_>, endless: bool) {
     let file = reader.source.file;
-    for name in reader.shared.in_two_roles() {
+    for name in reader.shared.cond_and_suspend_names() {
         reader.warnings.push(format!(
-            "{file}: \"{name}\" is both a condition and a name under which tasks suspend; in rt-app they are one and wake \
-             each other's waiters, here they are two"
+            "{file}: \"{name}\" is both a condition and a name under which tasks suspend; in rt-app they are one object, \
+             and each wakes the other's waiters; in fairlab they are two objects"
         ));
     }
-    for name in reader.shared.barriers.never_open() {
+    for name in reader.shared.barriers.without_participants() {
         reader.warnings.push(format!(
-            "{file}: only templates name the barrier \"{name}\"; rt-app does not count what is forked, so it never opens"
+            "{file}: only templates name the barrier \"{name}\"; rt-app does not count forked threads, so it never opens"
         ));
     }
     if endless && reader.global.duration.is_none() && !reader.is_duration_given {
-        let said = match reader.global.said_duration {
-            Some(seconds) => format!("a \"duration\" of {seconds} is no end"),
+        let said = match reader.global.given_duration {
+            Some(seconds) => format!("a \"duration\" of {seconds} means no end"),
             None => "\"global\" has no \"duration\"".to_owned(),
         };
-        reader.warnings.push(format!("{file}: some tasks repeat without end, and {said}; say how long with --for"));
+        reader
+            .warnings
+            .push(format!("{file}: some tasks repeat without end, and {said}; set the length of the run with --for"));
     }
-    warn_of_names_to_suspend_under(reader);
+    warn_suspend_names(reader);
 }
 
-/// One warning about tasks that suspend under another name than their key, where versions of rt-app differ.
-fn warn_of_names_to_suspend_under(reader: &mut TaskReader<'_>) {
+/// Records one warning about tasks that suspend under a name other than their key, where versions of rt-app
+/// differ.
+fn warn_suspend_names(reader: &mut TaskReader<'_>) {
     let suspended_as = &reader.shared.suspended_as;
     let Some((at, task, name)) = suspended_as.first() else { return };
     let others = match suspended_as.len() - 1 {
         0 => String::new(),
-        1 => ", and there is one more of the kind".to_owned(),
-        many => format!(", and there are {many} more of the kind"),
+        1 => " (and 1 more event like it)".to_owned(),
+        many => format!(" (and {many} more events like it)"),
     };
-    let place = reader.source.place(*at);
+    let place = reader.source.location(*at);
     reader.warnings.push(format!(
-        "{place}: \"{task}\" suspends as \"{name}\"{others}: so it was up to rt-app of June 2025, and is here. Newer ones ignore the \
-         name and take the task's own key: for them a \"resume\" must name \"{task}\""
+        "{place}: \"{task}\" suspends as \"{name}\"{others}: rt-app honoured the name until June 2025, and fairlab does. Newer \
+         versions ignore it and use the task's own key: for them a \"resume\" must name \"{task}\""
     ));
 }
 
-/// Warnings about what somebody waits for and nobody gives.
-fn warn_of_vain_waits(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
+/// Records warnings about semaphores, conditions and suspensions that tasks wait for and no task provides.
+fn warn_endless_waits(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
     let steps = || {
         let events = drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events);
-        events.filter_map(|event| if let Event::Known(step) = event { Some(*step) } else { None })
+        events.filter_map(|event| if let Event::Resolved(step) = event { Some(*step) } else { None })
     };
     let waits = |step: Step| match step {
         Step::SemWait(id) => Some((WakeSource::Semaphore, id)),
@@ -149,21 +154,21 @@ fn warn_of_vain_waits(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
         reader.warnings.push(match gift {
             WakeSource::Semaphore => {
                 let name = &reader.shared.semaphores.list()[id];
-                format!("{file}: tasks wait for the semaphore \"{name}\", which nobody posts")
+                format!("{file}: tasks wait for the semaphore \"{name}\", which no task posts")
             }
             WakeSource::Cond => {
                 let name = &reader.shared.conds.list()[id];
-                format!("{file}: tasks wait for the condition \"{name}\", which nobody signals")
+                format!("{file}: tasks wait for the condition \"{name}\", which no task signals")
             }
             WakeSource::Resume => {
                 let name = &reader.shared.suspends.list()[id];
-                format!("{file}: tasks suspend as \"{name}\", which nobody resumes")
+                format!("{file}: tasks suspend as \"{name}\", which no task resumes")
             }
         });
     }
 }
 
-/// What one task gives another that waits for it.
+/// Kind of wakeup that one task gives to a task that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum WakeSource {
     Semaphore,
@@ -171,31 +176,31 @@ enum WakeSource {
     Resume,
 }
 
-/// What all threads of a task have in common.
-struct Task<'d> {
+/// Data that all threads of a task share.
+struct RtAppTask<'d> {
     draft: &'d TaskDraft,
-    plan: Arc<Plan>,
+    plan: Arc<ThreadProgram>,
     own_timers: Vec<String>,
     attributes: Vec<Attributes>,
     cpuset: Option<usize>,
-    /// Where threads that are not forked meet first.
-    meeting: Option<Step>,
+    /// Barrier at which threads that are not forked meet first.
+    start_barrier: Option<Step>,
 }
 
-/// Where rt-app's threads meet before they begin: all but those that are forked.
+/// Barrier at which rt-app's threads meet before they begin: all but those that are forked.
 struct StartBarrier {
     id: ObjectId,
     threads: u32,
 }
 
 impl StartBarrier {
-    /// Behind the barriers that the file names, all of which are known.
+    /// Returns the barrier after those that the file names, all of which are known.
     fn new(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Self {
         Self { id: reader.shared.barriers.len(), threads: drafts.iter().map(|draft| draft.instances).sum() }
     }
 }
 
-impl<'d> Task<'d> {
+impl<'d> RtAppTask<'d> {
     fn new(
         reader: &mut TaskReader<'_>,
         draft: &'d TaskDraft,
@@ -203,40 +208,40 @@ impl<'d> Task<'d> {
         start: &StartBarrier,
     ) -> Result<Self, ParseError> {
         let phase_attributes: Vec<_> = draft.phases.iter().map(|phase| phase.attributes.clone()).collect();
-        let Changes { sets, first, later, warnings } =
-            changes(reader.source, &draft.sched, draft.group, &phase_attributes)?;
+        let AttributeChanges { sets, first, later, warnings } =
+            attribute_changes(reader.source, &draft.sched, draft.group, &phase_attributes)?;
         reader.warnings.extend(warnings);
-        let phases = draft.phases.iter().zip(first.into_iter().zip(later)).map(|(phase, (first, later))| Phase {
+        let phases = draft.phases.iter().zip(first.into_iter().zip(later)).map(|(phase, (first, later))| RtAppPhase {
             steps: phase.events.iter().flat_map(|event| steps(event, reader, &draft.own_timers, template_of)).collect(),
             loops: phase.loops,
             first_attributes: first,
             later_attributes: later,
         });
-        let plan = Plan { phases: phases.collect(), loops: draft.loops };
+        let plan = ThreadProgram { phases: phases.collect(), loops: draft.loops };
         check_progress(reader, draft, &plan)?;
         let own_timers = draft.own_timers.names.list().to_vec();
         let meeting = (start.threads > 1).then_some(Step::Barrier(start.id));
         let cpuset = reader.groups.cpuset(draft.group.flatten());
-        Ok(Self { cpuset, draft, plan: Arc::new(plan), own_timers, attributes: sets, meeting })
+        Ok(Self { cpuset, draft, plan: Arc::new(plan), own_timers, attributes: sets, start_barrier: meeting })
     }
 
-    /// Whether a thread of it never ends.
+    /// Whether a thread of the task never ends.
     fn is_endless(&self) -> bool {
-        self.plan.loops == Loops::Endless || self.plan.phases.iter().any(|phase| phase.loops == Loops::Endless)
+        self.plan.loops == LoopCount::Endless || self.plan.phases.iter().any(|phase| phase.loops == LoopCount::Endless)
     }
 
-    /// A thread that is forked at a time, or the template.
+    /// Returns a thread that is forked at `start_at`, or the template.
     fn spec(&self, name: String, start_at: Option<Nanos>) -> TaskSpec {
         let plan = Arc::clone(&self.plan);
-        // The delay counts from the start of the run for all.
-        let prologue = [self.meeting.filter(|_| start_at.is_some()), Some(Step::AwaitOrigin)];
+        // The delay counts from the start of the run for all threads.
+        let prologue = [self.start_barrier.filter(|_| start_at.is_some()), Some(Step::AwaitOrigin)];
         TaskSpec {
             name,
             family: self.draft.name.clone(),
             start: Attributes::default(),
             attributes: self.attributes.clone(),
             cpuset: self.cpuset,
-            // The thread that starts all others.
+            // rt-app's main thread starts all others.
             start_cpu: 0,
             start_at,
             own_timers: self.own_timers.clone(),
@@ -250,7 +255,7 @@ impl<'d> Task<'d> {
     }
 }
 
-/// What a thread does for an event: one step, or two.
+/// Returns the steps of an event: one, or two.
 fn steps(
     event: &Event,
     reader: &TaskReader<'_>,
@@ -259,7 +264,7 @@ fn steps(
 ) -> impl Iterator<Item = Step> {
     let mut wait_after = None;
     let step = match event {
-        Event::Known(step) => *step,
+        Event::Resolved(step) => *step,
         Event::Write { work, wait } => {
             wait_after = Some(Step::WaitIo(*wait));
             Step::Run(*work)
@@ -276,16 +281,18 @@ fn steps(
     core::iter::once(step).chain(wait_after)
 }
 
-/// Refuses what repeats without end and lets no time pass: rt-app spins there, but a simulation would never get on.
-fn check_progress(reader: &TaskReader<'_>, draft: &TaskDraft, plan: &Plan) -> Result<(), ParseError> {
+/// Rejects a loop without end in which no time passes: rt-app spins there, but a simulation would make no
+/// progress.
+fn check_progress(reader: &TaskReader<'_>, draft: &TaskDraft, plan: &ThreadProgram) -> Result<(), ParseError> {
     let participants = |barrier| reader.shared.barriers.participants(barrier);
-    let stands_still = |phase: &Phase| !phase.steps.iter().any(|step| takes_time(step, participants));
-    let endless = plan.phases.iter().position(|phase| phase.loops == Loops::Endless && stands_still(phase));
+    let stands_still = |phase: &RtAppPhase| !phase.steps.iter().any(|step| takes_time(step, participants));
+    let endless = plan.phases.iter().position(|phase| phase.loops == LoopCount::Endless && stands_still(phase));
     let at = match endless {
         Some(phase) => draft.phases[phase].at,
-        None if plan.loops == Loops::Endless && plan.phases.iter().all(stands_still) => draft.at,
+        None if plan.loops == LoopCount::Endless && plan.phases.iter().all(stands_still) => draft.at,
         None => return Ok(()),
     };
-    let message = format!("\"{}\" repeats without end and never uses or waits for time", draft.name);
+    let message =
+        format!("\"{}\" repeats without end and takes no time: it neither uses CPU time nor blocks", draft.name);
     Err(reader.source.error(at, message).with_help("add a run, sleep or timer event, or a number of loops"))
 }

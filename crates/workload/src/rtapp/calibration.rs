@@ -1,48 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Calibration: how much work a `run` is.
+//! Calibration: the amount of work in a `run`.
 //!
-//! rt-app measures before it starts how long its loop takes on one CPU, and makes of `run` N as many loops as last N microseconds
-//! there: on CPU 0, or on the CPU that the file names. A number instead says how long the loop takes, and nobody knows where: it is
-//! taken for one of the biggest CPU, as tools have it that calibrate all CPUs and write the least number.
+//! Before it starts, rt-app measures how long its loop takes on one CPU: CPU 0, or the CPU that the file
+//! names. `run` N is as many loops as last N microseconds there.
+//!
+//! A number in the file instead gives the length of the loop, without the CPU that it holds for. It is taken
+//! for one of the biggest CPU, because tools that calibrate all CPUs write the least number.
 
 use super::fields::Fields;
-use super::json::{Node, TEMPLATE, Value};
-use crate::error::{ParseError, Source};
+use super::json::{JsonNode, JsonValue, TEMPLATE_HELP};
+use crate::error::{ParseError, SourceText};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 
-/// A `run` that never ends.
-pub(super) const ENDLESS: Nanos = Nanos(Nanos::NEVER.0 / 4);
+/// Work of a `run` that never ends.
+pub(super) const ENDLESS_WORK: Nanos = Nanos(Nanos::NEVER.0 / 4);
 
-/// What a file says about it, and where.
+/// Calibration that a file asks for, and its byte offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CalibrationSpec {
-    /// Nothing: CPU 0.
+    /// No calibration: rt-app measures on CPU 0.
     #[default]
     Nothing,
-    /// A CPU.
+    /// Calibration on a CPU.
     Cpu(u32, usize),
-    /// How long the loop takes.
+    /// Length of the loop, in nanoseconds.
     NsPerLoop(usize),
 }
 
-/// What the CPU of the calibration can do.
+/// Capacity of the calibration's CPU.
 #[derive(Clone, Debug)]
 pub(super) struct Calibration {
     capacity: Capacity,
-    /// What was assumed, if it makes a difference on the machine.
+    /// Assumption about the CPU, if it makes a difference on the machine.
     pub(super) assumption: Option<String>,
 }
 
-/// Reads the key.
+/// Reads the key `calibration`.
 pub(super) fn read(fields: Fields<'_>) -> Result<CalibrationSpec, ParseError> {
     let Some(node) = fields.get("calibration") else { return Ok(CalibrationSpec::Nothing) };
     match &node.value {
-        Value::Int(ns) if *ns > 0 => Ok(CalibrationSpec::NsPerLoop(node.at)),
-        Value::Text(text) => {
+        JsonValue::Int(ns) if *ns > 0 => Ok(CalibrationSpec::NsPerLoop(node.at)),
+        JsonValue::Text(text) => {
             let digits = text.strip_prefix("CPU").map(leading_digits).and_then(|digits| digits.parse().ok());
-            digits.map(|cpu| CalibrationSpec::Cpu(cpu, node.at)).ok_or_else(|| bad(fields, node))
+            digits.map(|cpu| CalibrationSpec::Cpu(cpu, node.at)).ok_or_else(|| calibration_error(fields, node))
         }
-        _ => Err(bad(fields, node)),
+        _ => Err(calibration_error(fields, node)),
     }
 }
 
@@ -50,18 +52,18 @@ fn leading_digits(text: &str) -> &str {
     &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
 }
 
-fn bad(fields: Fields<'_>, node: &Node) -> ParseError {
+fn calibration_error(fields: Fields<'_>, node: &JsonNode) -> ParseError {
     let error = fields.error(node.at, "\"calibration\" must be \"CPUn\" or a number of nanoseconds per loop");
     match &node.value {
-        Value::Text(text) if text.starts_with('_') => error.with_help(TEMPLATE),
-        _ => error.with_help("write \"CPU0\", the CPU on which `run` lasts as long as it says"),
+        JsonValue::Text(text) if text.starts_with('_') => error.with_help(TEMPLATE_HELP),
+        _ => error.with_help("write \"CPU0\": `run` N is then the work that CPU 0 does in N microseconds"),
     }
 }
 
 impl Calibration {
-    /// On a machine whose CPUs have these capacities.
+    /// Returns the calibration on a machine whose CPUs have these capacities.
     pub(super) fn new(
-        source: Source<'_>,
+        source: SourceText<'_>,
         said: CalibrationSpec,
         capacities: &[u64],
         warnings: &mut Vec<String>,
@@ -74,15 +76,15 @@ impl Calibration {
             }
             CalibrationSpec::Cpu(cpu, at) => {
                 if !capacities.is_empty() && of(cpu).is_none() {
-                    let place = source.place(at);
+                    let place = source.location(at);
                     warnings.push(format!(
-                        "{place}: the machine has no CPU {cpu} to calibrate on, where rt-app would stop; the biggest CPU is taken"
+                        "{place}: the machine has no CPU {cpu} to calibrate on; rt-app would stop, fairlab uses the biggest CPU"
                     ));
                 }
                 (of(cpu).unwrap_or(biggest), format!("on CPU {cpu}, as the file says"))
             }
             CalibrationSpec::NsPerLoop(_) => {
-                (biggest, "on the biggest CPU, since the file has a number and no CPU".to_owned())
+                (biggest, "on the biggest CPU, since the file has a number instead of a CPU".to_owned())
             }
         };
         let differ = capacities.iter().any(|&capacity| capacity != biggest);
@@ -92,7 +94,8 @@ impl Calibration {
         Self { capacity, assumption }
     }
 
-    /// The work of a run of so many microseconds, as time at full capacity; to the nearest nanosecond, but not nothing.
+    /// Returns the work of a run of `us` microseconds, as time at full capacity. It is rounded to the nearest
+    /// nanosecond, but a run longer than 0 never becomes 0.
     pub(super) fn work(&self, us: u64) -> Nanos {
         let work = (us * 1000 * self.capacity + SCHED_CAPACITY_SCALE / 2) / SCHED_CAPACITY_SCALE;
         Nanos(if us > 0 { work.max(1) } else { 0 })

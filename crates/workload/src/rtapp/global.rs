@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The section `global`.
+//! The section `global`: defaults of all tasks, and the length of the run.
 
-use super::attributes::policy_named;
+use super::attributes::policy_by_name;
 use super::calibration::{self, CalibrationSpec};
 use super::fields::Fields;
-use super::json::{Node, Value};
+use super::json::{JsonNode, JsonValue};
 use crate::error::ParseError;
 use crate::policy::PolicyKind;
 use fairlab_sched::units::Nanos;
 
-/// Keys that say what rt-app writes where, or how it holds its memory: nothing of that is simulated.
+/// Keys about rt-app's output and its own memory, none of which is simulated.
 const OUTPUT_KEYS: &[&str] =
     &["logdir", "log_basename", "log_size", "ftrace", "gnuplot", "lock_pages", "cumulative_slack"];
 
-/// The other keys.
 const KEYS: &[&str] = &["duration", "calibration", "default_policy", "pi_enabled", "io_device", "mem_buffer_size"];
 
-/// What the section says, or the defaults.
+/// Settings of the section, or their defaults.
 #[derive(Clone, Debug)]
-pub(super) struct Global {
-    /// How long the run lasts, unless it is endless.
+pub(super) struct GlobalSection {
+    /// Length of the run, unless it is endless.
     pub(super) duration: Option<Nanos>,
-    /// What the file says of it, in seconds.
-    pub(super) said_duration: Option<i64>,
+    /// Value of `duration` in the file, in seconds.
+    pub(super) given_duration: Option<i64>,
     pub(super) default_policy: PolicyKind,
     pub(super) calibration: CalibrationSpec,
     pub(super) priority_inheritance: bool,
@@ -32,11 +31,11 @@ pub(super) struct Global {
     pub(super) to_null_device: bool,
 }
 
-impl Default for Global {
+impl Default for GlobalSection {
     fn default() -> Self {
         Self {
             duration: None,
-            said_duration: None,
+            given_duration: None,
             default_policy: PolicyKind::Normal,
             calibration: CalibrationSpec::Nothing,
             priority_inheritance: false,
@@ -46,19 +45,19 @@ impl Default for Global {
     }
 }
 
-impl Global {
-    /// Reads the section; warnings go to the list.
+impl GlobalSection {
+    /// Reads the section, and appends warnings to the list.
     pub(super) fn read(fields: Fields<'_>, warnings: &mut Vec<String>) -> Result<Self, ParseError> {
-        let mut global = Self { said_duration: duration(fields)?, ..Self::default() };
+        let mut global = Self { given_duration: duration(fields)?, ..Self::default() };
         // A duration of 0 or less means no end, as in rt-app.
-        let seconds = global.said_duration.and_then(|seconds| u64::try_from(seconds).ok());
+        let seconds = global.given_duration.and_then(|seconds| u64::try_from(seconds).ok());
         global.duration = seconds.filter(|seconds| *seconds > 0).map(Nanos::from_secs);
         if let Some(name) = fields.text("default_policy")? {
             let at = fields.get("default_policy").map_or(fields.at, |node| node.at);
-            global.default_policy = policy_named(fields.source, at, name)?;
+            global.default_policy = policy_by_name(fields.source, at, name)?;
         }
         global.priority_inheritance = fields.flag("pi_enabled")?.unwrap_or(false);
-        if let Some(size) = fields.long("mem_buffer_size")? {
+        if let Some(size) = fields.bytes("mem_buffer_size")? {
             if size == 0 {
                 let at = fields.get("mem_buffer_size").map_or(fields.at, |node| node.at);
                 return Err(fields.error(at, "\"mem_buffer_size\" must not be 0"));
@@ -76,17 +75,17 @@ impl Global {
     }
 }
 
-/// The key `duration`.
+/// Reads the key `duration`.
 fn duration(fields: Fields<'_>) -> Result<Option<i64>, ParseError> {
     fields.int("duration").map_err(|error| match fields.get("duration") {
-        Some(Node { value: Value::Fraction, .. }) => {
+        Some(JsonNode { value: JsonValue::Fraction, .. }) => {
             error.with_help("rt-app takes whole seconds; for less, write 1 and run with `--for 50ms`")
         }
         _ => error,
     })
 }
 
-/// One warning about the keys that have no effect, after the type checks that rt-app makes.
+/// Returns one warning about the keys that have no effect, after the type checks of rt-app.
 fn output(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
     for key in ["logdir", "log_basename"] {
         fields.text(key)?;
@@ -97,9 +96,9 @@ fn output(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
     for (key, wanted) in [("log_size", "a whole number or a string"), ("ftrace", "a string, or true or false")] {
         let Some(node) = fields.get(key) else { continue };
         let fits = match &node.value {
-            Value::Text(_) => true,
-            Value::Int(_) => key == "log_size",
-            Value::Bool(_) => key == "ftrace",
+            JsonValue::Text(_) => true,
+            JsonValue::Int(_) => key == "log_size",
+            JsonValue::Bool(_) => key == "ftrace",
             _ => false,
         };
         if !fits {
@@ -110,6 +109,6 @@ fn output(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
     if given.is_empty() {
         return Ok(None);
     }
-    let (place, list) = (fields.source.place(fields.at), given.join(", "));
+    let (place, list) = (fields.source.location(fields.at), given.join(", "));
     Ok(Some(format!("{place}: these keys concern rt-app's own output and memory and are ignored: {list}")))
 }

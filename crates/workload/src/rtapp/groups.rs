@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Task groups: paths that begin with `/`, of which every part is a group.
+//! Task groups: paths that begin with `/`. Every component of a path is a group.
 
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use crate::workload::{CpusetSpec, GroupSpec};
 use std::collections::BTreeMap;
 
-/// As many different paths as rt-app has room for.
+/// Number of different paths that rt-app can store.
 const MAX_PATHS: usize = 32;
-/// The longest path that the kernel takes (`PATH_MAX` with its zero).
+/// Longest path that the kernel accepts, in bytes (`PATH_MAX` without its zero).
 const MAX_PATH: usize = 4095;
 
-/// The groups that the file names, and the parents that their paths imply.
+/// Groups that the file names, and the parents that their paths imply.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     pub(super) specs: Vec<GroupSpec>,
-    /// The group of each path as it is written in the file; the root group has none.
+    /// Group of each path as it is written in the file; `None` is the root group.
     paths: BTreeMap<String, Option<usize>>,
-    /// The group of each name.
+    /// Index of the group of each normalised path.
     by_name: BTreeMap<String, usize>,
-    /// What groups with `cpuset.cpus` allow, and which of them each such group has.
+    /// Cpusets of the groups that have `cpuset.cpus`.
     pub(super) cpusets: Vec<CpusetSpec>,
     pub(super) cpuset_of: BTreeMap<usize, usize>,
-    /// Where each group of a path is named first.
+    /// Byte offset at which each group is named first.
     pub(super) named: BTreeMap<usize, usize>,
-    /// Groups that the section `cgroups` names, with the places where it does.
+    /// Groups that the section `cgroups` names, with the byte offsets of their keys.
     pub(super) entries: Vec<(usize, usize)>,
 }
 
 impl Groups {
-    /// The group of the path that a key has; `Some(None)` is the root group, and an empty path is none at all.
-    pub(super) fn of_path(
+    /// Returns the group of the path in the value of a key. `Some(None)` is the root group; an empty path is
+    /// `None`.
+    pub(super) fn intern_path(
         &mut self,
-        source: Source<'_>,
+        source: SourceText<'_>,
         at: usize,
         key: &str,
         path: &str,
@@ -44,14 +45,14 @@ impl Groups {
             return Err(error.with_help(format!("write \"/{path}\"; \"/\" is the root group")));
         }
         if path.len() > MAX_PATH {
-            let message = format!("the {key} has {} bytes; a path has {MAX_PATH} at the most", path.len());
+            let message = format!("the {key} has {} bytes; a path has at most {MAX_PATH}", path.len());
             return Err(source.error(at, message).with_help("nest groups less deeply, or give them shorter names"));
         }
         if let Some(group) = self.paths.get(path) {
             return Ok(Some(*group));
         }
         if self.paths.len() == MAX_PATHS {
-            return Err(source.error(at, format!("more than {MAX_PATHS} taskgroups, for which rt-app has no room")));
+            return Err(source.error(at, format!("more than {MAX_PATHS} taskgroups, the most that rt-app can store")));
         }
         let mut group = None;
         let mut name = String::new();
@@ -67,7 +68,8 @@ impl Groups {
         Ok(Some(group))
     }
 
-    /// The cpuset of a group's tasks: that of the group, or else of the nearest above it that has one.
+    /// Returns the cpuset of a group's tasks: that of the group, or else of the nearest ancestor that has
+    /// one.
     pub(super) fn cpuset(&self, group: Option<usize>) -> Option<usize> {
         let above = |&group: &usize| self.specs[group].parent;
         core::iter::successors(group, above).find_map(|group| self.cpuset_of.get(&group).copied())

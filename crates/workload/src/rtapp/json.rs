@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! JSON as rt-app's library reads it, with the place of every value.
+//! JSON as rt-app's library reads it, with the byte offset of every value.
 //!
-//! rt-app reads its files with libjson-c in its lenient mode, and people's files rely on that:
+//! rt-app reads its files with libjson-c in its lenient mode, and existing files rely on that:
 //! - `/* */` and `//` comments, trailing commas, single quotes;
 //! - `true`, `null`, `NaN`, `Infinity` in any case; `010` is ten;
-//! - what follows the outermost closing brace is ignored;
-//! - of equal keys in an object the last value counts, at the place of the first. Since rt-app's events are keys, this
-//!   drops events without a word; [`Document::duplicates`] remembers where.
+//! - text after the outermost closing brace is ignored;
+//! - of equal keys in an object the last value counts, at the position of the first. Since rt-app's events
+//!   are keys, this drops events without a message; [`JsonDocument::duplicates`] records where.
 //!
-//! Values nest at most 32 levels deep, as there. Integers that do not fit into 64 bits become the nearest that does.
+//! Values nest at most 32 levels deep, as in libjson-c. An integer that does not fit into 64 bits becomes the
+//! nearest that does.
 
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
 
-/// The way out of a placeholder.
-pub(super) const TEMPLATE: &str = "this looks like a template, which a script completes; put a value in its place";
+/// Help for a placeholder that a script should have replaced.
+pub(super) const TEMPLATE_HELP: &str = "this looks like a template, which a script completes; put a value in its place";
 
-/// Events that people write without a value.
-const BARE: &[&str] = &["suspend", "yield"];
+/// Events that existing files contain without a value.
+const KEYS_WITHOUT_VALUE: &[&str] = &["suspend", "yield"];
 
-/// The deepest nesting of objects and arrays that libjson-c accepts.
+/// Deepest nesting of objects and arrays that libjson-c accepts.
 const MAX_DEPTH: usize = 32;
 
-/// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Bool(bool),
     Int(i64),
-    /// rt-app has no use for numbers with a fraction, so theirs is not kept.
+    /// Number with a fraction. rt-app has no use for it, so its value is not kept.
     Fraction,
     Text(String),
-    Array(Vec<Node>),
-    Object(Vec<Entry>),
+    Array(Vec<JsonNode>),
+    Object(Vec<JsonEntry>),
 }
 
-impl Value {
-    /// What kind of value it is, in words.
+impl JsonValue {
+    /// Kind of the value, for messages.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -53,82 +53,84 @@ impl Value {
     }
 }
 
-/// A value and the byte at which it begins.
+/// Value with the byte offset at which it begins.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) value: Value,
+pub(super) struct JsonNode {
+    pub(super) value: JsonValue,
     pub(super) at: usize,
 }
 
-/// A key of an object with its value.
+/// Key of an object with its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct JsonEntry {
     pub(super) key: String,
     pub(super) key_at: usize,
-    pub(super) node: Node,
+    pub(super) node: JsonNode,
 }
 
-/// A key that an object has more than once.
+/// Key that an object has more than once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Duplicate {
-    /// Where the object begins; equal for all of its duplicates.
+pub(super) struct DuplicateKey {
+    /// Byte offset of the object; equal for all of its duplicates.
     pub(super) object_at: usize,
     pub(super) key: String,
-    /// Where the key stands that was not the first.
+    /// Byte offset of a key after the first.
     pub(super) at: usize,
 }
 
-/// What a text says.
+/// Root value of a text, and the keys that occurred more than once.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) root: Node,
+pub(super) struct JsonDocument {
+    pub(super) root: JsonNode,
     /// In the order of the text.
-    pub(super) duplicates: Vec<Duplicate>,
+    pub(super) duplicates: Vec<DuplicateKey>,
 }
 
-/// What becomes of equal keys in an object.
+/// Treatment of equal keys in an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DuplicateKeys {
-    /// As rt-app does: the last value, at the place of the first. Others are dropped, with a warning.
+    /// As in rt-app: the last value, at the position of the first. Other values are dropped, with a warning.
     #[default]
     LastValue,
-    /// As rt-app's helper `workgen` does: all are kept, in their order.
+    /// As in rt-app's helper `workgen`: all values are kept, in their order.
     KeepAll,
 }
 
-/// Reads a text.
-pub(super) fn read(source: Source<'_>, keys: DuplicateKeys) -> Result<Document, ParseError> {
+/// Reads a text as JSON.
+pub(super) fn read(source: SourceText<'_>, keys: DuplicateKeys) -> Result<JsonDocument, ParseError> {
     let mut reader = JsonReader { source, at: 0, depth: 0, keys, duplicates: Vec::new() };
     let root = reader.value()?;
-    Ok(Document { root, duplicates: reader.duplicates })
+    Ok(JsonDocument { root, duplicates: reader.duplicates })
 }
 
 struct JsonReader<'a> {
-    source: Source<'a>,
+    source: SourceText<'a>,
     at: usize,
     depth: usize,
     keys: DuplicateKeys,
-    duplicates: Vec<Duplicate>,
+    duplicates: Vec<DuplicateKey>,
 }
 
 impl JsonReader<'_> {
-    fn value(&mut self) -> Result<Node, ParseError> {
+    fn value(&mut self) -> Result<JsonNode, ParseError> {
         self.blanks()?;
         let at = self.at;
         let value = match self.peek() {
             Some(b'{') => self.nested(Self::object)?,
             Some(b'[') => self.nested(Self::array)?,
-            Some(quote @ (b'"' | b'\'')) => Value::Text(self.text(quote)?),
+            Some(quote @ (b'"' | b'\'')) => JsonValue::Text(self.text(quote)?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b'a'..=b'z' | b'A'..=b'Z') => self.word()?,
-            Some(b'_') => return Err(self.error(at, "a value was expected, not a placeholder").with_help(TEMPLATE)),
-            Some(_) => return Err(self.error(at, format!("a value was expected, not {}", self.found()))),
-            None => return Err(self.ends("a value")),
+            Some(b'_') => {
+                return Err(self.error(at, "a value was expected, not a placeholder").with_help(TEMPLATE_HELP));
+            }
+            Some(_) => return Err(self.error(at, format!("a value was expected, not {}", self.found_char()))),
+            None => return Err(self.end_error("a value")),
         };
-        Ok(Node { value, at })
+        Ok(JsonNode { value, at })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, ParseError>) -> Result<Value, ParseError> {
+    fn nested(&mut self, read: fn(&mut Self) -> Result<JsonValue, ParseError>) -> Result<JsonValue, ParseError> {
         if self.depth + 1 >= MAX_DEPTH {
             return Err(self.error(self.at, format!("objects and lists nest at most {MAX_DEPTH} levels deep")));
         }
@@ -139,50 +141,51 @@ impl JsonReader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, ParseError> {
+    fn object(&mut self) -> Result<JsonValue, ParseError> {
         let object_at = self.at - 1;
         let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
         loop {
             self.blanks()?;
             if self.take(b'}') {
-                return Ok(Value::Object(entries));
+                return Ok(JsonValue::Object(entries));
             }
             let key_at = self.at;
             let key = match self.peek() {
                 Some(quote @ (b'"' | b'\'')) => self.text(quote)?,
-                Some(_) => return Err(self.no_key()),
-                None => return Err(self.ends("a key or `}`")),
+                Some(_) => return Err(self.missing_key_error()),
+                None => return Err(self.end_error("a key or `}`")),
             };
             self.blanks()?;
             let node = if self.take(b':') {
                 self.value()?
-            } else if self.stands_for_itself(&key) {
-                Node { value: Value::Text(String::new()), at: key_at }
+            } else if self.may_omit_value(&key) {
+                JsonNode { value: JsonValue::Text(String::new()), at: key_at }
             } else {
-                return Err(self.no_value(key_at, &key));
+                return Err(self.missing_value_error(key_at, &key));
             };
-            self.insert(&mut entries, &mut places, object_at, Entry { key, key_at, node });
+            self.insert(&mut entries, &mut places, object_at, JsonEntry { key, key_at, node });
             self.separator(b'}')?;
         }
     }
 
-    /// Whether a key may do without a value: where rt-app's helper workgen would give it an empty one.
-    fn stands_for_itself(&self, key: &str) -> bool {
+    /// Whether a key may have no value: where rt-app's helper workgen would insert an empty one.
+    fn may_omit_value(&self, key: &str) -> bool {
         let is_bare = matches!(self.peek(), Some(b',' | b'}'));
-        is_bare && self.keys == DuplicateKeys::KeepAll && BARE.iter().any(|event| key.starts_with(event))
+        is_bare && self.keys == DuplicateKeys::KeepAll && KEYS_WITHOUT_VALUE.iter().any(|event| key.starts_with(event))
     }
 
-    /// `places` are those of keys among the entries.
+    /// Appends an entry, or replaces the value of an equal key. `places` maps keys to their index in
+    /// `entries`.
     fn insert(
         &mut self,
-        entries: &mut Vec<Entry>,
+        entries: &mut Vec<JsonEntry>,
         places: &mut BTreeMap<String, usize>,
         object_at: usize,
-        entry: Entry,
+        entry: JsonEntry,
     ) {
         if self.keys == DuplicateKeys::LastValue {
             if let Some(&first) = places.get(&entry.key) {
-                self.duplicates.push(Duplicate { object_at, key: entry.key, at: entry.key_at });
+                self.duplicates.push(DuplicateKey { object_at, key: entry.key, at: entry.key_at });
                 entries[first].node = entry.node;
                 return;
             }
@@ -191,19 +194,19 @@ impl JsonReader<'_> {
         entries.push(entry);
     }
 
-    fn array(&mut self) -> Result<Value, ParseError> {
+    fn array(&mut self) -> Result<JsonValue, ParseError> {
         let mut nodes = Vec::new();
         loop {
             self.blanks()?;
             if self.take(b']') {
-                return Ok(Value::Array(nodes));
+                return Ok(JsonValue::Array(nodes));
             }
             nodes.push(self.value()?);
             self.separator(b']')?;
         }
     }
 
-    /// Goes past a comma, or stops before the bracket that closes.
+    /// Skips a comma, or stops before the closing bracket.
     fn separator(&mut self, close: u8) -> Result<(), ParseError> {
         let value_end = self.at;
         self.blanks()?;
@@ -215,10 +218,12 @@ impl JsonReader<'_> {
                 let message = format!("`,` or `{closes}` is missing at the end of this line");
                 return Err(self
                     .error(value_end, message)
-                    .with_help(format!("what follows begins with {}", self.found())));
+                    .with_help(format!("the next value begins with {}", self.found_char())));
             }
-            Some(_) => return Err(self.error(self.at, format!("`,` or `{closes}` was expected, not {}", self.found()))),
-            None => return Err(self.ends(&format!("`,` or `{closes}`"))),
+            Some(_) => {
+                return Err(self.error(self.at, format!("`,` or `{closes}` was expected, not {}", self.found_char())));
+            }
+            None => return Err(self.end_error(&format!("`,` or `{closes}`"))),
         }
         Ok(())
     }
@@ -261,14 +266,15 @@ impl JsonReader<'_> {
                 let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
                 self.at += 4;
                 let code = code.ok_or_else(|| self.error(at, "`\\u` needs four hexadecimal digits"))?;
-                // Halves of surrogate pairs become the replacement character; no name in a workload needs them.
+                // Halves of surrogate pairs become the replacement character; no name in a workload needs
+                // them.
                 char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
             }
             _ => return Err(self.error(at, "unknown escape in a string")),
         })
     }
 
-    fn number(&mut self) -> Result<Value, ParseError> {
+    fn number(&mut self) -> Result<JsonValue, ParseError> {
         let start = self.at;
         let negative = self.take(b'-');
         if negative && self.peek().is_some_and(|byte| byte.eq_ignore_ascii_case(&b'i')) {
@@ -290,10 +296,10 @@ impl JsonReader<'_> {
             return Err(self.error(start, "this is not a number"));
         }
         if !whole {
-            return Ok(Value::Fraction);
+            return Ok(JsonValue::Fraction);
         }
         let text = &self.source.text[start..self.at];
-        Ok(Value::Int(text.parse().unwrap_or(if negative { i64::MIN } else { i64::MAX })))
+        Ok(JsonValue::Int(text.parse().unwrap_or(if negative { i64::MIN } else { i64::MAX })))
     }
 
     fn digits(&mut self) -> &str {
@@ -304,27 +310,27 @@ impl JsonReader<'_> {
         &self.source.text[start..self.at]
     }
 
-    fn word(&mut self) -> Result<Value, ParseError> {
+    fn word(&mut self) -> Result<JsonValue, ParseError> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             self.at += 1;
         }
         let word = &self.source.text[start..self.at];
         match word.to_ascii_lowercase().as_str() {
-            "true" => Ok(Value::Bool(true)),
-            "false" => Ok(Value::Bool(false)),
-            "null" => Ok(Value::Null),
-            "nan" | "infinity" => Ok(Value::Fraction),
+            "true" => Ok(JsonValue::Bool(true)),
+            "false" => Ok(JsonValue::Bool(false)),
+            "null" => Ok(JsonValue::Null),
+            "nan" | "infinity" => Ok(JsonValue::Fraction),
             _ => {
                 let is_placeholder = word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
                 let quoted = format!("a string needs quotes: \"{word}\"");
-                let help = if is_placeholder { TEMPLATE.to_owned() } else { quoted };
+                let help = if is_placeholder { TEMPLATE_HELP.to_owned() } else { quoted };
                 Err(self.error(start, format!("`{word}` is not a value")).with_help(help))
             }
         }
     }
 
-    /// Goes past blanks and comments.
+    /// Skips blanks and comments.
     fn blanks(&mut self) -> Result<(), ParseError> {
         loop {
             let rest = &self.source.text[self.at..];
@@ -351,8 +357,8 @@ impl JsonReader<'_> {
         found
     }
 
-    /// The character at which the reader stands, for messages.
-    fn found(&self) -> String {
+    /// Returns the current character, for messages.
+    fn found_char(&self) -> String {
         match self.source.text[self.at..].chars().next() {
             Some(c) if c.is_control() => format!("the control character {:#04x}", u32::from(c)),
             Some(c) => format!("`{c}`"),
@@ -360,28 +366,28 @@ impl JsonReader<'_> {
         }
     }
 
-    fn no_key(&self) -> ParseError {
-        let error = self.error(self.at, format!("a key in quotes or `}}` was expected, not {}", self.found()));
-        if self.peek() == Some(b',') { error.with_help("there is a comma too many") } else { error }
+    fn missing_key_error(&self) -> ParseError {
+        let error = self.error(self.at, format!("a key in quotes or `}}` was expected, not {}", self.found_char()));
+        if self.peek() == Some(b',') { error.with_help("remove the extra comma") } else { error }
     }
 
-    fn no_value(&self, key_at: usize, key: &str) -> ParseError {
+    fn missing_value_error(&self, key_at: usize, key: &str) -> ParseError {
         if matches!(self.peek(), Some(b',' | b'}')) {
-            let message = format!("the key \"{key}\" has no value; rt-app itself refuses such a file as well");
+            let message = format!("the key \"{key}\" has no value; rt-app itself rejects such a file as well");
             let help = match key {
-                _ if BARE.iter().any(|event| key.starts_with(event)) => {
+                _ if KEYS_WITHOUT_VALUE.iter().any(|event| key.starts_with(event)) => {
                     format!(
-                        "write \"{key}\" : \"\", or use --keep-duplicate-keys, which does what rt-app's helper workgen does"
+                        "write \"{key}\" : \"\", or use --keep-duplicate-keys, which reads the file as rt-app's helper workgen does"
                     )
                 }
                 _ => format!("write \"{key}\" : VALUE"),
             };
             return self.error(key_at, message).with_help(help);
         }
-        self.error(self.at, format!("`:` was expected behind the key \"{key}\", not {}", self.found()))
+        self.error(self.at, format!("`:` was expected behind the key \"{key}\", not {}", self.found_char()))
     }
 
-    fn ends(&self, missing: &str) -> ParseError {
+    fn end_error(&self, missing: &str) -> ParseError {
         self.error(self.source.text.trim_end().len(), format!("the file ends where {missing} was expected"))
     }
 

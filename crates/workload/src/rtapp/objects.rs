@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The objects that events name: rt-app makes each at its first mention.
+//! Objects that events name. rt-app creates each at its first mention.
 
 use crate::step::{ObjectId, TimerMode};
 use crate::workload::Objects;
@@ -13,7 +13,7 @@ pub(super) struct ObjectNames {
 }
 
 impl ObjectNames {
-    /// The place of a name, which is added if it is new.
+    /// Returns the index of a name, which is added if it is new.
     pub(super) fn id(&mut self, name: &str) -> ObjectId {
         if let Some(id) = self.ids.get(name) {
             return *id;
@@ -24,14 +24,13 @@ impl ObjectNames {
         id
     }
 
-    /// All names.
     pub(super) fn list(&self) -> &[String] {
         &self.list
     }
 }
 
-/// Timers, and which of them keep their grid after a miss. In rt-app that is a property of the timer: one mention that says
-/// `absolute` makes it so for all.
+/// Timers, and which of them keep their grid after a miss. In rt-app that is a property of the timer: one
+/// event with `absolute` sets it for all events that name the timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {
     pub(super) names: ObjectNames,
@@ -51,7 +50,7 @@ impl Timers {
     }
 }
 
-/// Barriers and how many threads each waits for: every mention adds the instances of its task.
+/// Barriers with their numbers of participants: every mention adds the instances of its task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Barriers {
     names: ObjectNames,
@@ -66,7 +65,6 @@ impl Barriers {
         id
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.names.list.len()
     }
@@ -75,8 +73,8 @@ impl Barriers {
         self.participants[id]
     }
 
-    /// Names of the barriers for which nobody was counted.
-    pub(super) fn never_open(&self) -> impl Iterator<Item = &str> {
+    /// Names of the barriers without participants, which never open.
+    pub(super) fn without_participants(&self) -> impl Iterator<Item = &str> {
         let pairs = self.names.list().iter().zip(&self.participants);
         pairs.filter(|(_, participants)| **participants == 0).map(|(name, _)| name.as_str())
     }
@@ -84,8 +82,8 @@ impl Barriers {
 
 /// All objects that threads share.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Shared {
-    /// Tasks that suspend under other names than their own: where, who, and as what.
+pub(super) struct SharedObjects {
+    /// Events that suspend under a name other than the task's own: byte offset, task, name.
     pub(super) suspended_as: Vec<(usize, String, String)>,
     pub(super) mutexes: ObjectNames,
     pub(super) conds: ObjectNames,
@@ -95,9 +93,9 @@ pub(super) struct Shared {
     pub(super) suspends: ObjectNames,
 }
 
-impl Shared {
-    /// Names that are used both for conditions and for suspending. In rt-app they are one object.
-    pub(super) fn in_two_roles(&self) -> impl Iterator<Item = &str> {
+impl SharedObjects {
+    /// Returns names that are used both for conditions and for suspending. In rt-app they are one object.
+    pub(super) fn cond_and_suspend_names(&self) -> impl Iterator<Item = &str> {
         self.conds.list().iter().filter(|name| self.suspends.ids.contains_key(*name)).map(String::as_str)
     }
 

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The section `changes`: what changes while tasks run, as statements of scenarios. An extension: rt-app itself changes nothing but
-//! what phases say.
+//! The section `changes`: changes while tasks run, as statements of scenarios. An extension: in rt-app itself
+//! only phases change attributes.
 //!
-//! Tasks are named as threads (`ui-0`) or by their key, which stands for all their threads; groups and cpusets by their paths.
+//! Tasks are named as threads (`ui-0`), or by their key, which stands for all their threads; groups and
+//! cpusets by their paths.
 
 use super::fields::Fields;
-use super::json::Value;
+use super::json::JsonValue;
 use crate::error::ParseError;
 use crate::scenario;
 use crate::workload::Workload;
 
 const EXAMPLE: &str = "write \"changes\" : [\"offline 500ms 4-7\", \"quota 1s /bg 10ms 100ms\"]";
 
-/// Reads the section into a workload that is complete but for it.
+/// Reads the section into a workload that is otherwise complete.
 pub(super) fn read(root: Fields<'_>, nr_cpus: u32, workload: &mut Workload) -> Result<(), ParseError> {
     let Some(node) = root.get("changes") else { return Ok(()) };
-    let Value::Array(nodes) = &node.value else {
+    let JsonValue::Array(nodes) = &node.value else {
         let message = format!("\"changes\" must be a list of strings, not {}", node.value.kind());
         return Err(root.error(node.at, message).with_help(EXAMPLE));
     };
     let statements = nodes.iter().map(|node| match &node.value {
         // The text begins behind the quotation mark.
-        Value::Text(text) => Ok((node.at + 1, text.as_str())),
+        JsonValue::Text(text) => Ok((node.at + 1, text.as_str())),
         other => {
             let message = format!("a change must be a string, not {}", other.kind());
             Err(root.error(node.at, message).with_help(EXAMPLE))
         }
     });
     let statements = statements.collect::<Result<Vec<_>, ParseError>>()?;
-    scenario::add_to(root.source, &statements, nr_cpus, workload).map_err(own_words)
+    scenario::parse_changes(root.source, &statements, nr_cpus, workload).map_err(adapt_error)
 }
 
-/// Errors of scenarios name statements that make groups and cpusets; here a section does.
-fn own_words(mut error: ParseError) -> ParseError {
+/// Replaces hints about scenario statements that create groups and cpusets by those about the section
+/// `cgroups`.
+fn adapt_error(mut error: ParseError) -> ParseError {
     error.message = error.message.replace(" above this line", " in this file");
     let makes = |help: &String| help.starts_with("`group NAME` makes one") || help.starts_with("`cpuset NAME");
     if error.help.as_ref().is_some_and(makes) {
@@ -46,7 +48,7 @@ fn own_words(mut error: ParseError) -> ParseError {
 
 #[cfg(test)]
 mod tests {
-    use crate::rtapp::{Options, parse};
+    use crate::rtapp::{RtAppOptions, parse};
     use crate::workload::{Affinity, Attributes, Change, IrqLoad, Workload};
     use fairlab_sched::units::Nanos;
 
@@ -57,7 +59,7 @@ mod tests {
               "cgroups" : {{ "/fg" : {{ "cpuset.cpus" : "0-3" }} }},
               "changes" : {changes} }}"#
         );
-        parse("app.json", &text, Options::for_cpus(8))
+        parse("app.json", &text, RtAppOptions::for_cpus(8))
     }
 
     #[test]

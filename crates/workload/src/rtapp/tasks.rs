@@ -2,24 +2,24 @@
 //! The section `tasks`: tasks with their attributes and phases.
 
 use super::attributes::{PhaseAttributes, SchedData};
-use super::behaviour::Loops;
+use super::behaviour::LoopCount;
 use super::calibration::Calibration;
-use super::events::{Event, EventInfo, Scope};
-use super::fields::{Fields, int_of};
-use super::global::Global;
+use super::events::{Event, EventContext, EventInfo};
+use super::fields::{Fields, parse_int};
+use super::global::GlobalSection;
 use super::groups::Groups;
-use super::json::{Entry, Value};
-use super::objects::{Shared, Timers};
+use super::json::{JsonEntry, JsonValue};
+use super::objects::{SharedObjects, Timers};
 use super::old::{self, EXAMPLE, LOCK_ORDER};
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use crate::policy::PolicyKind;
 use crate::workload::Affinity;
 use fairlab_sched::units::Nanos;
 
-/// The most threads that all tasks together may have.
+/// Largest number of threads of all tasks together.
 const MAX_THREADS: u32 = 20_000;
 
-/// Keys of tasks and phases that are no events.
+/// Keys of tasks and phases that are not events.
 const ATTRIBUTE_KEYS: &[&str] = &[
     "loop",
     "cpus",
@@ -35,51 +35,51 @@ const ATTRIBUTE_KEYS: &[&str] = &[
     "cgroup",
 ];
 
-/// Keys of tasks alone, the last three of them the grammar of old for deadline tasks.
+/// Keys of tasks alone. The last three are the old grammar for deadline tasks.
 const TASK_KEYS: &[&str] = &["instance", "delay", "phases", "runtime", "period", "deadline"];
 
-/// A task as the file describes it.
+/// Task as the file describes it.
 #[derive(Debug)]
 pub(super) struct TaskDraft {
     pub(super) name: String,
-    /// Where it is described.
+    /// Byte offset of its key.
     pub(super) at: usize,
-    /// 0: a template.
+    /// 0 for a template.
     pub(super) instances: u32,
     pub(super) delay: Nanos,
-    pub(super) loops: Loops,
+    pub(super) loops: LoopCount,
     pub(super) sched: SchedData,
     pub(super) group: Option<Option<usize>>,
     pub(super) phases: Vec<PhaseDraft>,
     pub(super) own_timers: Timers,
 }
 
-/// A phase as the file describes it.
+/// Phase as the file describes it.
 #[derive(Debug)]
 pub(super) struct PhaseDraft {
-    /// Where it is described.
+    /// Byte offset of its key.
     pub(super) at: usize,
-    pub(super) loops: Loops,
+    pub(super) loops: LoopCount,
     pub(super) events: Vec<Event>,
     pub(super) attributes: PhaseAttributes,
 }
 
-/// Reads tasks; collects what they name.
+/// Reader of tasks, which collects the objects that they name.
 #[derive(Debug)]
 pub(super) struct TaskReader<'a> {
-    pub(super) source: Source<'a>,
+    pub(super) source: SourceText<'a>,
     pub(super) nr_cpus: u32,
-    /// Whether it is said elsewhere how long the run lasts.
+    /// Whether the length of the run is given elsewhere ([`super::RtAppOptions::is_duration_given`]).
     pub(super) is_duration_given: bool,
-    pub(super) global: Global,
+    pub(super) global: GlobalSection,
     pub(super) calibration: Calibration,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedObjects,
     pub(super) groups: Groups,
     pub(super) warnings: Vec<String>,
 }
 
 impl<'a> TaskReader<'a> {
-    /// Reads all tasks.
+    /// Reads all tasks, of which there must be at least one.
     pub(super) fn tasks(&mut self, fields: Fields<'a>) -> Result<Vec<TaskDraft>, ParseError> {
         if fields.entries.is_empty() {
             return Err(fields.error(fields.at, "\"tasks\" is empty").with_help(EXAMPLE));
@@ -97,8 +97,8 @@ impl<'a> TaskReader<'a> {
         Ok(tasks)
     }
 
-    fn task(&mut self, entry: &'a Entry) -> Result<TaskDraft, ParseError> {
-        let fields = Fields::of(self.source, &entry.node, &format!("the task \"{}\"", entry.key))?;
+    fn task(&mut self, entry: &'a JsonEntry) -> Result<TaskDraft, ParseError> {
+        let fields = Fields::from_node(self.source, &entry.node, &format!("the task \"{}\"", entry.key))?;
         let instances = u32::try_from(fields.count("instance")?.unwrap_or(1)).expect("a number of 31 bits");
         if instances > MAX_THREADS {
             return Err(fields.error(entry.key_at, format!("more than {MAX_THREADS} threads")));
@@ -110,7 +110,7 @@ impl<'a> TaskReader<'a> {
             at: entry.key_at,
             instances,
             delay: Nanos::from_micros(fields.count("delay")?.unwrap_or(0)),
-            loops: Loops::Endless,
+            loops: LoopCount::Endless,
             sched,
             group: self.group(fields)?,
             phases: Vec::new(),
@@ -120,12 +120,12 @@ impl<'a> TaskReader<'a> {
         self.membind(fields);
         match fields.get("phases") {
             Some(node) => {
-                let phases = Fields::of(self.source, node, "\"phases\"")?;
+                let phases = Fields::from_node(self.source, node, "\"phases\"")?;
                 self.phases(&mut task, phases, cpus.as_ref())?;
-                task.loops = self.loops(fields, "task")?.unwrap_or(Loops::Endless);
+                task.loops = self.loops(fields, "task")?.unwrap_or(LoopCount::Endless);
                 self.check_ignored(fields);
             }
-            None => self.only_phase(&mut task, fields, cpus)?,
+            None => self.single_phase(&mut task, fields, cpus)?,
         }
         if fields.get("taskgroup").is_some() || !self.uses_cgroups(&task, fields) {
             self.check_groups(&task)?;
@@ -146,14 +146,14 @@ impl<'a> TaskReader<'a> {
         let mut barriers = Vec::new();
         for entry in phases.entries {
             let what = format!("the phase \"{}\"", entry.key);
-            let fields = Fields::of(self.source, &entry.node, &what)?;
+            let fields = Fields::from_node(self.source, &entry.node, &what)?;
             self.membind(fields);
             let attributes = PhaseAttributes {
                 cpus: self.cpus(fields)?.or_else(|| task_cpus.cloned()).unwrap_or_default(),
                 sched: SchedData::read(fields, None)?,
                 group: self.group(fields)?,
             };
-            let loops = self.loops(fields, "phase")?.unwrap_or(Loops::Times(1));
+            let loops = self.loops(fields, "phase")?.unwrap_or(LoopCount::Times(1));
             let events = self.events(task, fields, (&entry.key, entry.key_at), &mut barriers)?;
             self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, &EventInfo::prefixes()));
             task.phases.push(PhaseDraft { at: entry.key_at, loops, events, attributes });
@@ -161,21 +161,22 @@ impl<'a> TaskReader<'a> {
         Ok(())
     }
 
-    /// A task without phases is one phase: `loop` is the phase's, and the thread goes once through it if it is given.
-    fn only_phase(
+    /// Reads a task without phases as one phase: `loop` is the phase's, and the thread runs it once if `loop`
+    /// is given.
+    fn single_phase(
         &mut self,
         task: &mut TaskDraft,
         fields: Fields<'a>,
         cpus: Option<Affinity>,
     ) -> Result<(), ParseError> {
         let loops = self.loops(fields, "phase")?;
-        task.loops = if loops.is_some() { Loops::Times(1) } else { Loops::Endless };
+        task.loops = if loops.is_some() { LoopCount::Times(1) } else { LoopCount::Endless };
         let (name, at) = (task.name.clone(), task.at);
         let events = self.events(task, fields, (&name, at), &mut Vec::new())?;
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
         self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, &EventInfo::prefixes()));
         let attributes = PhaseAttributes { cpus: cpus.unwrap_or_default(), sched: None, group: None };
-        task.phases.push(PhaseDraft { at: task.at, loops: loops.unwrap_or(Loops::Times(1)), events, attributes });
+        task.phases.push(PhaseDraft { at: task.at, loops: loops.unwrap_or(LoopCount::Times(1)), events, attributes });
         Ok(())
     }
 
@@ -186,7 +187,7 @@ impl<'a> TaskReader<'a> {
         (phase, phase_at): (&str, usize),
         barriers: &mut Vec<usize>,
     ) -> Result<Vec<Event>, ParseError> {
-        let mut scope = Scope {
+        let mut scope = EventContext {
             source: self.source,
             shared: &mut self.shared,
             warnings: &mut self.warnings,
@@ -200,49 +201,51 @@ impl<'a> TaskReader<'a> {
         };
         let mut events = Vec::new();
         for entry in fields.entries {
-            if let Some(kind) = EventInfo::of_key(&entry.key) {
+            if let Some(kind) = EventInfo::from_key(&entry.key) {
                 events.push(scope.event(kind, entry)?);
             }
         }
-        let is_event = |entry: &&Entry| entry.key != LOCK_ORDER && EventInfo::of_key(&entry.key).is_some();
+        let is_event = |entry: &&JsonEntry| entry.key != LOCK_ORDER && EventInfo::from_key(&entry.key).is_some();
         if !fields.entries.iter().any(|entry| is_event(&entry)) {
-            let error = fields.error(phase_at, format!("\"{phase}\" has no events, which rt-app refuses"));
+            let error = fields.error(phase_at, format!("\"{phase}\" has no events, and rt-app rejects it"));
             let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
             return Err(error.with_help(old::help_without_events(fields, &known)));
         }
         Ok(events)
     }
 
-    /// A number of loops. rt-app compares it with a counter that starts at 0, or at 1 behind the first loop of a phase.
-    fn loops(&mut self, fields: Fields<'a>, of: &str) -> Result<Option<Loops>, ParseError> {
+    /// Reads a number of loops. rt-app compares it with a counter that starts at 0, or at 1 after the first
+    /// loop of a phase.
+    fn loops(&mut self, fields: Fields<'a>, of: &str) -> Result<Option<LoopCount>, ParseError> {
         let Some(loops) = fields.int("loop")? else { return Ok(None) };
         if let Ok(times @ 1..) = u32::try_from(loops) {
-            return Ok(Some(Loops::Times(times)));
+            return Ok(Some(LoopCount::Times(times)));
         }
         let never = loops == 0 && of == "task";
         if loops != -1 {
-            let place = fields.source.place(fields.get("loop").map_or(fields.at, |node| node.at));
+            let place = fields.source.location(fields.get("loop").map_or(fields.at, |node| node.at));
             let effect = if never { "does nothing at all" } else { "repeats without end" };
             self.warnings.push(format!("{place}: with a loop of {loops} this {of} {effect}, as in rt-app"));
         }
-        Ok(Some(if never { Loops::Times(0) } else { Loops::Endless }))
+        Ok(Some(if never { LoopCount::Times(0) } else { LoopCount::Endless }))
     }
 
     fn cpus(&self, fields: Fields<'a>) -> Result<Option<Affinity>, ParseError> {
         let Some(node) = fields.get("cpus") else { return Ok(None) };
-        let Value::Array(nodes) = &node.value else {
+        let JsonValue::Array(nodes) = &node.value else {
             let error = fields.error(node.at, format!("\"cpus\" must be a list, not {}", node.value.kind()));
             return Err(error.with_help("write \"cpus\" : [0, 1]"));
         };
         let mut cpus = Vec::new();
         for node in nodes {
-            let cpu = int_of(self.source, "cpus", node)?;
+            let cpu = parse_int(self.source, "cpus", node)?;
             let Some(cpu) = u32::try_from(cpu).ok().filter(|cpu| *cpu < self.nr_cpus) else {
                 let error = fields.error(node.at, format!("the machine has no CPU {cpu}"));
-                let last = self.nr_cpus - 1;
-                return Err(
-                    error.with_help(format!("its {} CPUs are 0 to {last}; choose a larger machine", self.nr_cpus))
-                );
+                let cpus = match self.nr_cpus {
+                    1 => "its only CPU is 0".to_owned(),
+                    nr_cpus => format!("its {nr_cpus} CPUs are 0 to {}", nr_cpus - 1),
+                };
+                return Err(error.with_help(format!("{cpus}; choose a larger machine")));
             };
             cpus.push(cpu);
         }
@@ -256,24 +259,25 @@ impl<'a> TaskReader<'a> {
         Ok(Some(if is_all { Affinity::All } else { Affinity::Cpus(cpus) }))
     }
 
-    /// `cgroup` is ours and takes tasks of all policies; `taskgroup` is rt-app's.
+    /// Reads the group. `cgroup` is an extension and accepts tasks of all policies; `taskgroup` is rt-app's
+    /// key.
     fn group(&mut self, fields: Fields<'a>) -> Result<Option<Option<usize>>, ParseError> {
         let key = if fields.get("cgroup").is_some() { "cgroup" } else { "taskgroup" };
         let at = fields.get(key).map_or(fields.at, |node| node.at);
         if key == "cgroup" && fields.get("taskgroup").is_some() {
             return Err(fields.error(at, "both \"cgroup\" and \"taskgroup\" are given").with_help("keep one of them"));
         }
-        self.groups.of_path(self.source, at, key, fields.text(key)?.unwrap_or_default())
+        self.groups.intern_path(self.source, at, key, fields.text(key)?.unwrap_or_default())
     }
 
-    /// A phase cannot move its task to another cpuset.
+    /// Rejects a phase that would move its task to another cpuset.
     fn check_cpusets(&self, task: &TaskDraft) -> Result<(), ParseError> {
         let own = self.groups.cpuset(task.group.flatten());
         let leaves = |phase: &&PhaseDraft| phase.attributes.group.is_some_and(|group| self.groups.cpuset(group) != own);
         match task.phases.iter().find(leaves) {
             None => Ok(()),
             Some(phase) => {
-                let message = "a phase cannot go to a cgroup with other \"cpuset.cpus\" than its task's";
+                let message = "a phase cannot move to a cgroup with other \"cpuset.cpus\" than its task's";
                 Err(self
                     .source
                     .error(phase.at, message)
@@ -282,11 +286,12 @@ impl<'a> TaskReader<'a> {
         }
     }
 
-    /// Whether a task's groups are named by `cgroup`, for which rt-app's restriction does not hold.
+    /// Whether `cgroup` names the groups of a task. The restriction of rt-app's `taskgroup` does not apply to
+    /// it.
     fn uses_cgroups(&self, task: &TaskDraft, fields: Fields<'a>) -> bool {
         let in_phases = fields.get("phases").is_some_and(|node| match &node.value {
-            Value::Object(phases) => phases.iter().any(|phase| match &phase.node.value {
-                Value::Object(keys) => keys.iter().any(|entry| entry.key == "cgroup"),
+            JsonValue::Object(phases) => phases.iter().any(|phase| match &phase.node.value {
+                JsonValue::Object(keys) => keys.iter().any(|entry| entry.key == "cgroup"),
                 _ => false,
             }),
             _ => false,
@@ -294,7 +299,7 @@ impl<'a> TaskReader<'a> {
         fields.get("cgroup").is_some() || (in_phases && task.group.is_none())
     }
 
-    /// rt-app refuses a task that is in a group while it is not of the fair class.
+    /// Rejects a task that is in a `taskgroup` while it is not of the fair class, as rt-app does.
     fn check_groups(&self, task: &TaskDraft) -> Result<(), ParseError> {
         let mut policy = task.sched.policy;
         let mut in_group = task.group.is_some();
@@ -312,17 +317,19 @@ impl<'a> TaskReader<'a> {
 
     fn membind(&mut self, fields: Fields<'a>) {
         if let Some(node) = fields.get("nodes_membind") {
-            let place = self.source.place(node.at);
-            self.warnings.push(format!("{place}: memory is not placed on nodes here: \"nodes_membind\" is ignored"));
+            let place = self.source.location(node.at);
+            self.warnings.push(format!(
+                "{place}: \"nodes_membind\" is ignored: fairlab does not model the placement of memory on nodes"
+            ));
         }
     }
 
-    /// Warns of events beside phases.
+    /// Warns about events beside phases.
     fn check_ignored(&mut self, fields: Fields<'a>) {
         for entry in fields.entries {
             // The old grammar for deadline tasks has a key that looks like an event.
-            if EventInfo::of_key(&entry.key).is_some() && entry.key != "runtime" {
-                let (place, key) = (self.source.place(entry.key_at), &entry.key);
+            if EventInfo::from_key(&entry.key).is_some() && entry.key != "runtime" {
+                let (place, key) = (self.source.location(entry.key_at), &entry.key);
                 self.warnings.push(format!("{place}: the task has phases, so rt-app ignores \"{key}\" beside them"));
             }
         }

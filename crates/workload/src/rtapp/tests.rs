@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
-use crate::workload::{Affinity, Attributes, GroupSpec, Policy, TaskSpec};
+use crate::workload::{Affinity, Attributes, GroupSpec, PolicySpec, TaskSpec};
 use fairlab_sched::units::Nanos;
 
 fn workload(text: &str) -> Workload {
-    parse("test.json", text, Options::for_cpus(8)).unwrap_or_else(|error| panic!("{error}"))
+    parse("test.json", text, RtAppOptions::for_cpus(8)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The workload of one task `t` with these keys.
+/// Returns the workload of one task `t` with these keys.
 fn task(keys: &str) -> Workload {
     workload(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
 }
 
 fn error(text: &str) -> ParseError {
-    parse("test.json", text, Options::for_cpus(8)).expect_err("this must not be accepted")
+    parse("test.json", text, RtAppOptions::for_cpus(8)).expect_err("this must not be accepted")
 }
 
 fn task_error(keys: &str) -> ParseError {
     error(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
 }
 
-/// The behaviour of a task that has met the others and waited for its delay.
-fn begun(task: &TaskSpec) -> Box<dyn Behaviour> {
+/// Returns the behaviour of a task after its start barrier and its delay.
+fn started_behaviour(task: &TaskSpec) -> Box<dyn Behaviour> {
     let mut behaviour = (task.behaviour)(0);
     while behaviour.next() != Step::AwaitOrigin {}
     behaviour
 }
 
 fn steps_of(task: &TaskSpec, count: usize) -> Vec<Step> {
-    let mut behaviour = begun(task);
+    let mut behaviour = started_behaviour(task);
     (0..count).map(|_| behaviour.next()).collect()
 }
 
-/// The first steps of the first task, without marks.
+/// Returns the first steps of the first task, without marks.
 fn steps(workload: &Workload, count: usize) -> Vec<Step> {
-    let mut behaviour = begun(&workload.tasks[0]);
+    let mut behaviour = started_behaviour(&workload.tasks[0]);
     let mut steps = std::iter::repeat_with(|| behaviour.next()).filter(|step| !matches!(step, Step::Mark(_)));
     steps.by_ref().take(count).collect()
 }
@@ -52,19 +52,19 @@ const fn sleep(us: u64) -> Step {
     Step::Sleep(Nanos::from_micros(us))
 }
 
-fn warned(workload: &Workload, part: &str) -> bool {
+fn has_warning(workload: &Workload, part: &str) -> bool {
     workload.warnings.iter().any(|warning| warning.contains(part))
 }
 
 #[test]
 fn what_workgen_would_mend_is_read_when_all_keys_are_kept() {
     let text = r#"{ "tasks" : { "t" : { "run" : 1, "suspend", "run" : 2, "yield" } } }"#;
-    let options = Options { duplicate_keys: DuplicateKeys::KeepAll, ..Options::for_cpus(1) };
+    let options = RtAppOptions { duplicate_keys: DuplicateKeys::KeepAll, ..RtAppOptions::for_cpus(1) };
     let workload = parse("t.json", text, options).expect("workgen gives them empty values");
     assert_eq!(steps(&workload, 4), [run(1), Step::Suspend(0), run(2), Step::Yield]);
     assert_eq!(workload.objects.suspends, ["t"]);
     let refused = error(text);
-    assert!(refused.help.expect("a way out").contains("--keep-duplicate-keys"));
+    assert!(refused.help.expect("a hint").contains("--keep-duplicate-keys"));
     let error = parse("t.json", r#"{ "tasks" : { "t" : { "run" } } }"#, options).expect_err("a run needs a length");
     assert!(error.message.contains("has no value"), "{error}");
 }
@@ -73,24 +73,24 @@ fn what_workgen_would_mend_is_read_when_all_keys_are_kept() {
 fn a_list_of_locks_is_an_event_that_does_nothing_as_in_rt_app_1_0() {
     let workload = task(r#""lock_order" : ["r0"], "run" : 5"#);
     assert_eq!(steps(&workload, 2), [Step::Run(Nanos::ZERO), run(5)]);
-    assert!(warned(&workload, "before rt-app 1.0"));
+    assert!(has_warning(&workload, "before rt-app 1.0"));
     let error = task_error(r#""exec" : 5000, "period" : 24000, "lock_order" : ["r0"]"#);
-    assert!(error.message.contains("no events") && error.help.expect("a way out").contains("before 1.0"));
+    assert!(error.message.contains("no events") && error.help.expect("a hint").contains("before 1.0"));
     let older = task_error(r#""exec" : 5000, "lock" : ["m1"], "resources" : { "r0" : { "duration" : 5 } }"#);
-    assert!(older.help.expect("a way out").contains("a list of locks is of the grammar"));
+    assert!(older.help.expect("a hint").contains("a list of locks is of the grammar"));
 }
 
 #[test]
 fn keys_that_no_rt_app_knows_are_named_where_events_are_missing() {
     for key in ["loops", "duration", "external_workload0"] {
         let error = task_error(&format!(r#""phases" : {{ "c0" : {{ "loop" : 2, "{key}" : 100 }} }}"#));
-        let help = error.help.expect("a way out");
+        let help = error.help.expect("a hint");
         let said = format!("does not know \"{key}\": is this a file for a program made from rt-app");
         assert!(error.message.contains("no events") && help.contains(&said), "{help}");
     }
-    let many = task_error(r#""a" : 1, "b" : 2, "c" : 3, "d" : 4"#).help.expect("a way out");
+    let many = task_error(r#""a" : 1, "b" : 2, "c" : 3, "d" : 4"#).help.expect("a hint");
     assert!(many.contains(r#""a", "b", "c" and others"#), "{many}");
-    let none = task_error(r#""priority" : 1"#).help.expect("a way out");
+    let none = task_error(r#""priority" : 1"#).help.expect("a hint");
     assert!(none.starts_with("a task looks like this"), "{none}");
 }
 
@@ -98,7 +98,11 @@ fn keys_that_no_rt_app_knows_are_named_where_events_are_missing() {
 fn a_word_that_only_begins_like_an_event_is_read_as_it_and_said() {
     let workload = task(r#""memory" : 10, "run" : 5"#);
     assert_eq!(steps(&workload, 2), [Step::Run(Nanos(1)), run(5)]);
-    assert!(warned(&workload, "test.json:1:23: \"memory\" is read as the event \"mem\""), "{:?}", workload.warnings);
+    assert!(
+        has_warning(&workload, "test.json:1:23: \"memory\" is read as the event \"mem\""),
+        "{:?}",
+        workload.warnings
+    );
     let usual = task(r#""run0" : 1, "run_end" : 1, "runB" : 1, "sleep12" : 1, "loop" : 1"#);
     assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
 }
@@ -122,7 +126,7 @@ fn resources_of_types_that_rt_app_does_not_know_are_refused() {
     let types = ["mutex", "signal", "wait", "broadcast", "sync", "sleep", "run", "timer"];
     let all: Vec<String> = types.iter().map(|name| format!(r#""{name}" : {{ "type" : "{name}" }}"#)).collect();
     for section in [format!("{{ {} }}", all.join(", ")), "4".to_owned(), r#"[ "m0" ]"#.to_owned()] {
-        assert!(warned(&workload(&with(&section)), "\"resources\" is ignored"), "{section}");
+        assert!(has_warning(&workload(&with(&section)), "\"resources\" is ignored"), "{section}");
     }
     assert!(workload(&with("{}")).warnings.is_empty());
 }
@@ -134,7 +138,7 @@ fn placeholders_of_templates_are_named_as_such() {
         r#"{"global":{"calibration":"__CPU__"}}"#,
         r#"{"tasks":{"t":{"cpus":[CPUS],"run":1}}}"#,
     ] {
-        assert!(error(text).help.expect("a way out").contains("template"), "{text}");
+        assert!(error(text).help.expect("a hint").contains("template"), "{text}");
     }
 }
 
@@ -184,7 +188,7 @@ fn threads_meet_before_they_wait_for_their_delays_but_those_that_are_forked_do_n
     assert_eq!(first(3), [Step::AwaitOrigin, Step::Mark(0)]);
     assert_eq!(workload.tasks[3].timer_origin, us(300));
     let alone = task(r#""run" : 1"#);
-    assert!(alone.objects.barriers.is_empty(), "a single thread meets nobody");
+    assert!(alone.objects.barriers.is_empty(), "a single thread has no start barrier");
 }
 
 #[test]
@@ -192,10 +196,10 @@ fn a_task_without_phases_is_one_phase() {
     let finite = task(r#""loop" : 2, "run" : 1"#);
     let mark = Step::Mark(0);
     assert_eq!(steps_of(&finite.tasks[0], 6), [mark, run(1), mark, run(1), Step::Exit, Step::Exit]);
-    assert!(!warned(&finite, "without end"));
+    assert!(!has_warning(&finite, "without end"));
     let endless = task(r#""loop" : -1, "run" : 1"#);
     assert_eq!(steps(&endless, 3), [run(1); 3]);
-    assert!(warned(&endless, "repeat without end"));
+    assert!(has_warning(&endless, "repeat without end"));
     assert_eq!(steps(&task(r#""run" : 1"#), 3), [run(1); 3]);
 }
 
@@ -212,11 +216,11 @@ fn phases_loop_each_and_all_together() {
 fn odd_numbers_of_loops_do_what_rt_app_does_and_warn() {
     let phase = task(r#""phases" : { "a" : { "loop" : 0, "run" : 1 }, "b" : { "run" : 2 } }"#);
     assert_eq!(steps(&phase, 3), [run(1); 3]);
-    assert!(warned(&phase, "repeats without end"));
+    assert!(has_warning(&phase, "repeats without end"));
     let thread = task(r#""loop" : 0, "phases" : { "a" : { "run" : 1 } }"#);
     assert_eq!(steps(&thread, 1), [Step::Exit]);
-    assert!(warned(&thread, "does nothing"));
-    assert!(warned(&task(r#""loop" : -3, "run" : 1"#), "without end"));
+    assert!(has_warning(&thread, "does nothing"));
+    assert!(has_warning(&task(r#""loop" : -3, "run" : 1"#), "without end"));
 }
 
 #[test]
@@ -281,7 +285,7 @@ fn suspending_under_another_name_than_the_tasks_own_is_said_once_because_newer_v
         assert!(workload(&text(first, second)).warnings.is_empty());
     }
     let warnings = workload(&text("a", "x")).warnings;
-    let said = r#""b" suspends as "x", and there is one more of the kind"#;
+    let said = r#""b" suspends as "x" (and 1 more event like it)"#;
     let [of_suspending] = &warnings[..] else { panic!("{warnings:?}") };
     assert!(of_suspending.starts_with("test.json:2:") && of_suspending.contains(said), "{of_suspending}");
     assert!(of_suspending.contains("June 2025"), "{of_suspending}");
@@ -293,9 +297,9 @@ fn a_barrier_waits_for_the_instances_that_name_it() {
         "c" : { "instance" : 0, "barrier" : "never", "run" : 1 } } }"#;
     let loaded = workload(text);
     assert_eq!(loaded.objects.barriers[..2], [("x".to_owned(), 4), ("never".to_owned(), 0)]);
-    assert!(warned(&loaded, "never opens"));
+    assert!(has_warning(&loaded, "never opens"));
     let twice = r#"{ "tasks" : { "a" : { "barrier1" : "x", "barrier2" : "x", "run" : 1 }, "b" : { "barrier" : "x", "run" : 1 } } }"#;
-    assert!(warned(&workload(twice), "more than once"));
+    assert!(has_warning(&workload(twice), "more than once"));
 }
 
 #[test]
@@ -321,12 +325,12 @@ fn attributes_are_set_at_the_start_of_each_phase_that_changes_them() {
     let cpus = |cpus: &[u32]| Some(Affinity::Cpus(cpus.to_vec()));
     let none = Attributes::default;
     assert_eq!(sets[0], Attributes { nice: Some(-5), affinity: cpus(&[0, 1]), ..none() });
-    let fifo = Attributes { policy: Some(Policy::Fifo(10)), uclamp_min: Some(100), affinity: cpus(&[2]), ..none() };
+    let fifo = Attributes { policy: Some(PolicySpec::Fifo(10)), uclamp_min: Some(100), affinity: cpus(&[2]), ..none() };
     assert_eq!(sets[1], fifo);
     // Clamps stay; the nice value that a fair phase does not name is 0.
-    assert_eq!(sets[2], Attributes { policy: Some(Policy::Normal), nice: Some(0), ..none() });
+    assert_eq!(sets[2], Attributes { policy: Some(PolicySpec::Normal), nice: Some(0), ..none() });
     assert_eq!(sets[3], Attributes { affinity: cpus(&[0, 1]), ..none() });
-    // In the second loop the clamp is as it should be already.
+    // In the second loop the clamp already has its value.
     assert_eq!(sets[4], Attributes { uclamp_min: None, ..sets[1].clone() });
     assert_eq!(workload.tasks[0].start, none());
 }
@@ -342,25 +346,25 @@ fn a_plain_task_changes_no_attributes() {
 fn a_priority_without_a_policy_keeps_the_policy_that_the_phase_found() {
     let keys = r#""policy" : "SCHED_RR", "phases" : { "a" : { "run" : 1 }, "b" : { "run" : 1, "priority" : 40 } }"#;
     let sets = task(keys).tasks.remove(0).attributes;
-    let policies: Vec<Option<Policy>> = sets.iter().map(|set| set.policy).collect();
-    assert_eq!(policies, [Some(Policy::RoundRobin(10)), Some(Policy::RoundRobin(40))]);
+    let policies: Vec<Option<PolicySpec>> = sets.iter().map(|set| set.policy).collect();
+    assert_eq!(policies, [Some(PolicySpec::RoundRobin(10)), Some(PolicySpec::RoundRobin(40))]);
 }
 
 #[test]
 fn every_policy_is_known() {
     for (keys, policy) in [
-        (r#""policy" : "SCHED_BATCH""#, Policy::Batch),
-        (r#""policy" : "SCHED_IDLE""#, Policy::Idle),
-        (r#""policy" : "SCHED_FIFO", "priority" : 99"#, Policy::Fifo(99)),
+        (r#""policy" : "SCHED_BATCH""#, PolicySpec::Batch),
+        (r#""policy" : "SCHED_IDLE""#, PolicySpec::Idle),
+        (r#""policy" : "SCHED_FIFO", "priority" : 99"#, PolicySpec::Fifo(99)),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-deadline" : 20, "dl-period" : 30"#, {
-            Policy::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
+            PolicySpec::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
         }),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10"#, {
-            Policy::Deadline { runtime: us(10), deadline: us(10), period: us(10) }
+            PolicySpec::Deadline { runtime: us(10), deadline: us(10), period: us(10) }
         }),
         (r#""policy" : "SCHED_DEADLINE", "runtime" : 10, "period" : 30, "deadline" : 20"#, {
-            // The grammar of old. Its "runtime" is the event as well.
-            Policy::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
+            // In the old grammar "runtime" is the event as well.
+            PolicySpec::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
         }),
     ] {
         let sets = task(&format!(r#"{keys}, "run" : 1"#)).tasks.remove(0).attributes;
@@ -378,7 +382,7 @@ fn a_deadline_task_that_lists_all_cpus_is_not_bound() {
     let all = deadline("[7, 0, 1, 2, 3, 4, 5, 6]");
     assert!(all.warnings.is_empty(), "{:?}", all.warnings);
     assert_eq!(all.tasks[0].attributes[0].affinity, None);
-    assert!(warned(&deadline("[0, 1, 2, 3, 4, 5, 6]"), "Linux refuses"));
+    assert!(has_warning(&deadline("[0, 1, 2, 3, 4, 5, 6]"), "Linux refuses"));
 }
 
 #[test]
@@ -420,7 +424,7 @@ fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "cpus" : [1]"#, "Linux refuses"),
         (r#""nodes_membind" : [0]"#, "nodes_membind"),
     ] {
-        assert!(warned(&task(&with(keys)), part), "{keys}");
+        assert!(has_warning(&task(&with(keys)), part), "{keys}");
     }
 }
 
@@ -465,7 +469,7 @@ fn a_fork_starts_an_instance_of_a_template() {
     assert_eq!(workload.fork_limit, Some(FORK_LIMIT));
     let template = &workload.tasks[2];
     assert_eq!((template.name.as_str(), template.start_at, template.timer_origin), ("c", None, us(300)));
-    // A thread that is forked still waits for its delay, which counts from the start of the run.
+    // A forked thread also waits for its delay, which counts from the start of the run.
     assert!(template.awaits_origin);
     assert_eq!(steps_of(template, 3), [Step::Mark(0), run(1), Step::Exit]);
     assert_eq!(steps_of(&workload.tasks[1], 2), steps_of(&workload.tasks[3], 2));
@@ -500,9 +504,9 @@ fn the_global_section_sets_duration_policy_and_priority_inheritance() {
     let workload = workload(text);
     assert_eq!(workload.duration, Some(Nanos::from_secs(7)));
     assert!(workload.objects.priority_inheritance);
-    assert_eq!(workload.tasks[0].attributes[0].policy, Some(Policy::Fifo(10)));
-    assert!(warned(&workload, "ignored: logdir, gnuplot"));
-    assert!(warned(&workload, "\"frag\""));
+    assert_eq!(workload.tasks[0].attributes[0].policy, Some(PolicySpec::Fifo(10)));
+    assert!(has_warning(&workload, "ignored: logdir, gnuplot"));
+    assert!(has_warning(&workload, "\"frag\""));
     assert_eq!(workload.warnings.len(), 2);
 }
 
@@ -520,16 +524,16 @@ fn an_endless_duration_is_none() {
 fn that_nothing_ends_a_run_is_said_unless_it_is_given_elsewhere_how_long_it_lasts() {
     let endless = |global: &str| format!(r#"{{ "global" : {{ {global} }}, "tasks" : {{ "t" : {{ "run" : 1 }} }} }}"#);
     for (global, said) in
-        [("", "\"global\" has no \"duration\""), (r#""duration" : -1"#, "a \"duration\" of -1 is no end")]
+        [("", "\"global\" has no \"duration\""), (r#""duration" : -1"#, "a \"duration\" of -1 means no end")]
     {
         let text = endless(global);
-        assert!(warned(&workload(&text), said) && warned(&workload(&text), "--for"));
-        let given = Options { is_duration_given: true, ..Options::for_cpus(8) };
+        assert!(has_warning(&workload(&text), said) && has_warning(&workload(&text), "--for"));
+        let given = RtAppOptions { is_duration_given: true, ..RtAppOptions::for_cpus(8) };
         assert!(parse("test.json", &text, given).expect("well formed").warnings.is_empty());
     }
     assert!(workload(&endless(r#""duration" : 2"#)).warnings.is_empty());
     let fraction = error(&endless(r#""duration" : 0.05"#));
-    assert!(fraction.help.expect("a way out").contains("whole seconds"));
+    assert!(fraction.help.expect("a hint").contains("whole seconds"));
 }
 
 #[test]
@@ -544,7 +548,7 @@ fn equal_keys_drop_events_with_a_warning_or_are_all_kept() {
         lossy.warnings[0]
     );
     assert!(lossy.warnings[0].contains("2 were dropped"));
-    let options = Options { duplicate_keys: DuplicateKeys::KeepAll, ..Options::for_cpus(1) };
+    let options = RtAppOptions { duplicate_keys: DuplicateKeys::KeepAll, ..RtAppOptions::for_cpus(1) };
     let all = parse("t", text, options).expect("well formed");
     assert_eq!(steps(&all, 5), [run(1), sleep(2), run(3), run(4), Step::Exit]);
 }
@@ -553,7 +557,7 @@ fn equal_keys_drop_events_with_a_warning_or_are_all_kept() {
 fn cpus_must_be_those_of_the_machine() {
     let error = task_error("\"run\" : 1,\n \"cpus\" : [0, 8]");
     assert_eq!((error.line, error.message.as_str()), (2, "the machine has no CPU 8"));
-    assert!(error.help.expect("a way out").contains("8 CPUs are 0 to 7"));
+    assert!(error.help.expect("a hint").contains("8 CPUs are 0 to 7"));
     for cpus in ["[]", "0", "[-1]", "[\"0\"]", "[1.5]"] {
         let error = task_error(&format!(r#""run" : 1, "cpus" : {cpus}"#));
         assert!(error.message.to_lowercase().contains("cpu"), "{cpus}");
@@ -570,7 +574,7 @@ fn what_never_lets_time_pass_is_refused() {
         r#""barrier" : "alone""#,
         r#""phases" : { "a" : { "run" : 1 }, "b" : { "loop" : -1, "signal" : "c" } }"#,
     ] {
-        assert!(task_error(keys).message.contains("never uses or waits for time"), "{keys}");
+        assert!(task_error(keys).message.contains("takes no time"), "{keys}");
     }
     assert_eq!(steps(&task(r#""loop" : 2, "resume" : "x""#), 3), [Step::Resume(0), Step::Resume(0), Step::Exit]);
 }
@@ -579,12 +583,12 @@ fn what_never_lets_time_pass_is_refused() {
 fn unknown_keys_are_ignored_with_a_warning_that_suggests_the_right_one() {
     let text = r#"{ "tasks" : { "t" : { "run" : 1, "priorty" : 3, "phase" : 1 } }, "globl" : {} }"#;
     let workload = workload(text);
-    assert!(warned(&workload, "did you mean \"priority\"?"));
-    assert!(warned(&workload, "did you mean \"phases\"?"));
-    assert!(warned(&workload, "did you mean \"global\"?"));
-    assert!(warned(&task(r#""run" : 5, "rum" : 1000"#), "did you mean \"run\"?"));
+    assert!(has_warning(&workload, "did you mean \"priority\"?"));
+    assert!(has_warning(&workload, "did you mean \"phases\"?"));
+    assert!(has_warning(&workload, "did you mean \"global\"?"));
+    assert!(has_warning(&task(r#""run" : 5, "rum" : 1000"#), "did you mean \"run\"?"));
     let beside = task(r#""run" : 5, "phases" : { "a" : { "run" : 1, "delay" : 3 } }"#);
-    assert!(warned(&beside, "ignores \"run\" beside") && warned(&beside, "\"delay\""));
+    assert!(has_warning(&beside, "ignores \"run\" beside") && has_warning(&beside, "\"delay\""));
 }
 
 #[test]
@@ -602,21 +606,21 @@ fn groups_nest_as_deep_as_a_path_may_be_long() {
     let nested = |levels: usize| format!("\"run\":1,\"sleep\":1,\"taskgroup\":\"{}\"", "/g".repeat(levels));
     assert_eq!(task(&nested(2047)).groups.len(), 2047);
     let error = task_error(&nested(100_000));
-    assert!(error.to_string().contains("4095 at the most"), "{error}");
+    assert!(error.to_string().contains("at most 4095"), "{error}");
 }
 
 #[test]
 fn a_run_lasts_as_long_as_it_says_on_the_cpu_of_the_calibration() {
     let read = |global: &str, capacities: &[u64]| {
         let text = format!("{{\"tasks\":{{\"t\":{{\"run\":1000}}}},\"global\":{{\"duration\":1{global}}}}}");
-        parse("test.json", &text, Options::for_capacities(capacities)).expect("well formed")
+        parse("test.json", &text, RtAppOptions::for_capacities(capacities)).expect("well formed")
     };
     let board = [462, 462, 1024, 1024];
     let work = |global: &str| {
         let workload = read(global, &board);
         (steps(&workload, 1)[0], workload.assumptions.join(""))
     };
-    // 1000 us of CPU 0 are 1000 * 462 / 1024 of a big one.
+    // 1000 us on CPU 0 are 1000 * 462 / 1024 us on a big CPU.
     let (little, big) = (Step::Run(Nanos(451_172)), run(1000));
     for (global, step, said) in [
         ("", little, "on CPU 0, as rt-app does"),
@@ -628,10 +632,10 @@ fn a_run_lasts_as_long_as_it_says_on_the_cpu_of_the_calibration() {
         assert_eq!(found, step, "{global}");
         assert!(assumption.contains(said), "{assumption}");
     }
-    // Where all CPUs are alike there is nothing to say.
+    // With equal CPUs there is no assumption to report.
     assert!(read("", &[1024; 4]).assumptions.is_empty());
     let missing = read(", \"calibration\" : \"CPU9\"", &board);
-    assert!(warned(&missing, "no CPU 9 to calibrate on"));
+    assert!(has_warning(&missing, "no CPU 9 to calibrate on"));
 }
 
 #[test]
@@ -641,7 +645,7 @@ fn a_run_of_minus_one_never_ends_and_a_buffer_may_be_large() {
     assert!(task_error("\"run\" : -2").to_string().contains("must not be negative"));
 }
 
-/// A file with a task `t` of these keys and these cgroups.
+/// Returns a file with a task `t` of these keys and these cgroups.
 fn with_cgroups(task: &str, cgroups: &str) -> String {
     format!("{{\"tasks\":{{\"t\":{{{task}}}}},\"cgroups\":{{{cgroups}}},\"global\":{{\"duration\":1}}}}")
 }
@@ -674,7 +678,7 @@ fn cgroups_that_no_task_is_in_are_told_with_the_path_that_may_be_meant() {
     let one = warnings(&format!(r#""/top/gf" : {limits}"#), "");
     assert!(one.len() == 1 && one[0].contains("no task is in the cgroup \"/top/gf\""), "{one:?}");
     assert!(one[0].starts_with("test.json:1:") && one[0].contains("did you mean \"/top/fg\"?"), "{one:?}");
-    let far = warnings(&format!(r#""/nobody" : {limits}"#), "");
+    let far = warnings(&format!(r#""/elsewhere" : {limits}"#), "");
     assert!(far[0].contains("tasks are in /top, /top/fg"), "{far:?}");
     assert!(warnings(&format!(r#""/top" : {limits}, "/top/fg" : {limits}"#), "").is_empty(), "a parent counts");
 }
@@ -720,10 +724,12 @@ fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
 #[test]
 fn waiting_for_what_nobody_gives_is_said() {
     let lonely = task(r#""sem_wait" : "s", "suspend" : "x", "wait" : { "ref" : "c", "mutex" : "m" }, "run" : 1"#);
-    for said in
-        ["semaphore \"s\", which nobody posts", "condition \"c\", which nobody signals", "\"x\", which nobody resumes"]
-    {
-        assert!(warned(&lonely, said), "{:?}", lonely.warnings);
+    for said in [
+        "semaphore \"s\", which no task posts",
+        "condition \"c\", which no task signals",
+        "\"x\", which no task resumes",
+    ] {
+        assert!(has_warning(&lonely, said), "{:?}", lonely.warnings);
     }
     let served =
         workload(r#"{"tasks":{"a":{"sem_wait":"s","run":1},"b":{"sem_post":"s","sleep":1}},"global":{"duration":1}}"#);

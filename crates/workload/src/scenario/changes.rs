@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Statements about what changes while tasks run: a keyword, a time, of what, and what it becomes.
+//! Statements about changes while tasks run: a keyword, a time, the object that changes, and its new value.
 
 use super::parse::find_group;
-use super::policy::{policies, policy_of};
-use super::tasks::nice_of;
+use super::policy::{parse_policy, policies};
+use super::tasks::parse_nice;
 use super::tokens::{Token, Tokens};
 use crate::error::ParseError;
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, Change, CpusetSpec, GroupSpec};
 use fairlab_sched::units::Nanos;
 
-/// A change whose task is still a name.
+/// Change whose task is still a name.
 #[derive(Debug)]
 pub(super) struct ChangeDraft<'a> {
     pub(super) at: Nanos,
     pub(super) task: Option<Token<'a>>,
-    /// With a placeholder for the index, if it is a task's.
+    /// Change with a placeholder for the index of its task, if it changes a task.
     pub(super) change: Change,
 }
 
-/// What statements may refer to.
+/// Groups, cpusets and CPUs that statements may refer to.
 pub(super) struct ChangeNames<'n> {
     pub(super) groups: &'n [GroupSpec],
     pub(super) cpusets: &'n [CpusetSpec],
     pub(super) nr_cpus: u32,
 }
 
-/// Reads what a change makes of its group, cpuset or CPUs, or of its task, for which there is a placeholder.
-pub(super) type ReadChange = fn(&ChangeNames<'_>, &mut Tokens<'_>) -> Result<Change, ParseError>;
+/// Reader of the object and the value of a change. For a change of a task it returns a placeholder.
+pub(super) type ChangeReader = fn(&ChangeNames<'_>, &mut Tokens<'_>) -> Result<Change, ParseError>;
 
 impl ChangeNames<'_> {
     pub(super) fn shares(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
@@ -38,18 +38,18 @@ impl ChangeNames<'_> {
     pub(super) fn group_clamps(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         Ok(Change::GroupClamps {
             group: self.next_group(words)?,
-            min: words.next_small("the lowest clamp", 0..=1024)?,
-            max: words.next_small("the highest clamp", 0..=1024)?,
+            min: words.next_small("the minimum clamp", 0..=1024)?,
+            max: words.next_small("the maximum clamp", 0..=1024)?,
         })
     }
 
-    /// The kernel takes microseconds.
+    /// Reads the new PM QoS latency limit. The kernel accepts whole microseconds.
     pub(super) fn cpu_dma_latency(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let word = words.word("the longest exit latency, or none")?;
         if word.text == "none" {
             return Ok(Change::CpuDmaLatency(None));
         }
-        let limit = words.duration_of(word)?;
+        let limit = words.parse_duration(word)?;
         if !limit.0.is_multiple_of(1000) {
             let error = words.error(word, "`/dev/cpu_dma_latency` takes whole microseconds");
             return Err(error.with_help("write a time such as 0us, 20us or 1ms, or `none`"));
@@ -57,11 +57,11 @@ impl ChangeNames<'_> {
         Ok(Change::CpuDmaLatency(Some(limit)))
     }
 
-    /// What the kernel refuses of it has no effect when the time comes.
+    /// Reads the new quota. A value that the kernel rejects has no effect when the change takes place.
     pub(super) fn quota(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let group = self.next_group(words)?;
         let quota = words.word("the quota, or none")?;
-        let quota_us = if quota.text == "none" { None } else { Some(words.duration_of(quota)?.0 / 1000) };
+        let quota_us = if quota.text == "none" { None } else { Some(words.parse_duration(quota)?.0 / 1000) };
         let period_us = words.duration("the period")?.0 / 1000;
         Ok(Change::Quota { group, quota_us, period_us })
     }
@@ -74,7 +74,7 @@ impl ChangeNames<'_> {
         Ok(Change::FrequencyLimit {
             cpus: self.cpus(words)?,
             is_thermal,
-            part: words.next_small("the part of 1024 of the highest frequency", 1..=1024)?,
+            part: words.next_small("the share of the highest frequency, of 1024", 1..=1024)?,
         })
     }
 
@@ -92,34 +92,34 @@ impl ChangeNames<'_> {
 
     pub(super) fn affinity(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let affinity = Some(Affinity::Cpus(self.cpus(words)?));
-        Ok(of_task(Attributes { affinity, ..Attributes::default() }))
+        Ok(task_change(Attributes { affinity, ..Attributes::default() }))
     }
 
     pub(super) fn nice(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let word = words.word("the nice value")?;
-        Ok(of_task(Attributes { nice: Some(nice_of(words, word)?), ..Attributes::default() }))
+        Ok(task_change(Attributes { nice: Some(parse_nice(words, word)?), ..Attributes::default() }))
     }
 
     pub(super) fn policy(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let word = words.word("the policy")?;
-        let policy = policy_of(words, word)?;
+        let policy = parse_policy(words, word)?;
         if policy.is_none() {
             let help = format!("policies: {}", policies());
             return Err(words.error(word, format!("unknown policy `{}`", word.text)).with_help(help));
         }
-        Ok(of_task(Attributes { policy, ..Attributes::default() }))
+        Ok(task_change(Attributes { policy, ..Attributes::default() }))
     }
 
     pub(super) fn clamp(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
-        let min = words.next_small("the lowest clamp", 0..=1024)?;
-        let max = words.next_small("the highest clamp", min..=1024)?;
-        Ok(of_task(Attributes { uclamp_min: Some(min), uclamp_max: Some(max), ..Attributes::default() }))
+        let min = words.next_small("the minimum clamp", 0..=1024)?;
+        let max = words.next_small("the maximum clamp", min..=1024)?;
+        Ok(task_change(Attributes { uclamp_min: Some(min), uclamp_max: Some(max), ..Attributes::default() }))
     }
 
     pub(super) fn move_to(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let word = words.word("the group's name, or /")?;
         let group = if word.text == "/" { None } else { Some(find_group(self.groups, words, word)?) };
-        Ok(of_task(Attributes { group: Some(group), ..Attributes::default() }))
+        Ok(task_change(Attributes { group: Some(group), ..Attributes::default() }))
     }
 
     fn cpus(&self, words: &mut Tokens<'_>) -> Result<Vec<u32>, ParseError> {
@@ -143,7 +143,7 @@ impl ChangeNames<'_> {
     }
 }
 
-/// What a task becomes; which task is filled in once all are known.
-const fn of_task(attributes: Attributes) -> Change {
+/// Returns a change of a task with a placeholder for the task, which is filled in once all tasks are known.
+const fn task_change(attributes: Attributes) -> Change {
     Change::Task { task: 0, attributes }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Statements about the machine: CPUs, their units, capacities, domains, frequencies and interrupts.
+//! Statements about the machine: CPUs, their topology and capacities, domains, frequencies and interrupts.
 
 use super::tokens::Tokens;
 use super::{FreqDomainSpec, IrqLoad, ScenarioMachine};
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use crate::suggest;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
@@ -18,37 +18,37 @@ const MAX_FREQ_STEPS: usize = 10_000;
 const MAX_IRQS: usize = 256;
 
 /// Distances of the ACPI's SLIT.
-const OWN_NODE: u32 = 10;
-const OTHER_NODE: u32 = 20;
+const LOCAL_DISTANCE: u32 = 10;
+const REMOTE_DISTANCE: u32 = 20;
 
-/// Fails if there are as many of something as there may be.
-pub(super) fn check_room(words: &Tokens<'_>, at: usize, used: usize, most: usize) -> Result<(), ParseError> {
+/// Returns an error if `used` has reached the limit `most`.
+pub(super) fn check_limit(words: &Tokens<'_>, at: usize, used: usize, most: usize) -> Result<(), ParseError> {
     if used < most {
         return Ok(());
     }
     Err(words.source.error(at, format!("too many of these, at most {most}")))
 }
 
-/// The machine as far as the file has described it.
+/// Machine as far as the file has described it.
 #[derive(Debug)]
 pub(super) struct MachineDraft {
     pub(super) machine: ScenarioMachine,
-    /// Where the distances were given, and for how many nodes.
+    /// Byte offset of the distances, and the number of nodes that they describe.
     distances: Option<(usize, u32)>,
-    /// Where each frequency domain was given.
+    /// Byte offset of each frequency domain.
     domains_at: Vec<usize>,
-    /// Where the first frequency step was given.
+    /// Byte offset of the first frequency step.
     freq_step_at: Option<usize>,
 }
 
 impl MachineDraft {
-    /// Reads what follows `cpus`.
+    /// Reads the number of CPUs, which follows `cpus`.
     pub(super) fn new(words: &mut Tokens<'_>) -> Result<Self, ParseError> {
-        Ok(Self::alike(words.next_small("the number of CPUs", 1..=MAX_CPUS)?))
+        Ok(Self::symmetric(words.next_small("the number of CPUs", 1..=MAX_CPUS)?))
     }
 
-    /// CPUs that are all alike.
-    pub(super) fn alike(nr_cpus: u32) -> Self {
+    /// Returns a machine of CPUs of equal capacity, each its own core, with one cache.
+    pub(super) fn symmetric(nr_cpus: u32) -> Self {
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
         Self {
             machine: ScenarioMachine {
@@ -73,8 +73,8 @@ impl MachineDraft {
         }
     }
 
-    /// Checks what only the whole file shows, and fills in the distances.
-    pub(super) fn finish(mut self, source: Source<'_>) -> Result<ScenarioMachine, ParseError> {
+    /// Makes the checks that need the whole file, and fills in the distances.
+    pub(super) fn finish(mut self, source: SourceText<'_>) -> Result<ScenarioMachine, ParseError> {
         for (domain, at) in self.machine.freq_domains.iter().zip(&self.domains_at) {
             let capacity = |cpu: u32| self.machine.topology.capacity[cpu as usize];
             let mut cpus = domain.cpus.clone();
@@ -96,7 +96,7 @@ impl MachineDraft {
             }
             Some(_) => {}
             None => {
-                let distance = |from, to| if from == to { OWN_NODE } else { OTHER_NODE };
+                let distance = |from, to| if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
                 topology.distances =
                     (0..nr_nodes).map(|from| (0..nr_nodes).map(|to| distance(from, to)).collect()).collect();
             }
@@ -127,11 +127,11 @@ impl MachineDraft {
                     return Err(words.error(word, format!("unknown unit `{}`", word.text)).with_help(help));
                 }
             };
-            let size = words.small(size.expect("checked above"), 1..=MAX_CPUS)?;
+            let size = words.parse_small(size.expect("checked above"), 1..=MAX_CPUS)?;
             for (cpu, place) in (0..).zip(&mut self.machine.topology.cpus) {
                 *field(place) = cpu / size;
             }
-            next = words.optional();
+            next = words.next_optional();
         }
         Ok(())
     }
@@ -181,11 +181,11 @@ impl MachineDraft {
     }
 
     pub(super) fn freq(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), ParseError> {
-        check_room(words, at, self.machine.freq_steps.len(), MAX_FREQ_STEPS)?;
-        let when = words.duration("when")?;
+        check_limit(words, at, self.machine.freq_steps.len(), MAX_FREQ_STEPS)?;
+        let when = words.duration("the time of the change")?;
         let cpu = words.word("the CPU")?;
-        let cpu = words.cpu_of(cpu, self.machine.nr_cpus)?;
-        let capacity = words.next_small("the part of 1024 of the highest frequency", 1..=1024)?;
+        let cpu = words.parse_cpu(cpu, self.machine.nr_cpus)?;
+        let capacity = words.next_small("the share of the highest frequency, of 1024", 1..=1024)?;
         self.machine.freq_steps.push((when, cpu, u64::from(capacity)));
         self.freq_step_at.get_or_insert(at);
         Ok(())
@@ -193,17 +193,17 @@ impl MachineDraft {
 
     pub(super) fn fdom(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), ParseError> {
         let domains = &self.machine.freq_domains;
-        check_room(words, at, domains.len(), MAX_FREQ_DOMAINS)?;
+        check_limit(words, at, domains.len(), MAX_FREQ_DOMAINS)?;
         let cpus = words.cpus(self.machine.nr_cpus)?;
         if let Some(cpu) = cpus.clone().find(|cpu| domains.iter().any(|domain| domain.cpus.contains(cpu))) {
             return Err(words.source.error(at, format!("CPU {cpu} is in two frequency domains")));
         }
         let mut opps: Vec<(u64, Option<u64>)> = Vec::new();
-        while let Some(word) = words.optional() {
-            check_room(words, word.offset, opps.len(), MAX_FREQUENCIES)?;
+        while let Some(word) = words.next_optional() {
+            check_limit(words, word.offset, opps.len(), MAX_FREQUENCIES)?;
             let (khz, power) = word.split_once(':').map_or((word, None), |(khz, power)| (khz, Some(power)));
-            let khz = u64::from(words.small(khz, 1..=100_000_000)?);
-            let power = power.map(|power| words.small(power, 1..=1_000_000_000)).transpose()?.map(u64::from);
+            let khz = u64::from(words.parse_small(khz, 1..=100_000_000)?);
+            let power = power.map(|power| words.parse_small(power, 1..=1_000_000_000)).transpose()?.map(u64::from);
             if let Some((last_khz, last_power)) = opps.last() {
                 if khz <= *last_khz {
                     return Err(words.error(word, "frequencies must ascend"));
@@ -219,8 +219,8 @@ impl MachineDraft {
         }
         let (lowest, highest) = (opps[0].0, opps[opps.len() - 1].0);
         if lowest * SCHED_CAPACITY_SCALE < highest {
-            let message = format!("{lowest} kHz is less than 1/1024 of {highest} kHz, so that a CPU would stand still");
-            let help = format!("leave out what lies below {} kHz", highest.div_ceil(SCHED_CAPACITY_SCALE));
+            let message = format!("{lowest} kHz is less than 1/1024 of {highest} kHz, so a CPU would make no progress");
+            let help = format!("leave out frequencies below {} kHz", highest.div_ceil(SCHED_CAPACITY_SCALE));
             return Err(words.source.error(at, message).with_help(help));
         }
         self.domains_at.push(at);
@@ -236,7 +236,7 @@ impl MachineDraft {
             return Err(words.source.error(at, "an interrupt must be shorter than its period"));
         }
         for cpu in cpus {
-            check_room(words, at, self.machine.irqs.len(), MAX_IRQS)?;
+            check_limit(words, at, self.machine.irqs.len(), MAX_IRQS)?;
             self.machine.irqs.push(IrqLoad { cpu, every, duration, is_stolen });
         }
         Ok(())

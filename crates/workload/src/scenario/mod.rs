@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scenario files: a machine and what its tasks do, one statement per line.
+//! Scenario files: a machine and the programs of its tasks, one statement per line.
 //!
-//! The grammar is that of the oracle, the program that runs the kernel's own scheduler, so that one file can be given to
-//! both. It is fixed: what that program refuses is refused here, and names of features, tunables and arms are checked as
-//! well. Times in a scenario count from its start.
+//! The grammar is that of the reference, the program that runs the kernel's own scheduler, so that both
+//! accept the same files. It is fixed: what the reference rejects is rejected here, and names of features,
+//! tunables and arms are checked as well. Times in a scenario count from its start.
 //!
-//! Left out: tracing itself, and the machine; this module only says what the file asks for.
+//! Left out: tracing itself, and the machine. This module only reads what the file asks for.
 
 mod changes;
 mod machine;
@@ -19,10 +19,10 @@ pub(crate) mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::add_to;
-pub use parse::{ParseContext, parse, parse_on};
+pub(crate) use parse::parse_changes;
+pub use parse::{ParseContext, parse, parse_with_context};
 pub use program::FIRST_PID;
-pub use statements::{About, STATEMENTS, Statement};
+pub use statements::{STATEMENTS, Statement, StatementTopic};
 
 pub use crate::workload::IrqLoad;
 
@@ -31,51 +31,52 @@ use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
 use std::ops::RangeInclusive;
 
-/// Everything that a scenario file says.
+/// Content of a scenario file.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Scenario {
-    /// The machine; all alike CPUs if another one takes its place.
+    /// Machine of the file. If a given or named machine replaces it, this one has CPUs of equal capacity.
     pub machine: ScenarioMachine,
-    /// The machine on which the file wants to run, if it names one (`machine`).
+    /// Name or path of the machine on which the file runs, if it names one (`machine`).
     pub named_machine: Option<String>,
     /// Whether a machine was given in place of the file's own.
     pub is_replaced: bool,
-    /// Events at this time still happen.
+    /// End of the run; events at this time still happen.
     pub end: Nanos,
-    /// Level of the trace, 0 to 3, if the file says one.
+    /// Level of the trace, 0 to 3, if the file sets one.
     pub trace: Option<u8>,
     /// Whether every update of a load average is traced.
     pub trace_pelt: bool,
-    /// Time between two snapshots, if there are any but the last.
+    /// Time between two snapshots; `None` if only the last one is taken.
     pub stats: Option<Nanos>,
-    /// Sched features and whether they are on, in the order of the file; a later one overrides an earlier one.
+    /// Sched features and whether they are on, in the order of the file; a later one overrides an earlier
+    /// one.
     pub features: Vec<(String, bool)>,
     /// Tunables and their values, in the order of the file; a later one overrides an earlier one.
     pub tunables: Vec<(String, u64)>,
     /// Arms and their values, in the order of the file; a later one overrides an earlier one.
     pub arms: Vec<(String, i64)>,
-    /// Groups, tasks and changes.
     pub workload: Workload,
 }
 
-/// The machine of a scenario.
+/// Machine of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioMachine {
     /// Number of CPUs, 1 to 4096.
     pub nr_cpus: u32,
-    /// Their places, capacities, levels of sched domains and distances.
+    /// Topology of the CPUs, their capacities, sched domain levels and distances.
     pub topology: MachineTopology,
-    /// From the sending of an inter-processor interrupt to its handling.
+    /// Time from the sending of an inter-processor interrupt to its handling.
     pub ipi_latency: Nanos,
-    /// CPU i ticks i times as much later than CPU 0.
+    /// Offset of the ticks: CPU i ticks i times this much later than CPU 0.
     pub tick_skew: Nanos,
-    /// How far the clock runs ahead for each newly-idle `load_balance()` (`lbcost`).
+    /// Time by which the scheduler's clock is advanced for each newly-idle `load_balance()` (`lbcost`).
     pub newidle_cost: Nanos,
     /// Whether a run operation is work, which takes longer on a slower CPU, rather than time.
     pub scale_work: bool,
     /// Frequency domains, driven by schedutil.
     pub freq_domains: Vec<FreqDomainSpec>,
-    /// Changes of frequency: when, which CPU, and what part of 1024 of its highest frequency.
+    /// Changes of frequency: time, CPU, and share of its highest frequency, of 1024.
     pub freq_steps: Vec<(Nanos, u32, Capacity)>,
     /// Interrupts, in the order of the file and of the CPUs in it.
     pub irqs: Vec<IrqLoad>,
@@ -83,9 +84,9 @@ pub struct ScenarioMachine {
 
 /// CPUs that change their frequency together.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct FreqDomainSpec {
-    /// The CPUs.
     pub cpus: RangeInclusive<u32>,
-    /// Frequencies in kHz, ascending, each with its power in microwatts; all have one, or none.
+    /// Frequencies in kHz, ascending, each with its power in microwatts. All of them have a power, or none.
     pub opps: Vec<(u64, Option<u64>)>,
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The statements of a scenario, line by line.
+//! Parser of the statements of a scenario, line by line.
 
 use super::Scenario;
-use super::changes::{ChangeDraft, ChangeNames, ReadChange};
-use super::machine::{MachineDraft, check_room};
-use super::statements::{About, STATEMENTS, Statement, keywords};
+use super::changes::{ChangeDraft, ChangeNames, ChangeReader};
+use super::machine::{MachineDraft, check_limit};
+use super::statements::{STATEMENTS, Statement, StatementTopic, keywords};
 use super::tasks::{MAX_NAME, TaskDrafts};
 use super::tokens::{Token, Tokens};
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use crate::step::TaskIndex;
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, Quota, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
-use fairlab_sched::tunables::{SetBy, TUNABLES};
+use fairlab_sched::tunables::{TUNABLES, TunableStatement};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -22,56 +22,56 @@ const MAX_FEATURES: usize = 40;
 const MAX_TUNABLES: usize = 20;
 const MAX_CHANGES: usize = 1000;
 const MAX_PACKET_LOADS: usize = 256;
-/// As many packets fit into the queue of a CPU (`net.core.netdev_max_backlog`).
+/// Largest number of packets that fit into the queue of a CPU (`net.core.netdev_max_backlog`).
 const MAX_PACKETS: u32 = 1000;
 
-/// What the kernel accepts as quota and period, in microseconds.
+/// Least quota and period that the kernel accepts, in microseconds.
 const MIN_QUOTA_US: u64 = 1_000;
 const MAX_PERIOD_US: u64 = 1_000_000;
 const DEFAULT_PERIOD_US: u64 = 100_000;
 
-/// Clamps of a group that allow anything.
+/// Clamps of a group without restriction.
 const ANY_CLAMPS: (u32, u32) = (0, 1024);
 
 /// Reads a scenario.
 ///
 /// # Errors
-/// At the first thing that the grammar does not allow.
+/// At the first violation of the grammar.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
-    let named = &|_: &str| Err("whoever reads this file knows no machines".to_owned());
-    parse_on(file, text, ParseContext { given: None, named, vary: None })
+    let named = &|_: &str| Err("machine files are not available here".to_owned());
+    parse_with_context(file, text, ParseContext { given: None, named, vary: None })
 }
 
-/// On what a scenario runs, beside what it says itself.
+/// Machine and seed of a scenario, beside the settings in its file.
 #[derive(Clone, Copy)]
 pub struct ParseContext<'m> {
-    /// A machine was given that takes the place of the file's own: its number of CPUs.
+    /// Number of CPUs of a machine that was given to take the place of the file's own.
     pub given: Option<u32>,
-    /// The number of CPUs of a machine that the file names.
+    /// Lookup of the number of CPUs of a machine that the file names.
     pub named: &'m dyn Fn(&str) -> Result<u32, String>,
-    /// Random lengths are drawn from this seed, instead of those that the grammar fixes.
+    /// Seed of random lengths; `None` for those that the grammar fixes.
     pub vary: Option<u64>,
 }
 
-/// Reads a scenario that may run on another machine than its own.
+/// Reads a scenario that may run on a machine other than its own.
 ///
 /// # Errors
-/// At the first thing that the grammar does not allow, or that the machine does not have.
-pub fn parse_on(file: &str, text: &str, on: ParseContext<'_>) -> Result<Scenario, ParseError> {
-    let source = Source::new(file, text);
+/// At the first violation of the grammar, or the first reference to a CPU that the machine does not have.
+pub fn parse_with_context(file: &str, text: &str, on: ParseContext<'_>) -> Result<Scenario, ParseError> {
+    let source = SourceText::new(file, text);
     let mut parser: Option<Parser<'_>> = None;
     let mut offset = 0;
     for line in text.split('\n') {
-        let mut words = Tokens::of_line(source, offset, line);
+        let mut words = Tokens::from_line(source, offset, line);
         offset += line.len() + 1;
-        let Some(keyword) = words.optional() else { continue };
+        let Some(keyword) = words.next_optional() else { continue };
         match &mut parser {
             None if keyword.text == "cpus" => parser = Some(Parser::new(MachineDraft::new(&mut words)?, on)),
-            None if keyword.text == "machine" => parser = Some(Parser::on_named(&mut words, on)?),
-            None => return Err(before_cpus(&words, keyword)),
+            None if keyword.text == "machine" => parser = Some(Parser::with_named_machine(&mut words, on)?),
+            None => return Err(before_cpus_error(&words, keyword)),
             Some(parser) => parser.statement(keyword, &mut words)?,
         }
-        if let Some(word) = words.optional() {
+        if let Some(word) = words.next_optional() {
             let message = format!("more words than `{}` takes", keyword.text);
             return Err(words.error(word, message).with_help("one statement per line; # starts a comment"));
         }
@@ -80,10 +80,11 @@ pub fn parse_on(file: &str, text: &str, on: ParseContext<'_>) -> Result<Scenario
     parser.ok_or_else(no_cpus)?.finish(source)
 }
 
-/// Reads statements about what changes while tasks run, for a workload that comes from elsewhere: its groups, cpusets and tasks are
-/// known, tasks also by their families. Each statement has the byte offset at which it stands in the source.
-pub(crate) fn add_to(
-    source: Source<'_>,
+/// Reads statements about changes while tasks run, for a workload from another kind of file. Its groups,
+/// cpusets and tasks are known, tasks also by their families. Each statement has its byte offset in the
+/// source.
+pub(crate) fn parse_changes(
+    source: SourceText<'_>,
     statements: &[(usize, &str)],
     nr_cpus: u32,
     workload: &mut Workload,
@@ -93,59 +94,58 @@ pub(crate) fn add_to(
         groups: workload.groups.clone(),
         cpusets: workload.cpusets.clone(),
         longest_name: usize::MAX,
-        ..Parser::new(MachineDraft::alike(nr_cpus), ParseContext { given: None, named, vary: None })
+        ..Parser::new(MachineDraft::symmetric(nr_cpus), ParseContext { given: None, named, vary: None })
     };
     for &(offset, statement) in statements {
-        let mut words = Tokens::of_line(source, offset, statement);
-        let Some(keyword) = words.optional() else { continue };
-        if Statement::named(keyword.text).is_none_or(|statement| !statement.is_for_any_workload) {
-            let message = match Statement::named(keyword.text) {
+        let mut words = Tokens::from_line(source, offset, statement);
+        let Some(keyword) = words.next_optional() else { continue };
+        if Statement::by_keyword(keyword.text).is_none_or(|statement| !statement.is_for_any_workload) {
+            let message = match Statement::by_keyword(keyword.text) {
                 Some(statement) => format!("`{}` is a statement of scenarios only", statement.keyword),
                 None => format!("unknown statement `{}`", keyword.text),
             };
-            let help = suggest::help(keyword.text, "here there are", &for_any_workload());
+            let help = suggest::help(keyword.text, "statements in this file", &portable_keywords());
             return Err(words.error(keyword, message).with_help(help));
         }
         parser.statement(keyword, &mut words)?;
-        if let Some(word) = words.optional() {
+        if let Some(word) = words.next_optional() {
             let message = format!("more words than `{}` takes", keyword.text);
             return Err(words.error(word, message).with_help("one statement in each string"));
         }
         if !parser.features.is_empty() || !parser.tunables.is_empty() {
             let error = words.error(keyword, format!("`{}` without a time", keyword.text));
-            let help =
-                "write when it changes, such as `feature 100ms SIS_UTIL 0`; for the whole run use --features and --set";
+            let help = "write the time of the change, as in `feature 100ms SIS_UTIL 0`; for the whole run use --features and --set";
             return Err(error.with_help(help));
         }
     }
-    parser.finish_for(source, workload)
+    parser.finish_into(source, workload)
 }
 
-/// The statements that have a place in other files.
-fn for_any_workload() -> Vec<&'static str> {
+/// Returns the keywords of the statements that other kinds of files accept.
+fn portable_keywords() -> Vec<&'static str> {
     STATEMENTS.iter().filter(|statement| statement.is_for_any_workload).map(|statement| statement.keyword).collect()
 }
 
-fn before_cpus(words: &Tokens<'_>, keyword: Token<'_>) -> ParseError {
+fn before_cpus_error(words: &Tokens<'_>, keyword: Token<'_>) -> ParseError {
     let error = words.error(keyword, "the first statement must be `cpus`");
-    if Statement::named(keyword.text).is_some() {
+    if Statement::by_keyword(keyword.text).is_some() {
         return error.with_help("begin with `cpus N`, the number of CPUs, or with `machine NAME`");
     }
     error.with_help(format!("`{}` is not a statement; a scenario begins with `cpus N` or `machine NAME`", keyword.text))
 }
 
-/// What the file has said so far.
+/// State of the parser: everything that the file has described so far.
 pub(super) struct Parser<'a> {
     pub(super) machine: MachineDraft,
     named_machine: Option<String>,
-    /// CPUs of the machine on which the tasks run.
+    /// Number of CPUs of the machine on which the tasks run.
     nr_cpus: u32,
     is_replaced: bool,
     vary: Option<u64>,
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
     packets: Vec<(PacketLoad, Token<'a>)>,
-    /// All but the machine and the tasks, which follow at the end of the file.
+    /// End of the run, 1 s by default.
     pub(super) end: Nanos,
     trace: Option<u8>,
     pub(super) trace_pelt: bool,
@@ -155,19 +155,19 @@ pub(super) struct Parser<'a> {
     arms: Vec<(String, i64)>,
     groups: Vec<GroupSpec>,
     cpusets: Vec<CpusetSpec>,
-    /// As many characters names of tasks may have.
+    /// Largest number of bytes in a task's name.
     longest_name: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// On the machine that the file names, or on the one that was given in its place.
-    fn on_named(words: &mut Tokens<'_>, on: ParseContext<'_>) -> Result<Self, ParseError> {
+    /// Returns a parser for the machine that the file names, or for the one that was given in its place.
+    fn with_named_machine(words: &mut Tokens<'_>, on: ParseContext<'_>) -> Result<Self, ParseError> {
         let name = words.word("a machine's name or path")?;
         let nr_cpus = match on.given {
             Some(nr_cpus) => nr_cpus,
             None => (on.named)(name.text).map_err(|why| words.error(name, why))?,
         };
-        let parser = Self::new(MachineDraft::alike(nr_cpus), ParseContext { given: None, ..on });
+        let parser = Self::new(MachineDraft::symmetric(nr_cpus), ParseContext { given: None, ..on });
         Ok(Self { named_machine: Some(name.text.to_owned()), is_replaced: on.given.is_some(), ..parser })
     }
 
@@ -195,10 +195,10 @@ impl<'a> Parser<'a> {
     }
 
     fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        if let Some(statement) = Statement::named(keyword.text) {
-            let is_about_machine = statement.about == About::Machine;
+        if let Some(statement) = Statement::by_keyword(keyword.text) {
+            let is_about_machine = statement.about == StatementTopic::Machine;
             if let Some(name) = self.named_machine.as_deref().filter(|_| is_about_machine) {
-                let help = format!("write a machine file with `base = \"{name}\"` that says how it differs");
+                let help = format!("write a machine file with `base = \"{name}\"` that lists the differences");
                 let message = format!("the machine is `{name}`, which has a file; `{}` cannot change it", keyword.text);
                 return Err(words.error(keyword, message).with_help(help));
             }
@@ -220,7 +220,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        let when = time_of_switch(words)?;
+        let when = optional_time(words)?;
         let names = Feature::ALL.iter().map(|feature| feature.name());
         let name = known_name(words, "feature", "features of 6.1", names)?;
         let on = words.flag("0 or 1")?;
@@ -231,79 +231,79 @@ impl<'a> Parser<'a> {
                 ChangeDraft { at, task: None, change: Change::Feature { name, on } },
             );
         }
-        check_room(words, keyword.offset, self.features.len(), MAX_FEATURES)?;
+        check_limit(words, keyword.offset, self.features.len(), MAX_FEATURES)?;
         self.features.push((name, on));
         Ok(())
     }
 
     pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        let when = time_of_switch(words)?;
-        let name = known_name(words, "tunable", "tunables of 6.1", names_for(SetBy::Tune))?;
+        let when = optional_time(words)?;
+        let name = known_name(words, "tunable", "tunables of 6.1", tunable_names(TunableStatement::Tune))?;
         let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
         if let Some(at) = when {
             let change = Change::Tunable { name, value };
             return self.add_change(words, keyword, ChangeDraft { at, task: None, change });
         }
-        check_room(words, keyword.offset, self.tunables.len(), MAX_TUNABLES)?;
+        check_limit(words, keyword.offset, self.tunables.len(), MAX_TUNABLES)?;
         self.tunables.push((name, value));
         Ok(())
     }
 
     pub(super) fn arm(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        let name = known_name(words, "arm", "arms", names_for(SetBy::Arm))?;
+        let name = known_name(words, "arm", "arms", tunable_names(TunableStatement::Arm))?;
         self.arms.push((name, words.number("a value", -1..=1_000_000)?));
         Ok(())
     }
 
     pub(super) fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        // Not by `names()`, which would borrow the tasks too.
+        // `names()` would borrow the tasks too.
         let nr_cpus = self.nr_cpus;
         self.tasks.task(words, &ChangeNames { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })
     }
 
-    /// What a group, a cpuset or CPUs become.
+    /// Reads a change of a group, a cpuset or CPUs.
     pub(super) fn change(
         &mut self,
         keyword: Token<'a>,
         words: &mut Tokens<'a>,
-        read: ReadChange,
+        read: ChangeReader,
     ) -> Result<(), ParseError> {
-        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
-        let at = words.duration("when")?;
+        check_limit(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        let at = words.duration("the time of the change")?;
         let change = read(&self.names(), words)?;
         self.changes.push(ChangeDraft { at, task: None, change });
         Ok(())
     }
 
-    /// What a task becomes.
+    /// Reads a change of a task.
     pub(super) fn task_change(
         &mut self,
         keyword: Token<'a>,
         words: &mut Tokens<'a>,
-        read: ReadChange,
+        read: ChangeReader,
     ) -> Result<(), ParseError> {
-        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
-        let at = words.duration("when")?;
+        check_limit(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        let at = words.duration("the time of the change")?;
         let task = Some(words.name("the task's name", self.longest_name)?);
         let change = read(&self.names(), words)?;
         self.changes.push(ChangeDraft { at, task, change });
         Ok(())
     }
 
-    /// Packets from outside; whom they wake is known at the end of the file.
+    /// Reads packets from outside the machine. The tasks that they wake are resolved at the end of the file.
     pub(super) fn packets(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let word = words.word("the CPUs")?;
-        let cpus = words.cpus_of(word, self.nr_cpus)?;
+        let cpus = words.parse_cpus(word, self.nr_cpus)?;
         let every = words.duration("the time between two arrivals")?;
         if every == Nanos::ZERO {
             return Err(words
-                .error(word, "packets that come without a pause never end")
+                .error(word, "the time between two arrivals of packets must not be 0")
                 .with_help("packets LO-HI EVERY N TASK"));
         }
-        let count = words.next_small("how many packets come at a time", 1..=MAX_PACKETS)?;
+        let count = words.next_small("the number of packets per arrival", 1..=MAX_PACKETS)?;
         let task = words.name("the task's name", self.longest_name)?;
         for cpu in cpus {
-            check_room(words, word.offset, self.packets.len(), MAX_PACKET_LOADS)?;
+            check_limit(words, word.offset, self.packets.len(), MAX_PACKET_LOADS)?;
             self.packets.push((PacketLoad { cpu, every, count, targets: Vec::new() }, task));
         }
         Ok(())
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
         keyword: Token<'a>,
         change: ChangeDraft<'a>,
     ) -> Result<(), ParseError> {
-        check_room(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
+        check_limit(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
         self.changes.push(change);
         Ok(())
     }
@@ -326,7 +326,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let name = words.name("the group's name", MAX_GROUP_NAME)?;
-        check_room(words, name.offset, self.groups.len(), MAX_GROUPS)?;
+        check_limit(words, name.offset, self.groups.len(), MAX_GROUPS)?;
         if name.text == "/" {
             return Err(words.error(name, "`/` is the root group"));
         }
@@ -341,16 +341,16 @@ impl<'a> Parser<'a> {
             idle: false,
             uclamp: None,
         };
-        let mut bandwidth = Bandwidth::default();
-        while let Some(word) = words.optional() {
+        let mut bandwidth = BandwidthOptions::default();
+        while let Some(word) = words.next_optional() {
             if let Some(value) = word.value_of("parent") {
                 group.parent = Some(find_group(&self.groups, words, value)?);
             } else if let Some(value) = word.value_of("shares") {
-                group.shares = u64::from(words.small(value, 2..=262_144)?);
+                group.shares = u64::from(words.parse_small(value, 2..=262_144)?);
             } else if let Some(value) = word.value_of("umin") {
-                group.uclamp.get_or_insert(ANY_CLAMPS).0 = words.small(value, 0..=1024)?;
+                group.uclamp.get_or_insert(ANY_CLAMPS).0 = words.parse_small(value, 0..=1024)?;
             } else if let Some(value) = word.value_of("umax") {
-                group.uclamp.get_or_insert(ANY_CLAMPS).1 = words.small(value, 0..=1024)?;
+                group.uclamp.get_or_insert(ANY_CLAMPS).1 = words.parse_small(value, 0..=1024)?;
             } else if word.text == "idle" {
                 group.idle = true;
             } else if !bandwidth.option(words, word)? {
@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn cpuset(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let name = words.name("the cpuset's name", MAX_GROUP_NAME)?;
-        check_room(words, name.offset, self.cpusets.len(), MAX_GROUPS)?;
+        check_limit(words, name.offset, self.cpusets.len(), MAX_GROUPS)?;
         if name.text == "/" {
             return Err(words.error(name, "`/` is the top cpuset"));
         }
@@ -379,27 +379,28 @@ impl<'a> Parser<'a> {
                 .error(word, format!("`{}` are not the CPUs of a cpuset", word.text))
                 .with_help("cpuset NAME cpus=LO-HI")
         })?;
-        let cpus = words.cpus_of(cpus, self.nr_cpus)?.collect();
+        let cpus = words.parse_cpus(cpus, self.nr_cpus)?.collect();
         self.cpusets.push(CpusetSpec { name: name.text.to_owned(), cpus });
         Ok(())
     }
 
-    /// Adds what was read to a workload, one change for each task that it concerns.
-    fn finish_for(self, source: Source<'a>, workload: &mut Workload) -> Result<(), ParseError> {
+    /// Adds the changes, packets and interrupts to a workload, one change for each task that a statement
+    /// names.
+    fn finish_into(self, source: SourceText<'a>, workload: &mut Workload) -> Result<(), ParseError> {
         for ChangeDraft { at, task, change } in self.changes {
             let Some(word) = task else {
                 workload.changes.push((at, change));
                 continue;
             };
-            let named = tasks_named(source, workload, word, "to change")?;
-            workload.changes.extend(named.into_iter().map(|task| (at, change.clone().of_task(task))));
+            let named = find_tasks(source, workload, word, "to change")?;
+            workload.changes.extend(named.into_iter().map(|task| (at, change.clone().with_task(task))));
         }
         add_packets(source, self.packets, workload)?;
         workload.irqs = self.machine.machine.irqs;
         Ok(())
     }
 
-    fn finish(self, source: Source<'a>) -> Result<Scenario, ParseError> {
+    fn finish(self, source: SourceText<'a>) -> Result<Scenario, ParseError> {
         let mut workload =
             Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
         self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
@@ -420,22 +421,22 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Adds packets whose tasks are known now.
+/// Adds packets to the workload, whose tasks are known now.
 fn add_packets(
-    source: Source<'_>,
+    source: SourceText<'_>,
     packets: Vec<(PacketLoad, Token<'_>)>,
     workload: &mut Workload,
 ) -> Result<(), ParseError> {
     for (load, word) in packets {
-        let targets = tasks_named(source, workload, word, "to wake")?;
+        let targets = find_tasks(source, workload, word, "to wake")?;
         workload.packets.push(PacketLoad { targets, ..load });
     }
     Ok(())
 }
 
-/// The tasks of this name or family that are there from some time on.
-fn tasks_named(
-    source: Source<'_>,
+/// Returns the tasks with this name or family, without templates.
+fn find_tasks(
+    source: SourceText<'_>,
     workload: &Workload,
     word: Token<'_>,
     what_for: &str,
@@ -451,17 +452,17 @@ fn tasks_named(
     Ok(named)
 }
 
-/// Options of a group about its bandwidth.
+/// Bandwidth options of a group.
 #[derive(Default)]
-struct Bandwidth {
+struct BandwidthOptions {
     quota_us: u64,
     period_us: Option<u64>,
     burst_us: Option<u64>,
 }
 
-impl Bandwidth {
+impl BandwidthOptions {
     fn option(&mut self, words: &Tokens<'_>, word: Token<'_>) -> Result<bool, ParseError> {
-        let micros = |value| words.duration_of(value).map(|duration| duration.0 / 1000);
+        let micros = |value| words.parse_duration(value).map(|duration| duration.0 / 1000);
         if let Some(value) = word.value_of("quota") {
             self.quota_us = micros(value)?;
         } else if let Some(value) = word.value_of("period") {
@@ -474,7 +475,7 @@ impl Bandwidth {
         Ok(true)
     }
 
-    /// The quota, if it is one that the kernel's `tg_set_cfs_bandwidth()` accepts.
+    /// Returns the quota, if the kernel's `tg_set_cfs_bandwidth()` accepts it.
     fn finish(self, words: &Tokens<'_>, group: Token<'_>) -> Result<Option<Quota>, ParseError> {
         let (quota_us, burst_us) = (self.quota_us, self.burst_us.unwrap_or(0));
         let period_us = self.period_us.unwrap_or(DEFAULT_PERIOD_US);
@@ -509,16 +510,16 @@ pub(super) fn find_group(groups: &[GroupSpec], words: &Tokens<'_>, name: Token<'
     })
 }
 
-/// When a feature or tunable is set, if the statement says so before its name.
-fn time_of_switch(words: &mut Tokens<'_>) -> Result<Option<Nanos>, ParseError> {
+/// Reads the time at which a feature or tunable is set, if the statement has one before the name.
+fn optional_time(words: &mut Tokens<'_>) -> Result<Option<Nanos>, ParseError> {
     if words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
-        return words.duration("when").map(Some);
+        return words.duration("the time of the change").map(Some);
     }
     Ok(None)
 }
 
-/// Names of the tunables that a statement sets.
-pub(super) fn names_for(statement: SetBy) -> impl Iterator<Item = &'static str> {
+/// Returns the names of the tunables that a statement sets.
+pub(super) fn tunable_names(statement: TunableStatement) -> impl Iterator<Item = &'static str> {
     TUNABLES.iter().filter(move |info| info.statement == Some(statement)).map(|info| info.name)
 }
 

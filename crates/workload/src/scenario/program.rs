@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The program of a scenario's task: a list of operations that repeats, with random lengths.
+//! Program of a scenario's task: a list of operations that repeats, with random lengths.
 //!
-//! Each random operation draws once, in the order of the program, so drawing at [`Behaviour::next`] gives the values that
-//! the grammar promises whenever the machine asks.
+//! Each random operation draws once, in the order of the program. Drawing in [`Behaviour::next`] therefore
+//! gives the values that the grammar defines, at whatever time the machine requests a step.
 
 use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
 use fairlab_sched::units::Nanos;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Number of the first task of a scenario; the others follow in the order of the file.
 pub const FIRST_PID: u64 = 1000;
 
-/// One operation.
+/// Operation of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProgramOp {
     Run(Nanos),
@@ -28,7 +28,7 @@ pub(super) enum ProgramOp {
     Exit,
 }
 
-/// A program: its operations, and the one after which it goes on behind the last.
+/// Program: its operations, and the index of the operation that follows the last one.
 #[derive(Debug)]
 pub(super) struct Program {
     /// At least one.
@@ -37,7 +37,7 @@ pub(super) struct Program {
     pub(super) loop_start: usize,
 }
 
-/// Where a task is in its program.
+/// Position of a task in its program.
 #[derive(Debug)]
 pub(super) struct ProgramCursor {
     program: Arc<Program>,
@@ -46,7 +46,7 @@ pub(super) struct ProgramCursor {
 }
 
 impl ProgramCursor {
-    /// At the start of the program of the task with this place in the file.
+    /// Returns the start of the program of the task with this index in the file.
     pub(super) fn new(program: Arc<Program>, task: TaskIndex, vary: Option<u64>) -> Self {
         let mut random = SplitMix64::of_task(task);
         if let Some(seed) = vary {
@@ -78,7 +78,8 @@ impl Behaviour for ProgramCursor {
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64 ("Fast splittable pseudorandom number generators", 2014).
+/// Random number generator SplitMix64 of Steele, Lea and Flood ("Fast splittable pseudorandom number
+/// generators", 2014).
 #[derive(Clone, Debug)]
 struct SplitMix64 {
     state: u64,
@@ -97,8 +98,8 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A time of the exponential distribution, at the most the longest duration of the grammar: the mean times -ln of a number
-    /// between 0 and 1, in fixed point with 32 bits behind the point.
+    /// Draws a time from the exponential distribution: the mean times -ln of a number between 0 and 1, in
+    /// fixed point with 32 fractional bits. It is at most the longest duration of the grammar.
     fn exponential(&mut self, mean: Nanos) -> Nanos {
         const LONGEST: u128 = 1_000_000_000_000_000_000;
         const LN_2: u128 = 2_977_044_472;
@@ -107,16 +108,16 @@ impl SplitMix64 {
     }
 
     fn draw(&mut self, range: &RangeInclusive<u64>) -> Nanos {
-        // Durations are at most 10^18 and a bit, so the number of values fits.
+        // The longest duration is 10^18 ns, so the number of values fits into 64 bits.
         Nanos(range.start() + self.next() % (range.end() - range.start() + 1))
     }
 }
 
-/// -log2 of (x + 1) / 2^64 with 32 bits behind the point: leading zeros, and then bit by bit by squaring.
+/// Returns -log2 of (x + 1) / 2^64 with 32 fractional bits: leading zeros, and then bit by bit by squaring.
 fn minus_log2(x: u64) -> u128 {
     let Some(number) = x.checked_add(1) else { return 0 };
     let zeros = number.leading_zeros();
-    // Between 1 and 2, with 63 bits behind the point.
+    // Between 1 and 2, with 63 fractional bits.
     let mut mantissa = u128::from(number << zeros);
     let mut fraction = 0_u128;
     for _ in 0..32 {

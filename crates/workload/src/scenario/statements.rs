@@ -1,79 +1,79 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The list of statements: what each is called, what follows it, what it means and how it is read.
+//! Table of the statements: keyword, syntax, meaning, and the code that reads each.
 //!
-//! There is no other: whoever asks whether a word is a statement, the help about unknown ones and the book's tables follow it.
+//! The table is the only list: the lookup of keywords, the help about unknown ones and the tables of the book are
+//! derived from it.
 
-use super::parse::{Parser, names_for};
+use super::parse::{Parser, tunable_names};
 use super::tokens::{Token, Tokens};
 use crate::error::ParseError;
-use fairlab_sched::tunables::SetBy;
+use fairlab_sched::tunables::TunableStatement;
 
-/// What a statement is about: the table of the book in which it stands.
+/// Subject of a statement, which decides the table of the book that lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum About {
-    /// The machine.
+#[expect(missing_docs, reason = "the variants are named after what they mean")]
+pub enum StatementTopic {
     Machine,
-    /// The scheduler.
     Scheduler,
-    /// The run as a whole.
     Run,
-    /// What changes while tasks run.
+    /// Change while tasks run.
     Change,
-    /// Something that the book gives a section of its own.
+    /// Statement that has its own section in the book.
     Other,
 }
 
-/// A statement.
+/// Statement of scenario files.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Statement {
-    /// The word with which it begins.
+    /// Word with which the statement begins.
     pub keyword: &'static str,
-    /// What it is about.
-    pub about: About,
-    /// What follows the keyword.
+    pub about: StatementTopic,
+    /// Syntax after the keyword.
     pub syntax: &'static str,
-    /// Whether the reference program does not know it.
+    /// Whether the reference does not know the statement.
     pub is_extension: bool,
-    /// Whether it also has a place where machine and tasks come from other files.
+    /// Whether files without a machine or tasks of their own also accept the statement.
     pub is_for_any_workload: bool,
-    /// What holds without it; empty if there is nothing to say.
+    /// Value without the statement; empty if there is nothing to document.
     pub default: &'static str,
     meaning: &'static str,
     pub(super) read: StatementReader,
 }
 
-/// Reads what follows the keyword.
+/// Reader of the rest of the statement.
 type StatementReader = for<'a> fn(&mut Parser<'a>, Token<'a>, &mut Tokens<'a>) -> Result<(), ParseError>;
 
 impl Statement {
-    /// The statement with a keyword.
-    pub fn named(keyword: &str) -> Option<&'static Self> {
+    /// Returns the statement with a keyword.
+    pub fn by_keyword(keyword: &str) -> Option<&'static Self> {
         STATEMENTS.iter().find(|statement| statement.keyword == keyword)
     }
 
-    /// What it means. `{tune}` and `{arm}` stand for the names of the tunables that these statements set.
+    /// Returns the explanation of the statement, for the book. `{tune}` and `{arm}` are replaced by the names
+    /// of the tunables that these statements set.
     pub fn meaning(&self) -> String {
-        let names = |statement| names_for(statement).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        self.meaning.replace("{tune}", &names(SetBy::Tune)).replace("{arm}", &names(SetBy::Arm))
+        let names = |statement| tunable_names(statement).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        self.meaning.replace("{tune}", &names(TunableStatement::Tune)).replace("{arm}", &names(TunableStatement::Arm))
     }
 }
 
-/// All keywords.
+/// Returns the keywords of all statements, in the order of the table.
 pub(super) fn keywords() -> Vec<&'static str> {
     STATEMENTS.iter().map(|statement| statement.keyword).collect()
 }
 
-/// Declares the statements: what it is about, the keyword, what follows, whether it is an `extension` and for `any` workload (a change
-/// always is), the meaning, the default if there is one to tell, and the reader.
+/// Declares the statements: subject, keyword, syntax, whether it is an `extension` and accepted for `any`
+/// workload (a change always is), meaning, default if there is one to document, and reader.
 macro_rules! statements {
     ($($about:ident $keyword:literal $syntax:literal $($mark:ident)*: $meaning:literal $(or $default:literal)? => $read:expr;)*) => {
-        /// All statements.
+        /// All statements, in the order in which the book lists them.
         pub const STATEMENTS: &[Statement] = &[$(Statement {
             keyword: $keyword,
-            about: About::$about,
+            about: StatementTopic::$about,
             syntax: $syntax,
             is_extension: false $(|| statements!(@extension $mark))*,
-            is_for_any_workload: matches!(About::$about, About::Change) $(|| statements!(@any $mark))*,
+            is_for_any_workload: matches!(StatementTopic::$about, StatementTopic::Change) $(|| statements!(@any $mark))*,
             default: concat!($($default)?),
             meaning: $meaning,
             read: $read,
@@ -105,20 +105,20 @@ statements! {
         |parser, _, words| parser.machine.levels(words);
     Machine "dist" "N D...": "distances of N nodes, row by row, 10 to 255" or "10 to itself, 20 to others" =>
         |parser, keyword, words| parser.machine.dist(keyword.offset, words);
-    Run "end" "T": "the end; what happens at this very time still happens" or "1 s" =>
-        |parser, _, words| words.duration("when the scenario ends").map(|value| parser.end = value);
+    Run "end" "T": "end of the run; events at this time still happen" or "1 s" =>
+        |parser, _, words| words.duration("the end of the scenario").map(|value| parser.end = value);
     Run "trace" "0..3": "how much a trace has: see [traces](running.md#traces)" or "3" =>
         |parser, _, words| parser.trace(words);
-    Run "tracepelt" "0/1": "every refresh of an average too" or "0" =>
+    Run "tracepelt" "0/1": "1: the trace also has every update of an average" or "0" =>
         |parser, _, words| words.flag("0 or 1").map(|value| parser.trace_pelt = value);
     Run "stats" "T": "a snapshot of the whole state every T; 0: none but the last" or "none but the last" =>
         |parser, _, words| parser.stats(words);
-    Machine "ipi" "T": "from the sending of an interrupt to another CPU until it is handled" or "0" =>
+    Machine "ipi" "T": "time from the sending of an inter-processor interrupt to its handling" or "0" =>
         |parser, _, words| words.duration("the latency").map(|value| parser.machine.machine.ipi_latency = value);
     Machine "skew" "T": "CPU i ticks i times T later than CPU 0" or "0" =>
         |parser, _, words| words.duration("the skew").map(|value| parser.machine.machine.tick_skew = value);
     Machine "lbcost" "T":
-        "each balancing pass of a CPU that runs out of work lets the scheduler's clock run ahead by T until the event ends, so that it measures a price"
+        "each balancing pass of a CPU that runs out of work lets the scheduler's clock run ahead by T until the event ends, so that it measures a cost"
         or "0" =>
         |parser, _, words| words.duration("the cost").map(|value| parser.machine.machine.newidle_cost = value);
     Machine "scale" "0/1": "1: `run` is work at full capacity and frequency, longer on slower CPUs; 0: it is time" or "0" =>
@@ -126,9 +126,9 @@ statements! {
     Scheduler "feature" "[T] NAME 0/1" any:
         "switch a feature, after the boot, or at T ¹; names as `fairlab features` lists them. At most 40" =>
         |parser, keyword, words| parser.feature(keyword, words);
-    Scheduler "tune" "[T] NAME N" any: "set, after the boot or at T ¹, one of {tune}; nothing is derived anew from it. At most 20" =>
+    Scheduler "tune" "[T] NAME N" any: "set, after the boot or at T ¹, one of {tune}; values derived from it are not recomputed. At most 20" =>
         |parser, keyword, words| parser.tune(keyword, words);
-    Scheduler "arm" "NAME N": "set a published change back: {arm}" =>
+    Scheduler "arm" "NAME N": "restore the behaviour before a published patch: {arm}" =>
         |parser, _, words| parser.arm(words);
     Machine "freq" "T CPU PART":
         "at T the CPU gets PART of 1024 of its highest frequency; at most 10 000 of these" or "1024" =>
@@ -141,44 +141,44 @@ statements! {
         "each of these CPUs loses FOR to an interrupt in every EVERY; the first ends at EVERY" or "none" =>
         |parser, keyword, words| parser.machine.irq(keyword.offset, words, false);
     Machine "steal" "LO-HI EVERY FOR" extension any:
-        "the same for a host that takes FOR from these CPUs, which are virtual ones, in every EVERY. As in 6.1 it counts as interrupt time, but what a clock cannot place any more is dropped"
+        "steal time: a hypervisor takes FOR from each of these virtual CPUs in every EVERY. As in 6.1 it counts as interrupt time, but a part that exceeds the time since the last clock update is dropped"
         or "none" =>
         |parser, keyword, words| parser.machine.irq(keyword.offset, words, true);
     Other "packets" "LO-HI EVERY N TASK" extension any:
-        "at each of these CPUs N packets arrive from outside in every EVERY, the first after EVERY; each wakes the task, or those of a family in turn, once the softirq of the network has taken it in. That costs `LoopbackSoftirq` of a machine file"
+        "at each of these CPUs N packets arrive from outside in every EVERY, the first after EVERY; each wakes the task, or those of a family in turn, once the network softirq has handled it, which costs `LoopbackSoftirq` of a machine file"
         or "none" =>
         |parser, _, words| parser.packets(words);
     Change "affinity" "T TASK LO-HI": "the task may use these CPUs" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.affinity(words));
-    Change "nice" "T TASK N": "it has another nice value" =>
+    Change "nice" "T TASK N": "set the task's nice value" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.nice(words));
-    Change "policy" "T TASK POLICY": "it has another policy, written as in the options" =>
+    Change "policy" "T TASK POLICY": "set the task's policy, written as in the options" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.policy(words));
-    Change "clamp" "T TASK MIN MAX": "it has these utilisation clamps" =>
+    Change "clamp" "T TASK MIN MAX": "set the task's utilisation clamps" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.clamp(words));
-    Change "move" "T TASK GROUP": "it goes to another group; `/` is the root group" =>
+    Change "move" "T TASK GROUP": "move the task to another group; `/` is the root group" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.move_to(words));
-    Change "shares" "T GROUP N": "the group has other shares" =>
+    Change "shares" "T GROUP N": "set the group's shares" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.shares(words));
-    Change "quota" "T GROUP Q PERIOD": "the group has another quota, or none if Q is `none`" =>
+    Change "quota" "T GROUP Q PERIOD": "set the group's quota, or remove it if Q is `none`" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.quota(words));
     Change "offline" "T LO-HI" extension: "these CPUs go offline, one after the other" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.hotplug(words, false));
-    Change "online" "T LO-HI" extension: "they come back" =>
+    Change "online" "T LO-HI" extension: "these CPUs come online, one after the other" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.hotplug(words, true));
-    Change "attach" "T TASK CPUSET" extension: "the task goes to another cpuset; `/` is the top one" =>
+    Change "attach" "T TASK CPUSET" extension: "move the task to another cpuset; `/` is the top one" =>
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.attach(words));
-    Change "setcpus" "T CPUSET LO-HI" extension: "the cpuset has other CPUs" =>
+    Change "setcpus" "T CPUSET LO-HI" extension: "set the cpuset's CPUs" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.set_cpus(words));
     Change "thermal" "T LO-HI PART" extension:
-        "heat limits the frequency of these CPUs to PART of 1024 of the highest, and what is lost becomes thermal pressure" =>
+        "cap the frequency of these CPUs at PART of 1024 of the highest; the lost capacity becomes thermal pressure" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.frequency_limit(words, true));
-    Change "maxfreq" "T LO-HI PART" extension: "the user limits it, as by `scaling_max_freq`" =>
+    Change "maxfreq" "T LO-HI PART" extension: "cap the frequency of these CPUs at PART of 1024 of the highest without thermal pressure, as a user does with `scaling_max_freq`" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.frequency_limit(words, false));
     Change "cpu_dma_latency" "T LIMIT" extension:
-        "somebody holds `/dev/cpu_dma_latency` at LIMIT from then on, in whole microseconds: no idle CPU enters a state that takes longer to leave; `none` lets go" =>
+        "a process holds `/dev/cpu_dma_latency` at LIMIT from then on, in whole microseconds: no idle CPU enters a state with a longer exit latency; `none` ends the request" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.cpu_dma_latency(words));
-    Change "groupclamp" "T GROUP MIN MAX" extension: "the group has other `umin` and `umax`" =>
+    Change "groupclamp" "T GROUP MIN MAX" extension: "set the group's `umin` and `umax`" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.group_clamps(words));
     Other "cpuset" "NAME cpus=LO-HI" extension: "a cpuset below the top one" =>
         |parser, _, words| parser.cpuset(words);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Statements about task groups, tasks, and what changes while they run.
+//! Statement `task`: the options and the program of tasks.
 //!
-//! Names are resolved at the end of the file: a task may wake one that stands below it, and one line makes several tasks.
+//! Names are resolved at the end of the file: a task may wake a task that stands further down, and one line
+//! can define several tasks.
 
 use super::changes::{ChangeDraft, ChangeNames};
-use super::machine::check_room;
+use super::machine::check_limit;
 use super::parse::find_group;
-use super::policy::policy_of;
+use super::policy::parse_policy;
 use super::program::{Program, ProgramCursor, ProgramOp};
 use super::tokens::{Token, Tokens};
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use crate::policy::PolicyKind;
 use crate::step::{Behaviour, TaskIndex};
 use crate::suggest;
@@ -24,14 +25,14 @@ pub(super) const MAX_NAME: usize = 15;
 const MAX_TASKS: usize = 100_000;
 const MAX_OPS: usize = 64;
 
-/// An operation whose target, if it has one, is still a name.
+/// Operation whose target, if it has one, is still a name.
 #[derive(Clone, Debug)]
 enum OpDraft<'a> {
-    Known(ProgramOp),
+    Resolved(ProgramOp),
     Wake { target: Token<'a>, sync: bool },
 }
 
-/// An operation: its word, and how what follows is read.
+/// Operation: its keyword, and the reader of its arguments.
 struct OperationSpec {
     word: &'static str,
     read: for<'a> fn(&mut Tokens<'a>) -> Result<OpDraft<'a>, ParseError>,
@@ -39,64 +40,70 @@ struct OperationSpec {
 
 /// All operations of a program.
 const OPERATIONS: &[OperationSpec] = &[
-    OperationSpec { word: "run", read: |words| Ok(OpDraft::Known(ProgramOp::Run(words.duration("how long")?))) },
-    OperationSpec { word: "runr", read: |words| Ok(OpDraft::Known(ProgramOp::RunRandom(random_range(words)?))) },
-    OperationSpec { word: "sleep", read: |words| Ok(OpDraft::Known(ProgramOp::Sleep(words.duration("how long")?))) },
-    OperationSpec { word: "sleepr", read: |words| Ok(OpDraft::Known(ProgramOp::SleepRandom(random_range(words)?))) },
+    OperationSpec { word: "run", read: |words| Ok(OpDraft::Resolved(ProgramOp::Run(words.duration("the duration")?))) },
+    OperationSpec { word: "runr", read: |words| Ok(OpDraft::Resolved(ProgramOp::RunRandom(random_range(words)?))) },
+    OperationSpec {
+        word: "sleep",
+        read: |words| Ok(OpDraft::Resolved(ProgramOp::Sleep(words.duration("the duration")?))),
+    },
+    OperationSpec { word: "sleepr", read: |words| Ok(OpDraft::Resolved(ProgramOp::SleepRandom(random_range(words)?))) },
     OperationSpec {
         word: "runx",
-        read: |words| Ok(OpDraft::Known(ProgramOp::RunExponential(words.duration("how long on average")?))),
+        read: |words| Ok(OpDraft::Resolved(ProgramOp::RunExponential(words.duration("the mean duration")?))),
     },
     OperationSpec {
         word: "sleepx",
-        read: |words| Ok(OpDraft::Known(ProgramOp::SleepExponential(words.duration("how long on average")?))),
+        read: |words| Ok(OpDraft::Resolved(ProgramOp::SleepExponential(words.duration("the mean duration")?))),
     },
     OperationSpec { word: "every", read: every },
     OperationSpec { word: "wake", read: |words| wake(words, false) },
     OperationSpec { word: "wakesync", read: |words| wake(words, true) },
-    OperationSpec { word: "wait", read: |_| Ok(OpDraft::Known(ProgramOp::Wait)) },
-    OperationSpec { word: "yield", read: |_| Ok(OpDraft::Known(ProgramOp::Yield)) },
-    OperationSpec { word: "exit", read: |_| Ok(OpDraft::Known(ProgramOp::Exit)) },
+    OperationSpec { word: "wait", read: |_| Ok(OpDraft::Resolved(ProgramOp::Wait)) },
+    OperationSpec { word: "yield", read: |_| Ok(OpDraft::Resolved(ProgramOp::Yield)) },
+    OperationSpec { word: "exit", read: |_| Ok(OpDraft::Resolved(ProgramOp::Exit)) },
 ];
 
-/// A timer of the task's own, with a grid that begins with the task.
+/// Reads a timer of the task's own, whose grid begins with the task.
 fn every<'a>(words: &mut Tokens<'a>) -> Result<OpDraft<'a>, ParseError> {
     let word = words.word("the period of the timer")?;
-    match words.duration_of(word)? {
+    match words.parse_duration(word)? {
         Nanos::ZERO => Err(words.error(word, "a timer needs a period")),
-        period => Ok(OpDraft::Known(ProgramOp::Every { timer: 0, period })),
+        period => Ok(OpDraft::Resolved(ProgramOp::Every { timer: 0, period })),
     }
 }
 
 fn wake<'a>(words: &mut Tokens<'a>, sync: bool) -> Result<OpDraft<'a>, ParseError> {
-    Ok(OpDraft::Wake { target: words.name("whom to wake", MAX_NAME)?, sync })
+    Ok(OpDraft::Wake { target: words.name("the name of the task to wake", MAX_NAME)?, sync })
 }
 
-/// An option of a task: `key=` if it has a value, and how that is read.
+/// Option of a task: `key=` if it has a value, and the reader of the value.
 struct TaskOption {
     word: &'static str,
     read: for<'a> fn(&mut TaskLine<'a>, &Tokens<'a>, Token<'a>, &ChangeNames<'_>) -> Result<(), ParseError>,
 }
 
-/// All options but the policies.
+/// All options except the policies.
 const OPTIONS: &[TaskOption] = &[
     TaskOption {
         word: "n=",
-        read: |line, words, value, _| words.small(value, 1..=MAX_TASKS as u32).map(|n| line.count = n),
+        read: |line, words, value, _| words.parse_small(value, 1..=MAX_TASKS as u32).map(|n| line.count = n),
     },
     TaskOption {
         word: "nice=",
-        read: |line, words, value, _| nice_of(words, value).map(|nice| line.start.nice = Some(nice)),
+        read: |line, words, value, _| parse_nice(words, value).map(|nice| line.start.nice = Some(nice)),
     },
     TaskOption {
         word: "cpu=",
-        read: |line, words, value, names| words.cpu_of(value, names.nr_cpus).map(|cpu| line.start_cpu = cpu),
+        read: |line, words, value, names| words.parse_cpu(value, names.nr_cpus).map(|cpu| line.start_cpu = cpu),
     },
-    TaskOption { word: "start=", read: |line, words, value, _| words.duration_of(value).map(|at| line.start_at = at) },
+    TaskOption {
+        word: "start=",
+        read: |line, words, value, _| words.parse_duration(value).map(|at| line.start_at = at),
+    },
     TaskOption {
         word: "mask=",
         read: |line, words, value, names| {
-            let cpus = words.cpus_of(value, names.nr_cpus)?;
+            let cpus = words.parse_cpus(value, names.nr_cpus)?;
             line.start.affinity = Some(Affinity::Cpus(cpus.collect()));
             Ok(())
         },
@@ -123,7 +130,7 @@ const OPTIONS: &[TaskOption] = &[
     TaskOption {
         word: "umin=",
         read: |line, words, value, _| {
-            line.start.uclamp_min = Some(words.small(value, 0..=1024)?);
+            line.start.uclamp_min = Some(words.parse_small(value, 0..=1024)?);
             line.start.uclamp_max.get_or_insert(1024);
             Ok(())
         },
@@ -131,14 +138,14 @@ const OPTIONS: &[TaskOption] = &[
     TaskOption {
         word: "umax=",
         read: |line, words, value, _| {
-            line.start.uclamp_max = Some(words.small(value, 0..=1024)?);
+            line.start.uclamp_max = Some(words.parse_small(value, 0..=1024)?);
             line.start.uclamp_min.get_or_insert(0);
             Ok(())
         },
     },
 ];
 
-/// What a `task` line says, and which of the tasks of it this is.
+/// Content of a `task` line, which defines one task or several.
 #[derive(Debug)]
 struct TaskLine<'a> {
     base: Token<'a>,
@@ -151,16 +158,16 @@ struct TaskLine<'a> {
     loop_start: Option<usize>,
 }
 
-/// The tasks as far as the file has described them.
+/// Tasks as far as the file has described them.
 #[derive(Debug, Default)]
 pub(super) struct TaskDrafts<'a> {
     lines: Vec<TaskLine<'a>>,
-    /// Name, line and place in it of each task.
+    /// Name of each task, and the index of its line.
     tasks: Vec<(String, usize)>,
 }
 
 impl<'a> TaskDrafts<'a> {
-    /// Reads what follows `task`; groups and cpusets must stand above.
+    /// Reads the rest of a `task` line; groups and cpusets must be defined above it.
     pub(super) fn task(&mut self, words: &mut Tokens<'a>, names: &ChangeNames<'_>) -> Result<(), ParseError> {
         let base = words.name("the task's name", MAX_NAME)?;
         let mut line = TaskLine {
@@ -174,7 +181,7 @@ impl<'a> TaskDrafts<'a> {
             loop_start: None,
         };
         let mut seen: Vec<&str> = Vec::new();
-        while let Some(word) = words.optional() {
+        while let Some(word) = words.next_optional() {
             if word.text == "loop" {
                 if line.loop_start.is_some() {
                     return Err(words.error(word, "a second `loop`"));
@@ -209,7 +216,7 @@ impl<'a> TaskDrafts<'a> {
             return Err(words.error(line.base, format!("umin={min} is above umax={max}")));
         }
         for i in 0..line.count {
-            check_room(words, line.base.offset, self.tasks.len(), MAX_TASKS)?;
+            check_limit(words, line.base.offset, self.tasks.len(), MAX_TASKS)?;
             let name = if line.count > 1 { format!("{}{i}", line.base.text) } else { line.base.text.to_owned() };
             if name.len() > MAX_NAME {
                 let message = format!("the name `{name}` is too long: at most {MAX_NAME} characters");
@@ -221,10 +228,10 @@ impl<'a> TaskDrafts<'a> {
         Ok(())
     }
 
-    /// Resolves the names of tasks and adds tasks and changes to the workload.
+    /// Resolves the names of tasks, and adds tasks and changes to the workload.
     pub(super) fn finish(
         self,
-        source: Source<'a>,
+        source: SourceText<'a>,
         changes: Vec<ChangeDraft<'a>>,
         vary: Option<u64>,
         workload: &mut Workload,
@@ -244,10 +251,11 @@ impl<'a> TaskDrafts<'a> {
             workload.tasks.push(self.lines[*line].spec(source, name, (index, vary), &by_name)?);
         }
         for ChangeDraft { at, task, change } in changes {
-            let index =
-                |word: Token<'_>| by_name.get(word.text).ok_or_else(|| no_task(source, word, "to change", &by_name));
+            let index = |word: Token<'_>| {
+                by_name.get(word.text).ok_or_else(|| unknown_task_error(source, word, "to change", &by_name))
+            };
             let change = match task {
-                Some(word) => change.of_task(*index(word)?),
+                Some(word) => change.with_task(*index(word)?),
                 None => change,
             };
             workload.changes.push((at, change));
@@ -257,14 +265,14 @@ impl<'a> TaskDrafts<'a> {
 }
 
 impl<'a> TaskLine<'a> {
-    /// Reads an option; the answer names it, so that none is given twice.
+    /// Reads an option and returns its name, so that the caller can reject a repeated option.
     fn option(
         &mut self,
         words: &Tokens<'a>,
         word: Token<'a>,
         names: &ChangeNames<'_>,
     ) -> Result<Option<&'static str>, ParseError> {
-        if let Some(policy) = policy_of(words, word)? {
+        if let Some(policy) = parse_policy(words, word)? {
             self.start.policy = Some(policy);
             return Ok(Some("policy"));
         }
@@ -276,28 +284,28 @@ impl<'a> TaskLine<'a> {
 
     fn operation(&mut self, words: &mut Tokens<'a>, word: Token<'a>) -> Result<(), ParseError> {
         let Some(operation) = OPERATIONS.iter().find(|operation| operation.word == word.text) else {
-            return Err(unknown_word(words, word));
+            return Err(unknown_word_error(words, word));
         };
-        check_room(words, word.offset, self.ops.len(), MAX_OPS)?;
+        check_limit(words, word.offset, self.ops.len(), MAX_OPS)?;
         self.ops.push((operation.read)(words)?);
         Ok(())
     }
 
-    /// One of the tasks of the line.
+    /// Returns the task with this name and index.
     fn spec(
         &self,
-        source: Source<'_>,
+        source: SourceText<'_>,
         name: &str,
         (index, vary): (TaskIndex, Option<u64>),
         by_name: &BTreeMap<&str, TaskIndex>,
     ) -> Result<TaskSpec, ParseError> {
         let mut nr_timers = 0;
         let mut resolve = |op: &OpDraft<'_>| match op {
-            OpDraft::Known(ProgramOp::Every { period, .. }) => {
+            OpDraft::Resolved(ProgramOp::Every { period, .. }) => {
                 nr_timers += 1;
                 Ok(ProgramOp::Every { timer: nr_timers - 1, period: *period })
             }
-            OpDraft::Known(op) => Ok(op.clone()),
+            OpDraft::Resolved(op) => Ok(op.clone()),
             OpDraft::Wake { target, sync } => {
                 Ok(ProgramOp::Wake { target: wake_target(source, name, *target, by_name)?, sync: *sync })
             }
@@ -323,25 +331,25 @@ impl<'a> TaskLine<'a> {
     }
 }
 
-/// A nice value.
-pub(super) fn nice_of(words: &Tokens<'_>, word: Token<'_>) -> Result<i8, ParseError> {
-    words.number_in(word, -20..=19).map(|nice| i8::try_from(nice).expect("a nice value"))
+/// Reads a nice value, -20 to 19.
+pub(super) fn parse_nice(words: &Tokens<'_>, word: Token<'_>) -> Result<i8, ParseError> {
+    words.parse_number(word, -20..=19).map(|nice| i8::try_from(nice).expect("a nice value"))
 }
 
 fn random_range(words: &mut Tokens<'_>) -> Result<RangeInclusive<u64>, ParseError> {
     let shortest = words.duration("the shortest duration")?;
     let word = words.word("the longest duration")?;
-    let longest = words.duration_of(word)?;
+    let longest = words.parse_duration(word)?;
     if longest < shortest {
         return Err(words.error(word, "the longest duration is shorter than the shortest"));
     }
     Ok(shortest.0..=longest.0)
 }
 
-/// Whom a task wakes: the task of that name, or else the one whose number is the waker's own, which is what stands in the
-/// waker's name from its first digit on.
+/// Returns the task that a `wake` names: the task of that name, or else the one with the waker's number
+/// appended. The number is the part of the waker's name from its first digit on.
 fn wake_target(
-    source: Source<'_>,
+    source: SourceText<'_>,
     waker: &str,
     target: Token<'_>,
     by_name: &BTreeMap<&str, TaskIndex>,
@@ -351,10 +359,15 @@ fn wake_target(
     }
     let digits = waker.find(|c: char| c.is_ascii_digit()).map_or("", |first| &waker[first..]);
     let numbered = format!("{}{digits}", target.text);
-    by_name.get(numbered.as_str()).copied().ok_or_else(|| no_task(source, target, "to wake", by_name))
+    by_name.get(numbered.as_str()).copied().ok_or_else(|| unknown_task_error(source, target, "to wake", by_name))
 }
 
-fn no_task(source: Source<'_>, word: Token<'_>, what: &str, by_name: &BTreeMap<&str, TaskIndex>) -> ParseError {
+fn unknown_task_error(
+    source: SourceText<'_>,
+    word: Token<'_>,
+    what: &str,
+    by_name: &BTreeMap<&str, TaskIndex>,
+) -> ParseError {
     let error = source.error(word.offset, format!("no task `{}` {what}", word.text));
     let names: Vec<&str> = by_name.keys().copied().collect();
     match suggest::nearest(word.text, &names) {
@@ -363,11 +376,11 @@ fn no_task(source: Source<'_>, word: Token<'_>, what: &str, by_name: &BTreeMap<&
     }
 }
 
-fn unknown_word(words: &Tokens<'_>, word: Token<'_>) -> ParseError {
+fn unknown_word_error(words: &Tokens<'_>, word: Token<'_>) -> ParseError {
     let error = words.error(word, format!("unknown word `{}`", word.text));
     let key = word.text.split_inclusive('=').next().unwrap_or_default();
     let ops: Vec<&str> = OPERATIONS.iter().map(|operation| operation.word).chain(["loop"]).collect();
-    let policies = PolicyKind::ALL.iter().map(|kind| kind.word());
+    let policies = PolicyKind::ALL.iter().map(|kind| kind.keyword());
     let options: Vec<&str> = OPTIONS.iter().map(|option| option.word).chain(policies).collect();
     match suggest::nearest(key, &[&ops[..], &options].concat()) {
         Some(name) => error.with_help(format!("did you mean `{name}`?")),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
 use crate::step::Step;
-use crate::workload::{Affinity, Attributes, Change, PacketLoad, Policy, Quota};
+use crate::workload::{Affinity, Attributes, Change, PacketLoad, PolicySpec, Quota};
 use fairlab_sched::topology::TopologyLevel;
 
 fn scenario(text: &str) -> Scenario {
@@ -24,7 +24,8 @@ const fn us(us: u64) -> Nanos {
 #[test]
 fn the_example_of_the_grammar_draws_the_documented_lengths() {
     let scenario = scenario("cpus 1\ntask t runr 100us 900us sleepr 1ms 3ms\n");
-    // Runs until 1000790048, sleeps until 1003504300, runs until 1003944775, sleeps until 1004957263.
+    // The task runs until 1000790048, sleeps until 1003504300, runs until 1003944775, sleeps until 1004957263
+    // ns.
     let expected = [
         Step::Run(Nanos(790_048)),
         Step::Sleep(Nanos(2_714_252)),
@@ -80,7 +81,7 @@ fn options_of_a_task_stand_before_between_and_behind_operations() {
     let task = &scenario.workload.tasks[0];
     let expected = Attributes {
         reclaims: false,
-        policy: Some(Policy::RoundRobin(7)),
+        policy: Some(PolicySpec::RoundRobin(7)),
         nice: Some(-5),
         affinity: Some(Affinity::Cpus(vec![1, 2])),
         uclamp_min: Some(100),
@@ -143,7 +144,7 @@ fn changes_keep_the_order_of_the_file_and_may_stand_above_their_task() {
     assert_eq!(*first_at, Nanos::from_millis(5));
     assert_eq!(*first, task(Attributes { affinity: Some(Affinity::Cpus(vec![1, 2])), ..empty() }));
     assert_eq!(changes[1].1, task(Attributes { nice: Some(-3), ..empty() }));
-    let deadline = Policy::Deadline { runtime: us(1000), deadline: us(2000), period: us(3000) };
+    let deadline = PolicySpec::Deadline { runtime: us(1000), deadline: us(2000), period: us(3000) };
     assert_eq!(changes[2].1, task(Attributes { policy: Some(deadline), ..empty() }));
     assert_eq!(changes[4].1, task(Attributes { uclamp_min: Some(10), uclamp_max: Some(20), ..empty() }));
     assert_eq!(changes[6].1, task(Attributes { group: Some(None), ..empty() }));
@@ -210,14 +211,14 @@ fn the_limits_of_the_grammar_hold() {
 #[test]
 fn a_misspelt_feature_names_the_nearest_one_and_all_known_ones() {
     let error = parse("t", "cpus 1\nfeature SIS_UTL 0").expect_err("unknown");
-    let help = error.help.expect("a way out");
+    let help = error.help.expect("a hint");
     assert!(help.starts_with("did you mean `SIS_UTIL`?") && help.contains("NI_RANDOM"), "{help}");
 }
 
 #[test]
 fn a_carriage_return_is_named() {
     let error = parse("t", "cpus 4\r\nend 1s\r\n").expect_err("CR LF");
-    assert!(error.help.expect("a way out").contains("CR LF"));
+    assert!(error.help.expect("a hint").contains("CR LF"));
 }
 
 #[test]
@@ -225,14 +226,14 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
     let mut keywords: Vec<&str> = STATEMENTS.iter().map(|statement| statement.keyword).collect();
     keywords.sort_unstable();
     assert!(keywords.windows(2).all(|pair| pair[0] != pair[1]), "{keywords:?}");
-    let tune = Statement::named("tune").expect("it is a statement").meaning();
+    let tune = Statement::by_keyword("tune").expect("it is a statement").meaning();
     assert!(tune.contains("`nr_migrate`") && !tune.contains('{'), "{tune}");
 }
 
-/// Reads a scenario where machines are known: `board` has four CPUs.
+/// Reads a scenario with one machine that it can name: `board` has four CPUs.
 fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, crate::error::ParseError> {
     let named = &|name: &str| if name == "board" { Ok(4) } else { Err(format!("there is no machine `{name}`")) };
-    parse_on("test.scn", text, ParseContext { given, named, vary })
+    parse_with_context("test.scn", text, ParseContext { given, named, vary })
 }
 
 #[test]
@@ -307,7 +308,7 @@ fn packets_wake_a_task_or_those_of_a_family_in_turn() {
     assert_eq!(workload.packets, [load(0, us(50), 4, &[0]), load(1, us(50), 4, &[0]), load(3, us(1000), 1, &[1, 2]),]);
     for (line, message) in [
         ("packets 0 50us 4 sever", "no task `sever` to wake"),
-        ("packets 0 0 4 server", "packets that come without a pause never end"),
+        ("packets 0 0 4 server", "the time between two arrivals of packets must not be 0"),
         ("packets 0 50us 1001 server", "1001"),
         ("packets 0 50us 0 server", "0"),
         ("packets 4 50us 1 server", "4"),

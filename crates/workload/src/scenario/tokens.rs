@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Words of a statement, and what they mean: numbers, CPUs, durations, names.
+//! Words of a statement, and their values: numbers, CPUs, durations, names.
 
-use crate::error::{ParseError, Source};
+use crate::error::{ParseError, SourceText};
 use fairlab_sched::units::Nanos;
 use std::ops::RangeInclusive;
 
-/// The longest duration: 10^18 ns.
-const MAX_DURATION: u64 = 1_000_000_000_000_000_000;
+/// Longest duration, 10^18 ns.
+const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Units of durations.
+/// Units of durations, in nanoseconds.
 const UNITS: [(&str, u64); 5] = [("", 1), ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
-/// A word and where it stands.
+/// Word with its byte offset in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
@@ -19,29 +19,30 @@ pub(crate) struct Token<'a> {
 }
 
 impl<'a> Token<'a> {
-    /// The part of the word from a byte on.
-    fn from(self, start: usize) -> Self {
+    /// Returns the part of the word from a byte on.
+    fn suffix(self, start: usize) -> Self {
         Self { text: &self.text[start..], offset: self.offset + start }
     }
 
-    /// The part of the word before a byte.
-    fn until(self, end: usize) -> Self {
+    /// Returns the part of the word before a byte.
+    fn prefix(self, end: usize) -> Self {
         Self { text: &self.text[..end], offset: self.offset }
     }
 
-    /// The parts before and after the first such character, without it.
+    /// Returns the parts before and after the first `separator`.
     pub(crate) fn split_once(self, separator: char) -> Option<(Self, Self)> {
         let at = self.text.find(separator)?;
-        Some((self.until(at), self.from(at + separator.len_utf8())))
+        Some((self.prefix(at), self.suffix(at + separator.len_utf8())))
     }
 
-    /// The value of a word `key=value`, unless it has another key.
+    /// Returns the value of a word `key=value`, unless its key differs.
     pub(crate) fn value_of(self, key: &str) -> Option<Self> {
         let (name, value) = self.split_once('=')?;
         (name.text == key).then_some(value)
     }
 
-    /// The value of an option that is known as `key=`, or the option itself if it is known as `key` and has no value.
+    /// Returns the value of an option that is known as `key=`, or the option itself if it is known as `key`
+    /// and has no value.
     pub(crate) fn option(self, known: &str) -> Option<Self> {
         match known.strip_suffix('=') {
             Some(key) => self.value_of(key),
@@ -50,72 +51,73 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The words of one statement, read from left to right.
+/// Words of one statement, read from left to right.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {
-    pub(crate) source: Source<'a>,
+    pub(crate) source: SourceText<'a>,
     rest: Token<'a>,
 }
 
 impl<'a> Tokens<'a> {
-    /// The words of a line that begins at a byte offset. What follows `#` is no part of it.
-    pub(crate) fn of_line(source: Source<'a>, offset: usize, line: &'a str) -> Self {
+    /// Returns the words of a line that begins at a byte offset, without a comment that begins with `#`.
+    pub(crate) fn from_line(source: SourceText<'a>, offset: usize, line: &'a str) -> Self {
         let code = line.split('#').next().unwrap_or_default();
         Self { source, rest: Token { text: code, offset } }
     }
 
-    /// An error at a word.
+    /// Returns an error at a word.
     pub(crate) fn error(&self, word: Token<'_>, message: impl Into<String>) -> ParseError {
         self.source.error(word.offset, message)
     }
 
-    /// The next word, if there is one.
-    pub(crate) fn optional(&mut self) -> Option<Token<'a>> {
+    /// Takes the next word, if there is one.
+    pub(crate) fn next_optional(&mut self) -> Option<Token<'a>> {
         let is_blank = |c: char| c == ' ' || c == '\t';
         let start = self.rest.text.find(|c| !is_blank(c))?;
-        let word = self.rest.from(start);
+        let word = self.rest.suffix(start);
         let end = word.text.find(is_blank).unwrap_or(word.text.len());
-        self.rest = word.from(end);
-        Some(word.until(end))
+        self.rest = word.suffix(end);
+        Some(word.prefix(end))
     }
 
-    /// The next word, which stays the next one.
+    /// Returns the next word without taking it.
     pub(crate) fn peek(&self) -> Option<Token<'a>> {
-        Self { ..*self }.optional()
+        Self { ..*self }.next_optional()
     }
 
-    /// The next word; `what` says what is missing if there is none.
+    /// Takes the next word; `what` names the missing value in the error if there is none.
     pub(crate) fn word(&mut self, what: &str) -> Result<Token<'a>, ParseError> {
         let end = self.rest.offset + self.rest.text.trim_end().len();
-        self.optional()
+        self.next_optional()
             .ok_or_else(|| self.source.error(end, format!("something is missing at the end of the line: {what}")))
     }
 
-    /// The next word as a number.
+    /// Takes the next word as a number.
     pub(crate) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
         let word = self.word(what)?;
-        self.number_in(word, range)
+        self.parse_number(word, range)
     }
 
-    /// A word as a number of a range that fits into `u32`.
-    pub(crate) fn small(&self, word: Token<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
-        let number = self.number_in(word, i64::from(*range.start())..=i64::from(*range.end()))?;
+    /// Converts a word to a number of a range that fits into `u32`.
+    pub(crate) fn parse_small(&self, word: Token<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+        let number = self.parse_number(word, i64::from(*range.start())..=i64::from(*range.end()))?;
         Ok(u32::try_from(number).expect("a number of a range of u32"))
     }
 
-    /// The next word as a number of a range that fits into `u32`.
+    /// Takes the next word as a number of a range that fits into `u32`.
     pub(crate) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
         let word = self.word(what)?;
-        self.small(word, range)
+        self.parse_small(word, range)
     }
 
-    /// The next word as 0 or 1.
+    /// Takes the next word, which must be 0 or 1.
     pub(crate) fn flag(&mut self, what: &str) -> Result<bool, ParseError> {
         Ok(self.next_small(what, 0..=1)? == 1)
     }
 
-    /// A word as a number. What does not fit into 64 bits counts as the nearest number that does, as with `strtol()`.
-    pub(crate) fn number_in(&self, word: Token<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+    /// Converts a word to a number. A number that does not fit into 64 bits counts as the nearest that does,
+    /// as with `strtol()`.
+    pub(crate) fn parse_number(&self, word: Token<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
         let digits = word.text.strip_prefix(['+', '-']).unwrap_or(word.text);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.hint(word, self.error(word, format!("`{}` is not a number", word.text))));
@@ -128,8 +130,9 @@ impl<'a> Tokens<'a> {
         Err(self.error(word, format!("{} is not in {}..{}", word.text, range.start(), range.end())))
     }
 
-    /// A word as a duration: a decimal number and a unit, exactly; what is smaller than 1 ns is cut off.
-    pub(crate) fn duration_of(&self, word: Token<'_>) -> Result<Nanos, ParseError> {
+    /// Converts a word to a duration: a decimal number and a unit. The result is exact; fractions of 1 ns are
+    /// cut off.
+    pub(crate) fn parse_duration(&self, word: Token<'_>) -> Result<Nanos, ParseError> {
         let malformed = || {
             let error = self.error(word, format!("`{}` is not a duration", word.text));
             self.hint(word, error.with_help("a duration is a number with ns, us, ms or s, such as 250us or 1.5ms"))
@@ -150,7 +153,7 @@ impl<'a> Tokens<'a> {
         }
         let (_, unit_ns) = *UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(malformed)?;
         let whole: u64 = whole.parse().map_err(|_| too_long())?;
-        let mut ns = whole.checked_mul(unit_ns).filter(|ns| *ns <= MAX_DURATION).ok_or_else(too_long)?;
+        let mut ns = whole.checked_mul(unit_ns).filter(|ns| *ns <= MAX_DURATION_NS).ok_or_else(too_long)?;
         let mut digit_ns = unit_ns / 10;
         for digit in fraction.bytes() {
             ns += u64::from(digit - b'0') * digit_ns;
@@ -159,40 +162,40 @@ impl<'a> Tokens<'a> {
         Ok(Nanos(ns))
     }
 
-    /// The next word as a duration.
+    /// Takes the next word as a duration.
     pub(crate) fn duration(&mut self, what: &str) -> Result<Nanos, ParseError> {
         let word = self.word(what)?;
-        self.duration_of(word)
+        self.parse_duration(word)
     }
 
-    /// A word as a CPU of a machine.
-    pub(crate) fn cpu_of(&self, word: Token<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
-        self.small(word, 0..=nr_cpus - 1)
+    /// Converts a word to a CPU of the machine.
+    pub(crate) fn parse_cpu(&self, word: Token<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
+        self.parse_small(word, 0..=nr_cpus - 1)
             .map_err(|error| error.with_help(format!("the machine has {nr_cpus} CPUs, numbered from 0")))
     }
 
-    /// A word `LO-HI`, or one CPU.
-    pub(crate) fn cpus_of(&self, word: Token<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+    /// Converts a word, `LO-HI` or one CPU, to a range of CPUs.
+    pub(crate) fn parse_cpus(&self, word: Token<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
         let (low, high) = word.split_once('-').map_or((word, None), |(low, high)| (low, Some(high)));
-        let low = self.cpu_of(low, nr_cpus).map_err(|mut error| {
+        let low = self.parse_cpu(low, nr_cpus).map_err(|mut error| {
             if word.text.starts_with('-') {
                 error.message = format!("`{}` is not a CPU or a range of CPUs", word.text);
             }
             error
         })?;
         match high {
-            Some(high) => Ok(low..=self.small(high, low..=nr_cpus - 1)?),
+            Some(high) => Ok(low..=self.parse_small(high, low..=nr_cpus - 1)?),
             None => Ok(low..=low),
         }
     }
 
-    /// The next word as a range of CPUs.
+    /// Takes the next word as a range of CPUs.
     pub(crate) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
         let word = self.word("CPUs, LO-HI or one")?;
-        self.cpus_of(word, nr_cpus)
+        self.parse_cpus(word, nr_cpus)
     }
 
-    /// The next word as a name of limited length.
+    /// Takes the next word as a name of limited length.
     pub(crate) fn name(&mut self, what: &str, longest: usize) -> Result<Token<'a>, ParseError> {
         let word = self.word(what)?;
         if word.text.len() <= longest {
@@ -201,7 +204,7 @@ impl<'a> Tokens<'a> {
         Err(self.error(word, format!("the name `{}` is too long: at most {longest} characters", word.text)))
     }
 
-    /// Adds the reason that a user cannot see: a carriage return at the end of the line.
+    /// Adds a cause that a user cannot see to the error: a carriage return at the end of the line.
     fn hint(&self, word: Token<'_>, error: ParseError) -> ParseError {
         if word.text.ends_with('\r') {
             return error.with_help("the line ends with CR LF; scenario files need LF alone (dos2unix)");

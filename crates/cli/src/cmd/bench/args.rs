@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command lines of `fairlab bench`: each benchmark has the options that it has itself.
+//! Command lines of `fairlab bench`: each benchmark has its own options.
 
 use crate::args::VariantArgs;
 use crate::exports::ExportArgs;
-use crate::values::time_of;
+use crate::values::parse_time;
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
 
@@ -15,9 +15,11 @@ Examples:
   fairlab bench perf sched pipe -l 10000 --machine hikey
   fairlab bench cyclictest -t 8 -S -p 80 --hogs 16 --for 2s
 
-Each prints what the benchmark prints. --machine, --kernel, --features, --set, --prices, --seed and --for are fairlab's own.";
+Each model prints the output of its benchmark. --machine, --kernel, --features, --set, --prices, --seed and --for \
+are options of fairlab.";
 
-/// Run the model of a benchmark with the benchmark's own options, and print its results in the benchmark's own form
+/// Run the model of a benchmark with the benchmark's own options, and print its results in the benchmark's
+/// own format
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct BenchArgs {
@@ -35,50 +37,52 @@ pub(crate) enum Bench {
     Netperf(NetperfArgs),
     /// perf bench sched pipe, perf bench sched messaging
     Perf(PerfArgs),
-    /// The network part of a file server's load
+    /// Network load of a file server
     Tbench(TbenchArgs),
     /// Latencies of real-time threads that wait for a timer
     Cyclictest(CyclictestArgs),
-    /// stress-ng's sock stressor
+    /// The sock stressor of stress-ng
     StressNg(StressNgArgs),
-    /// A mix like sysbench's oltp_read_write
+    /// Database transactions with the mix of sysbench's oltp_read_write
     Oltp(OltpArgs),
-    /// A build of many small files with make -jN
+    /// Build of many small files with make -jN
     Make(MakeArgs),
 }
 
-/// Where and how a benchmark runs: fairlab's own options.
+/// Options of fairlab for a benchmark: machine, seed, duration, traces.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of fairlab")]
 pub(crate) struct On {
     #[command(flatten)]
     pub(crate) variant: VariantArgs,
-    /// Draw everything random in the scheduler and in the benchmark from this seed
+    /// Seed of all random numbers of the scheduler and the benchmark
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Vary with the seed what nobody holds still: when tasks start, against the tick and each other
+    /// Also randomise start times, from the seed
     #[arg(long, requires = "seed")]
     pub(crate) vary: bool,
-    /// Permute what happens at one instant, another way for each N: what changes is an accident
+    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
+    /// simultaneous events
     #[arg(long, value_name = "N")]
     pub(crate) perturb: Option<u64>,
-    /// How long to simulate at most: 5s, 300ms, ... [default: what the benchmark's options say]
-    #[arg(long = "for", value_name = "TIME", value_parser = time_of)]
+    /// Longest simulated time: 5s, 300ms, ... [default: from the benchmark's options]
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
     pub(crate) duration: Option<Nanos>,
-    /// Simulate for this long before anything is measured: 500ms, ...
+    /// Simulated time before anything is measured: 500ms, ...
     ///
-    /// A machine that has just started is not yet what it will be: limits of searches come with the first periodic balancing,
-    /// averages take some hundred milliseconds. The warm-up comes before what --for or the benchmark's options say.
-    #[arg(long, value_name = "TIME", value_parser = time_of)]
+    /// A machine that has just started is not in its steady state: the first periodic balancing sets search
+    /// limits, and averages take some hundred milliseconds. The durations of --for and of the benchmark's
+    /// options are counted after the warm-up.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) warmup: Option<Nanos>,
     #[command(flatten)]
     pub(crate) exports: ExportArgs,
-    /// One of several runs with an engine, of which a worker tells all.
+    /// Report one run in full, as the worker of several runs with an engine.
     #[arg(long, hide = true, requires = "engine")]
     pub(crate) engine_trial: bool,
 }
 
-/// Which schbench: they differ in who works when, and in what is told.
+/// Version of schbench. Versions differ in the work of each thread and in their output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Release {
     #[value(name = "2016")]
@@ -93,16 +97,16 @@ pub(crate) enum Release {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchbenchArgs {
-    /// Which schbench: 2016, 2020, 2021 or 2025 (today's)
+    /// Version of schbench: 2016, 2020, 2021 or 2025 (the current one)
     #[arg(long, value_enum, default_value_t = Release::Y2025, value_name = "YEAR", hide_possible_values = true)]
     pub(crate) release: Release,
-    /// Message threads [default: 1; 2 until 2021]
+    /// Number of message threads [default: 1; 2 until 2021]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) message_threads: Option<u32>,
-    /// Worker threads of each message thread [default: CPUs / message threads; 16 until 2021]
+    /// Number of worker threads per message thread [default: CPUs / message threads; 16 until 2021]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,
-    /// How long to run, in seconds
+    /// Duration, in seconds
     #[arg(short, long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) runtime: u64,
     /// Sleep of a request, in microseconds [default: 100]; until 2021: of a message thread [default: 30000]
@@ -114,16 +118,16 @@ pub(crate) struct SchbenchArgs {
     /// 2020 and 2021: work of a message thread, in microseconds [default: 30000]
     #[arg(short = 'C', long, value_name = "US", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     pub(crate) message_cputime: Option<u64>,
-    /// Today's: requests per second; 0: as fast as they go [default: 0]
+    /// 2025: requests per second; 0 means without a limit [default: 0]
     #[arg(short = 'R', long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     pub(crate) rps: Option<u64>,
-    /// Today's: matrix products of a request [default: 5]
+    /// 2025: matrix multiplications per request [default: 5]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) operations: Option<u64>,
-    /// Today's: cache footprint in kilobytes [default: 256]
+    /// 2025: cache footprint, in kilobytes [default: 256]
     #[arg(short = 'F', long = "cache_footprint", value_name = "KB", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub(crate) cache_footprint: Option<u64>,
-    /// Today's: without the locks of CPUs
+    /// 2025: do not take the per-CPU locks
     #[arg(short = 'L', long)]
     pub(crate) no_locking: bool,
     #[command(flatten)]
@@ -132,31 +136,32 @@ pub(crate) struct SchbenchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct HackbenchArgs {
-    /// Groups
+    /// Number of groups
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) groups: u32,
-    /// Senders of a group, and as many receivers
+    /// Number of senders per group, and of receivers
     #[arg(short, long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) fds: u32,
-    /// Messages of each sender to each receiver
+    /// Number of messages from each sender to each receiver
     #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) loops: u64,
-    /// Bytes of a message
+    /// Size of a message, in bytes
     #[arg(short = 's', long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) datasize: u32,
-    /// Pipes instead of sockets
+    /// Use pipes instead of sockets
     #[arg(short, long, conflicts_with = "sockets")]
     pub(crate) pipe: bool,
-    /// Sockets: the default
+    /// Use sockets, which is the default
     #[arg(long)]
     pub(crate) sockets: bool,
-    /// Threads instead of processes
+    /// Use threads instead of processes
     #[arg(short = 'T', long, conflicts_with = "process")]
     pub(crate) threads: bool,
-    /// Processes: the default
+    /// Use processes, which is the default
     #[arg(short = 'P', long)]
     pub(crate) process: bool,
-    /// All tasks start at once, instead of one that creates the others and releases them together (fairlab's own)
+    /// Start all tasks at once, instead of one that creates the others and releases them together (an option
+    /// of fairlab)
     #[arg(long)]
     pub(crate) at_once: bool,
     #[command(flatten)]
@@ -174,31 +179,31 @@ pub(crate) enum NetperfTest {
 
 #[derive(Debug, Args)]
 pub(crate) struct NetperfArgs {
-    /// Test
+    /// Test to run
     #[arg(short = 't', value_enum, value_name = "TEST", default_value_t = NetperfTest::TcpRr)]
     pub(crate) test: NetperfTest,
-    /// Length in seconds
+    /// Duration, in seconds
     #[arg(short = 'l', value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) length: u64,
     /// Server: only this machine
     #[arg(short = 'H', value_name = "HOST", default_value = "127.0.0.1", value_parser = ["127.0.0.1", "localhost"])]
     pub(crate) host: String,
-    /// IPv4: accepted, makes no difference
+    /// Use IPv4: accepted, without effect
     #[arg(short = '4')]
     pub(crate) ipv4: bool,
-    /// CPU use of the client: accepted, not told
+    /// Measure CPU utilisation of the client: accepted, not reported
     #[arg(short = 'c')]
     pub(crate) local_cpu: bool,
-    /// CPU use of the server: accepted, not told
+    /// Measure CPU utilisation of the server: accepted, not reported
     #[arg(short = 'C')]
     pub(crate) remote_cpu: bool,
-    /// How many netperfs run at once
+    /// Number of netperf instances at the same time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) instances: u32,
-    /// What client and server each do themselves in a transaction, in nanoseconds at full speed
+    /// Work of client and server outside the kernel per transaction, in nanoseconds at full capacity
     #[arg(long, value_name = "NS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) own_work: u64,
-    /// How long the shell that starts them is busy with each, in microseconds
+    /// CPU time of the shell that starts the instances, per instance, in microseconds
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(crate) start_every: u64,
     #[command(flatten)]
@@ -226,18 +231,18 @@ pub(crate) struct PerfSchedArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PerfSched {
-    /// Two tasks pass a token through two pipes
+    /// Two tasks that pass a token through two pipes
     Pipe(PerfPipeArgs),
-    /// Groups of senders and receivers: hackbench
+    /// Groups of senders and receivers, like hackbench
     Messaging(PerfMessagingArgs),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PerfPipeArgs {
-    /// Rounds
+    /// Number of round trips
     #[arg(short, long = "loop", value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) loops: u64,
-    /// Threads instead of processes
+    /// Use threads instead of processes
     #[arg(short = 'T', long)]
     pub(crate) threaded: bool,
     #[command(flatten)]
@@ -246,16 +251,16 @@ pub(crate) struct PerfPipeArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PerfMessagingArgs {
-    /// Groups
+    /// Number of groups
     #[arg(short, long = "group", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) groups: u32,
-    /// Messages of each sender to each receiver
+    /// Number of messages from each sender to each receiver
     #[arg(short, long = "nr_loops", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(crate) loops: u64,
-    /// Pipes instead of sockets
+    /// Use pipes instead of sockets
     #[arg(short, long)]
     pub(crate) pipe: bool,
-    /// Threads instead of processes
+    /// Use threads instead of processes
     #[arg(short, long)]
     pub(crate) thread: bool,
     #[command(flatten)]
@@ -264,13 +269,13 @@ pub(crate) struct PerfMessagingArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TbenchArgs {
-    /// Clients
+    /// Number of clients
     #[arg(value_name = "NPROCS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) clients: u32,
     /// Server: only this machine
     #[arg(value_name = "SERVER", default_value = "127.0.0.1", value_parser = ["127.0.0.1", "localhost"])]
     pub(crate) server: String,
-    /// How long to run, in seconds
+    /// Duration, in seconds
     #[arg(short = 't', long = "timelimit", value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) time: u64,
     #[command(flatten)]
@@ -279,37 +284,38 @@ pub(crate) struct TbenchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CyclictestArgs {
-    /// Threads [default: 1; with -S one for each CPU]
+    /// Number of threads [default: 1; with -S one per CPU]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: Option<u32>,
-    /// Priority of the first thread (SCHED_FIFO); 0: the fair class
+    /// SCHED_FIFO priority of the first thread; 0 means the fair class
     #[arg(short = 'p', long, value_name = "PRIO", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=99))]
     pub(crate) priority: u8,
-    /// Interval of the first thread in microseconds
+    /// Interval of the first thread, in microseconds
     #[arg(short, long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) interval: u64,
-    /// Difference of intervals between two threads, in microseconds [default: 500; with -S 0]
+    /// Difference between the intervals of two threads, in microseconds [default: 500; with -S 0]
     #[arg(short, long, value_name = "US", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     pub(crate) distance: Option<u64>,
-    /// Cycles of each thread; 0: until --for [default: 0, for 5 s]
+    /// Number of cycles of each thread; 0 means until the end of --for [default: 0, for 5 s]
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub(crate) loops: u64,
-    /// A thread on each CPU, all alike
+    /// Run one thread on each CPU, all with equal priority
     #[arg(short = 'S', long)]
     pub(crate) smp: bool,
-    /// Each thread on its own CPU
+    /// Pin each thread to its own CPU
     #[arg(short, long)]
     pub(crate) affinity: bool,
-    /// What it holds on /dev/cpu_dma_latency, in microseconds: no CPU enters an idle state that takes longer to leave
+    /// Exit latency to request through /dev/cpu_dma_latency, in microseconds: no CPU enters an idle state
+    /// with a longer one
     #[arg(short = 'e', long, value_name = "PM_QOS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=2_000_000_000))]
     pub(crate) latency: u32,
-    /// Leave /dev/cpu_dma_latency alone: idle CPUs sleep as they would without cyclictest
+    /// Do not open /dev/cpu_dma_latency: idle CPUs sleep as without cyclictest
     #[arg(long, conflicts_with = "latency")]
     pub(crate) laptop: bool,
-    /// The same: tune nothing of the system
+    /// Change no setting of the system; has the effect of --laptop
     #[arg(long, conflicts_with = "latency")]
     pub(crate) default_system: bool,
-    /// Busy tasks of the fair class beside it (fairlab's own)
+    /// Number of busy tasks of the fair class beside the threads (an option of fairlab)
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4096))]
     pub(crate) hogs: u32,
     #[command(flatten)]
@@ -318,13 +324,13 @@ pub(crate) struct CyclictestArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct StressNgArgs {
-    /// Instances of the sock stressor
+    /// Number of instances of the sock stressor
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) sock: u32,
-    /// How long to run: seconds, or a time such as 300ms
+    /// Duration: seconds, or a time such as 300ms
     #[arg(short, long, value_name = "T", default_value = "10", value_parser = seconds_or_time)]
     pub(crate) timeout: Nanos,
-    /// Accepted: the numbers are always told
+    /// Report metrics: accepted, they are always reported
     #[arg(long)]
     pub(crate) metrics: bool,
     #[command(flatten)]
@@ -333,10 +339,10 @@ pub(crate) struct StressNgArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct OltpArgs {
-    /// Client threads, each with a thread of the server
+    /// Number of client threads, each with one server thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) threads: u32,
-    /// How long to run, in seconds
+    /// Duration, in seconds
     #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(crate) time: u64,
     #[command(flatten)]
@@ -345,17 +351,17 @@ pub(crate) struct OltpArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MakeArgs {
-    /// Compilations at a time
+    /// Number of compilations at the same time
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(crate) jobs: u32,
-    /// Files to be compiled (fairlab's own)
+    /// Number of files to compile (an option of fairlab)
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) objects: u32,
     #[command(flatten)]
     pub(crate) on: On,
 }
 
-/// A number of seconds, or a time with its unit.
+/// Parses a number of seconds, or a time with its unit.
 fn seconds_or_time(text: &str) -> Result<Nanos, String> {
-    time_of(text).or_else(|why| time_of(&format!("{text}s")).map_err(|_| why))
+    parse_time(text).or_else(|why| parse_time(&format!("{text}s")).map_err(|_| why))
 }

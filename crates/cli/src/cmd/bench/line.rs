@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Lines of benchmarks, in a study's data or an experiment: read as behind `fairlab bench`, but where and how long they run is said by
-//! whoever has the line.
+//! Benchmark lines in studies and experiments: read like the arguments of `fairlab bench`, without options
+//! that the study or command sets.
 
 use super::args::{Bench, On};
 use super::models::Model;
@@ -8,8 +8,8 @@ use clap::Parser;
 use fairlab_study::data::workloads;
 use fairlab_study::data::workloads::BenchReader;
 
-/// Reads them.
-pub(crate) struct BenchLines;
+/// Reads benchmark lines of studies.
+pub(crate) struct BenchLineReader;
 
 #[derive(Debug, Parser)]
 #[command(name = "bench", disable_help_flag = true, disable_help_subcommand = true)]
@@ -18,38 +18,39 @@ struct BenchLine {
     bench: Bench,
 }
 
-impl BenchReader for BenchLines {
+impl BenchReader for BenchLineReader {
     fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<workloads::BenchSetup, String> {
         let words = std::iter::once("bench").chain(line.split_whitespace());
-        let given = BenchLine::try_parse_from(words.clone()).map_err(|error| expanded(line, &error))?;
-        if let Some((option, key)) = of_the_study(given.bench.on()) {
+        let given = BenchLine::try_parse_from(words.clone()).map_err(|error| usage_error(line, &error))?;
+        if let Some((option, key)) = fairlab_option(given.bench.run_options()) {
             return Err(format!(
-                "{line}: {option} is said by the study\nhelp: leave it out, and say {key} in the study's data"
+                "{line}: {option} is set by the study\nhelp: omit it, and set {key} in the study's data"
             ));
         }
         let seed = seed.to_string();
         let seeded = words.chain(["--seed", seed.as_str()]);
-        let seeded = BenchLine::try_parse_from(seeded).map_err(|error| expanded(line, &error))?;
+        let seeded = BenchLine::try_parse_from(seeded).map_err(|error| usage_error(line, &error))?;
         let Model { workload, meter, .. } = seeded.bench.model(nr_cpus).map_err(|error| format!("{line}: {error}"))?;
         Ok(workloads::BenchSetup { workload, meter })
     }
 }
 
-/// The benchmark of a line, with a seed if it has one. Options of fairlab's own are refused: `behind` names the command that takes them.
+/// Parses a line, with a seed if one is given. Options of fairlab are rejected; `behind` names the command
+/// that takes them.
 pub(crate) fn parse(line: &str, seed: Option<u64>, behind: &str) -> Result<Bench, String> {
     let words = || std::iter::once("bench").chain(line.split_whitespace());
-    let given = BenchLine::try_parse_from(words()).map_err(|error| expanded(line, &error))?;
-    if let Some((option, _)) = of_the_study(given.bench.on()) {
-        return Err(format!("{line}: {option} is no part of the benchmark\nhelp: give it to `{behind}`"));
+    let given = BenchLine::try_parse_from(words()).map_err(|error| usage_error(line, &error))?;
+    if let Some((option, _)) = fairlab_option(given.bench.run_options()) {
+        return Err(format!("{line}: {option} is not an option of the benchmark\nhelp: give it to `{behind}`"));
     }
     let Some(seed) = seed.map(|seed| seed.to_string()) else { return Ok(given.bench) };
-    let seeded =
-        BenchLine::try_parse_from(words().chain(["--seed", seed.as_str()])).map_err(|error| expanded(line, &error))?;
+    let seeded = BenchLine::try_parse_from(words().chain(["--seed", seed.as_str()]))
+        .map_err(|error| usage_error(line, &error))?;
     Ok(seeded.bench)
 }
 
-/// What clap says, on a line, and the way out that it knows.
-fn expanded(line: &str, error: &clap::Error) -> String {
+/// Returns clap's message for a line, with its tip as the remedy.
+fn usage_error(line: &str, error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let what = lines.next().unwrap_or_default().trim_start_matches("error: ");
@@ -57,8 +58,8 @@ fn expanded(line: &str, error: &clap::Error) -> String {
     format!("{line}: {what}\nhelp: {tip}")
 }
 
-/// An option of fairlab's own on the line, and the key that stands for it in a study.
-fn of_the_study(on: &On) -> Option<(&'static str, &'static str)> {
+/// Returns an option of fairlab on the line, and the key that stands for it in a study.
+fn fairlab_option(on: &On) -> Option<(&'static str, &'static str)> {
     let variant = &on.variant;
     let given = [
         (!variant.engine.is_empty(), "--engine", "`engine=` of an arm of fairlab compare"),
@@ -85,22 +86,23 @@ mod tests {
     use super::*;
 
     fn complaint(line: &str) -> String {
-        BenchLines.read(line, 8, 1).err().unwrap_or_else(|| panic!("{line} is a benchmark"))
+        BenchLineReader.read(line, 8, 1).err().unwrap_or_else(|| panic!("{line} is a benchmark"))
     }
 
     #[test]
     fn a_line_is_read_as_behind_bench_and_has_the_seed_of_its_run() {
-        let bench = BenchLines.read("hackbench -g 2 -f 3 --pipe", 8, 1).map_err(|_| ()).expect("it is a benchmark");
+        let bench =
+            BenchLineReader.read("hackbench -g 2 -f 3 --pipe", 8, 1).map_err(|_| ()).expect("it is a benchmark");
         assert!(bench.workload.tasks.len() > 12);
     }
 
     #[test]
     fn what_the_study_says_is_refused_on_a_line() {
         for (line, option, key) in [
-            ("hackbench --machine hikey", "--machine is said by the study", "say `machine` of a run"),
-            ("hackbench --set scan_cost=1", "--set is said", "`tunables` of an arm"),
-            ("schbench -r 5 --warmup 1s", "--warmup is said", "`warm_up` of a run"),
-            ("schbench --seed 3", "--seed is said", "`first_seed`"),
+            ("hackbench --machine hikey", "--machine is set by the study", "set `machine` of a run"),
+            ("hackbench --set scan_cost=1", "--set is set", "`tunables` of an arm"),
+            ("schbench -r 5 --warmup 1s", "--warmup is set", "`warm_up` of a run"),
+            ("schbench --seed 3", "--seed is set", "`first_seed`"),
         ] {
             let told = complaint(line);
             assert!(told.starts_with(line) && told.contains(option) && told.contains(key), "{told}");

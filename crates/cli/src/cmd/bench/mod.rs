@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab bench`: models of benchmarks with the benchmarks' own options and words.
+//! `fairlab bench`: models of benchmarks with the benchmarks' own options and output formats.
 
 pub(crate) mod args;
 pub(crate) mod line;
@@ -8,7 +8,7 @@ pub(crate) mod models;
 use crate::args::{Plain, VariantArgs};
 use crate::engine;
 use crate::error::CliError;
-use crate::exports::Traces;
+use crate::exports::ExportWriters;
 use crate::input;
 use crate::interrupt;
 use crate::output::Output;
@@ -26,61 +26,60 @@ use fairlab_workload::workload::Workload;
 use models::Model;
 use serde::Serialize;
 
-/// The longest that a benchmark is given which runs until it is done.
-const PATIENCE: Nanos = Nanos::from_secs(3600);
+/// Longest simulated time of a benchmark that runs until it is done.
+const MAX_DURATION: Nanos = Nanos::from_secs(3600);
 
-/// The form of what is written as JSON.
+/// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "bench/1";
 
-/// What is written as JSON.
+/// Result of a benchmark.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct BenchOutput {
-    /// The form of this.
+    /// Name and version of this format.
     schema: &'static str,
-    /// The benchmark.
+    /// Name of the benchmark.
     bench: &'static str,
-    /// The machine's name.
+    /// Name of the machine.
     machine: String,
-    /// The kernel's name.
+    /// Name of the kernel.
     kernel: &'static str,
-    /// The seed, if one was given.
+    /// Seed, if one was given.
     seed: Option<u64>,
-    /// For how long it ran, warm-up and all.
+    /// Simulated time including the warm-up, in nanoseconds.
     simulated_ns: u64,
-    /// How long it was to be, if a signal has cut it short.
+    /// Planned simulated time in nanoseconds, if a signal has ended the run early.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut_short_of_ns: Option<u64>,
-    /// The hash over all that the scheduler did.
+    /// Hash over all actions of the scheduler.
     digest: String,
-    /// The benchmark's own figures, under its own names.
+    /// Metrics of the benchmark, under its own names.
     result: serde_json::Value,
 }
 
-/// Runs the command.
 pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> {
-    let On { variant, seed, vary, perturb, duration, warmup, exports, engine_trial: _ } = bench.on();
+    let On { variant, seed, vary, perturb, duration, warmup, exports, engine_trial: _ } = bench.run_options();
     let warmup = warmup.unwrap_or_default();
     let choices = Choices { duration: *duration, seed: *seed, perturb: *perturb, vary: *vary, ..Choices::default() };
     exports.refuse_stdout("bench")?;
     if let Some(engine) = variant.kernel_engine() {
         return engine::bench(output, bench, warmup, choices, engine);
     }
-    let ReadyBench { about, mut machine, mut meter } = ready(bench, variant, warmup, choices)?;
-    let mut traces = Traces::open(exports, &machine, Some(about.name))?;
+    let ReadyBench { about, mut machine, mut meter } = new_machine(bench, variant, warmup, choices)?;
+    let mut traces = ExportWriters::open(exports, &machine, Some(about.name))?;
     let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer);
     let told = measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
     print_result(output, &about, &machine, told, *seed)
 }
 
-/// What came of a benchmark, and how long it was to be if it was stopped.
+/// Result of a benchmark, with its planned length if it was stopped.
 pub(crate) struct MeasuredBench {
     outcome: BenchResult,
     warmup: Nanos,
     cut_short_of: Option<Nanos>,
 }
 
-/// Runs a benchmark, on a machine of any engine.
+/// Runs a benchmark on a machine of any engine.
 pub(crate) fn measure<E: Engine>(
     about: &BenchContext,
     machine: &mut Machine<E>,
@@ -88,19 +87,21 @@ pub(crate) fn measure<E: Engine>(
     also: &mut Option<&mut dyn Observer<E>>,
     warmup: Nanos,
 ) -> Result<MeasuredBench, CliError> {
-    interrupt::listen();
+    interrupt::install_handlers();
     let whole = machine.duration();
     let mut progress = Progress::new("simulating", whole);
     let told = &mut |elapsed: Nanos| {
         progress.show(elapsed);
         interrupt::requested().is_none()
     };
-    let run = bench::warm_up(machine, &mut both(&mut BenchObserverRef(meter), also), warmup, told).and_then(|()| {
-        if warmup > Nanos::ZERO {
-            meter.reset();
-        }
-        bench::run_to_end(machine, &mut both(&mut BenchObserverRef(meter), also), told)
-    });
+    let run = bench::warm_up(machine, &mut bench_observers(&mut BenchObserverRef(meter), also), warmup, told).and_then(
+        |()| {
+            if warmup > Nanos::ZERO {
+                meter.reset();
+            }
+            bench::run_to_end(machine, &mut bench_observers(&mut BenchObserverRef(meter), also), told)
+        },
+    );
     progress.clear();
     run.map_err(|error| CliError::run(format!("{}: {error}", about.name)))?;
     let reached = machine.duration();
@@ -110,8 +111,6 @@ pub(crate) fn measure<E: Engine>(
         cut_short_of: (reached < whole).then_some(whole),
     })
 }
-
-/// Tells what came of it.
 pub(crate) fn print_result(
     output: &mut Output,
     about: &BenchContext,
@@ -135,21 +134,26 @@ pub(crate) fn print_result(
     } else {
         if let Some(whole) = cut_short_of {
             let reached = machine.duration();
-            output
-                .text(&format!("STOPPED before its end, after {reached} of {whole}: {}\n", part_of(reached, warmup)))?;
+            output.text(&format!(
+                "STOPPED before its end, after {reached} of {whole}: {}\n",
+                measured_part(reached, warmup)
+            ))?;
         }
         output.text(&outcome.text)?;
     }
     interrupt::end(cut_short_of)
 }
 
-/// What the figures of a run that was stopped are about.
-fn part_of(reached: Nanos, warmup: Nanos) -> &'static str {
-    if reached > warmup { "the figures are of what was reached" } else { "it was still in its warm-up" }
+/// Describes which part of a stopped run the metrics cover.
+fn measured_part(reached: Nanos, warmup: Nanos) -> &'static str {
+    if reached > warmup { "the results cover the time until then" } else { "the warm-up had not ended" }
 }
 
-/// Who listens to the run: the benchmark's meter, and perhaps somebody else.
-fn both<'a, E>(meter: &'a mut BenchObserverRef<'_>, also: &'a mut Option<&mut dyn Observer<E>>) -> Observers<'a, E>
+/// Returns the observers of the run: the benchmark's, and an optional second one.
+fn bench_observers<'a, E>(
+    meter: &'a mut BenchObserverRef<'_>,
+    also: &'a mut Option<&mut dyn Observer<E>>,
+) -> Observers<'a, E>
 where
     E: Engine,
 {
@@ -158,38 +162,37 @@ where
     Observers(observers)
 }
 
-/// What is known of a benchmark before its run.
+/// Information about a benchmark before its run.
 pub(crate) struct BenchContext {
     pub(crate) name: &'static str,
     pub(crate) kernel: &'static str,
-    /// Its machine, as it was given.
     pub(crate) given: String,
-    /// How much later it begins than it would if nothing varied.
+    /// Delay of its first task's start by randomised start times.
     pub(crate) later: Nanos,
 }
 
-/// A benchmark before there is a machine for it, of whichever engine.
-pub(crate) struct PreparedRun {
+/// Benchmark before its machine exists, for any engine.
+pub(crate) struct PreparedBench {
     pub(crate) about: BenchContext,
     pub(crate) setup: Setup,
     pub(crate) meter: Box<dyn BenchObserver>,
 }
 
-/// A benchmark on a machine, before its run.
+/// Benchmark on a machine, before its run.
 pub(crate) struct ReadyBench {
     pub(crate) about: BenchContext,
     pub(crate) machine: Machine,
     pub(crate) meter: Box<dyn BenchObserver>,
 }
 
-/// Makes the machine for a benchmark.
-pub(crate) fn ready(
+/// Creates the machine for a benchmark.
+pub(crate) fn new_machine(
     bench: &Bench,
     variant: &VariantArgs,
     warmup: Nanos,
     choices: Choices,
 ) -> Result<ReadyBench, CliError> {
-    let PreparedRun { about, setup, meter } = prepare(bench, variant, warmup, choices)?;
+    let PreparedBench { about, setup, meter } = prepare(bench, variant, warmup, choices)?;
     let mut machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{}: {error}", about.given)))?;
     if let Some(seed) = choices.seed {
         machine.seed(seed);
@@ -197,34 +200,34 @@ pub(crate) fn ready(
     Ok(ReadyBench { about, machine, meter })
 }
 
-/// All that a benchmark's machine is made of. A varying seed moves its tasks' starts.
+/// Prepares a benchmark's machine. With a varying seed, start times of tasks are randomised.
 pub(crate) fn prepare(
     bench: &Bench,
     variant: &VariantArgs,
     warmup: Nanos,
     choices: Choices,
-) -> Result<PreparedRun, CliError> {
+) -> Result<PreparedBench, CliError> {
     let given = input::machine(variant.machine.as_deref().unwrap_or(DEFAULT_MACHINE))?;
     let nr_cpus = u32::try_from(given.description.nr_cpus()).expect("machines have at most some thousand CPUs");
     let Model { name, mut workload, mut meter } = bench.model(nr_cpus)?;
     if warmup > Nanos::ZERO && !meter.reset() {
-        let help = "leave --warmup out: it runs until it is done";
+        let help = "omit --warmup: the benchmark runs until it has completed its work";
         return Err(CliError::Input(format!("{name} has no warm-up\nhelp: {help}")));
     }
-    let duration = Nanos(choices.duration.or(workload.duration).unwrap_or(PATIENCE).0.saturating_add(warmup.0));
+    let duration = Nanos(choices.duration.or(workload.duration).unwrap_or(MAX_DURATION).0.saturating_add(warmup.0));
     let settings = Variant::new(variant, Some(given.description.kernel()), Vec::new(), Vec::new());
     let kernel = settings.kernel.name;
     let mut hardware = Hardware::from_description(&given.description);
     price(&mut hardware, variant)?;
-    if hardware.prices.is_free() && bench.is_kernel_work() {
+    if hardware.costs.is_zero_cost() && bench.is_kernel_work() {
         let is_plain = variant.plain == Some(Plain::Shape);
         let help = if is_plain {
-            "--plain=priced leaves the machine its prices, if it has some"
+            "`--plain=priced` keeps the costs of a machine that has them"
         } else {
-            "choose a machine with prices (`fairlab machine show NAME` has them), or give its file `base = \"xeon-1s-112\"`"
+            "choose a machine with costs (see `fairlab machine show NAME`), or write `base = \"xeon-1s-112\"` into its file"
         };
         return Err(CliError::Input(format!(
-            "{name} does nothing but kernel work, and kernel code is free on {} without prices: no time would pass\nhelp: {help}",
+            "{name} does only kernel work, which has zero cost on {} without a cost model: no time would pass\nhelp: {help}",
             hardware.name
         )));
     }
@@ -248,5 +251,5 @@ pub(crate) fn prepare(
         policy: None,
     };
     employ(&mut setup, variant)?;
-    Ok(PreparedRun { about: BenchContext { name, kernel, given: given.given, later }, setup, meter })
+    Ok(PreparedBench { about: BenchContext { name, kernel, given: given.given, later }, setup, meter })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From a benchmark's command line to its model and its meter.
+//! Workloads and observers of benchmarks, from their command lines.
 
 use super::args::{
     Bench, CyclictestArgs, HackbenchArgs, NetperfArgs, NetperfTest, On, Perf, PerfSched, Release, SchbenchArgs,
@@ -18,7 +18,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::cyclictest::Cyclictest;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
-use fairlab_workload::bench::netperf::{Netperf, Test};
+use fairlab_workload::bench::netperf::{self, Netperf};
 use fairlab_workload::bench::oltp::Oltp;
 use fairlab_workload::bench::pipe::pipe;
 use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
@@ -27,10 +27,10 @@ use fairlab_workload::bench::stress_sock::StressSock;
 use fairlab_workload::bench::tbench::Tbench;
 use fairlab_workload::workload::Workload;
 
-/// How long cyclictest runs without a number of cycles.
-const CYCLICTEST: Nanos = Nanos::from_secs(5);
+/// Simulated time of cyclictest without a number of cycles.
+const DEFAULT_CYCLICTEST_DURATION: Nanos = Nanos::from_secs(5);
 
-/// A model, ready to run.
+/// Model of a benchmark, ready to run.
 pub(crate) struct Model {
     pub(crate) name: &'static str,
     pub(crate) workload: Workload,
@@ -38,8 +38,8 @@ pub(crate) struct Model {
 }
 
 impl Bench {
-    /// fairlab's own options.
-    pub(crate) fn on(&self) -> &On {
+    /// Returns the options of fairlab.
+    pub(crate) fn run_options(&self) -> &On {
         match self {
             Self::Schbench(args) => &args.on,
             Self::Hackbench(args) => &args.on,
@@ -59,14 +59,14 @@ impl Bench {
         }
     }
 
-    /// Whether its tasks do nothing but move messages and switch, so that no time passes where kernel code is free.
+    /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
     pub(crate) fn is_kernel_work(&self) -> bool {
         matches!(self, Self::Hackbench(_) | Self::Perf(_))
     }
 
-    /// The model, for a machine with so many CPUs.
+    /// Returns the model for a machine with `nr_cpus` CPUs.
     pub(crate) fn model(&self, nr_cpus: u32) -> Result<Model, CliError> {
-        let seed = self.on().seed.unwrap_or(0);
+        let seed = self.run_options().seed.unwrap_or(0);
         let model = |name, workload, meter: Box<dyn BenchObserver>| Ok(Model { name, workload, meter });
         let elapsed = |words| Box::new(ElapsedObserver::new(words));
         match self {
@@ -106,7 +106,7 @@ impl Bench {
             Self::Cyclictest(args) => {
                 let bench = cyclictest(args, nr_cpus);
                 let mut workload = bench.workload(nr_cpus);
-                workload.duration = (args.loops == 0 || args.hogs > 0).then(|| length_of(&bench));
+                workload.duration = (args.loops == 0 || args.hogs > 0).then(|| cyclictest_duration(&bench));
                 model("cyclictest", workload, Box::new(CyclictestObserver::new(bench)))
             }
             Self::StressNg(args) => {
@@ -126,7 +126,7 @@ impl Bench {
 }
 
 fn schbench(args: &SchbenchArgs, nr_cpus: u32, seed: u64) -> Result<Model, CliError> {
-    refuse_others_options(args)?;
+    refuse_foreign_options(args)?;
     let micros = |given: Option<u64>, default: Nanos| given.map_or(default, Nanos::from_micros);
     let runtime = Nanos::from_secs(args.runtime);
     let form = match args.release {
@@ -164,8 +164,8 @@ fn schbench(args: &SchbenchArgs, nr_cpus: u32, seed: u64) -> Result<Model, CliEr
     Ok(Model { name: "schbench", workload: bench.workload(), meter: Box::new(SchbenchObserver::new(&bench)) })
 }
 
-/// Options that only other releases of schbench have.
-fn refuse_others_options(args: &SchbenchArgs) -> Result<(), CliError> {
+/// Rejects options that only other versions of schbench have.
+fn refuse_foreign_options(args: &SchbenchArgs) -> Result<(), CliError> {
     use Release::{Y2016, Y2020, Y2021, Y2025};
     let options: [(&str, bool, &[Release]); 6] = [
         ("-c", args.cputime.is_some(), &[Y2016, Y2020, Y2021]),
@@ -183,7 +183,7 @@ fn refuse_others_options(args: &SchbenchArgs) -> Result<(), CliError> {
             };
             let with: Vec<String> = releases.iter().map(|&release| year(release)).collect();
             return Err(CliError::Input(format!(
-                "schbench of {} has no {option}\nhelp: leave it out, or choose a schbench that has it: --release {}",
+                "schbench of {} has no {option}\nhelp: omit it, or choose a version that has it: --release {}",
                 year(args.release),
                 with.join(" or ")
             )));
@@ -208,8 +208,8 @@ fn hackbench(args: &HackbenchArgs) -> Hackbench {
 fn netperf(args: &NetperfArgs) -> Netperf {
     Netperf {
         test: match args.test {
-            NetperfTest::TcpRr => Test::TcpRr,
-            NetperfTest::UdpRr => Test::UdpRr,
+            NetperfTest::TcpRr => netperf::NetperfTest::TcpRr,
+            NetperfTest::UdpRr => netperf::NetperfTest::UdpRr,
         },
         length: Nanos::from_secs(args.length),
         pairs: args.instances,
@@ -233,10 +233,11 @@ fn cyclictest(args: &CyclictestArgs, nr_cpus: u32) -> Cyclictest {
     }
 }
 
-/// How long cyclictest runs: until the slowest thread has done its cycles, which is all there is to wait for beside hogs.
-fn length_of(bench: &Cyclictest) -> Nanos {
+/// Returns the simulated time of cyclictest: until the slowest thread has completed its cycles, since hogs
+/// never end.
+fn cyclictest_duration(bench: &Cyclictest) -> Nanos {
     if bench.loops == 0 {
-        return CYCLICTEST;
+        return DEFAULT_CYCLICTEST_DURATION;
     }
     Nanos(bench.interval_of(bench.threads - 1).0.saturating_mul(bench.loops + 1))
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab bisect`: which switch makes the difference between two arms, or which switches do together.
+//! `fairlab bisect`: finds the switch, or the smallest set of switches, that makes the difference between two
+//! arms.
 
 pub(crate) mod args;
 mod switches;
 
 use crate::arms::Arm;
-use crate::cmd::compare::formats::{figure, signed};
+use crate::cmd::compare::formats::{metric_text, signed};
 use crate::error::CliError;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
@@ -14,9 +15,8 @@ use args::BisectArgs;
 use fairlab_study::experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};
 use fairlab_study::experiment::metrics::Metric;
 use serde_json::json;
-use switches::{BisectEnds, Switch, trial_of};
+use switches::{ArmDifference, BisectEnds, trial_from_arm};
 
-/// Runs the command.
 pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliError> {
     args.jobs.apply();
     let mut files = Files::default();
@@ -32,13 +32,13 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
         vary: !args.hold_still,
     };
     let mut of =
-        |arm: &Arm| Ok::<_, CliError>(trial_of(arm, &args.work.variant, &trial, files.of_arm(arm, Some(&work))?));
+        |arm: &Arm| Ok::<_, CliError>(trial_from_arm(arm, &args.work.variant, &trial, files.of_arm(arm, Some(&work))?));
     let (from, to) = (of(&args.from)?, of(&args.to)?);
     let ends = BisectEnds::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {
-        let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` tell what can differ";
+        let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` list the switches";
         return Err(CliError::Input(format!(
-            "`{}` and `{}` are the same: no switch differs\nhelp: {help}",
+            "`{}` and `{}` are equal: no switch differs\nhelp: {help}",
             args.from.name, args.to.name
         )));
     }
@@ -61,21 +61,21 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
             "culprits": culprits,
         }));
     }
-    let text = page(args, &work, &switches, &metric, &culprits, output.styles());
+    let text = result_text(args, &work, &switches, &metric, &culprits, output.styles());
     output.text(&text)
 }
 
-fn page(
+fn result_text(
     args: &BisectArgs,
     work: &Work,
-    switches: &[Switch],
+    switches: &[ArmDifference],
     metric: &Metric,
     culprits: &Culprits,
     styles: Styles,
 ) -> String {
     let mut text = wrap(&styles.bold(&format!("{}: {}", work.name(), metric.name)), 2);
     let [near, far] = culprits.ends;
-    let show = |value: f64| figure(&metric.unit, value);
+    let show = |value: f64| metric_text(&metric.unit, value);
     let percent = if near > 0.0 { format!(" ({}%)", signed(100.0 * (far / near - 1.0))) } else { String::new() };
     let line = format!(
         "from `{}` {} to `{}` {}{percent}, {} switches, {} runs",
@@ -89,13 +89,13 @@ fn page(
     text.push_str(&wrap(&line, 2));
     let Some(found) = &culprits.found else {
         let least = culprits.could_show.map_or_else(String::new, |least| {
-            format!(": repetitions could have shown one of {} in four cases of five", show(least))
+            format!("; the minimum detectable effect is {} (power 80 %)", show(least))
         });
         text.push_str(&wrap(&format!("no difference found between the ends{least}"), 2));
         return text;
     };
     let names = |set: &[usize]| set.iter().map(|one| switches[*one].to_string()).collect::<Vec<_>>().join(", ");
-    let what = if found.set.len() == 1 { "the switch" } else { "the smallest set, of which none may be missing" };
+    let what = if found.set.len() == 1 { "the switch" } else { "the smallest set, all of which are necessary" };
     text.push_str(&wrap(&format!("{what}: {}", styles.bold(&names(&found.set))), 2));
     text.push('\n');
     let columns = [
@@ -131,24 +131,19 @@ fn page(
     text.push('\n');
     text.push_str(&wrap(
         &format!(
-            "part: of the difference between the ends. {} sets were asked whether they have more than half of it{}",
+            "part: share of the difference between the ends. {} sets were tested for more than half of it{}",
             culprits.asked.len(),
-            if undecided > 0 {
-                format!("; of {undecided} that stayed undecided, and counts as no")
-            } else {
-                String::new()
-            }
+            if undecided > 0 { format!("; {undecided} remained undecided, which counts as no") } else { String::new() }
         ),
         2,
     ));
     if culprits.rest.as_ref().is_some_and(|rest| rest.part > 0.5) {
-        let line =
-            "without the set the others have more than half of it too: more than one way leads to the difference";
+        let line = "the other switches also make more than half of the difference: it has more than one cause";
         text.push_str(&wrap(line, 2));
     }
     if culprits.p.is_none() {
         text.push_str(&wrap(
-            "all repetitions are alike, so that nothing tells an effect from an accident of this one start",
+            "all repetitions are identical, so an effect cannot be distinguished from an artefact of this one start",
             2,
         ));
     }

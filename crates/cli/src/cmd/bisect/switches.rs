@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What differs between two arms, switch by switch, and trials in which some of the switches stand as in the second.
+//! Differences between two arms as switches, and trials in which a subset of the switches has the second
+//! arm's values.
 
 use crate::args::VariantArgs;
 use crate::arms::Arm;
@@ -12,9 +13,9 @@ use fairlab_study::experiment::bisect::Switches;
 use fairlab_study::experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
 use std::sync::Mutex;
 
-/// One switch that differs.
+/// One difference between two arms.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Switch {
+pub(super) enum ArmDifference {
     Feature(Feature, bool),
     Tunable(&'static str, i64, i64),
     Machine,
@@ -23,7 +24,7 @@ pub(super) enum Switch {
     Workload,
 }
 
-impl std::fmt::Display for Switch {
+impl std::fmt::Display for ArmDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Feature(feature, is_on) => write!(f, "{}{}", if *is_on { "" } else { "NO_" }, feature.name()),
@@ -36,23 +37,23 @@ impl std::fmt::Display for Switch {
     }
 }
 
-/// Both ends and what differs between them.
+/// Both ends and the switches in which they differ.
 pub(super) struct BisectEnds {
-    pub(super) switches: Vec<Switch>,
+    pub(super) switches: Vec<ArmDifference>,
     from: Trial,
     to: Trial,
     asked: Option<RequestedMetric>,
-    /// The metric, once a run has told.
+    /// Metric, known after the first run.
     pub(super) metric: Mutex<Option<Metric>>,
     pub(super) progress: Mutex<CountProgress>,
 }
 
-/// Whether all that kernel code costs is the same.
-fn same_prices(one: &VariantArgs, other: &VariantArgs) -> bool {
+/// Whether both arms have equal costs of kernel code.
+fn has_same_costs(one: &VariantArgs, other: &VariantArgs) -> bool {
     one.price_choice() == other.price_choice() && one.prices_of == other.prices_of && one.price == other.price
 }
 
-fn same_work(one: &Work, other: &Work) -> bool {
+fn has_same_work(one: &Work, other: &Work) -> bool {
     match (one, other) {
         (Work::Bench(one), Work::Bench(other)) => one == other,
         (Work::File(one), Work::File(other)) => one.text == other.text,
@@ -61,7 +62,8 @@ fn same_work(one: &Work, other: &Work) -> bool {
 }
 
 impl BisectEnds {
-    /// Looks what differs: features and tunables as they come out on the first end's machine, and what else an arm can change.
+    /// Determines the differences: the effective features and tunables on the first end's machine, and the
+    /// other parts that an arm can change.
     pub(super) fn new(from: Trial, to: Trial, asked: Option<RequestedMetric>, seed: u64) -> Result<Self, CliError> {
         let variant = VariantArgs { machine: from.variant.machine.clone(), ..to.variant.clone() };
         let (duration, warmup, vary) = (to.duration, to.warmup, to.vary);
@@ -70,50 +72,50 @@ impl BisectEnds {
         let (near, far) = (settings(&from)?, settings(&there)?);
         let mut switches = Vec::new();
         let features = near.features.iter().zip(&far.features).filter(|(near, far)| near != far);
-        switches.extend(features.map(|(_, (feature, is_on))| Switch::Feature(*feature, *is_on)));
+        switches.extend(features.map(|(_, (feature, is_on))| ArmDifference::Feature(*feature, *is_on)));
         let tunables = near.tunables.iter().zip(&far.tunables).filter(|(near, far)| near != far);
-        switches.extend(tunables.map(|(near, far)| Switch::Tunable(far.0, near.1, far.1)));
+        switches.extend(tunables.map(|(near, far)| ArmDifference::Tunable(far.0, near.1, far.1)));
         let others = [
-            (Switch::Machine, from.variant.machine != to.variant.machine),
-            (Switch::Governor, from.variant.governor != to.variant.governor),
-            (Switch::Prices, !same_prices(&from.variant, &to.variant)),
-            (Switch::Workload, !same_work(&from.work, &to.work)),
+            (ArmDifference::Machine, from.variant.machine != to.variant.machine),
+            (ArmDifference::Governor, from.variant.governor != to.variant.governor),
+            (ArmDifference::Prices, !has_same_costs(&from.variant, &to.variant)),
+            (ArmDifference::Workload, !has_same_work(&from.work, &to.work)),
         ];
         switches.extend(others.into_iter().filter(|(_, differs)| *differs).map(|(switch, _)| switch));
         let (metric, progress) = (Mutex::default(), Mutex::new(CountProgress::new("bisecting", 0)));
         Ok(Self { switches, from, to, asked, metric, progress })
     }
 
-    /// The first end with these switches as at the other.
+    /// Returns the first end with these switches set as in the second end.
     fn trial(&self, set: &[usize]) -> Trial {
         let mut trial = self.from.clone();
         let to = &self.to.variant;
         for &place in set {
             let variant = &mut trial.variant;
             match &self.switches[place] {
-                Switch::Feature(feature, is_on) => variant.features.push(FeatureList(vec![(*feature, *is_on)])),
-                Switch::Tunable(name, _, value) => variant.set.push(((*name).to_owned(), *value)),
-                Switch::Machine => variant.machine.clone_from(&to.machine),
-                Switch::Governor => variant.governor = to.governor,
-                Switch::Prices => {
+                ArmDifference::Feature(feature, is_on) => variant.features.push(FeatureList(vec![(*feature, *is_on)])),
+                ArmDifference::Tunable(name, _, value) => variant.set.push(((*name).to_owned(), *value)),
+                ArmDifference::Machine => variant.machine.clone_from(&to.machine),
+                ArmDifference::Governor => variant.governor = to.governor,
+                ArmDifference::Prices => {
                     variant.prices = to.prices;
                     variant.prices_of.clone_from(&to.prices_of);
                     variant.price.clone_from(&to.price);
                 }
-                Switch::Workload => trial.work = self.to.work.clone(),
+                ArmDifference::Workload => trial.work = self.to.work.clone(),
             }
         }
         trial
     }
 
-    /// The metric that is looked at, and its value.
-    fn value(&self, told: &serde_json::Value) -> Result<(Metric, f64), CliError> {
+    /// Returns the bisected metric and its value.
+    fn metric_value(&self, told: &serde_json::Value) -> Result<(Metric, f64), CliError> {
         let asked: Vec<RequestedMetric> = self.asked.iter().cloned().collect();
         let found = metrics::of_run(told, &asked).map_err(CliError::Input)?;
         let is_meant = |metric: &Metric| self.asked.is_some() || metric.better != MetricDirection::Neither;
         found.into_iter().find(|(metric, _)| is_meant(metric)).ok_or_else(|| {
-            let help = "say what differs: --metric totals.migrations";
-            CliError::Input(format!("a run does not tell the metric\nhelp: {help}"))
+            let help = "name a metric of the run, such as --metric totals.migrations";
+            CliError::Input(format!("the run does not report the metric\nhelp: {help}"))
         })
     }
 }
@@ -127,14 +129,14 @@ impl Switches for BisectEnds {
 
     fn run(&self, set: &[usize], seed: u64) -> Result<f64, CliError> {
         let told = self.trial(set).run(Some(seed), &mut |_, _| ())?;
-        let (metric, value) = self.value(&told.json())?;
+        let (metric, value) = self.metric_value(&told.json())?;
         self.progress.lock().expect("showing does not panic").add(1);
         *self.metric.lock().expect("noting does not panic") = Some(metric);
         Ok(value)
     }
 }
 
-/// The trial of an arm.
-pub(super) fn trial_of(arm: &Arm, variant: &VariantArgs, trial: &Trial, work: Work) -> Trial {
-    Trial { work, variant: arm.on(variant), ..trial.clone() }
+/// Returns the trial of an arm.
+pub(super) fn trial_from_arm(arm: &Arm, variant: &VariantArgs, trial: &Trial, work: Work) -> Trial {
+    Trial { work, variant: arm.apply_to(variant), ..trial.clone() }
 }

@@ -3,10 +3,10 @@
 
 use super::formats::{self, ReportFormat, RequestedFormat, parse_format};
 use crate::args::JobsArgs;
-use crate::arms::{Arm, arm_of};
+use crate::arms::{Arm, parse_arm};
 use crate::exports::ExportArgs;
-use crate::hints::{self, hinted};
-use crate::values::time_of;
+use crate::hints::{self, with_hints};
+use crate::values::parse_time;
 use crate::work_args::WorkArgs;
 use clap::{Args, ValueEnum};
 use fairlab_sched::units::Nanos;
@@ -39,27 +39,30 @@ Examples:
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) work: WorkArgs,
-    /// What to compare; several times. Without it: the engines that are given, or one with the built-in scheduler
-    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = hinted(arm_of, hints::changes), required_unless_present = "engine")]
+    /// Arm to compare, repeatable. Without it: the given engines, or one engine with the built-in scheduler
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = with_hints(parse_arm, hints::changes), required_unless_present = "engine")]
     pub(crate) arm: Vec<Arm>,
-    /// Draw the scheduler's dice from this seed, in all arms; of repetitions, the first seed [default: as the kernel after its boot; 1]
+    /// Seed of random numbers in all arms; with repetitions, the first seed [default: as the kernel after its boot; 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Vary with the seed, alike in all arms, when tasks start, and random lengths; repetitions do so anyway
+    /// Also randomise start times and random run lengths, alike in all arms; repetitions always do
     #[arg(long, requires = "seeded")]
     pub(crate) vary: bool,
     #[command(flatten)]
     pub(crate) experiment: ExperimentArgs,
-    /// How results are written, several times: text, std, mmtests, lkp, markdown, json, html, junit
+    /// Output format, repeatable: text, std, mmtests, lkp, markdown, json, html, junit
     ///
     /// std is the `baseline(std%) compare%(std%)` of scheduler patches, mmtests its Amean and Hmean, lkp the %stddev and %change of the
     /// kernel test robot. With =FILE it goes into a file.
-    #[arg(long, value_name = "FORM[=FILE]", value_parser = hinted(parse_format, formats::names))]
+    #[arg(long, value_name = "FORM[=FILE]", value_parser = with_hints(parse_format, formats::names))]
     pub(crate) format: Vec<RequestedFormat>,
+    /// Print the rows of all metrics, not only of those that differ; only of text output with --runs
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Fail, with exit status 3, if a metric became worse, or differs at all: worse, difference
     #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
     pub(crate) fail_on: Option<FailOn>,
-    /// But only for differences of so many percent
+    /// Smallest difference for --fail-on, in percent
     #[arg(long, value_name = "PERCENT", requires = "fail_on", value_parser = percent_of)]
     pub(crate) at_least: Option<f64>,
     #[command(flatten)]
@@ -72,33 +75,33 @@ pub(crate) struct CompareArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Experiments")]
 pub(crate) struct ExperimentArgs {
-    /// Run each arm so often, with seeds that all arms share
+    /// Number of runs of each arm, with seeds that all arms share
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) runs: Option<u64>,
-    /// Let repetitions differ in the scheduler's dice alone: tasks start when they should, and random lengths stay
+    /// Vary only the scheduler's random numbers between repetitions, not start times and run lengths
     #[arg(long)]
     pub(crate) hold_still: bool,
-    /// Repeat until of each metric a difference is found, or one of --detect could have been
+    /// Repeat until every metric differs significantly, or a difference of --detect would have been found
     #[arg(long, conflicts_with = "runs")]
     pub(crate) until_significant: bool,
-    /// But no longer than this [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = time_of, requires = "until_significant")]
+    /// Time limit of --until-significant [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "until_significant")]
     pub(crate) budget: Option<Nanos>,
-    /// What the runs of an arm come to: mean, median
+    /// Statistic over the runs of an arm: mean, median
     #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = statistic_of)]
     pub(crate) statistic: Statistic,
-    /// Look at this metric alone, several times: its name as in the table, or a path as in studies, with `:less` or `:more` for what is better
+    /// Test only this metric, repeatable: its name as in the table, or a path as in studies, with `:less` or `:more` for the better direction
     #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse)]
     pub(crate) metric: Vec<RequestedMetric>,
-    /// How many percent of experiments may find a difference where there is none
+    /// Significance level in percent: share of experiments that find a difference where there is none
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent_of)]
     pub(crate) level: f64,
-    /// The difference in percent that is worth finding: it is told how many repetitions would show it
+    /// Difference in percent to detect; the output says how many repetitions that takes
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent_of)]
     pub(crate) detect: f64,
 }
 
-/// What a comparison fails on.
+/// Condition on which a comparison fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailOn {
     Worse,

@@ -5,7 +5,7 @@
 //! nothing, however large it is, or where no metric is judged.
 
 use super::args::{CompareArgs, FailOn};
-use super::report::{ExperimentReport, tests_of};
+use super::report::{ExperimentReport, tests_text};
 use crate::error::CliError;
 use fairlab_study::experiment::Observation;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
@@ -13,7 +13,7 @@ use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::rank::enough;
 
 /// Refuses, after a first repetition, what could not fail. Without a gate there is no first repetition.
-pub(super) fn refuse_blind(
+pub(super) fn refuse_undetectable(
     args: &CompareArgs,
     first: &[Vec<Observation>],
     rules: ComparisonRules,
@@ -35,7 +35,7 @@ pub(super) fn refuse_blind(
     let help = format!("add --runs {least}, or look at fewer metrics (--metric NAME) or arms");
     Err(CliError::Input(format!(
         "--fail-on would pass whatever happens: --runs {runs} cannot find any difference in {} at {} %\nhelp: {help}",
-        tests_of(tests),
+        tests_text(tests),
         100.0 * rules.level
     )))
 }
@@ -49,7 +49,7 @@ fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
 }
 
 /// Why a comparison that found nothing says nothing, if that is so.
-fn untested(report: &ExperimentReport) -> Option<CliError> {
+fn untested_error(report: &ExperimentReport) -> Option<CliError> {
     let comparison = &report.comparison;
     let has =
         |verdict: ChangeVerdict| comparison.rows.iter().flat_map(|row| &row.changes).any(|one| one.verdict == verdict);
@@ -61,7 +61,7 @@ fn untested(report: &ExperimentReport) -> Option<CliError> {
     }
     if has(ChangeVerdict::TooFew) {
         let why =
-            format!("{} repetitions that differ are too few for {}", comparison.distinct, tests_of(comparison.tests));
+            format!("{} repetitions that differ are too few for {}", comparison.distinct, tests_text(comparison.tests));
         return blind(
             &why,
             &format!("at least {} could find a difference: add --runs, or --budget", comparison.enough),
@@ -92,7 +92,7 @@ pub(super) fn gate(args: &CompareArgs, report: &ExperimentReport) -> Result<(), 
         }
     }
     if found.is_empty() {
-        return untested(report).map_or(Ok(()), Err);
+        return untested_error(report).map_or(Ok(()), Err);
     }
     let what = if fail_on == FailOn::Worse { "worse" } else { "different" };
     Err(CliError::Gate(format!("{what} than `{}`: {}", report.arms[0], found.join(", "))))

@@ -3,7 +3,7 @@
 //!
 //! All arms have the same seeds, so what differs between them follows from their changes. Without repetitions they are shown side by side
 //! ([`once`]); with repetitions it is an experiment, whose statistics are those of `fairlab_study::experiment` ([`trials`], [`report`]),
-//! written in the form that somebody wants to read ([`forms`]). What fails on what is found is [`gate`].
+//! written in the requested formats ([`formats`]). [`gate`] decides whether the command fails.
 
 pub(crate) mod args;
 pub(crate) mod formats;
@@ -18,7 +18,7 @@ use crate::interrupt;
 use crate::output::Output;
 use crate::trial::{Files, Trial};
 use crate::values::EngineName;
-use crate::whole_file::WholeFile;
+use crate::whole_file::AtomicFile;
 use args::CompareArgs;
 use fairlab_study::experiment::comparison::ComparisonRules;
 use fairlab_study::experiment::{repeat, until_found};
@@ -28,14 +28,14 @@ use std::path::Path;
 use std::time::Instant;
 use trials::TrialArms;
 
-/// How long an experiment takes that goes on until something is found, if nobody says.
-const BUDGET_NS: u64 = 300_000_000_000;
+/// Default of `--budget`, the time limit of `--until-significant`.
+const DEFAULT_BUDGET_NS: u64 = 300_000_000_000;
 
 /// Runs the command.
 pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
     args.exports.refuse_stdout("compare")?;
     args.jobs.apply();
-    interrupt::listen();
+    interrupt::install_handlers();
     let arms = arms(args)?;
     if args.is_experiment() {
         return experiment(output, args, &arms);
@@ -51,8 +51,8 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
 fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
     let engines = &args.work.variant.engine;
     if args.arm.is_empty() {
-        let first = if engines.len() == 1 { vec![Arm::of_engine(&EngineName::BuiltIn)] } else { Vec::new() };
-        return Ok(first.into_iter().chain(engines.iter().map(Arm::of_engine)).collect());
+        let first = if engines.len() == 1 { vec![Arm::from_engine(&EngineName::BuiltIn)] } else { Vec::new() };
+        return Ok(first.into_iter().chain(engines.iter().map(Arm::from_engine)).collect());
     }
     if engines.len() > 1 {
         let help = "say it in the arms: --arm 'NAME: engine=kernel:6.1,...'";
@@ -80,7 +80,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let trial = |arm: &Arm| {
         Ok::<_, CliError>(Trial {
             work: files.of_arm(arm, base.as_ref())?,
-            variant: arm.on(&variant),
+            variant: arm.apply_to(&variant),
             duration: args.work.duration,
             warmup: args.work.warmup.unwrap_or_default(),
             vary: if is_single { args.vary } else { !how.hold_still },
@@ -92,7 +92,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let rules = ComparisonRules { statistic: how.statistic, level: how.level / 100.0, detect_percent: how.detect };
     let first_seed = args.seed.unwrap_or(1);
     let begun = Instant::now();
-    let budget = std::time::Duration::from_nanos(how.budget.map_or(BUDGET_NS, |budget| budget.0));
+    let budget = std::time::Duration::from_nanos(how.budget.map_or(DEFAULT_BUDGET_NS, |budget| budget.0));
     let seedless = is_single && args.seed.is_none();
     let runs = how.runs.unwrap_or(1);
     let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
@@ -101,13 +101,13 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         let has_more = || begun.elapsed() < budget && interrupt::requested().is_none();
         let found = until_found(&arms_of, first_seed, rules, &has_more);
         arms_of.finish();
-        let found = found?.ok_or_else(|| nothing_finished(output))?;
+        let found = found?.ok_or_else(|| no_repetition_error(output))?;
         let is_out_of_time = found.is_out_of_time && interrupt::requested().is_none();
         let looks = Some((found.looks, is_out_of_time));
         (found.comparison, looks)
     } else {
         let has_more = || interrupt::requested().is_none();
-        // What a first repetition tells shows whether so many can find anything.
+        // The first repetition shows whether this number of repetitions can be significant.
         let first = if args.fail_on.is_some() {
             repeat(&arms_of, first_seed..first_seed + 1, &has_more)
         } else {
@@ -115,7 +115,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         };
         let repetitions = first.and_then(|mut all| {
             if !all.is_empty() {
-                gate::refuse_blind(args, &all, rules)?;
+                gate::refuse_undetectable(args, &all, rules)?;
             }
             all.extend(repeat(&arms_of, first_seed + all.len() as u64..first_seed + runs, &has_more)?);
             Ok(all)
@@ -123,7 +123,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         arms_of.finish();
         let repetitions = repetitions?;
         if repetitions.is_empty() {
-            return Err(nothing_finished(output));
+            return Err(no_repetition_error(output));
         }
         (fairlab_study::experiment::comparison::compare(&repetitions, rules), None)
     };
@@ -142,37 +142,38 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         first_seed: (!seedless).then_some(first_seed),
         command: command_line(),
         cut_short_of_runs: stopped_by.map(|_| whole),
+        has_all_rows: args.all,
     };
-    write(output, args, &report)?;
+    write_reports(output, args, &report)?;
     if let Some(signal) = stopped_by {
-        // What somebody wanted to hold of all repetitions was not looked at.
+        // A condition on all repetitions cannot be checked.
         return Err(CliError::Stopped { signal });
     }
     gate::gate(args, &report)
 }
 
-/// What is to be said if no repetition has come to its end.
-fn nothing_finished(output: &Output) -> CliError {
+/// Returns the error for an experiment without a complete repetition.
+fn no_repetition_error(output: &Output) -> CliError {
     let Some(signal) = interrupt::requested() else {
         let help = "give it more time: --budget 30m";
         return CliError::Run(format!("no repetition was finished within the budget\nhelp: {help}"));
     };
-    // If that cannot be told, the exit status tells.
+    // The exit status stays if the warning cannot be written.
     let _ = output.warn("stopped before every arm had run once: there is nothing to compare");
     CliError::Stopped { signal }
 }
 
 /// Writes the report in all forms that were asked for.
-fn write(output: &mut Output, args: &CompareArgs, report: &ExperimentReport) -> Result<(), CliError> {
+fn write_reports(output: &mut Output, args: &CompareArgs, report: &ExperimentReport) -> Result<(), CliError> {
     let default =
         [RequestedFormat { form: if output.is_json() { ReportFormat::Json } else { ReportFormat::Text }, file: None }];
     let wanted = if args.format.is_empty() { &default[..] } else { &args.format[..] };
     for RequestedFormat { form, file } in wanted {
         let styles = if file.is_some() { crate::output::Styles { on: false } } else { output.styles() };
-        let text = form.of(report, styles)?;
+        let text = form.render(report, styles)?;
         match file {
             None => output.text(&text)?,
-            Some(file) => WholeFile::write(Path::new(file), text.as_bytes())?,
+            Some(file) => AtomicFile::write(Path::new(file), text.as_bytes())?,
         }
     }
     Ok(())

@@ -4,9 +4,9 @@
 use super::args::CompareArgs;
 use crate::args::VariantArgs;
 use crate::arms::Arm;
-use crate::cmd::run::{RunObservers, simulate_telling};
+use crate::cmd::run::{RunObservers, simulate_with_progress};
 use crate::error::CliError;
-use crate::exports::{Traces, process_of};
+use crate::exports::{ExportWriters, process_name};
 use crate::input::{self, WorkloadText};
 use crate::interrupt;
 use crate::output::figures::{cpus_named, percent, time};
@@ -23,25 +23,25 @@ use fairlab_study::pool;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// So many families have rows of their own.
-const MOST_FAMILIES: usize = 12;
+/// Task families with rows of their own.
+const MAX_FAMILIES: usize = 12;
 
-/// The form of what is written as JSON: a list of these.
+/// Schema of the JSON output: a list of [`ArmOutput`].
 pub(crate) const SCHEMA: &str = "compare/1";
 
 /// An arm with its result.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(crate) struct ArmOutcome<'a> {
+pub(crate) struct ArmOutput<'a> {
     /// The arm, as it was given.
     arm: &'a str,
-    /// What its run amounts to.
+    /// Summary of its run.
     summary: RunSummary,
     /// Kernel code is free on its machine.
     #[serde(skip)]
     is_free: bool,
 }
 
-/// Runs them, and shows them.
+/// Runs each arm once and prints the results side by side.
 pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
     let Some(file) = &args.work.file else {
         let help = "give a workload file, or --bench 'LINE'";
@@ -55,15 +55,15 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
     let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
         let summary = run_arm(args, &variant, arm, Arc::clone(&input), &progress)?;
-        Ok::<_, CliError>(summary.map(|(summary, is_free)| ArmOutcome { arm: &arm.name, summary, is_free }))
+        Ok::<_, CliError>(summary.map(|(summary, is_free)| ArmOutput { arm: &arm.name, summary, is_free }))
     });
     progress.clear();
-    let outcomes: Vec<ArmOutcome<'_>> = outcomes?.into_iter().flatten().collect();
+    let outcomes: Vec<ArmOutput<'_>> = outcomes?.into_iter().flatten().collect();
     let stopped_by = interrupt::requested().filter(|_| outcomes.len() < whole);
     if stopped_by.is_some() && outcomes.is_empty() {
-        return Err(super::nothing_finished(output));
+        return Err(super::no_repetition_error(output));
     }
-    output.warn_all(&each_once(&outcomes, |summary| &summary.warnings))?;
+    output.warn_all(&distinct_texts(&outcomes, |summary| &summary.warnings))?;
     let stopped = format!("STOPPED before its end: {} of {whole} arms have run", outcomes.len());
     if output.is_json() {
         if stopped_by.is_some() {
@@ -72,14 +72,14 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
         output.json(&outcomes)?;
     } else {
         let mut text = stopped_by.map_or_else(String::new, |_| stopped + "\n");
-        text.push_str(&page(&outcomes, output.styles()));
+        text.push_str(&result_text(&outcomes, output.styles()));
         output.text(&text)?;
     }
     stopped_by.map_or(Ok(()), |signal| Err(CliError::Stopped { signal }))
 }
 
-/// What is told of all arms, each once.
-fn each_once(outcomes: &[ArmOutcome<'_>], told: fn(&RunSummary) -> &[String]) -> Vec<String> {
+/// Returns texts of all arms without duplicates.
+fn distinct_texts(outcomes: &[ArmOutput<'_>], told: fn(&RunSummary) -> &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for text in outcomes.iter().flat_map(|outcome| told(&outcome.summary)) {
         if !all.contains(text) {
@@ -89,10 +89,10 @@ fn each_once(outcomes: &[ArmOutcome<'_>], told: fn(&RunSummary) -> &[String]) ->
     all
 }
 
-/// What is to be said of arms that did the same: a change that makes no difference looks like one that was not made.
-fn identical(outcomes: &[ArmOutcome<'_>]) -> Option<String> {
+/// Returns a note about arms whose runs are identical to the first: such a change may not have taken effect.
+fn identical_arms_note(outcomes: &[ArmOutput<'_>]) -> Option<String> {
     let first = outcomes.first()?;
-    let same = |outcome: &&ArmOutcome<'_>| outcome.summary.digest == first.summary.digest;
+    let same = |outcome: &&ArmOutput<'_>| outcome.summary.digest == first.summary.digest;
     let alike: Vec<&str> = outcomes[1..].iter().filter(same).map(|outcome| outcome.arm).collect();
     if alike.is_empty() {
         return None;
@@ -101,7 +101,7 @@ fn identical(outcomes: &[ArmOutcome<'_>]) -> Option<String> {
     Some(format!("`{arms}` made no difference: the run is identical to that of `{}` in every event", first.arm))
 }
 
-/// Runs an arm; also tells whether kernel code was free. Nothing is told of one that a signal has stopped before its end.
+/// Runs an arm. Returns its summary and whether kernel code had no cost; nothing if a signal stopped it.
 fn run_arm(
     args: &CompareArgs,
     variant: &VariantArgs,
@@ -113,7 +113,7 @@ fn run_arm(
         return Ok(None);
     }
     let work = Work::File(Arc::clone(&input));
-    let variant = arm.on(variant);
+    let variant = arm.apply_to(variant);
     let trial = Trial { work, variant, duration: args.work.duration, warmup: Nanos::ZERO, vary: args.vary };
     if trial.variant.kernel_engine().is_some() {
         let length = trial.length(&input, args.seed)?;
@@ -131,29 +131,29 @@ fn run_arm(
     let mut plan = trial.plan(&input, args.seed)?;
     let exports = args.exports.of_run(&arm.name);
     exports.refuse_to_replace(&plan.about.inputs())?;
-    let traces = Traces::open(&exports, &plan.machine, process_of(&plan.about.subject.kind))?;
-    let mut listeners = RunObservers::recording(&plan.machine).and_exporting(traces);
+    let traces = ExportWriters::open(&exports, &plan.machine, process_name(&plan.about.subject.kind))?;
+    let mut listeners = RunObservers::for_summary(&plan.machine).with_traces(traces);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
     let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
-    simulate_telling(&mut plan.machine, &mut listeners, told)
+    simulate_with_progress(&mut plan.machine, &mut listeners, told)
         .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
     listeners.finish_traces(&plan.machine)?;
     if plan.machine.duration() < length {
         return Ok(None);
     }
     let recorder = listeners.recorder.expect("arms are recorded");
-    let is_free = plan.machine.hardware().prices.is_free();
+    let is_free = plan.machine.hardware().costs.is_zero_cost();
     Ok(Some((RunSummary::new(plan.about.subject, &plan.machine, &recorder), is_free)))
 }
 
 /// A row: what it is about, its value in each arm as a number, and how such a number is written.
-struct OnceMetric {
+struct MetricValues {
     name: String,
     values: Vec<Option<u64>>,
     show: fn(u64) -> String,
 }
 
-fn page(outcomes: &[ArmOutcome<'_>], styles: Styles) -> String {
+fn result_text(outcomes: &[ArmOutput<'_>], styles: Styles) -> String {
     let first = &outcomes[0].summary;
     let line = format!(
         "{}: {} on {}, {} simulated{}",
@@ -161,10 +161,10 @@ fn page(outcomes: &[ArmOutcome<'_>], styles: Styles) -> String {
         first.run.kind,
         if first.run.machine == "scenario" { "its own machine" } else { first.run.machine.as_str() },
         time(first.duration_ns),
-        free(outcomes)
+        zero_cost_note(outcomes)
     );
     let mut text = wrap(&line, 2);
-    for assumption in each_once(outcomes, |summary| &summary.assumptions) {
+    for assumption in distinct_texts(outcomes, |summary| &summary.assumptions) {
         text.push_str(&wrap(&assumption, 2));
     }
     text.push('\n');
@@ -181,15 +181,15 @@ fn page(outcomes: &[ArmOutcome<'_>], styles: Styles) -> String {
         table.row(cells);
     }
     text.push_str(&table.render(styles));
-    text.push_str(&identical(outcomes).map_or_else(String::new, |line| wrap(&line, 2)));
+    text.push_str(&identical_arms_note(outcomes).map_or_else(String::new, |line| wrap(&line, 2)));
     if first.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none()) {
         text.push_str("energy of idle CPUs is not modelled: the machine does not say what its idle states draw\n");
     }
     text
 }
 
-/// Where kernel code is free.
-fn free(outcomes: &[ArmOutcome<'_>]) -> String {
+/// Returns a note about arms in which kernel code has no cost.
+fn zero_cost_note(outcomes: &[ArmOutput<'_>]) -> String {
     let free: Vec<&str> = outcomes.iter().filter(|outcome| outcome.is_free).map(|outcome| outcome.arm).collect();
     match free.len() {
         0 => String::new(),
@@ -207,12 +207,12 @@ fn change(values: &[Option<u64>]) -> String {
     }
 }
 
-fn metrics(outcomes: &[ArmOutcome<'_>]) -> Vec<OnceMetric> {
+fn metrics(outcomes: &[ArmOutput<'_>]) -> Vec<MetricValues> {
     let mut rows = Vec::new();
     let mut row = |name: String, show: fn(u64) -> String, value: &dyn Fn(&RunSummary) -> Option<u64>| {
         let values: Vec<Option<u64>> = outcomes.iter().map(|outcome| value(&outcome.summary)).collect();
         if values.iter().any(Option::is_some) {
-            rows.push(OnceMetric { name, values, show });
+            rows.push(MetricValues { name, values, show });
         }
     };
     let first = &outcomes[0].summary;
@@ -224,7 +224,7 @@ fn metrics(outcomes: &[ArmOutcome<'_>]) -> Vec<OnceMetric> {
     row("energy, idle".to_owned(), joules, &|summary| summary.energy.as_ref()?.idle_uj);
     row("CPU time".to_owned(), time, &|summary| Some(summary.totals.busy_ns));
     row("waiting".to_owned(), time, &|summary| Some(summary.totals.wait_ns));
-    for family in first.families.iter().take(MOST_FAMILIES) {
+    for family in first.families.iter().take(MAX_FAMILIES) {
         let of = |summary: &RunSummary| summary.families.iter().find(|other| other.name == family.name).cloned();
         let latency = |summary: &RunSummary, what: fn(&LatencySummary) -> u64| Some(what(&of(summary)?.wake_to_run?));
         row(format!("{}: wake to run p50", family.name), time, &|summary| latency(summary, |latency| latency.p50_ns));
@@ -234,7 +234,7 @@ fn metrics(outcomes: &[ArmOutcome<'_>]) -> Vec<OnceMetric> {
         let missed = |family: &FamilySummary| family.timers.as_ref().map(|timers| timers.missed);
         row(format!("{}: fairness", family.name), index, &|summary| of(summary)?.fairness_ppm);
         row(format!("{}: timers missed", family.name), count, &|summary| missed(&of(summary)?));
-        for cpus in kinds_that_differ(family) {
+        for cpus in cpu_kinds(family) {
             row(format!("{}: on {}", family.name, cpus_named(cpus)), millionths, &|summary| {
                 let residency = of(summary)?.residency?;
                 let whole: u64 = residency.points.iter().map(|point| point.ns).sum();
@@ -245,18 +245,18 @@ fn metrics(outcomes: &[ArmOutcome<'_>]) -> Vec<OnceMetric> {
     row("fairness".to_owned(), index, &|summary| summary.totals.fairness_ppm);
     row("migrations".to_owned(), count, &|summary| Some(summary.totals.migrations));
     row("switches".to_owned(), count, &|summary| Some(summary.totals.switches));
-    row("CPUs scanned".to_owned(), count, &|summary| decided(summary).then_some(summary.selection.cpus_scanned));
-    row("nohz kicks".to_owned(), count, &|summary| decided(summary).then_some(summary.balance.kicks));
+    row("CPUs scanned".to_owned(), count, &|summary| has_decisions(summary).then_some(summary.selection.cpus_scanned));
+    row("nohz kicks".to_owned(), count, &|summary| has_decisions(summary).then_some(summary.balance.kicks));
     rows
 }
 
-/// Whether a run tells of decisions: a kernel's own engine does not.
-fn decided(summary: &RunSummary) -> bool {
+/// Whether a run has decisions; a compiled-kernel engine has none.
+fn has_decisions(summary: &RunSummary) -> bool {
     summary.engine.is_none()
 }
 
 /// The kinds of CPUs, where there are several capacities.
-fn kinds_that_differ(family: &FamilySummary) -> Vec<&[u32]> {
+fn cpu_kinds(family: &FamilySummary) -> Vec<&[u32]> {
     let kinds = family.residency.as_ref().map(kinds).unwrap_or_default();
     let differ = kinds.iter().any(|(_, capacity)| *capacity != kinds[0].1);
     kinds.into_iter().filter(|_| differ).map(|(cpus, _)| cpus).collect()

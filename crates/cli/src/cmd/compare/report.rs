@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an experiment amounts to, for all forms: arms, comparison, and what is to be said about how it was done.
+//! Report of an experiment, for all output formats: arms, comparison, and notes about the method.
 
 use fairlab_observe::summary::RunSubject;
 use fairlab_study::experiment::comparison::Comparison;
@@ -16,25 +16,28 @@ pub(crate) struct ExperimentReport {
     pub(crate) schema: &'static str,
     /// Names of the arms.
     pub(crate) arms: Vec<String>,
-    /// What each of them is run on.
+    /// Workload, machine and kernel of each arm.
     pub(crate) subjects: Vec<RunSubject>,
     /// The arms beside each other.
     pub(crate) comparison: Comparison,
     /// Of an experiment that went on until something was found: how often results were looked at, and whether time was up.
     pub(crate) looks: Option<(u32, bool)>,
-    /// Whether more than the dice varies.
+    /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
     pub(crate) is_varied: bool,
     /// The seed of the first repetition; none if there is one run of each, as after a boot.
     pub(crate) first_seed: Option<u64>,
     /// The command that repeats it.
     pub(crate) command: Vec<String>,
-    /// How many repetitions there were to be, if a signal has cut it short; 0 if nobody had said.
+    /// Requested number of repetitions, if a signal ended the experiment; 0 if it had no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cut_short_of_runs: Option<u64>,
+    /// Whether text output has the rows of all metrics.
+    #[serde(skip)]
+    pub(crate) has_all_rows: bool,
 }
 
 impl ExperimentReport {
-    /// What was run, where.
+    /// Returns the title: workload, machine and kernel.
     pub(crate) fn title(&self) -> String {
         let same = |what: fn(&RunSubject) -> &str| {
             let first = what(&self.subjects[0]);
@@ -51,8 +54,8 @@ impl ExperimentReport {
         format!("{workload}: on {machine}, {kernel}")
     }
 
-    /// What is to be said before all else if a signal has ended it.
-    pub(crate) fn stopped(&self) -> Option<String> {
+    /// Returns a note for the first line if a signal ended the experiment.
+    pub(crate) fn stop_note(&self) -> Option<String> {
         let done = self.comparison.repetitions;
         self.cut_short_of_runs.map(|whole| {
             let of = if whole > 0 { format!(" of {whole}") } else { String::new() };
@@ -65,18 +68,18 @@ impl ExperimentReport {
         &self.subjects[0].workload
     }
 
-    /// What differs between repetitions, and how many of them there are.
+    /// Returns a sentence about the number of repetitions and what varies between them.
     pub(crate) fn repetitions(&self) -> String {
         let Comparison { repetitions, distinct, .. } = self.comparison;
         if repetitions == 1 {
-            return "one run of each arm: nothing tells an effect from an accident; add --runs 20".to_owned();
+            return "one run of each arm: an effect cannot be distinguished from chance; add --runs 20".to_owned();
         }
         let seeds =
             self.first_seed.map_or_else(String::new, |first| format!(" {first} to {}", first + repetitions as u64 - 1));
         let what = if self.is_varied {
-            "its own seed, in all arms the same, which draws when the workload starts against the tick, when each task starts, random lengths, and the scheduler's dice"
+            "its own seed, equal in all arms, for the start of the workload against the tick, the start of each task, random run lengths, and the scheduler's random numbers"
         } else {
-            "its own seed, in all arms the same, which draws the scheduler's dice and nothing else"
+            "its own seed, equal in all arms, for the scheduler's random numbers only"
         };
         let mut text = format!("{repetitions} repetitions (seeds{seeds}): each has {what}");
         if distinct == 1 {
@@ -93,7 +96,7 @@ impl ExperimentReport {
     }
 
     /// Arms that did the same as the first.
-    pub(crate) fn identical(&self) -> Vec<String> {
+    pub(crate) fn identical_arms(&self) -> Vec<String> {
         let same = |(place, _): (usize, &bool)| {
             let (arm, first) = (&self.arms[place + 1], &self.arms[0]);
             format!("`{arm}` made no difference: every run is identical to that of `{first}` in every event")
@@ -101,27 +104,27 @@ impl ExperimentReport {
         self.comparison.identical.iter().enumerate().filter(|(_, is_same)| **is_same).map(same).collect()
     }
 
-    /// Everything that is to be said below a table.
+    /// Returns the notes below a table.
     pub(crate) fn notes(&self) -> Vec<String> {
         let comparison = &self.comparison;
-        let mut notes: Vec<String> = self.stopped().into_iter().collect();
+        let mut notes: Vec<String> = self.stop_note().into_iter().collect();
         notes.push(self.repetitions());
-        notes.extend(self.identical());
+        notes.extend(self.identical_arms());
         if let Some((looks, is_out_of_time)) = self.looks {
             let looked = if looks == 1 { "once".to_owned() } else { format!("{looks} times") };
             let end = if is_out_of_time { "; then the time was up" } else { "" };
             notes.push(format!(
-                "results were looked at {looked}{end}; each look has half of what the ones before left of the level"
+                "results were tested {looked}{end}; each test has half of the significance level that the tests before left"
             ));
         }
         if comparison.tests > 0 {
             notes.push(format!(
-                "{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); none: no difference found; shows: the smallest one, in %, that so many repetitions find in four experiments of five",
-                tests_of(comparison.tests),
+                "{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); n.s.: not significant; MDE: minimum detectable effect, found in four experiments of five",
+                tests_text(comparison.tests),
                 100.0 * comparison.level
             ));
-            notes.extend(self.too_few());
-            if let Some(needed) = self.needed() {
+            notes.extend(self.too_few_note());
+            if let Some(needed) = self.needed_repetitions() {
                 notes.push(needed);
             }
         }
@@ -131,12 +134,12 @@ impl ExperimentReport {
         notes
     }
 
-    /// That so few repetitions can find nothing, and how many could.
-    pub(crate) fn too_few(&self) -> Option<String> {
+    /// Returns a note if so few repetitions cannot give a significant result, with the number that could.
+    pub(crate) fn too_few_note(&self) -> Option<String> {
         let Comparison { repetitions, distinct, tests, enough, level, .. } = self.comparison;
         self.comparison.is_too_few().then(|| {
             let those = if distinct < repetitions { " that differ" } else { "" };
-            let tests = tests_of(tests);
+            let tests = tests_text(tests);
             let percent = 100.0 * level;
             format!(
                 "too few: {distinct} repetitions{those} cannot find any difference in {tests} at {percent} %, however large it is; at least {enough} could (--runs {enough}), or fewer tests (--metric NAME, fewer arms)"
@@ -144,8 +147,8 @@ impl ExperimentReport {
         })
     }
 
-    /// How many repetitions would show the difference that was asked about, of all metrics.
-    fn needed(&self) -> Option<String> {
+    /// Returns the number of repetitions that detect the difference of `--detect`, over all metrics.
+    fn needed_repetitions(&self) -> Option<String> {
         let changes = |row: &fairlab_study::experiment::comparison::MetricRow| {
             row.changes.iter().filter_map(|change| change.needed).max().map(|runs| (runs, row.metric.name.clone()))
         };
@@ -154,14 +157,14 @@ impl ExperimentReport {
         let (least, easy) = all.iter().min()?;
         let percent = self.comparison.detect_percent;
         Some(if all.len() == 1 {
-            format!("to show {percent} %: {most} repetitions")
+            format!("to detect {percent} %: {most} repetitions")
         } else {
-            format!("to show {percent} %: from {least} repetitions ({easy}) to {most} ({of})")
+            format!("to detect {percent} %: {least} repetitions ({easy}) to {most} ({of})")
         })
     }
 }
 
 /// So many tests, in words.
-pub(crate) fn tests_of(number: usize) -> String {
+pub(crate) fn tests_text(number: usize) -> String {
     format!("{number} test{}", if number == 1 { "" } else { "s" })
 }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Progress of an experiment: of a known number of runs, or of the time that it may take.
-enum TrialProgress {
+enum ExperimentProgress {
     Runs(RunsProgress),
     Time(Mutex<Progress>, Instant, Duration),
 }
@@ -21,16 +21,16 @@ enum TrialProgress {
 pub(crate) struct TrialArms<'a> {
     trials: Vec<Trial>,
     asked: &'a [RequestedMetric],
-    /// There is one repetition, as the kernel is after its boot.
+    /// Whether there is one repetition, without a seed, as the kernel is after its boot.
     is_seedless: bool,
-    telling: Option<TrialProgress>,
+    progress: Option<ExperimentProgress>,
     warnings: Mutex<BTreeSet<String>>,
-    /// A benchmark that has not ended when its time is over tells no figure.
+    /// Time limit of a run; a benchmark that has not ended by then has no result.
     has_to_end: bool,
 }
 
 impl<'a> TrialArms<'a> {
-    /// Tells of so many runs, or of the time.
+    /// Prepares the runs of arms, with progress by number of runs or by time.
     pub(crate) fn new(
         trials: Vec<Trial>,
         asked: &'a [RequestedMetric],
@@ -38,40 +38,42 @@ impl<'a> TrialArms<'a> {
         runs: Result<usize, Duration>,
     ) -> Self {
         let telling = match runs {
-            Ok(runs) => TrialProgress::Runs(RunsProgress::new(runs)),
+            Ok(runs) => ExperimentProgress::Runs(RunsProgress::new(runs)),
             Err(budget) => {
                 let whole = Nanos(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
-                TrialProgress::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
+                ExperimentProgress::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
             }
         };
-        Self { trials, asked, is_seedless, telling: Some(telling), warnings: Mutex::default(), has_to_end: false }
+        Self { trials, asked, is_seedless, progress: Some(telling), warnings: Mutex::default(), has_to_end: false }
     }
 
-    /// Tells nothing meanwhile.
-    pub(crate) fn quiet(self) -> Self {
-        Self { telling: None, ..self }
+    /// Prints no progress.
+    pub(crate) fn without_progress(self) -> Self {
+        Self { progress: None, ..self }
     }
 
     /// A benchmark that does not end is an error.
-    pub(crate) fn having_to_end(self) -> Self {
+    pub(crate) fn with_required_end(self) -> Self {
         Self { has_to_end: true, ..self }
     }
 
     /// All is done.
     pub(crate) fn finish(&mut self) {
-        match self.telling.take() {
-            Some(TrialProgress::Runs(progress)) => progress.clear(),
-            Some(TrialProgress::Time(progress, ..)) => progress.into_inner().expect("showing does not panic").clear(),
+        match self.progress.take() {
+            Some(ExperimentProgress::Runs(progress)) => progress.clear(),
+            Some(ExperimentProgress::Time(progress, ..)) => {
+                progress.into_inner().expect("showing does not panic").clear();
+            }
             None => {}
         }
     }
 
-    /// What runs warned of, each once.
+    /// Returns the warnings of all runs without duplicates.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.warnings.lock().expect("noting does not panic").iter().cloned().collect()
     }
 
-    /// Whether more than the dice varies.
+    /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
     pub(crate) fn is_varied(&self) -> bool {
         self.trials.iter().any(|trial| trial.vary)
     }
@@ -85,9 +87,9 @@ impl Arms for TrialArms<'_> {
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
-        let hears = &mut |length: Nanos, more: Nanos| match &self.telling {
-            Some(TrialProgress::Runs(progress)) => progress.add(length, more),
-            Some(TrialProgress::Time(progress, begun, budget)) => {
+        let hears = &mut |length: Nanos, more: Nanos| match &self.progress {
+            Some(ExperimentProgress::Runs(progress)) => progress.add(length, more),
+            Some(ExperimentProgress::Time(progress, begun, budget)) => {
                 let elapsed = begun.elapsed().min(*budget).as_nanos();
                 let elapsed = Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX));
                 progress.lock().expect("showing does not panic").show(elapsed);

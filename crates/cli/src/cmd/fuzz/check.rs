@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which properties a scenario breaks: by the rules of findings, or by comparing two arms.
+//! Checks whether a scenario breaks a property: by the rules of findings, or by comparing two arms.
 
 use crate::args::VariantArgs;
-use crate::arms::{Arm, arm_of};
+use crate::arms::{Arm, parse_arm};
 use crate::cmd::explain;
 use crate::error::CliError;
 use crate::input::WorkloadText;
@@ -17,35 +17,36 @@ use fairlab_study::fuzz::{FuzzCase, PropertyCheck, Violation, scenario};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Repetitions of a comparison: as many as signed ranks need for two dozen metrics at [`LEVEL`].
-const RUNS: u64 = 14;
-/// Repetitions that show whether it is worth more.
-const FIRST_RUNS: u64 = 2;
-/// How often a comparison of a case may find what is not there: there are many cases.
-const LEVEL: f64 = 0.01;
+/// Number of repetitions of a comparison: the minimum for signed ranks of two dozen metrics at
+/// [`SIGNIFICANCE_LEVEL`].
+const NR_RUNS: u64 = 14;
+/// Number of repetitions after which a small difference ends the comparison.
+const NR_FIRST_RUNS: u64 = 2;
+/// Probability of a false difference per case. It is low because a search has many cases.
+const SIGNIFICANCE_LEVEL: f64 = 0.01;
 
-/// What is looked for.
+/// Property that a fuzz search checks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum CheckedCase {
-    /// What findings are of these rules.
+pub(super) enum FuzzCheck {
+    /// Findings of these rules.
     Rules { rules: Vec<String>, idle_ns: u64, latency_ns: u64, starvation_ns: u64 },
-    /// A metric that is worse by so many percent.
+    /// A metric that is worse by this percentage.
     Worse { from: String, to: String, metric: Option<String>, by_percent: f64 },
 }
 
-/// Runs scenarios and looks.
+/// Runs scenarios and checks the property.
 pub(super) struct CaseChecker {
     pub(super) variant: VariantArgs,
-    pub(super) looked: CheckedCase,
+    pub(super) looked: FuzzCheck,
 }
 
 impl CaseChecker {
-    /// What a scenario breaks.
+    /// Returns the violations of a scenario.
     pub(super) fn check_case(&self, text: String) -> Result<Vec<Violation>, CliError> {
         let text = workload(text);
         match &self.looked {
-            CheckedCase::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
+            FuzzCheck::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
                 let mut plan = Plan::of(text, None, &self.variant, Choices::default())?;
                 let limits = Limits {
                     idle: Nanos(*idle_ns),
@@ -56,16 +57,16 @@ impl CaseChecker {
                 let (found, _) = find(&mut plan.machine, limits, &mut |_| ()).map_err(CliError::run)?;
                 Ok(worst_of_each(rules, found))
             }
-            CheckedCase::Worse { from, to, metric, by_percent } => {
+            FuzzCheck::Worse { from, to, metric, by_percent } => {
                 let asked = metric.as_deref().map(RequestedMetric::parse).transpose().map_err(CliError::Input)?;
-                let arms = [from, to].map(|arm| arm_of(arm));
+                let arms = [from, to].map(|arm| parse_arm(arm));
                 let [Ok(from), Ok(to)] = arms else { return Err(CliError::input("the finding's arms cannot be read")) };
-                self.worse(&text, [&from, &to], asked, *by_percent)
+                self.compare_arms(&text, [&from, &to], asked, *by_percent)
             }
         }
     }
 
-    fn worse(
+    fn compare_arms(
         &self,
         text: &Arc<WorkloadText>,
         arms: [&Arm; 2],
@@ -74,36 +75,37 @@ impl CaseChecker {
     ) -> Result<Vec<Violation>, CliError> {
         let trial = |arm: &Arm| Trial {
             work: Work::File(Arc::clone(text)),
-            variant: arm.on(&self.variant),
+            variant: arm.apply_to(&self.variant),
             duration: None,
             warmup: Nanos::ZERO,
             vary: true,
         };
-        let pair = EnginePair { trials: arms.map(trial), asked: asked.into_iter().collect() };
+        let pair = ArmPair { trials: arms.map(trial), asked: asked.into_iter().collect() };
         let wanted = pair.asked.first().map(|asked| asked.text().to_owned());
         let is_wanted = |name: &str| wanted.as_ref().is_none_or(|wanted| wanted == name);
-        let mut repetitions = repeat(&pair, 1..1 + FIRST_RUNS, &|| true)?;
+        let mut repetitions = repeat(&pair, 1..1 + NR_FIRST_RUNS, &|| true)?;
         let first = compare(&repetitions, ComparisonRules::default());
         let is_far =
             |row: &&MetricRow| row.changes.iter().any(|change| change.percent.is_some_and(|p| p.abs() >= by_percent));
         if !first.rows.iter().filter(|row| is_wanted(&row.metric.name)).any(|row| is_far(&row)) {
             return Ok(Vec::new());
         }
-        repetitions.extend(repeat(&pair, 1 + FIRST_RUNS..1 + RUNS, &|| true)?);
-        let comparison = compare(&repetitions, ComparisonRules { level: LEVEL, ..ComparisonRules::default() });
+        repetitions.extend(repeat(&pair, 1 + NR_FIRST_RUNS..1 + NR_RUNS, &|| true)?);
+        let comparison =
+            compare(&repetitions, ComparisonRules { level: SIGNIFICANCE_LEVEL, ..ComparisonRules::default() });
         let rows = comparison.rows.iter().filter(|row| is_wanted(&row.metric.name));
         let worse = rows.filter_map(|row| {
             let change = row.changes.first().filter(|change| change.verdict == ChangeVerdict::Worse)?;
             let percent = change.percent?.abs();
             (percent >= by_percent).then(|| Violation {
-                property: format!("worse: {}", kind_of(&row.metric.name)),
+                property: format!("worse: {}", metric_kind(&row.metric.name)),
                 worst: percent,
-                sentence: format!("{} is worse by {percent:.0} % ({RUNS} repetitions)", row.metric.name),
+                sentence: format!("{} is worse by {percent:.0} % ({NR_RUNS} repetitions)", row.metric.name),
                 at_ns: 0,
                 question: None,
             })
         });
-        // The worst of each kind is the one that is told.
+        // Only the worst violation of each kind is reported.
         let mut found: Vec<Violation> = Vec::new();
         for broken in worse {
             match found.iter_mut().find(|known| known.property == broken.property) {
@@ -115,8 +117,8 @@ impl CaseChecker {
         Ok(found)
     }
 
-    /// Why: what `explain` says of the worst moment.
-    pub(super) fn because(&self, text: String, broken: &Violation) -> Result<Vec<String>, CliError> {
+    /// Returns the explanation of the worst moment, as `explain` gives it.
+    pub(super) fn explain_violation(&self, text: String, broken: &Violation) -> Result<Vec<String>, CliError> {
         let Some(question) = &broken.question else { return Ok(Vec::new()) };
         let mut plan = Plan::of(workload(text), None, &self.variant, Choices::default())?;
         Ok(explain::explain_moment(&mut plan.machine, question, Nanos(broken.at_ns))?.sentences)
@@ -135,12 +137,12 @@ fn workload(text: String) -> Arc<WorkloadText> {
     Arc::new(WorkloadText { given: "case.scn".to_owned(), name: "case.scn".to_owned(), text })
 }
 
-/// A metric of a family is one of the families that a smaller case may not have.
-fn kind_of(metric: &str) -> &str {
+/// Returns a metric's name without its task family: a smaller case may lack the family.
+fn metric_kind(metric: &str) -> &str {
     metric.split_once(": ").map_or(metric, |(_, kind)| kind)
 }
 
-/// Of the findings of each rule the worst.
+/// Returns the worst finding of each rule.
 fn worst_of_each(rules: &[String], found: Vec<Finding>) -> Vec<Violation> {
     let of_rule = |rule: &String| {
         let of_rule = found.iter().filter(|finding| finding.rule == rule);
@@ -157,12 +159,12 @@ fn worst_of_each(rules: &[String], found: Vec<Finding>) -> Vec<Violation> {
 }
 
 /// Two arms of a case.
-struct EnginePair {
+struct ArmPair {
     trials: [Trial; 2],
     asked: Vec<RequestedMetric>,
 }
 
-impl Arms for EnginePair {
+impl Arms for ArmPair {
     type Error = CliError;
 
     fn nr_arms(&self) -> usize {
@@ -171,7 +173,7 @@ impl Arms for EnginePair {
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
         let told = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
-        // A case need not have the family that a metric is about.
+        // A case may lack the family of a metric.
         let metrics = metrics::of_run(&told.json(), &self.asked).unwrap_or_default();
         Ok(Some(Observation { digest: told.summary.digest, metrics }))
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Findings that are kept: a folder each, with the scenario, files for rt-app with a script, and what is needed to look again.
+//! Saved findings: one folder each, with the scenario, rt-app files, a script, and the data to repeat the
+//! check.
 
-use super::check::CheckedCase;
+use super::check::FuzzCheck;
 use crate::error::CliError;
 use fairlab_machine::files;
 use fairlab_study::fuzz::ingredients::Ingredient;
@@ -9,30 +10,30 @@ use fairlab_study::fuzz::{FuzzFinding, rtapp, scenario};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The scenario.
+/// Name of the scenario file.
 pub(super) const CASE: &str = "case.scn";
-/// What is needed to look again.
+/// Name of the file with the data to repeat the check.
 const FINDING: &str = "finding.json";
-/// The largest file of a finding.
+/// Largest file of a finding, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What is needed to look again, and what was found.
+/// Finding with the data to repeat its check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct KeptFinding {
+pub(super) struct SavedFinding {
     pub(super) property: String,
-    pub(super) looked: CheckedCase,
+    pub(super) looked: FuzzCheck,
     pub(super) sentence: String,
     pub(super) worst: f64,
     pub(super) at_ns: u64,
-    /// What `explain` says of the worst moment.
+    /// Explanation of the worst moment.
     pub(super) because: Vec<String>,
     pub(super) seed: u64,
-    /// The command that found it.
+    /// Command that found it.
     pub(super) command: String,
 }
 
-/// What a finding is called: its property and what it is made of.
-pub(super) fn name_of(property: &str, ingredients: &[Ingredient]) -> String {
+/// Returns the name of a finding: its property and its ingredients.
+pub(super) fn finding_name(property: &str, ingredients: &[Ingredient]) -> String {
     let mut name = property.replace(": ", "-").replace(' ', "-").replace(',', "");
     for ingredient in ingredients {
         name.push('-');
@@ -41,9 +42,9 @@ pub(super) fn name_of(property: &str, ingredients: &[Ingredient]) -> String {
     name
 }
 
-/// Writes a finding; gives its folder. One that is there already, from an earlier search, stays as it is.
-pub(super) fn write(dir: &Path, found: &FuzzFinding, kept: &KeptFinding) -> Result<PathBuf, CliError> {
-    let folder = dir.join(name_of(&kept.property, &found.ingredients));
+/// Writes a finding and returns its folder. An existing folder of an earlier search is not changed.
+pub(super) fn write(dir: &Path, found: &FuzzFinding, kept: &SavedFinding) -> Result<PathBuf, CliError> {
+    let folder = dir.join(finding_name(&kept.property, &found.ingredients));
     let failed = |path: &Path, error: &std::io::Error| CliError::write(&path.display().to_string(), error);
     std::fs::create_dir_all(dir).map_err(|error| failed(dir, &error))?;
     match std::fs::create_dir(&folder) {
@@ -69,9 +70,9 @@ pub(super) fn write(dir: &Path, found: &FuzzFinding, kept: &KeptFinding) -> Resu
     Ok(folder)
 }
 
-/// The findings of a directory, by name: each with the text of its scenario.
-pub(super) fn read(dir: &Path) -> Result<Vec<(String, KeptFinding, String)>, CliError> {
-    let help = "give a directory that `fairlab fuzz -o DIR` has written";
+/// Reads the findings of a directory: the name, the finding and the text of its scenario.
+pub(super) fn read(dir: &Path) -> Result<Vec<(String, SavedFinding, String)>, CliError> {
+    let help = "give a directory written by `fairlab fuzz -o DIR`";
     let wrong = |path: &Path, cause: &dyn std::fmt::Display| {
         CliError::Input(format!("{}: {cause}\nhelp: {help}", path.display()))
     };
@@ -90,7 +91,7 @@ pub(super) fn read(dir: &Path) -> Result<Vec<(String, KeptFinding, String)>, Cli
     };
     let read = |folder: PathBuf| {
         let path = folder.join(FINDING);
-        let kept: KeptFinding = serde_json::from_str(&text_of(&path)?).map_err(|error| wrong(&path, &error))?;
+        let kept: SavedFinding = serde_json::from_str(&text_of(&path)?).map_err(|error| wrong(&path, &error))?;
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Ok((name, kept, text_of(&folder.join(CASE))?))
     };

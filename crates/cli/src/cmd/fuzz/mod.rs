@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab fuzz`: searches for machines and workloads on which a property is broken, makes them small, and keeps them.
+//! `fairlab fuzz`: searches for machines and workloads that break a property, minimises them, and saves them.
 
 pub(crate) mod args;
 mod check;
 mod kept;
 
-use crate::error::{CliError, command_line, for_shell};
+use crate::error::{CliError, command_line, quote_for_shell};
 use crate::interrupt;
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Table};
 use crate::output::{Output, Styles, wrap};
 use args::{FuzzArgs, Property};
-use check::{CaseChecker, CheckedCase};
+use check::{CaseChecker, FuzzCheck};
 use fairlab_sched::units::Nanos;
 use fairlab_study::fuzz::case::CaseMachine;
 use fairlab_study::fuzz::{FuzzCounts, FuzzFinding, FuzzSearch, scenario, search};
-use kept::{KeptFinding, name_of};
+use kept::{SavedFinding, finding_name};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What is looked for if nobody says.
-const DEFAULT: [Property; 4] =
+/// Properties that are checked by default.
+const DEFAULT_PROPERTIES: [Property; 4] =
     [Property::IdleWhileWaiting, Property::Starvation, Property::LateWakeup, Property::UnfairShare];
 
-/// Runs the command.
 pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError> {
     args.jobs.apply();
     if let Some(dir) = &args.again {
-        return repeat(output, args, dir);
+        return repeat_findings(output, args, dir);
     }
-    let looker = CaseChecker { variant: variant_of_cases(args), looked: case_checked(args) };
+    let looker = CaseChecker { variant: variant_of_cases(args), looked: check_from_args(args) };
     let machine = args.variant.machine.as_deref().map(|name| {
         let description = crate::input::machine(name)?.description;
         Ok::<_, CliError>(CaseMachine::Named(name.to_owned(), description.nr_cpus() as u32))
@@ -43,7 +42,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
         with_switches: args.switches,
         without: args.without.clone(),
     };
-    interrupt::listen();
+    interrupt::install_handlers();
     let begun = Instant::now();
     let has_more = || begun.elapsed().as_nanos() < u128::from(args.budget.0) && interrupt::requested().is_none();
     let mut progress = Progress::new("searching", args.budget);
@@ -54,7 +53,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
         let Some(found) = found else { return Ok(()) };
         told += 1;
         progress.clear();
-        list.push(print_summary(output, args, &looker, found, told)?);
+        list.push(report_finding(output, args, &looker, found, told)?);
         Ok(())
     })?;
     progress.clear();
@@ -68,11 +67,11 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
             "ended_by": ended_by(args, &tally), "findings": list,
         }));
     }
-    let page = page(args, &tally, output.styles());
+    let page = result_text(args, &tally, output.styles());
     output.text(&page)
 }
 
-/// Which of its bounds ended the search.
+/// Returns the name of the bound that ended the search.
 fn ended_by(args: &FuzzArgs, tally: &FuzzCounts) -> &'static str {
     if tally.found.len() >= args.findings {
         "findings"
@@ -85,22 +84,22 @@ fn ended_by(args: &FuzzArgs, tally: &FuzzCounts) -> &'static str {
     }
 }
 
-/// What cases run under: a case names its machine itself.
+/// Returns the variant of cases without a machine: a case names its machine itself.
 fn variant_of_cases(args: &FuzzArgs) -> crate::args::VariantArgs {
     crate::args::VariantArgs { machine: None, ..args.variant.clone() }
 }
 
-fn case_checked(args: &FuzzArgs) -> CheckedCase {
+fn check_from_args(args: &FuzzArgs) -> FuzzCheck {
     if let Some(to) = &args.to {
-        return CheckedCase::Worse {
+        return FuzzCheck::Worse {
             from: args.from.clone(),
             to: to.clone(),
             metric: args.metric.as_ref().map(|metric| metric.text().to_owned()),
             by_percent: args.by,
         };
     }
-    let properties = if args.property.is_empty() { &DEFAULT[..] } else { &args.property };
-    CheckedCase::Rules {
+    let properties = if args.property.is_empty() { &DEFAULT_PROPERTIES[..] } else { &args.property };
+    FuzzCheck::Rules {
         rules: properties.iter().map(|property| property.rule()).collect(),
         idle_ns: args.idle.0,
         latency_ns: args.latency.0,
@@ -108,16 +107,16 @@ fn case_checked(args: &FuzzArgs) -> CheckedCase {
     }
 }
 
-/// Tells a finding, and keeps it if it is to be kept.
-fn print_summary(
+/// Prints a finding, and saves it if a directory was given.
+fn report_finding(
     output: &mut Output,
     args: &FuzzArgs,
     looker: &CaseChecker,
     found: &FuzzFinding,
     number: usize,
 ) -> Result<Value, CliError> {
-    let because = looker.because(scenario::text(&found.case, &[]), &found.broken)?;
-    let kept = KeptFinding {
+    let because = looker.explain_violation(scenario::text(&found.case, &[]), &found.broken)?;
+    let kept = SavedFinding {
         property: found.broken.property.clone(),
         looked: looker.looked.clone(),
         sentence: found.broken.sentence.clone(),
@@ -125,10 +124,10 @@ fn print_summary(
         at_ns: found.broken.at_ns,
         because,
         seed: found.seed,
-        command: for_shell(&command_line()),
+        command: quote_for_shell(&command_line()),
     };
     let folder: Option<PathBuf> = args.output.as_deref().map(|dir| kept::write(dir, found, &kept)).transpose()?;
-    let name = name_of(&kept.property, &found.ingredients);
+    let name = finding_name(&kept.property, &found.ingredients);
     if !output.is_json() {
         let styles = output.styles();
         let mut text = format!("{}\n", styles.bold(&format!("{number}  {name}")));
@@ -150,7 +149,7 @@ fn print_summary(
     }))
 }
 
-fn page(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
+fn result_text(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
     let mut text = String::new();
     if !tally.found.is_empty() {
         let mut table = Table::new(&[
@@ -169,7 +168,7 @@ fn page(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
             };
             table.row(vec![
                 (number + 1).to_string().into(),
-                name_of(&found.broken.property, &found.ingredients).into(),
+                finding_name(&found.broken.property, &found.ingredients).into(),
                 worst.into(),
                 found.case.nr_tasks().to_string().into(),
                 found.case.machine.nr_cpus().to_string().into(),
@@ -181,12 +180,12 @@ fn page(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
         text.push('\n');
     }
     let found = match tally.found.len() {
-        0 => "nothing found".to_owned(),
+        0 => "no findings".to_owned(),
         1 => "1 finding".to_owned(),
         number => format!("{number} findings"),
     };
     let line = format!(
-        "{found} in {} cases, of which {} broke something; {} runs in all. --seed {} goes on where this ended.",
+        "{found} in {} cases, of which {} broke a property; {} runs in all. --seed {} continues from here.",
         tally.cases,
         tally.broken,
         tally.runs,
@@ -195,7 +194,7 @@ fn page(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
     text.push_str(&wrap(&line, 2));
     if ended_by(args, tally) == "findings" {
         let line = format!(
-            "It ended with its {} findings, before the budget of {}: --findings N looks for more.",
+            "The search ended after {} findings, before the budget of {}: --findings N searches for more.",
             args.findings, args.budget
         );
         text.push_str(&wrap(&line, 2));
@@ -203,20 +202,18 @@ fn page(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
     match &args.output {
         Some(dir) if !tally.found.is_empty() => {
             let line = format!(
-                "Kept in {}: scenarios, rt-app files, scripts; `fairlab fuzz --again {}` runs them again.",
+                "Saved in {}: scenarios, rt-app files, scripts; `fairlab fuzz --again {}` repeats them.",
                 dir.display(),
                 dir.display()
             );
             text.push_str(&wrap(&line, 2));
         }
-        None if !tally.found.is_empty() => text.push_str("-o DIR keeps them.\n"),
+        None if !tally.found.is_empty() => text.push_str("-o DIR saves the findings.\n"),
         _ => {}
     }
     text
 }
-
-/// Runs kept findings again.
-fn repeat(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliError> {
+fn repeat_findings(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliError> {
     let (mut rows, mut broken) = (Vec::new(), 0);
     let mut table = Table::new(&[("finding", Align::Wrap), ("then", Align::Right), ("now", Align::Right)]);
     for (name, kept, text) in kept::read(dir)? {
@@ -224,8 +221,8 @@ fn repeat(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliErr
         let now = looker.check_case(text)?.into_iter().find(|broken| broken.property == kept.property);
         broken += usize::from(now.is_some());
         let figure = |worst: f64| match kept.looked {
-            CheckedCase::Rules { .. } => Nanos(worst as u64).to_string(),
-            CheckedCase::Worse { .. } => format!("{worst:.0}%"),
+            FuzzCheck::Rules { .. } => Nanos(worst as u64).to_string(),
+            FuzzCheck::Worse { .. } => format!("{worst:.0}%"),
         };
         let state = now.as_ref().map_or_else(|| "holds".to_owned(), |now| figure(now.worst));
         table.row(vec![name.clone().into(), figure(kept.worst).into(), state.into()]);

@@ -1,99 +1,101 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which decision is the first that two kernels make differently: the functions that both enter at that time, call by call, up to the first that is
-//! not the same. Names are all that is needed of a tree, so this is for any.
+//! First decision that two kernels make differently: compares the functions that both enter, call by call. It
+//! needs only function names, so it works for any two kernel trees.
 //!
-//! 1. Both runs are repeated up to the time of the first differing event, and tell which functions the calls of that time enter.
-//! 2. Functions that only one of the two has are passed over at first: a patch that adds a function is not yet a decision.
-//! 3. Where the same functions are entered, what differs are figures.
+//! 1. Both runs are repeated up to the time of the first differing event, and record the functions that the
+//!    calls at that time enter.
+//! 2. Functions that only one kernel has are ignored at first: a patch that adds a function has not made a
+//!    decision yet.
+//! 3. If both enter equal functions, they differ only in values.
 
-use fairlab_kernel::object::Called;
+use fairlab_kernel::object::TracedCall;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// So many lines of what follows are told of each.
-const MOST_STEPS: usize = 14;
-/// So many of what came before in the same function.
-const MOST_BEFORE: usize = 3;
+/// Largest number of steps that are shown after the difference.
+const MAX_STEPS: usize = 14;
+/// Largest number of steps that are shown before the difference, in the same function.
+const MAX_PREVIOUS_STEPS: usize = 3;
 
-/// A call of a kernel's scheduler by the machine.
+/// Call of a kernel's scheduler by the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KernelCall {
     what: String,
     cpu: u32,
-    /// How deep, and which.
+    /// Depth and name of each function that was entered.
     functions: Vec<(u32, String)>,
 }
 
-/// A function that was entered, perhaps several times in a row.
+/// Function that was entered, possibly several times in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub(crate) struct CallStep {
-    /// How much deeper than the function in which the two part.
+    /// Depth relative to the function in which the two kernels differ.
     pub(crate) depth: u32,
-    /// Which.
+    /// Name of the function.
     pub(crate) function: String,
-    /// How often.
+    /// Number of entries in a row.
     pub(crate) times: u32,
 }
 
-/// Where the two part.
+/// First difference between two kernels in the functions that they enter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub(crate) struct CallDifference {
-    /// What the machine had called, and on which CPU.
+    /// Call of the machine, and its CPU.
     pub(crate) call: String,
-    /// When on the run's clock, in nanoseconds, if that is before the first event that differs.
+    /// Time of the call in the run, in nanoseconds, if it is before the first differing event.
     pub(crate) at_ns: Option<u64>,
-    /// The two have called different things.
+    /// Whether the two kernels were called for different reasons.
     #[serde(skip)]
     pub(crate) is_another_call: bool,
-    /// Functions that both have are entered otherwise, and not only one that is new.
+    /// Whether the difference is in functions that both kernels have, not only in a new one.
     #[serde(skip)]
     pub(crate) is_of_both: bool,
-    /// What is decided there, if its functions are known by name.
+    /// Kind of decision, if a known function makes it.
     pub(crate) kind: Option<&'static str>,
-    /// The CPU.
+    /// CPU of the call.
     pub(crate) cpu: u32,
-    /// Functions that both are in, outermost first.
+    /// Functions that both kernels are in, outermost first.
     pub(crate) path: Vec<String>,
-    /// What both entered before in the innermost of them.
+    /// Functions that both entered before, in the innermost of these.
     pub(crate) before: Vec<CallStep>,
-    /// What the first enters then, as long as it is in that function.
+    /// Functions that the base kernel enters next, up to the end of that function.
     pub(crate) base: Vec<CallStep>,
-    /// What the second enters.
+    /// Functions that the patched kernel enters next, up to the end of that function.
     pub(crate) patched: Vec<CallStep>,
 }
 
-/// What functions decide, under the names that trees have for them.
-const KINDS: [(&str, &str); 24] = [
+/// Kinds of decision by function, with the names of several kernel versions.
+const DECISION_KINDS: [(&str, &str); 24] = [
     ("newidle_balance", "newly-idle balancing"),
     ("sched_balance_newidle", "newly-idle balancing"),
     ("rebalance_domains", "periodic balancing"),
     ("sched_balance_domains", "periodic balancing"),
     ("active_load_balance_cpu_stop", "active balancing"),
-    ("_nohz_idle_balance", "balancing for tickless CPUs"),
-    ("nohz_balancer_kick", "the kick of a tickless CPU"),
-    ("select_task_rq_fair", "the choice of a CPU"),
-    ("select_task_rq_rt", "the choice of a CPU"),
-    ("select_task_rq_dl", "the choice of a CPU"),
+    ("_nohz_idle_balance", "NOHZ idle balancing"),
+    ("nohz_balancer_kick", "NOHZ kick"),
+    ("select_task_rq_fair", "CPU selection"),
+    ("select_task_rq_rt", "CPU selection"),
+    ("select_task_rq_dl", "CPU selection"),
     ("check_preempt_wakeup", "preemption at a wake-up"),
     ("check_preempt_wakeup_fair", "preemption at a wake-up"),
     ("wakeup_preempt_fair", "preemption at a wake-up"),
-    ("pick_next_task_fair", "the choice of the next task"),
-    ("pick_task_fair", "the choice of the next task"),
+    ("pick_next_task_fair", "selection of the next task"),
+    ("pick_task_fair", "selection of the next task"),
     ("enqueue_task_fair", "enqueueing"),
     ("dequeue_task_fair", "dequeueing"),
-    ("task_tick_fair", "the tick of a fair task"),
-    ("update_blocked_averages", "the decay of blocked load"),
-    ("sched_balance_update_blocked_averages", "the decay of blocked load"),
+    ("task_tick_fair", "tick of a fair task"),
+    ("update_blocked_averages", "decay of blocked load"),
+    ("sched_balance_update_blocked_averages", "decay of blocked load"),
     ("pull_rt_task", "pulling of real-time tasks"),
     ("push_rt_task", "pushing of real-time tasks"),
-    ("scheduler_tick", "the tick"),
-    ("sched_tick", "the tick"),
+    ("scheduler_tick", "tick"),
+    ("sched_tick", "tick"),
 ];
 
-/// Calls with the names of functions.
-pub(super) fn named(calls: Vec<Called>, names: &BTreeMap<u64, String>) -> Vec<KernelCall> {
+/// Replaces the addresses of functions by names.
+pub(super) fn with_function_names(calls: Vec<TracedCall>, names: &BTreeMap<u64, String>) -> Vec<KernelCall> {
     let name = |place: u64| names.get(&place).cloned().unwrap_or_else(|| format!("{place:x}"));
-    let named = |call: Called| KernelCall {
+    let named = |call: TracedCall| KernelCall {
         what: call.what,
         cpu: call.cpu,
         functions: call.functions.into_iter().map(|(depth, place)| (depth, name(place))).collect(),
@@ -101,15 +103,16 @@ pub(super) fn named(calls: Vec<Called>, names: &BTreeMap<u64, String>) -> Vec<Ke
     calls.into_iter().map(named).collect()
 }
 
-/// Where two lists of calls of one time part, if they do. Known are the functions that either kernel has.
-pub(super) fn decision(
+/// Returns the first difference between two lists of calls at one time, if there is one. `known` are the
+/// functions of either kernel.
+pub(super) fn first_difference(
     base: &[KernelCall],
     patched: &[KernelCall],
     known: [&BTreeSet<&str>; 2],
 ) -> Option<CallDifference> {
     let both = |name: &str| known.iter().all(|known| known.contains(name));
     let of_both = |call: &KernelCall| -> Vec<(u32, String)> {
-        // Depths would tell of functions that only one has.
+        // Depths are ignored here: they depend on functions that only one kernel has.
         call.functions.iter().filter(|(_, name)| both(name)).map(|(_, name)| (0, name.clone())).collect()
     };
     let is_same = |one: &KernelCall, other: &KernelCall| (&one.what, one.cpu) == (&other.what, other.cpu);
@@ -128,14 +131,14 @@ pub(super) fn decision(
             "" => "no call of the kernel".to_owned(),
             what => format!("{what}, on CPU {}", call.cpu),
         };
-        format!("{} in the first, {} in the second", told(one), told(other))
+        format!("{} in the base kernel, {} in the patched one", told(one), told(other))
     } else {
         format!("{}, on CPU {}", one.what, one.cpu)
     };
-    Some(CallDifference { is_another_call, is_of_both: nr_of_both.is_some(), ..part(call, one, other) })
+    Some(CallDifference { is_another_call, is_of_both: nr_of_both.is_some(), ..call_difference(call, one, other) })
 }
 
-fn part(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
+fn call_difference(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
     let (ours, theirs) = (&one.functions, &other.functions);
     let place = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
     let depth_at = |functions: &[(u32, String)]| functions.get(place).map(|(depth, _)| *depth);
@@ -143,7 +146,7 @@ fn part(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
         (Some(one), Some(other)) => one.max(other),
         (one, other) => one.or(other).unwrap_or(0),
     };
-    // Both are in functions that are less deep and whose end has not been seen.
+    // The enclosing functions are the entries with a smaller depth that have not returned.
     let (mut path, mut path_depth) = (Vec::new(), depth);
     for (its, name) in ours[..place].iter().rev() {
         if *its < path_depth {
@@ -157,12 +160,12 @@ fn part(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
         ours[..place].iter().rev().take_while(in_it).filter(|(its, _)| *its == depth).cloned().collect();
     let before: Vec<_> = before.into_iter().rev().collect();
     let mut before = steps(&before, depth);
-    before.drain(..before.len().saturating_sub(MOST_BEFORE));
+    before.drain(..before.len().saturating_sub(MAX_PREVIOUS_STEPS));
     let rest = |functions: &[(u32, String)]| {
         let rest: Vec<_> = functions[place.min(functions.len())..].iter().take_while(in_it).cloned().collect();
         steps(&rest, depth)
     };
-    let kind = path.iter().rev().find_map(|(_, name)| KINDS.iter().find(|(known, _)| known == name));
+    let kind = path.iter().rev().find_map(|(_, name)| DECISION_KINDS.iter().find(|(known, _)| known == name));
     CallDifference {
         call,
         at_ns: None,
@@ -177,7 +180,7 @@ fn part(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
     }
 }
 
-/// Entries of one function in a row are one step.
+/// Merges consecutive entries of one function into a step.
 fn steps(functions: &[(u32, String)], depth: u32) -> Vec<CallStep> {
     let mut steps: Vec<CallStep> = Vec::new();
     for (its, function) in functions {
@@ -187,7 +190,7 @@ fn steps(functions: &[(u32, String)], depth: u32) -> Vec<CallStep> {
             _ => steps.push(step),
         }
     }
-    steps.truncate(MOST_STEPS);
+    steps.truncate(MAX_STEPS);
     steps
 }
 
@@ -199,15 +202,15 @@ impl CallStep {
 }
 
 impl CallDifference {
-    /// What is decided otherwise, in a sentence.
+    /// Describes the different decision in a sentence.
     pub(crate) fn sentence(&self) -> String {
         if self.is_another_call {
-            return format!("the kernel is called for something else: {}", self.call);
+            return format!("the kernels are called for different reasons: {}", self.call);
         }
         let within = self.path.last().map_or_else(|| "at its beginning".to_owned(), |name| format!("in {name}()"));
         let next = |steps: &[CallStep]| match steps.first() {
             Some(step) => format!("enters {}()", step.function),
-            None => "enters nothing more there".to_owned(),
+            None => "enters no more functions there".to_owned(),
         };
         let after = match self.before.last() {
             Some(step) if step.times > 1 => format!(" after {} times {}()", step.times, step.function),
@@ -218,7 +221,7 @@ impl CallDifference {
         format!("{kind}{within}{after}: base {}, patched {}", next(&self.base), next(&self.patched))
     }
 
-    /// The two beside each other from where they part, as lines.
+    /// Returns both sequences side by side from the difference on, as lines.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Some(&self.path)
             .filter(|path| !path.is_empty())
@@ -232,7 +235,7 @@ impl CallDifference {
         lines.extend(text(&self.before).iter().map(|step| format!("{step:<width$}  {step}")));
         let of = |side: &[String], nr: usize| match side.get(nr) {
             Some(step) => step.clone(),
-            None if nr == side.len() && nr < MOST_STEPS => "(returns)".to_owned(),
+            None if nr == side.len() && nr < MAX_STEPS => "(returns)".to_owned(),
             None => String::new(),
         };
         let number = base.len().max(patched.len());
@@ -254,7 +257,7 @@ mod tests {
 
     fn decided(base: &KernelCall, patched: &KernelCall, known: &[&str]) -> Option<CallDifference> {
         let known: BTreeSet<&str> = known.iter().copied().collect();
-        decision(std::slice::from_ref(base), std::slice::from_ref(patched), [&known, &known])
+        first_difference(std::slice::from_ref(base), std::slice::from_ref(patched), [&known, &known])
     }
 
     #[test]
@@ -282,13 +285,15 @@ mod tests {
         let tick = KernelCall { what: "tick".to_owned(), cpu: 3, functions: Vec::new() };
         let block = call(&[(0, "schedule")]);
         let known = BTreeSet::from(["schedule"]);
-        let found = decision(std::slice::from_ref(&tick), &[block], [&known, &known]).expect("they differ");
+        let found = first_difference(std::slice::from_ref(&tick), &[block], [&known, &known]).expect("they differ");
         assert_eq!(
             found.sentence(),
-            "the kernel is called for something else: tick, on CPU 3 in the first, schedule, on CPU 5 in the second"
+            "the kernels are called for different reasons: tick, on CPU 3 in the base kernel, schedule, on CPU 5 in the patched one"
         );
-        let alone = decision(&[tick], &[], [&known, &known]).expect("they differ");
-        assert!(alone.sentence().ends_with("tick, on CPU 3 in the first, no call of the kernel in the second"));
+        let alone = first_difference(&[tick], &[], [&known, &known]).expect("they differ");
+        assert!(
+            alone.sentence().ends_with("tick, on CPU 3 in the base kernel, no call of the kernel in the patched one")
+        );
     }
 
     #[test]
@@ -298,10 +303,10 @@ mod tests {
         let (base, patched) = (calls(&[], "x"), calls(&[(1, "added")], "y"));
         let ours = BTreeSet::from(["a", "b", "x", "y"]);
         let theirs = BTreeSet::from(["a", "b", "x", "y", "added"]);
-        let found = decision(&base, &patched, [&ours, &theirs]).expect("they differ");
+        let found = first_difference(&base, &patched, [&ours, &theirs]).expect("they differ");
         assert_eq!((found.path, found.base[0].function.as_str()), (vec!["b".to_owned()], "x"));
-        let alone = decision(&base[..1], &patched[..1], [&ours, &theirs]).expect("they differ");
+        let alone = first_difference(&base[..1], &patched[..1], [&ours, &theirs]).expect("they differ");
         assert_eq!(alone.patched[0].function, "added");
-        assert!(decision(&base, &base, [&ours, &theirs]).is_none());
+        assert!(first_difference(&base, &base, [&ours, &theirs]).is_none());
     }
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where two kernels first differ in a run: both tell every event, line by line, and the first line that is not the same is it. The state just
-//! before comes from both once more, since a run is the same each time, and so do the functions that are entered then ([`super::calls`]).
+//! First difference between two kernels in a run: the first line in which their event traces differ.
+//!
+//! Runs are deterministic, so both are repeated for the state just before that event and for the functions
+//! that are entered then ([`super::calls`]).
 
 use super::calls::{self, CallDifference};
 use crate::engine::look::{CpuState, EngineState, TaskState};
 use crate::engine::trial::{Wanted, spawn_worker};
 use crate::error::CliError;
 use crate::trial::Trial;
-use fairlab_kernel::object::Called;
+use fairlab_kernel::object::TracedCall;
 use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::sim::START;
@@ -16,47 +18,48 @@ use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Read};
 
-/// An event of both, or the end of a run.
+/// Text in the place of an event after the end of a run.
 const END: &str = "the run ends";
 
-/// The first difference.
+/// First difference between two kernels in a run.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Divergence {
-    /// When, on the run's clock, in nanoseconds.
+    /// Time of the event in the base kernel's run, in nanoseconds.
     pub(crate) at_ns: u64,
-    /// So many events before were the same.
+    /// Number of equal events before.
     pub(crate) same_events: u64,
-    /// When its event happens in the second kernel, if that is another time.
+    /// Time of the event in the patched kernel's run, in nanoseconds, if it differs.
     pub(crate) patched_at_ns: Option<u64>,
-    /// Equal events of that time, the last ones.
+    /// Last equal events of that time.
     pub(crate) before: Vec<String>,
-    /// The decision that is another one; none: the same functions are entered.
+    /// Decision that differs; null if both enter equal functions.
     pub(crate) decision: Option<CallDifference>,
-    /// What happens in the first kernel.
+    /// Event in the base kernel.
     pub(crate) base: String,
-    /// What happens in the second.
+    /// Event in the patched kernel.
     pub(crate) patched: String,
-    /// What follows at the same time in the first and in the second.
+    /// Next events at that time, in the base and in the patched kernel.
     pub(crate) then: [Vec<String>; 2],
-    /// CPUs that the two events are about, as the first kernel has them just before.
+    /// CPUs of the two events, with their state in the base kernel just before.
     pub(crate) cpus: Vec<CpuState>,
-    /// Tasks that the two events are about, as the first kernel has them just before.
+    /// Tasks of the two events, with their state in the base kernel just before.
     pub(crate) tasks: Vec<TaskState>,
-    /// Fields of the two events that differ, where their words are the same.
+    /// Fields in which the two events differ, if their descriptions are equal.
     pub(crate) fields: Vec<String>,
-    /// What is not the same before, although nothing that happened was another thing: where, in the first and in the second.
+    /// State that differs just before without a differing event: place, value in the base kernel, value in
+    /// the patched kernel.
     pub(crate) hidden: Vec<String>,
 }
 
-/// Finds it, in a run with a seed.
+/// Finds the first difference in a run with a seed.
 ///
 /// # Errors
 /// If a run cannot be started.
 pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<Divergence>, CliError> {
     let trace = ["--engine-trace".to_owned()];
-    let (one, _one_report) = start(base, seed, &trace)?;
-    let (other, _other_report) = start(patched, seed, &trace)?;
-    let (mut one, mut other) = (Lines::of(one), Lines::of(other));
+    let (one, _one_report) = start_worker(base, seed, &trace)?;
+    let (other, _other_report) = start_worker(patched, seed, &trace)?;
+    let (mut one, mut other) = (WorkerLines::from_child(one), WorkerLines::from_child(other));
     let (mut same_events, mut last) = (0, VecDeque::new());
     let (line, beside) = loop {
         match (one.next(), other.next()) {
@@ -64,7 +67,7 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
             (line, beside) if line == beside => {
                 same_events += 1;
                 last.extend(line);
-                if last.len() > MOST_BEFORE {
+                if last.len() > MAX_EVENTS_BEFORE {
                     last.pop_front();
                 }
             }
@@ -78,24 +81,24 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
     let mut then = [(); 2].map(|()| Vec::new());
     for ((lines, first_at), then) in [(&mut one, one_at), (&mut other, other_at)].into_iter().zip(&mut then) {
         let next = std::iter::from_fn(|| parsed(&lines.next()));
-        then.extend(next.take_while(|event| event["t"].as_u64() == first_at).take(MOST_AFTER));
+        then.extend(next.take_while(|event| event["t"].as_u64() == first_at).take(MAX_EVENTS_AFTER));
     }
     drop((one, other));
     let at = one_at.into_iter().chain(other_at).min().unwrap_or(START.0);
-    let (decision, decided_at) = decided(base, patched, seed, at)?;
+    let (decision, decided_at) = first_decision(base, patched, seed, at)?;
     let before = ["--engine-state".to_owned(), decided_at.saturating_sub(1).to_string()];
-    let states = [state(base, seed, &before)?, state(patched, seed, &before)?];
+    let states = [state_before(base, seed, &before)?, state_before(patched, seed, &before)?];
     let told =
-        |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| sentence(event, &states[0]));
+        |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| event_text(event, &states[0]));
     let is_then = |event: &Value| event["t"].as_u64() == Some(at);
     let equal = last.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(is_then);
-    let equal: Vec<String> = equal.map(|event| sentence(&event, &states[0])).collect();
+    let equal: Vec<String> = equal.map(|event| event_text(&event, &states[0])).collect();
     let events = || [&line, &beside].into_iter().flatten().chain(then.iter().flatten());
     let mut concerned: BTreeSet<u64> = events().flat_map(cpus_of).collect();
     concerned.extend(decision.iter().map(|decision| u64::from(decision.cpu)));
     let pids: BTreeSet<i64> = events().flat_map(pids_of).collect();
     let is_told = |task: &&TaskState| pids.contains(&i64::from(task.pid));
-    let fields = if told(&line) == told(&beside) { differing(&line, &beside) } else { Vec::new() };
+    let fields = if told(&line) == told(&beside) { differing_fields(&line, &beside) } else { Vec::new() };
     let is_concerned = |cpu: &&CpuState| concerned.contains(&u64::from(cpu.cpu));
     Ok(Some(Divergence {
         at_ns: one_at.unwrap_or(at).saturating_sub(START.0),
@@ -105,52 +108,63 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
         decision,
         base: told(&line),
         patched: told(&beside),
-        then: then.each_ref().map(|events| events.iter().map(|event| sentence(event, &states[0])).collect()),
+        then: then.each_ref().map(|events| events.iter().map(|event| event_text(event, &states[0])).collect()),
         cpus: states[0].cpus.iter().filter(is_concerned).cloned().collect(),
         tasks: states[0].tasks.iter().filter(is_told).cloned().collect(),
         fields,
-        hidden: hidden(&states),
+        hidden: hidden_differences(&states),
     }))
 }
 
-fn engine_of(trial: &Trial) -> &str {
+fn engine_name(trial: &Trial) -> &str {
     trial.variant.kernel_engine().expect("both are engines")
 }
 
-fn start(trial: &Trial, seed: u64, how: &[String]) -> Result<(std::process::Child, tempfile::NamedTempFile), CliError> {
+fn start_worker(
+    trial: &Trial,
+    seed: u64,
+    how: &[String],
+) -> Result<(std::process::Child, tempfile::NamedTempFile), CliError> {
     let wanted: Wanted<'_> = trial.wanted(Some(seed));
-    spawn_worker(engine_of(trial), &wanted, how)
+    spawn_worker(engine_name(trial), &wanted, how)
 }
 
-/// So many equal events are told.
-const MOST_BEFORE: usize = 4;
+/// Largest number of equal events that are reported.
+const MAX_EVENTS_BEFORE: usize = 4;
 
-/// So many events that follow are told.
-const MOST_AFTER: usize = 3;
+/// Largest number of later events that are reported.
+const MAX_EVENTS_AFTER: usize = 3;
 
-/// The first decision that differs, and when: at the time of the first event that differs, or before, if only there both were called for the same.
-fn decided(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<(Option<CallDifference>, u64), CliError> {
-    let then = decision(base, patched, seed, at)?;
+/// Returns the first decision that differs, and its time: that of the first differing event, or an earlier
+/// call if the calls at that time have different reasons.
+fn first_decision(
+    base: &Trial,
+    patched: &Trial,
+    seed: u64,
+    at: u64,
+) -> Result<(Option<CallDifference>, u64), CliError> {
+    let then = decision_at(base, patched, seed, at)?;
     if then.as_ref().is_some_and(|decision| decision.is_of_both && !decision.is_another_call) {
         return Ok((then, at));
     }
-    let Some(earlier) = parting(base, patched, seed, at)?.filter(|earlier| *earlier < at) else {
+    let Some(earlier) = first_differing_call(base, patched, seed, at)?.filter(|earlier| *earlier < at) else {
         return Ok((then, at));
     };
-    let before = decision(base, patched, seed, earlier)?;
+    let before = decision_at(base, patched, seed, earlier)?;
     let before = before.map(|decision| CallDifference { at_ns: Some(earlier.saturating_sub(START.0)), ..decision });
     Ok(if before.is_some() { (before, earlier) } else { (then, at) })
 }
 
-/// When the first call is made in which the two enter other functions, of those that both have.
-fn parting(base: &Trial, patched: &Trial, seed: u64, until: u64) -> Result<Option<u64>, CliError> {
+/// Returns the time of the first call in which the kernels enter different functions, among those that both
+/// have.
+fn first_differing_call(base: &Trial, patched: &Trial, seed: u64, until: u64) -> Result<Option<u64>, CliError> {
     let lines = |trial: &Trial, beside: &Trial| {
-        let beside = format!("kernel:{}", engine_of(beside));
+        let beside = format!("kernel:{}", engine_name(beside));
         let how = ["--engine-calls".to_owned(), until.to_string(), "--engine-beside".to_owned(), beside];
-        start(trial, seed, &how)
+        start_worker(trial, seed, &how)
     };
     let ((one, _one_report), (other, _other_report)) = (lines(base, patched)?, lines(patched, base)?);
-    let (mut one, mut other) = (Lines::of(one), Lines::of(other));
+    let (mut one, mut other) = (WorkerLines::from_child(one), WorkerLines::from_child(other));
     let time = |line: Option<String>| line.and_then(|line| line.split_once(' ').and_then(|(at, _)| at.parse().ok()));
     loop {
         match (one.next(), other.next()) {
@@ -161,34 +175,34 @@ fn parting(base: &Trial, patched: &Trial, seed: u64, until: u64) -> Result<Optio
     }
 }
 
-/// What both do at that time, function by function.
-fn decision(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Option<CallDifference>, CliError> {
+/// Returns the first difference in the functions that both enter at a given time.
+fn decision_at(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Option<CallDifference>, CliError> {
     let how = ["--engine-calls".to_owned(), at.to_string()];
-    let store = Store::of_user()?;
+    let store = Store::for_user()?;
     let mut both = Vec::new();
     for trial in [base, patched] {
-        let (mut child, _report) = start(trial, seed, &how)?;
+        let (mut child, _report) = start_worker(trial, seed, &how)?;
         let mut text = String::new();
         let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
         child.wait().map_err(|error| CliError::run(format!("a worker: {error}")))?;
-        // Who does not come so far tells nothing.
-        let calls: Vec<Called> =
+        // A run that ends before that time has no calls.
+        let calls: Vec<TracedCall> =
             read.and_then(Result::ok).and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default();
-        let names = operations::names(&store.object(&store.get(engine_of(trial))?.key))?;
-        both.push((calls::named(calls, &names), names));
+        let names = operations::names_by_address(&store.object_path(&store.get(engine_name(trial))?.key))?;
+        both.push((calls::with_function_names(calls, &names), names));
     }
     let known = |which: usize| both[which].1.values().map(String::as_str).collect::<BTreeSet<_>>();
     let (ours, theirs) = (known(0), known(1));
-    Ok(calls::decision(&both[0].0, &both[1].0, [&ours, &theirs]))
+    Ok(calls::first_difference(&both[0].0, &both[1].0, [&ours, &theirs]))
 }
 
-/// Tasks that an event is about.
+/// Returns the pids in an event.
 fn pids_of(event: &Value) -> Vec<i64> {
     ["pid", "prev", "next"].iter().filter_map(|key| event[*key].as_i64()).filter(|pid| *pid != 0).collect()
 }
 
-/// Fields of two events that are not the same, times as of the run.
-fn differing(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
+/// Returns the fields in which two events differ; times are those of the run.
+fn differing_fields(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
     let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else { return Vec::new() };
     let time = |value: &Value| value.as_u64().map_or(0, |at| at.saturating_sub(START.0));
     let told = |key: &str, one: &Value, other: &Value| match key {
@@ -202,23 +216,23 @@ fn differing(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
     values.filter(|(_, one, other)| one != other).map(|(key, one, other)| told(key, one, other)).collect()
 }
 
-/// The state of an engine that came so far; of one that did not, nothing.
-fn state(trial: &Trial, seed: u64, how: &[String]) -> Result<EngineState, CliError> {
-    let (mut child, _report) = start(trial, seed, how)?;
+/// Returns the state of an engine at a given time; empty if its run ended before.
+fn state_before(trial: &Trial, seed: u64, how: &[String]) -> Result<EngineState, CliError> {
+    let (mut child, _report) = start_worker(trial, seed, how)?;
     let mut text = String::new();
     let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
     child.wait().map_err(|error| CliError::run(format!("a worker: {error}")))?;
     Ok(read.and_then(Result::ok).and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default())
 }
 
-/// What a worker tells. Whoever has heard enough ends it.
-struct Lines {
+/// Output lines of a worker, which is killed when the reader is dropped.
+struct WorkerLines {
     child: std::process::Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
-impl Lines {
-    fn of(mut child: std::process::Child) -> Self {
+impl WorkerLines {
+    fn from_child(mut child: std::process::Child) -> Self {
         let out = child.stdout.take().expect("it is a pipe");
         Self { child, lines: BufReader::new(out).lines() }
     }
@@ -228,21 +242,19 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for WorkerLines {
     fn drop(&mut self) {
-        // One that has ended cannot be ended, and nothing else can fail.
+        // The worker may have ended already; no other error is possible.
         let _ended = self.child.kill();
         let _status = self.child.wait();
     }
 }
 
-/// CPUs that an event is about.
+/// Returns the CPUs in an event.
 fn cpus_of(event: &Value) -> Vec<u64> {
     ["cpu", "on", "from", "to"].iter().filter_map(|key| event[*key].as_u64()).collect()
 }
-
-/// An event in words.
-fn sentence(event: &Value, state: &EngineState) -> String {
+fn event_text(event: &Value, state: &EngineState) -> String {
     let number = |key: &str| event[key].as_u64().unwrap_or(0);
     let task = |key: &str| {
         let pid = event[key].as_i64().unwrap_or(0);
@@ -261,7 +273,7 @@ fn sentence(event: &Value, state: &EngineState) -> String {
         "switch" => format!("CPU {} switches from {} to {}", number("cpu"), task("prev"), task("next")),
         "migrate" => {
             let (from, to, on) = (number("from"), number("to"), number("on"));
-            format!("{} goes from CPU {from} to CPU {to}, by CPU {on}", task("pid"))
+            format!("{} migrates from CPU {from} to CPU {to}, by CPU {on}", task("pid"))
         }
         "ipi" => format!("CPU {} interrupts CPU {}", number("on"), number("cpu")),
         "lb" => {
@@ -277,16 +289,16 @@ fn sentence(event: &Value, state: &EngineState) -> String {
                 number("n")
             )
         }
-        // What a snapshot shows, when nothing that happened was another thing.
-        "nohz" | "llc" | "rq" | "se" => format!("no event is another one; the state is: {event}"),
+        // Snapshot records differ although no event does.
+        "nohz" | "llc" | "rq" | "se" => format!("no event differs; the state is: {event}"),
         _ => event.to_string(),
     }
 }
 
-/// As much is told of what is not the same.
-const MOST_HIDDEN: usize = 8;
+/// Largest number of differing values that are reported.
+const MAX_HIDDEN: usize = 8;
 
-fn hidden(states: &[EngineState; 2]) -> Vec<String> {
+fn hidden_differences(states: &[EngineState; 2]) -> Vec<String> {
     let [one, other] = states;
     let mut found = Vec::new();
     for (cpu, beside) in one.cpus.iter().zip(&other.cpus) {
@@ -318,8 +330,8 @@ fn hidden(states: &[EngineState; 2]) -> Vec<String> {
         let differ = figures.iter().filter(|(_, one, other)| one != other);
         found.extend(differ.map(|(name, one, other)| format!("{} {name}: {one}, {other}", task.task)));
     }
-    let more = found.len().saturating_sub(MOST_HIDDEN);
-    found.truncate(MOST_HIDDEN);
+    let more = found.len().saturating_sub(MAX_HIDDEN);
+    found.truncate(MAX_HIDDEN);
     if more > 0 {
         found.push(format!("and {more} more"));
     }
@@ -352,7 +364,7 @@ mod tests {
 
     #[test]
     fn events_are_told_in_words_with_the_names_of_tasks() {
-        let told = |event: Value| sentence(&event, &state(1, 1));
+        let told = |event: Value| event_text(&event, &state(1, 1));
         let wakeup = json!({ "t": 5, "e": "wakeup", "pid": 1001, "cpu": 3, "new": 0, "on": 5 });
         assert_eq!(told(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
         let switch = json!({ "t": 5, "e": "switch", "cpu": 3, "prev": 0, "next": 1001, "st": 0 });
@@ -361,19 +373,19 @@ mod tests {
             json!({ "t": 5, "e": "lb", "on": 1, "cpu": 1, "lvl": 2, "c": "lb_gained", "idle": "newidle", "n": 3 });
         assert_eq!(told(pass), "CPU 1 balances for CPU 1 at level 2, newidle: lb_gained grows by 3");
         let migrate = json!({ "t": 5, "e": "migrate", "pid": 1002, "from": 1, "to": 3, "on": 0 });
-        assert_eq!(told(migrate), "pid 1002 goes from CPU 1 to CPU 3, by CPU 0");
+        assert_eq!(told(migrate), "pid 1002 migrates from CPU 1 to CPU 3, by CPU 0");
     }
 
     #[test]
     fn where_words_are_the_same_the_fields_that_differ_are_named() {
         let event = |t: u64, n: u64| Some(json!({ "t": t, "e": "lb", "n": n }));
-        assert_eq!(differing(&event(1_000_000_005, 1), &event(1_000_000_006, 1)), ["time: 5 ns, 6 ns"]);
-        assert_eq!(differing(&event(1_000_000_005, 1), &event(1_000_000_005, 2)), ["n: 1, 2"]);
+        assert_eq!(differing_fields(&event(1_000_000_005, 1), &event(1_000_000_006, 1)), ["time: 5 ns, 6 ns"]);
+        assert_eq!(differing_fields(&event(1_000_000_005, 1), &event(1_000_000_005, 2)), ["n: 1, 2"]);
     }
 
     #[test]
     fn what_differs_before_the_first_event_is_told_by_its_place() {
-        assert!(hidden(&[state(1, 1), state(1, 1)]).is_empty());
-        assert_eq!(hidden(&[state(1, 7), state(2, 8)]), ["CPU 3 util_avg: 1, 2", "ui vruntime: 7, 8"]);
+        assert!(hidden_differences(&[state(1, 1), state(1, 1)]).is_empty());
+        assert_eq!(hidden_differences(&[state(1, 7), state(2, 8)]), ["CPU 3 util_avg: 1, 2", "ui vruntime: 7, 8"]);
     }
 }

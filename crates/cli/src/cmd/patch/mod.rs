@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab patch`: what a patch to a kernel tree changes, on a fleet of machines.
+//! `fairlab patch`: compares a kernel tree with and without a patch on a fleet of machines.
 //!
-//! 1. Both kernels are built, or found ([`kernels`]).
-//! 2. Each case of the fleet ([`fleet`]) is an experiment: the two are arms, with the seeds and statistics of `fairlab compare`. The level of the tests
-//!    is divided by the number of cases.
-//! 3. With a budget, all cases are run once before any is repeated: then it is known what the budget has room for, and told.
-//! 4. In cases that are not the same in every event, the first one that differs is looked for ([`first`]), and the decision behind it ([`calls`]).
-//! 5. The patched kernel runs each case once more with lines that are counted: what of the patch no run has reached is told.
-//! 6. A kernel that does not come back in a case is a result of that case.
+//! 1. Both kernels are built or found ([`kernels`]).
+//! 2. Each case of the fleet ([`fleet`]) is an experiment: the kernels are arms, with the seeds and
+//!    statistics of `fairlab compare`. The significance level is divided by the number of cases.
+//! 3. With a budget, all cases run once before any is repeated. The number of repetitions that fit is then
+//!    known and reported.
+//! 4. For cases with different events, the first differing event is located ([`divergence`]), and the
+//!    decision behind it ([`calls`]).
+//! 5. The patched kernel runs each case again with line coverage. Lines of the patch that no run has reached
+//!    are reported.
+//! 6. A kernel that does not return is a result of its case.
 
 pub(crate) mod args;
 mod calls;
@@ -37,49 +40,48 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many figures of a case are compared: its main ones.
-const FIGURES: usize = 2;
-/// Differences may be found in this part of all comparisons in which there is none.
-const LEVEL: f64 = 0.05;
-/// No budget has more repetitions than this.
-const MOST_RUNS: u64 = 1000;
-/// The form of its JSON.
+/// Number of metrics that are compared for a case: its main ones.
+const NR_METRICS: usize = 2;
+/// Probability of any false difference in the whole fleet.
+const SIGNIFICANCE_LEVEL: f64 = 0.05;
+/// Largest number of repetitions within a budget.
+const MAX_RUNS: u64 = 1000;
+/// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "patch/1";
-/// Exit status: something became worse.
-const WORSE: u8 = 1;
+/// Exit status if a metric became worse.
+const STATUS_WORSE: u8 = 1;
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct CaseOutcome {
+pub(crate) struct CaseResult {
     pub(crate) machine: &'static str,
     pub(crate) load: &'static str,
-    /// The two beside each other, if both came back.
+    /// Comparison of both kernels, if both returned.
     pub(crate) comparison: Option<Comparison>,
-    /// Why one did not.
+    /// Report of a kernel that did not return.
     pub(crate) failure: Option<String>,
-    /// Why it could not be run with such kernels.
+    /// Reason why the case could not be run with these kernels.
     pub(crate) left_out: Option<String>,
-    /// Where they first differ, if that was looked for.
+    /// First difference between the kernels, if it was located.
     pub(crate) first: Option<Divergence>,
-    /// Why the machine was taken as with `--plain=priced`; none: all of it.
+    /// Reason why the machine was simplified as with `--plain=priced`; null if it was simulated completely.
     pub(crate) plain_because: Option<String>,
-    /// Lines that kernels printed.
+    /// Lines that the kernels printed.
     pub(crate) warnings: Vec<String>,
-    /// How long its runs took.
+    /// Wall-clock time of its runs, in seconds.
     #[serde(rename = "took_s", serialize_with = "report::seconds")]
     #[schemars(with = "f64")]
     pub(crate) took: Duration,
 }
 
-/// Runs the command.
 pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliError> {
     args.jobs.apply();
     let cases: Vec<&PatchCase> =
-        FLEET.iter().filter(|case| args.only.is_empty() || args.only.iter().any(|text| case.has(text))).collect();
+        FLEET.iter().filter(|case| args.only.is_empty() || args.only.iter().any(|text| case.matches(text))).collect();
     if cases.is_empty() {
         let help = "fairlab patch --list shows machines and workloads";
         return Err(CliError::Input(format!(
-            "--only {}: no case has that in its name\nhelp: {help}",
+            "--only {}: no case has this text in its name\nhelp: {help}",
             args.only.join(", ")
         )));
     }
@@ -87,20 +89,20 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         return output
             .text(&cases.iter().map(|case| format!("{:<14} {}\n", case.machine, case.load())).collect::<String>());
     }
-    // Engines of this command stay until it has ended.
-    let store = Store::of_user()?;
-    let _held = store.hold()?;
+    // Prune must not remove the engines of this command while it runs.
+    let store = Store::for_user()?;
+    let _held = store.lock_against_prune()?;
     let begun = Instant::now();
-    let built_here = kernels::kernels(output, args).map_err(not_run)?;
+    let built_here = kernels::find_or_build_kernels(output, args).map_err(as_not_run)?;
     let kernels = &built_here.kernels;
-    let covered = kernels::covered(output, args, &built_here).map_err(not_run)?;
+    let covered = kernels::build_covered(output, args, &built_here).map_err(as_not_run)?;
     let built = begun.elapsed();
-    // Where somebody finds it who repeats a run of it.
-    let mix = store.file(MIX_NAME, MIX)?.display().to_string();
+    // The path is stable, so that the printed command can be repeated.
+    let mix = store.write_file(MIX_NAME, MIX)?.display().to_string();
     let mix = mix.as_str();
     let mut running = Vec::new();
     for (nr, case) in cases.iter().enumerate() {
-        let one = RunningCase::begin(args, case, kernels, mix)?;
+        let one = RunningCase::new(args, case, kernels, mix)?;
         if nr == 0 {
             let seconds = one.took.as_secs_f64();
             output.eprint(&format!(
@@ -111,7 +113,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         running.push(one);
         if args.budget.is_none() {
             let one = running.last_mut().expect("it was pushed");
-            one.advance_case(args, args.runs.unwrap_or_else(least), &|| true);
+            one.repeat_until(args, args.runs.unwrap_or_else(min_repetitions), &|| true);
         }
     }
     let budget = args.budget.map(|budget| Budget::after_first(budget, begun.elapsed(), built, &running));
@@ -121,22 +123,22 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
             let left = budget.whole.saturating_sub(begun.elapsed());
             let share = left / u32::try_from(running.len() - nr).unwrap_or(1);
             let again = Instant::now();
-            running[nr].advance_case(args, MOST_RUNS, &|| again.elapsed() < share);
+            running[nr].repeat_until(args, MAX_RUNS, &|| again.elapsed() < share);
         }
     }
     let mut outcomes = Vec::new();
     for one in running {
         let [base, patched] = one.trials.clone();
-        let mut outcome = one.outcome(mix).map_err(not_run)?;
+        let mut outcome = one.finish(mix).map_err(as_not_run)?;
         let is_wanted =
-            outcomes.iter().filter(|outcome: &&CaseOutcome| outcome.first.is_some()).count() < args.differences;
+            outcomes.iter().filter(|outcome: &&CaseResult| outcome.first.is_some()).count() < args.differences;
         if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
             outcome.first = divergence::find_first(&base, &patched, args.seed)?;
         }
         if let Some((kernel, _)) = &covered {
             let mut patched = patched;
-            patched.variant.engine = vec![EngineName::of_kernel(&kernel.name)];
-            // A kernel that does not come back has been told of; what it has reached until then is lost.
+            patched.variant.engine = vec![EngineName::from_kernel(&kernel.name)];
+            // A kernel that does not return has been reported; its coverage is lost.
             let _told = patched.run(Some(args.seed), &mut |_, _| {});
         }
         outcomes.push(outcome);
@@ -149,38 +151,38 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         output.text(&report.text())?;
     }
     if report.outcomes.iter().all(|outcome| outcome.left_out.is_some()) {
-        return Err(CliError::Input("no case could be run with these kernels: see why above".to_owned()));
+        return Err(CliError::Input("no case could be run with these kernels: see the reasons above".to_owned()));
     }
-    if report.is_worse() { Err(CliError::AlreadyReported { status: WORSE }) } else { Ok(()) }
+    if report.is_worse() { Err(CliError::AlreadyReported { status: STATUS_WORSE }) } else { Ok(()) }
 }
 
-/// Whatever keeps it from being run has the status of wrong input.
-fn not_run(error: CliError) -> CliError {
+/// Gives an error that prevents the comparison the status of wrong input.
+fn as_not_run(error: CliError) -> CliError {
     match error {
         CliError::Run(message) => CliError::Input(message),
         other => other,
     }
 }
 
-/// The mix's file in the store, which workers read.
+/// Name of the mix's file in the store, which workers read.
 const MIX_NAME: &str = "rt-app-mix.json";
 
-/// As many repetitions as a difference needs to be found.
-fn least() -> u64 {
-    enough(FIGURES, level()) as u64
+/// Returns the number of repetitions that a significant difference needs at least.
+fn min_repetitions() -> u64 {
+    enough(NR_METRICS, significance_level()) as u64
 }
 
-fn level() -> f64 {
-    LEVEL / FLEET.len() as f64
+fn significance_level() -> f64 {
+    SIGNIFICANCE_LEVEL / FLEET.len() as f64
 }
 
-/// What a budget has room for.
+/// Number of repetitions that fit into a budget.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Budget {
     #[serde(rename = "budget_s", serialize_with = "report::seconds")]
     #[schemars(with = "f64")]
     pub(crate) whole: Duration,
-    /// What building and one repetition of each case took.
+    /// Wall-clock time of building and of one repetition of each case, in seconds.
     #[serde(rename = "first_s", serialize_with = "report::seconds")]
     #[schemars(with = "f64")]
     first: Duration,
@@ -196,14 +198,14 @@ impl Budget {
         Self { whole: Duration::from_nanos(budget.0), first, repetition, built: built > repetition }
     }
 
-    /// What it has room for, once each case has been run once.
+    /// Describes the repetitions that fit after each case has run once.
     pub(crate) fn sentence(&self) -> String {
         let Self { whole, first, repetition, built } = self;
         let [whole, first, repetition] = [whole, first, repetition].map(|time| time.as_secs_f64());
         let once = format!("one repetition of the fleet takes {repetition:.0} s");
         if first < whole {
             return format!(
-                "{once}: the budget of {whole:.0} s has room for {:.0} more",
+                "{once}: the budget of {whole:.0} s allows {:.0} more",
                 (whole - first) / repetition.max(0.1)
             );
         }
@@ -212,7 +214,7 @@ impl Budget {
     }
 }
 
-/// A case with each kernel, on the whole machine or what is left of it.
+/// Returns the trials of a case with both kernels, on the whole or the simplified machine.
 fn trials(
     case: &PatchCase,
     kernels: &[StoreEntry; 2],
@@ -227,7 +229,7 @@ fn trials(
         work: work.clone(),
         variant: VariantArgs {
             machine: Some(case.machine.to_owned()),
-            engine: vec![EngineName::of_kernel(&kernel.name)],
+            engine: vec![EngineName::from_kernel(&kernel.name)],
             plain,
             ..VariantArgs::default()
         },
@@ -238,25 +240,25 @@ fn trials(
     Ok(kernels.each_ref().map(trial))
 }
 
-/// Keeps the figures that are compared, and those that nobody judges.
-fn keep_main(observation: &mut Observation) {
+/// Removes all metrics except the main ones and those without a better direction.
+fn keep_main_metrics(observation: &mut Observation) {
     let mut judged = 0;
     observation.metrics.retain(|(metric, _)| {
         judged += usize::from(metric.better != MetricDirection::Neither);
-        metric.better == MetricDirection::Neither || judged <= FIGURES
+        metric.better == MetricDirection::Neither || judged <= NR_METRICS
     });
 }
 
-/// What a worker says, without the lines that it breaks, and of the mix rather than of its file.
-fn in_a_line(said: &str, mix: &str) -> String {
+/// Joins the lines of a worker's message, and replaces the path of the mix by its name.
+fn one_line(said: &str, mix: &str) -> String {
     said.replace(mix, "rt-app mix").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A case that is being repeated.
+/// Case that is being repeated.
 struct RunningCase<'a> {
     case: &'a PatchCase,
     trials: [Trial; 2],
-    /// Why the kernels have not the whole machine.
+    /// Reason why the machine is simplified.
     plain_because: Option<String>,
     arms: TrialArms<'static>,
     repetitions: Result<Repetitions, CliError>,
@@ -264,26 +266,26 @@ struct RunningCase<'a> {
 }
 
 impl<'a> RunningCase<'a> {
-    /// The first repetition is made whatever it takes: on the whole machine, if both kernels have all of it.
-    fn begin(args: &PatchArgs, case: &'a PatchCase, kernels: &[StoreEntry; 2], mix: &str) -> Result<Self, CliError> {
-        let whole = Self::begin_on(args, case, trials(case, kernels, mix, None)?);
+    /// Creates a case and makes its first repetition: on the whole machine if both kernels support it.
+    fn new(args: &PatchArgs, case: &'a PatchCase, kernels: &[StoreEntry; 2], mix: &str) -> Result<Self, CliError> {
+        let whole = Self::with_trials(args, case, trials(case, kernels, mix, None)?);
         let Err(CliError::Input(because)) = &whole.repetitions else { return Ok(whole) };
-        let priced = Self::begin_on(args, case, trials(case, kernels, mix, Some(Plain::Priced))?);
-        let plain_because = because.lines().next().map(|line| in_a_line(line, mix));
+        let priced = Self::with_trials(args, case, trials(case, kernels, mix, Some(Plain::Priced))?);
+        let plain_because = because.lines().next().map(|line| one_line(line, mix));
         Ok(Self { plain_because: plain_because.filter(|_| priced.repetitions.is_ok()), ..priced })
     }
 
-    fn begin_on(args: &PatchArgs, case: &'a PatchCase, trials: [Trial; 2]) -> Self {
-        let runs = usize::try_from(2 * args.runs.unwrap_or_else(least)).unwrap_or(usize::MAX);
-        let arms = TrialArms::new(trials.to_vec(), &[], false, Ok(runs)).having_to_end();
-        let arms = if args.budget.is_some() { arms.quiet() } else { arms };
+    fn with_trials(args: &PatchArgs, case: &'a PatchCase, trials: [Trial; 2]) -> Self {
+        let runs = usize::try_from(2 * args.runs.unwrap_or_else(min_repetitions)).unwrap_or(usize::MAX);
+        let arms = TrialArms::new(trials.to_vec(), &[], false, Ok(runs)).with_required_end();
+        let arms = if args.budget.is_some() { arms.without_progress() } else { arms };
         let begun = Instant::now();
         let repetitions = repeat(&arms, args.seed..args.seed + 1, &|| true);
         Self { case, trials, plain_because: None, arms, repetitions, took: begun.elapsed() }
     }
 
-    /// Repeats it, up to so often altogether.
-    fn advance_case(&mut self, args: &PatchArgs, runs: u64, has_more: &(dyn Fn() -> bool + Sync)) {
+    /// Repeats the case until it has `runs` repetitions or the time is over.
+    fn repeat_until(&mut self, args: &PatchArgs, runs: u64, has_more: &(dyn Fn() -> bool + Sync)) {
         let Ok(repetitions) = &mut self.repetitions else { return };
         let begun = Instant::now();
         match repeat(&self.arms, args.seed + 1..args.seed + runs, has_more) {
@@ -294,10 +296,10 @@ impl<'a> RunningCase<'a> {
         self.arms.finish();
     }
 
-    /// What came of it.
-    fn outcome(mut self, mix: &str) -> Result<CaseOutcome, CliError> {
+    /// Returns the result of the case.
+    fn finish(mut self, mix: &str) -> Result<CaseResult, CliError> {
         self.arms.finish();
-        let mut outcome = CaseOutcome {
+        let mut outcome = CaseResult {
             machine: self.case.machine,
             load: self.case.load(),
             comparison: None,
@@ -305,26 +307,28 @@ impl<'a> RunningCase<'a> {
             left_out: None,
             first: None,
             plain_because: self.plain_because,
-            warnings: self.arms.warnings().iter().map(|warning| in_a_line(warning, mix)).collect(),
+            warnings: self.arms.warnings().iter().map(|warning| one_line(warning, mix)).collect(),
             took: self.took,
         };
         match self.repetitions {
-            Ok(repetitions) if repetitions.is_empty() => return Err(stopped()),
+            Ok(repetitions) if repetitions.is_empty() => return Err(stopped_error()),
             Ok(mut repetitions) => {
-                repetitions.iter_mut().flatten().for_each(keep_main);
-                outcome.comparison =
-                    Some(compare(&repetitions, ComparisonRules { level: level(), ..ComparisonRules::default() }));
+                repetitions.iter_mut().flatten().for_each(keep_main_metrics);
+                outcome.comparison = Some(compare(
+                    &repetitions,
+                    ComparisonRules { level: significance_level(), ..ComparisonRules::default() },
+                ));
             }
             Err(error @ CliError::Run(_)) => outcome.failure = Some(error.to_string()),
-            Err(CliError::Input(what)) => outcome.left_out = Some(in_a_line(&what, mix)),
+            Err(CliError::Input(what)) => outcome.left_out = Some(one_line(&what, mix)),
             Err(other) => return Err(other),
         }
         Ok(outcome)
     }
 }
 
-/// A first repetition that is not there was stopped.
-fn stopped() -> CliError {
+/// Returns the error of a case that was stopped in its first repetition.
+fn stopped_error() -> CliError {
     match crate::interrupt::requested() {
         Some(signal) => CliError::Stopped { signal },
         None => CliError::run("a run was stopped"),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a fleet amounts to: a table in the form of mailing lists, what became better and worse, and where the two first differ.
+//! Report of a fleet: a table in the format of kernel mailing lists, improvements and regressions, and first
+//! differences.
 
 use super::divergence::Divergence;
-use super::{Budget, CaseOutcome};
+use super::{Budget, CaseResult};
 use crate::engine::look::TaskState;
 use fairlab_kernel::coverage::{Coverage, CoverageLine};
 use fairlab_kernel::store::StoreEntry;
@@ -12,23 +13,23 @@ use serde::{Serialize, Serializer};
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// All of it.
+/// Report of `fairlab patch`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct PatchReport<'a> {
-    /// The form that this has.
+    /// Name and version of this format.
     pub(crate) schema: &'static str,
-    /// Before and after.
+    /// Base kernel and patched kernel.
     pub(crate) kernels: &'a [StoreEntry; 2],
-    pub(crate) outcomes: Vec<CaseOutcome>,
-    /// Lines of the patch that runs have reached, if that was asked.
+    pub(crate) outcomes: Vec<CaseResult>,
+    /// Lines of the patch that runs have reached, if coverage was measured.
     pub(crate) coverage: Option<Coverage>,
-    /// What the budget had room for, if there was one.
+    /// Repetitions that fit into the budget, if there was one.
     pub(crate) budget: Option<Budget>,
-    /// How long building took.
+    /// Wall-clock time of building, in seconds.
     #[serde(rename = "built_s", serialize_with = "seconds")]
     #[schemars(with = "f64")]
     pub(crate) built: Duration,
-    /// How long all took.
+    /// Wall-clock time of the whole command, in seconds.
     #[serde(rename = "took_s", serialize_with = "seconds")]
     #[schemars(with = "f64")]
     pub(crate) took: Duration,
@@ -38,14 +39,14 @@ pub(super) fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S:
     to.serialize_f64(time.as_secs_f64())
 }
 
-/// Rows that are told of a case: its main figure, and each of which a difference was found.
-fn outcome_text(comparison: &Comparison) -> impl Iterator<Item = &MetricRow> {
+/// Returns the rows to print for a case: its main metric, and each metric with a difference.
+fn reported_rows(comparison: &Comparison) -> impl Iterator<Item = &MetricRow> {
     let judged = comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither);
     let is_found = |row: &MetricRow| matches!(row.changes[0].verdict, ChangeVerdict::Better | ChangeVerdict::Worse);
     judged.enumerate().filter(move |(place, row)| *place == 0 || is_found(row)).map(|(_, row)| row)
 }
 
-/// A change for the better is positive.
+/// Returns the change in percent; positive is better.
 fn gain(row: &MetricRow) -> f64 {
     let [before, after] = [row.arms[0].value, row.arms[1].value];
     let percent = if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
@@ -58,7 +59,7 @@ fn deviation(row: &MetricRow, arm: usize) -> f64 {
 }
 
 impl PatchReport<'_> {
-    /// Whether anything became worse, or one kernel did not come back.
+    /// Whether any metric became worse or a kernel did not return.
     pub(crate) fn is_worse(&self) -> bool {
         self.outcomes.iter().any(|outcome| {
             let rows = outcome.comparison.iter().flat_map(|comparison| &comparison.rows);
@@ -79,21 +80,21 @@ impl PatchReport<'_> {
             writeln!(text, "{what} kernel:{}: Linux {}, {}{patches}", kernel.name, kernel.version, kernel.origin())?;
         }
         let width =
-            |of: fn(&CaseOutcome) -> &str| self.outcomes.iter().map(|outcome| of(outcome).len()).max().unwrap_or(0);
+            |of: fn(&CaseResult) -> &str| self.outcomes.iter().map(|outcome| of(outcome).len()).max().unwrap_or(0);
         let (machines, loads) = (width(|outcome| outcome.machine).max(4), width(|outcome| outcome.load).max(4));
         let head = |machine: &str, load: &str| format!("{machine:<machines$}  {load:<loads$}");
         writeln!(text, "\n{}  runs  metric             baseline(std%)  compare%( std%)", head("case", "load"))?;
         let mut reasons: Vec<(String, String)> = Vec::new();
         for outcome in &self.outcomes {
-            let CaseOutcome { machine, load, comparison, failure, left_out, .. } = outcome;
+            let CaseResult { machine, load, comparison, failure, left_out, .. } = outcome;
             let head = head(machine, load);
             if failure.is_some() {
-                writeln!(text, "{head}     -  DID NOT COME BACK")?;
+                writeln!(text, "{head}     -  NO RETURN")?;
             }
             if left_out.is_some() {
                 writeln!(text, "{head}     -  left out")?;
             }
-            for (what, why) in [("did not come back", failure), ("left out", left_out)] {
+            for (what, why) in [("the kernel did not return", failure), ("left out", left_out)] {
                 reasons.extend(why.iter().map(|why| (format!("{machine}, {load}: {what}"), why.clone())));
             }
             let Some(comparison) = comparison else { continue };
@@ -102,14 +103,14 @@ impl PatchReport<'_> {
                 writeln!(text, "{head}  {runs:>4}  identical in every event")?;
                 continue;
             }
-            for row in outcome_text(comparison) {
+            for row in reported_rows(comparison) {
                 let verdict = match row.changes[0].verdict {
                     ChangeVerdict::Better => "  better",
                     ChangeVerdict::Worse => "  WORSE",
                     ChangeVerdict::TooFew | ChangeVerdict::Untested => "  too few",
                     _ => "",
                 };
-                // One run has no deviation.
+                // The deviation of a single run is undefined.
                 let deviation = |arm: usize| match runs {
                     1 => "   -  ".to_owned(),
                     _ => format!("{:6.2}", deviation(row, arm)),
@@ -125,7 +126,7 @@ impl PatchReport<'_> {
         self.write_summary(text)?;
         for (what, why) in &reasons {
             writeln!(text, "\n{what}")?;
-            // What was broken into lines stays so.
+            // Existing line breaks are kept.
             let lines: Vec<String> = why
                 .split("help: ")
                 .enumerate()
@@ -140,7 +141,7 @@ impl PatchReport<'_> {
         }
         for outcome in &self.outcomes {
             if let Some(first) = &outcome.first {
-                write_first(text, outcome, first)?;
+                write_divergence(text, outcome, first)?;
             }
         }
         let mut warnings: Vec<&String> = self.outcomes.iter().flat_map(|outcome| &outcome.warnings).collect();
@@ -152,12 +153,12 @@ impl PatchReport<'_> {
         Ok(())
     }
 
-    /// How often each case was run.
+    /// Describes the number of repetitions of each case.
     fn repetitions(&self) -> String {
         let runs = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.repetitions);
         match (runs.clone().min(), runs.max()) {
-            (None, _) | (_, None) => "none of which was run to its end".to_owned(),
-            (Some(1), Some(1)) => "one run each with either kernel".to_owned(),
+            (None, _) | (_, None) => "none of which ran to its end".to_owned(),
+            (Some(1), Some(1)) => "one run with each kernel".to_owned(),
             (Some(least), Some(most)) if least == most => format!("{least} repetitions of each"),
             (Some(least), Some(most)) => format!("{least} to {most} repetitions of each"),
         }
@@ -168,24 +169,28 @@ impl PatchReport<'_> {
             let rows = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).flat_map(|one| &one.rows);
             rows.filter(|row| row.changes[0].verdict == wanted).count()
         };
-        let of = |is: fn(&CaseOutcome) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
+        let of = |is: fn(&CaseResult) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
         let identical = of(|outcome| outcome.comparison.as_ref().is_some_and(|one| one.identical[0]));
         let lost = of(|outcome| outcome.failure.is_some());
         let cases = if self.outcomes.len() == 1 { "1 case" } else { &format!("{} cases", self.outcomes.len()) };
         writeln!(
             text,
-            "\n{cases}, {}; {identical} identical in every event; {} figures better, {} worse; {lost} did not come back",
+            "\n{cases}, {}; {identical} identical in every event; {} metrics better, {} worse; {lost} without a return",
             self.repetitions(),
             count(ChangeVerdict::Better),
             count(ChangeVerdict::Worse),
         )?;
         writeln!(
             text,
-            "A positive change is one for the better. Verdicts: Wilcoxon's signed ranks of pairs, 5 % for the whole fleet."
+            "A positive change is an improvement. Verdicts: Wilcoxon signed-rank test of pairs, 5 % for the whole fleet."
         )?;
         for outcome in &self.outcomes {
             if let Some(because) = &outcome.plain_because {
-                writeln!(text, "{}, {}: taken as with --plain=priced ({because})", outcome.machine, outcome.load)?;
+                writeln!(
+                    text,
+                    "{}, {}: simplified as with `--plain=priced` ({because})",
+                    outcome.machine, outcome.load
+                )?;
             }
         }
         let enough = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref()).map(|one| one.enough).max();
@@ -193,7 +198,7 @@ impl PatchReport<'_> {
             let enough = enough.unwrap_or(0);
             writeln!(
                 text,
-                "too few: so few repetitions can find no difference in so many cases, however large it is; --runs {enough} can"
+                "too few: with this number of repetitions no difference is significant in so many cases; use --runs {enough}"
             )?;
         }
         if let Some(budget) = &self.budget {
@@ -203,8 +208,8 @@ impl PatchReport<'_> {
     }
 }
 
-/// So many lines that nobody has reached are named.
-const MOST_MISSED: usize = 40;
+/// Largest number of unreached lines that are printed.
+const MAX_MISSED_LINES: usize = 40;
 
 fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
     let Coverage { lines, missed } = coverage;
@@ -212,27 +217,28 @@ fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
         (0, _) => {
             return writeln!(
                 text,
-                "\nof the patch's lines none became code: what it changes is data, or was left out by the configuration"
+                "\nno line of the patch is compiled code: it changes data, or code that the configuration leaves out"
             );
         }
-        (_, 0) => return writeln!(text, "\nthe {lines} lines of the patch that became code were all reached"),
+        (1, 0) => return writeln!(text, "\nthe one line of compiled code in the patch was reached"),
+        (_, 0) => return writeln!(text, "\nall {lines} lines of compiled code in the patch were reached"),
         _ => {}
     }
     writeln!(
         text,
-        "\n{} of the {lines} lines of the patch that became code were reached by no run, so nothing above is about them:",
+        "\nlines of compiled code in the patch that no run reached, so no result covers them: {} of {lines}",
         missed.len()
     )?;
-    for CoverageLine { file, line, function, text: code } in missed.iter().take(MOST_MISSED) {
+    for CoverageLine { file, line, function, text: code } in missed.iter().take(MAX_MISSED_LINES) {
         writeln!(text, "    {file}:{line} in {function}(): {code}")?;
     }
-    if missed.len() > MOST_MISSED {
-        writeln!(text, "    and {} more: --json has all", missed.len() - MOST_MISSED)?;
+    if missed.len() > MAX_MISSED_LINES {
+        writeln!(text, "    and {} more: --json has all", missed.len() - MAX_MISSED_LINES)?;
     }
     Ok(())
 }
 
-fn write_first(text: &mut String, outcome: &CaseOutcome, first: &Divergence) -> std::fmt::Result {
+fn write_divergence(text: &mut String, outcome: &CaseResult, first: &Divergence) -> std::fmt::Result {
     let Divergence {
         at_ns,
         patched_at_ns,
@@ -250,7 +256,7 @@ fn write_first(text: &mut String, outcome: &CaseOutcome, first: &Divergence) -> 
     let ms = |ns: u64| format!("{:.6} ms", ns as f64 / 1e6);
     writeln!(
         text,
-        "\n{}, {}: they first differ at {}, after {same_events} equal events",
+        "\n{}, {}: the kernels first differ at {}, after {same_events} equal events",
         outcome.machine,
         outcome.load,
         ms(*at_ns)
@@ -264,18 +270,18 @@ fn write_first(text: &mut String, outcome: &CaseOutcome, first: &Divergence) -> 
     writeln!(text, "  patched: {patched}{when}")?;
     then[1].iter().try_for_each(|event| writeln!(text, "           {event}"))?;
     if !fields.is_empty() {
-        writeln!(text, "  in base and patched not the same: {}", fields.join("; "))?;
+        writeln!(text, "  different in base and patched: {}", fields.join("; "))?;
     }
     match decision {
         Some(decision) => {
             let when = decision.at_ns.map_or_else(String::new, |at| format!(" at {:.6} ms", at as f64 / 1e6));
-            writeln!(text, "  decided otherwise{when}: {}", decision.sentence())?;
+            writeln!(text, "  first different decision{when}: {}", decision.sentence())?;
             writeln!(text, "  in the call: {}", decision.call)?;
             for line in decision.lines() {
                 writeln!(text, "    {line}")?;
             }
         }
-        None => writeln!(text, "  both enter the same functions then: what differs are figures")?,
+        None => writeln!(text, "  both enter equal functions at that time: only values differ")?,
     }
     writeln!(text, "  just before:")?;
     for cpu in cpus {
@@ -310,8 +316,8 @@ fn write_first(text: &mut String, outcome: &CaseOutcome, first: &Divergence) -> 
         writeln!(text, "    {task} (pid {pid}) on CPU {cpu}: util_avg {util_avg}, vruntime {vruntime}")?;
     }
     if hidden.is_empty() {
-        writeln!(text, "    all of that is the same in both")
+        writeln!(text, "    all of this is equal in both")
     } else {
-        writeln!(text, "    in base and patched not the same: {}", hidden.join("; "))
+        writeln!(text, "    different in base and patched: {}", hidden.join("; "))
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command line of `fairlab sweep`.
+//! Command line of `fairlab sweep`.
 
 use crate::args::JobsArgs;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
@@ -7,29 +7,31 @@ use fairlab_study::sweep::run::Shard;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
-A plan is a TOML file: what is run, and which settings each point has. Keys are those of arms (features, tunables, kernel, governor, machine,
-prices, price.OPERATION, workload, bench), and whatever stands in braces in the benchmark's line.
+A plan is a TOML file with a workload and the settings of each point. Keys are those of arms (features, tunables, \
+kernel, governor, machine, prices, price.OPERATION, workload, bench), and all names in braces in the benchmark's line.
 
-  bench = 'hackbench -g {groups} -l 100'     # or workload = 'app.json', from where the plan is
-  seeds = 3                                  # of each point; vary = true lets starts vary with them
-  metrics = ['time']                         # all that are known, without it
-  base = { machine = 'xeon-1s-112' }         # of all points
-  [grid]                                     # all combinations
+  bench = 'hackbench -g {groups} -l 100'   # or workload = 'app.json'
+  seeds = 3                                # of each point
+  vary = true                              # also randomise start times
+  metrics = ['time']                       # default: all known metrics
+  base = { machine = 'xeon-1s-112' }       # settings of all points
+  [grid]                                   # all combinations
   groups = [1, 2, 4]
   SIS_UTIL = [true, false]
-  [[list]]                                   # rows of what belongs together
+  [[list]]                                 # settings that belong together
   kernel = '5.18'
-  [sample]                                   # and draws
+  [sample]                                 # random points
   draws = 20
   migration_cost_ns = { from = 1000, to = 10000000, log = true }
 
-Results go into PLAN.sweep, or --store. The same command again goes on where the last one ended, however it ended.
+Paths are relative to the plan. Results are written to PLAN.sweep, or to --store. Repeat the command to continue after \
+an interruption.
 
 Examples:
-  fairlab sweep plan.toml --dry-run                    how many points, how long
-  fairlab sweep plan.toml                              on all cores
+  fairlab sweep plan.toml --dry-run                     estimate the time
+  fairlab sweep plan.toml                               run on all cores
   fairlab sweep export plan.sweep -o results.csv
-  fairlab sweep plan.toml --shard 2/8 --store 2.sweep  on the second of eight machines
+  fairlab sweep plan.toml --shard 2/8 --store 2.sweep   run a shard
   fairlab sweep merge -o all.sweep [1-8].sweep";
 
 #[derive(Debug, Args)]
@@ -38,19 +40,19 @@ Examples:
 pub(crate) struct SweepArgs {
     #[command(subcommand)]
     pub(crate) command: Option<SweepCommand>,
-    /// The plan
+    /// Plan, a TOML file
     #[arg(value_hint = ValueHint::FilePath, required = true)]
     pub(crate) plan: Option<PathBuf>,
-    /// Where results are kept [default: PLAN.sweep, beside the plan]
+    /// Store of the results [default: PLAN.sweep, beside the plan]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) store: Option<PathBuf>,
-    /// Run only the i-th of N parts of the points
+    /// Run only the i-th of N shards of the points
     #[arg(long, value_name = "i/N", value_parser = Shard::parse, default_value = "1/1", hide_default_value = true)]
     pub(crate) shard: Shard,
-    /// Tell how many points there are and how long they will take, and run nothing but a few of them for a moment
+    /// Print the number of points and the estimated time; only a few points are run, briefly
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Run points again that have failed
+    /// Repeat points that have failed
     #[arg(long)]
     pub(crate) retry: bool,
     #[command(flatten)]
@@ -61,34 +63,35 @@ pub(crate) struct SweepArgs {
 pub(crate) enum SweepCommand {
     /// Write results as a table, for other programs
     Export {
-        /// The store
+        /// Store to read
         #[arg(value_hint = ValueHint::FilePath)]
         store: PathBuf,
-        /// The file; its ending says the format [default: standard output]
+        /// File to write; its extension selects the format [default: standard output]
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: Option<PathBuf>,
-        /// csv, jsonl, or parquet if this fairlab was built with it [default: what the file's ending says, csv]
+        /// Format: csv, jsonl, or parquet if this fairlab was built with it [default: from the file's
+        /// extension, or csv]
         #[arg(long, value_enum, hide_possible_values = true)]
         format: Option<TableFormat>,
-        /// Also what the plan no longer has
+        /// Include points that the plan no longer has
         #[arg(long)]
         all: bool,
     },
-    /// Put the results of several stores into one
+    /// Merge the results of several stores into one
     Merge {
-        /// The stores
+        /// Stores to read
         #[arg(required = true, value_hint = ValueHint::FilePath)]
         stores: Vec<PathBuf>,
-        /// The store that gets all of them
+        /// Store to write
         #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: PathBuf,
-        /// Take what can be read of damaged stores
+        /// Read as much as possible from damaged stores
         #[arg(long)]
         salvage: bool,
     },
 }
 
-/// Formats of tables.
+/// Format of an exported table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TableFormat {
     Csv,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab sweep`: everything that a plan spans, into a store.
+//! `fairlab sweep`: runs all points of a plan into a store.
 
 pub(crate) mod args;
 pub(crate) mod points;
@@ -8,7 +8,7 @@ use crate::error::CliError;
 use crate::interrupt;
 use crate::output::Output;
 use crate::output::progress::CountProgress;
-use crate::whole_file::WholeFile;
+use crate::whole_file::AtomicFile;
 use args::{SweepArgs, SweepCommand, TableFormat};
 use fairlab_machine::files;
 use fairlab_sched::units::Nanos;
@@ -17,16 +17,15 @@ use fairlab_study::sweep::export::SweepTable;
 use fairlab_study::sweep::plan::SweepPlan;
 use fairlab_study::sweep::run::{identified, pending, run};
 use fairlab_study::sweep::store::{PointStore, StoreError, StoredPoint, StoredResult};
-use points::PlanPoints;
+use points::PlanRunner;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// So much of a point is simulated to find out what it costs.
-const MOMENT: Nanos = Nanos::from_millis(20);
-/// So many failures are shown.
-const MOST_FAILURES: usize = 5;
+/// Simulated time of a point to estimate its cost.
+const SAMPLE_DURATION: Nanos = Nanos::from_millis(20);
+/// Largest number of failures that are printed.
+const MAX_FAILURES: usize = 5;
 
-/// Runs the command.
 pub(crate) fn sweep(output: &mut Output, args: &SweepArgs) -> Result<(), CliError> {
     match &args.command {
         Some(SweepCommand::Export { store, output: file, format, all }) => {
@@ -40,7 +39,7 @@ pub(crate) fn sweep(output: &mut Output, args: &SweepArgs) -> Result<(), CliErro
     }
 }
 
-pub(crate) fn error_of(error: StoreError) -> CliError {
+pub(crate) fn store_error(error: StoreError) -> CliError {
     match error {
         StoreError::Unwritable(..) => CliError::run(error),
         error => CliError::input(error),
@@ -53,35 +52,35 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     let help = "give the path of a plan; `fairlab sweep --help` shows one";
     let read = files::read_file(path, crate::input::MAX_BYTES);
     let bytes = read.map_err(|error| CliError::Input(format!("{name}: cannot be read: {error}\nhelp: {help}")))?;
-    let text = fairlab_workload::error::text_of(&name, &bytes).map_err(CliError::input)?;
+    let text = fairlab_workload::error::utf8_text(&name, &bytes).map_err(CliError::input)?;
     let plan = SweepPlan::parse(&name, text).map_err(CliError::Input)?;
     let points = plan.points();
     let of_plan = |error: String| CliError::Input(format!("{name}: {error}"));
-    let runs = PlanPoints::new(plan, path.parent().unwrap_or_else(|| Path::new("."))).map_err(of_plan)?;
+    let runs = PlanRunner::new(plan, path.parent().unwrap_or_else(|| Path::new("."))).map_err(of_plan)?;
     let points = identified(points, &runs).map_err(of_plan)?;
-    // What a plan gets wrong shows in its first point mostly; the rest would only fail one by one.
+    // Most errors of a plan show in its first point; checked late, all points would fail one by one.
     if let Some((_, first)) = points.first() {
         runs.check(first)?;
-        runs.check_metrics(first, MOMENT).map_err(of_plan)?;
+        runs.check_metrics(first, SAMPLE_DURATION).map_err(of_plan)?;
     }
     let store_path = args.store.clone().unwrap_or_else(|| path.with_extension("sweep"));
     if args.dry_run {
         let store = if store_path.exists() {
-            Some(PointStore::open_existing(&store_path, false).map_err(error_of)?)
+            Some(PointStore::open_existing(&store_path, false).map_err(store_error)?)
         } else {
             None
         };
         return dry_run(output, args, &runs, &points, store);
     }
-    let mut store = PointStore::open(&store_path).map_err(error_of)?;
-    store.set_plan(&points).map_err(error_of)?;
+    let mut store = PointStore::open(&store_path).map_err(store_error)?;
+    store.set_plan(&points).map_err(store_error)?;
     if args.retry {
-        store.delete_failures().map_err(error_of)?;
+        store.delete_failures().map_err(store_error)?;
     }
-    let todo = pending(&store, args.shard).map_err(error_of)?;
+    let todo = pending(&store, args.shard).map_err(store_error)?;
     let already = points.len() - todo.len();
     let mut progress = CountProgress::new("sweeping", todo.len() as u64);
-    interrupt::listen();
+    interrupt::install_handlers();
     let mut done = 0;
     let result = run(&mut store, todo, &runs, &|| interrupt::requested().is_none(), &mut |_: &StoredResult| {
         done += 1;
@@ -90,17 +89,17 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     progress.clear();
     let warnings: Vec<String> = runs.warnings.lock().expect("noting does not panic").iter().cloned().collect();
     output.warn_all(&warnings)?;
-    result.map_err(error_of)?;
-    let kept = store.points().map_err(error_of)?;
-    print_point(output, &store_path, &kept, done, already)?;
+    result.map_err(store_error)?;
+    let kept = store.points().map_err(store_error)?;
+    print_status(output, &store_path, &kept, done, already)?;
     if let Some(signal) = interrupt::requested() {
         return Err(CliError::Stopped { signal });
     }
-    failures(&store_path, &kept)
+    fail_on_failures(&store_path, &kept)
 }
 
-/// Says what there is now.
-fn print_point(
+/// Prints the number of completed, failed and pending points.
+fn print_status(
     output: &mut Output,
     store: &Path,
     kept: &[StoredPoint],
@@ -122,10 +121,10 @@ fn print_point(
         text.push_str(&format!("; {failed} failed"));
     }
     if already > 0 && done == 0 && finished + failed < whole {
-        text.push_str("; the rest is not this shard's");
+        text.push_str("; the rest belongs to other shards");
     }
     if others > 0 {
-        text.push_str(&format!("; {others} others are kept, which the plan does not have"));
+        text.push_str(&format!("; {others} more are stored that the plan no longer has"));
     }
     output.text(&crate::output::wrap(&text, 2))?;
     output.text(&format!("  fairlab sweep export {} -o results.csv\n", store.display()))
@@ -135,8 +134,8 @@ fn is_failure(kept: &StoredPoint) -> bool {
     kept.result.as_ref().is_some_and(|done| done.outcome.is_err())
 }
 
-/// Points that failed are an error in the end.
-fn failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> {
+/// Returns an error if points have failed.
+fn fail_on_failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> {
     let why = |kept: &StoredPoint| {
         let Err(why) = &kept.result.as_ref()?.outcome else { return None };
         let settings: Vec<String> = kept.point.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -146,20 +145,20 @@ fn failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> {
     if all.is_empty() {
         return Ok(());
     }
-    let shown: Vec<&str> = all.iter().take(MOST_FAILURES).map(String::as_str).collect();
-    let help = "they are not run again unless you say --retry";
+    let shown: Vec<&str> = all.iter().take(MAX_FAILURES).map(String::as_str).collect();
+    let help = "--retry runs failed points again";
     Err(CliError::Run(format!("{}: {} points failed:\n{}\nhelp: {help}", store.display(), all.len(), shown.join("\n"))))
 }
 
-/// Says how many points there are, and what they will cost.
+/// Prints the number of points and their estimated time.
 fn dry_run(
     output: &mut Output,
     args: &SweepArgs,
-    runs: &PlanPoints,
+    runs: &PlanRunner,
     points: &[(String, fairlab_study::sweep::plan::SweepPoint)],
     store: Option<PointStore>,
 ) -> Result<(), CliError> {
-    let known = store.map(|store| store.points()).transpose().map_err(error_of)?.unwrap_or_default();
+    let known = store.map(|store| store.points()).transpose().map_err(store_error)?.unwrap_or_default();
     let done_of = |id: &str| known.iter().find(|kept| kept.id == *id).and_then(|kept| kept.result.as_ref());
     let todo: Vec<_> = points.iter().filter(|(id, _)| args.shard.has(id) && done_of(id).is_none()).collect();
     let walls: Vec<f64> =
@@ -171,12 +170,12 @@ fn dry_run(
         let places = [0, todo.len() / 2, todo.len().saturating_sub(1)];
         let mut costs = Vec::new();
         for (_, point) in places.iter().filter_map(|place| todo.get(*place)) {
-            let (per_s, length) = runs.tried(point, MOMENT).map_err(CliError::Input)?;
+            let (per_s, length) = runs.measure_cost(point, SAMPLE_DURATION).map_err(CliError::Input)?;
             costs.push(length.map(|length| per_s * length.0 as f64 / 1e9));
         }
         let known: Option<Vec<f64>> = costs.into_iter().collect();
         let mean = known.filter(|costs| !costs.is_empty()).map(|costs| costs.iter().sum::<f64>() / costs.len() as f64);
-        (mean, format!("{MOMENT} of three points, first, middle and last"))
+        (mean, format!("{SAMPLE_DURATION} of three points, first, middle and last"))
     };
     let cores = pool::cores();
     let whole = each.map(|each| each * todo.len() as f64 / cores as f64);
@@ -194,17 +193,17 @@ fn dry_run(
     match (each, whole) {
         (Some(each), Some(whole)) => {
             text.push_str(&crate::output::wrap(
-                &format!("about {} on {cores} cores: {} each, from {how}", span(whole), span(each)),
+                &format!("about {} on {cores} cores: {} each, from {how}", duration_text(whole), duration_text(each)),
                 2,
             ));
         }
-        _ => text.push_str("how long that takes is not known: the benchmark runs until it is done\n"),
+        _ => text.push_str("the time is unknown: the benchmark runs until it has completed its work\n"),
     }
     output.text(&text)
 }
 
-/// A time in words.
-fn span(seconds: f64) -> String {
+/// Formats a duration in a suitable unit.
+fn duration_text(seconds: f64) -> String {
     match seconds {
         ..1.0 => format!("{:.0}ms", seconds * 1e3),
         ..120.0 => format!("{seconds:.1}s"),
@@ -221,10 +220,10 @@ fn export(
     all: bool,
 ) -> Result<(), CliError> {
     if output.is_json() && format != Some(TableFormat::Jsonl) {
-        let help = "say --format jsonl for a line of JSON for each point";
+        let help = "use --format jsonl for a line of JSON per point";
         return Err(CliError::Input(format!("sweep export writes a table, not JSON\nhelp: {help}")));
     }
-    let kept = PointStore::open_existing(store, false).and_then(|store| store.points()).map_err(error_of)?;
+    let kept = PointStore::open_existing(store, false).and_then(|store| store.points()).map_err(store_error)?;
     let kept: Vec<StoredPoint> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
     let table = SweepTable::of(&kept);
     let ending = file.and_then(Path::extension).and_then(|ending| ending.to_str());
@@ -238,30 +237,32 @@ fn export(
     match file {
         None => output.text(&String::from_utf8(text).expect("tables are text")),
         Some(file) => {
-            WholeFile::write(file, &text)?;
+            AtomicFile::write(file, &text)?;
             output.text(&format!("{}: {} rows\n", file.display(), table.len()))
         }
     }
 }
 
-/// The format that a file's ending says.
+/// Returns the format for a file extension.
 fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
     match ending {
         Some("parquet") => Ok(TableFormat::Parquet),
         Some("jsonl" | "ndjson") => Ok(TableFormat::Jsonl),
         Some("csv") | None => Ok(TableFormat::Csv),
         Some(other) => {
-            let help = "let the name end in .csv, .jsonl or .parquet, or say --format csv";
-            Err(CliError::Input(format!("no table ends in .{other}\nhelp: {help}")))
+            let help = "use the extension .csv, .jsonl or .parquet, or set --format csv";
+            Err(CliError::Input(format!("unknown table format .{other}\nhelp: {help}")))
         }
     }
 }
 
 #[cfg(feature = "parquet")]
 fn parquet(table: &SweepTable, file: Option<&Path>) -> Result<(), CliError> {
-    let file = file.ok_or_else(|| CliError::Input("Parquet is no text\nhelp: give -o FILE.parquet".to_owned()))?;
+    let file = file.ok_or_else(|| {
+        CliError::Input("Parquet cannot be written to standard output\nhelp: give -o FILE.parquet".to_owned())
+    })?;
     let failed = |error: std::io::Error| CliError::write(&file.display().to_string(), &error);
-    let (whole, out) = WholeFile::create(file).map_err(failed)?;
+    let (whole, out) = AtomicFile::create(file).map_err(failed)?;
     table.parquet(out).map_err(failed)?;
     whole.finish()
 }
@@ -273,14 +274,14 @@ fn parquet(_table: &SweepTable, _file: Option<&Path>) -> Result<(), CliError> {
 }
 
 fn merge(output: &mut Output, stores: &[PathBuf], file: &Path, salvage: bool) -> Result<(), CliError> {
-    let mut all = PointStore::open(file).map_err(error_of)?;
+    let mut all = PointStore::open(file).map_err(store_error)?;
     for path in stores {
-        let store = PointStore::open_existing(path, salvage).map_err(error_of)?;
+        let store = PointStore::open_existing(path, salvage).map_err(store_error)?;
         let points = if salvage { store.salvage() } else { store.points() };
-        let points = points.map_err(error_of)?;
+        let points = points.map_err(store_error)?;
         let results = points.iter().filter(|kept| kept.result.is_some()).count();
-        let new = all.merge(&path.display().to_string(), &points).map_err(error_of)?;
-        let text = format!("{}: {} points, {results} of them done, {new} new here\n", path.display(), points.len());
+        let new = all.merge(&path.display().to_string(), &points).map_err(store_error)?;
+        let text = format!("{}: {} points, {results} of them done, {new} added\n", path.display(), points.len());
         output.text(&text)?;
     }
     Ok(())

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Points of a plan as trials: settings are words of arms, and parameters of the benchmark's line.
+//! Points of a plan as trials: settings are changes of arms, or parameters in the benchmark's line.
 
 use crate::args::VariantArgs;
-use crate::arms::{Arm, UNCHANGED, arm_of};
+use crate::arms::{Arm, UNCHANGED, parse_arm};
 use crate::cmd::bench::line;
 use crate::error::CliError;
 use crate::input;
 use crate::interrupt;
 use crate::trial::{Trial, Work};
-use crate::values::time_of;
+use crate::values::parse_time;
 use fairlab_observe::sha256;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
@@ -19,24 +19,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// What a plan says, understood.
-pub(crate) struct PlanPoints {
+/// Plan with parsed options; runs its points.
+pub(crate) struct PlanRunner {
     plan: SweepPlan,
     directory: std::path::PathBuf,
     duration: Option<Nanos>,
     warmup: Nanos,
     asked: Vec<RequestedMetric>,
-    /// Files that have been read, by path, with the hash of their contents.
+    /// Files that have been read, by path, each with the hash of its content.
     files: Mutex<BTreeMap<String, (Work, String)>>,
     machines: Mutex<BTreeMap<String, String>>,
     pub(crate) warnings: Mutex<std::collections::BTreeSet<String>>,
 }
 
-impl PlanPoints {
-    /// Understands a plan. Files are looked for from where it is.
+impl PlanRunner {
+    /// Parses the options of a plan. Relative paths are resolved from `directory`.
     pub(crate) fn new(plan: SweepPlan, directory: &Path) -> Result<Self, String> {
         let time = |key: &str, text: &Option<String>| {
-            text.as_ref().map(|text| time_of(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
+            text.as_ref().map(|text| parse_time(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
         };
         let duration = time("for", &plan.duration)?;
         let warmup = time("warmup", &plan.warmup)?.unwrap_or_default();
@@ -46,19 +46,20 @@ impl PlanPoints {
         Ok(Self { plan, directory, duration, warmup, asked, files, machines, warnings })
     }
 
-    /// The settings of a point with those of the base, and which of them are parameters.
+    /// Returns the settings of a point, on top of those of the base.
     fn settings(&self, point: &SweepPoint) -> BTreeMap<String, String> {
         let base = self.plan.base.iter().map(|(key, value)| (key.clone(), value.to_string()));
         base.chain(point.settings.clone()).collect()
     }
 
-    /// The arm that a point is, and what it runs.
+    /// Returns the arm of a point, its workload, and whether that is a benchmark.
     fn arm(&self, point: &SweepPoint) -> Result<(Arm, String, bool), String> {
         let settings = self.settings(point);
         let of_plan = [("workload", &self.plan.workload), ("bench", &self.plan.bench)];
         let own = |key: &str| settings.get(key).map(|text| (key.to_owned(), text.clone()));
         let given = of_plan.iter().find_map(|(key, text)| (*text).clone().map(|text| ((*key).to_owned(), text)));
-        let (kind, mut text) = own("bench").or_else(|| own("workload")).or(given).ok_or("nothing is run")?;
+        let (kind, mut text) =
+            own("bench").or_else(|| own("workload")).or(given).ok_or("no workload and no bench is set")?;
         let mut words = Vec::new();
         for (key, value) in settings.iter().filter(|(key, _)| *key != "bench" && *key != "workload") {
             let braced = format!("{{{key}}}");
@@ -76,24 +77,22 @@ impl PlanPoints {
             && kind == "bench"
         {
             let name = behind.split('}').next().unwrap_or_default();
-            return Err(format!(
-                "{{{name}}} in `{text}` is set nowhere\nhelp: give {name} in base, grid, list or sample"
-            ));
+            return Err(format!("{{{name}}} in `{text}` has no value\nhelp: set {name} in base, grid, list or sample"));
         }
         let words = if words.is_empty() { UNCHANGED.to_owned() } else { words.join(",") };
-        let arm = arm_of(&words).map_err(|error| {
-            format!("{words}: {error}\nhelp: settings are changes as of arms: see `fairlab sweep --help`")
+        let arm = parse_arm(&words).map_err(|error| {
+            format!("{words}: {error}\nhelp: settings are changes as in arms: see `fairlab sweep --help`")
         })?;
         Ok((arm, text, kind == "bench"))
     }
 
-    /// The trial of a point, and what tells its inputs from others.
+    /// Returns the trial of a point, and a text that identifies its inputs.
     fn trial(&self, point: &SweepPoint) -> Result<(Trial, String), String> {
         let (arm, text, is_bench) = self.arm(point)?;
         let (work, hash) = if is_bench { (Work::Bench(text.clone()), text) } else { self.file(&text)? };
-        let mut variant = arm.on(&VariantArgs::default());
-        variant.machine = variant.machine.map(|machine| self.beside(&machine));
-        variant.prices_of = variant.prices_of.map(|machine| self.beside(&machine));
+        let mut variant = arm.apply_to(&VariantArgs::default());
+        variant.machine = variant.machine.map(|machine| self.resolve_path(&machine));
+        variant.prices_of = variant.prices_of.map(|machine| self.resolve_path(&machine));
         let machines = [&variant.machine, &variant.prices_of];
         let machines = machines.map(|machine| machine.as_ref().map(|machine| self.machine(machine)).transpose());
         let [machine, prices_of] = machines;
@@ -102,7 +101,7 @@ impl PlanPoints {
         Ok((Trial { work, variant, duration, warmup, vary }, inputs.to_string()))
     }
 
-    fn beside(&self, name: &str) -> String {
+    fn resolve_path(&self, name: &str) -> String {
         let path = self.directory.join(name);
         if path.exists() { path.display().to_string() } else { name.to_owned() }
     }
@@ -112,14 +111,14 @@ impl PlanPoints {
         if let Some(known) = files.get(name) {
             return Ok(known.clone());
         }
-        let text = input::workload(&self.beside(name)).map_err(|error| error.to_string())?;
+        let text = input::workload(&self.resolve_path(name)).map_err(|error| error.to_string())?;
         let hash = sha256::hex_digest(text.text.as_bytes());
         let known = (Work::File(Arc::new(text)), hash);
         files.insert(name.to_owned(), known.clone());
         Ok(known)
     }
 
-    /// The hash of a machine's file.
+    /// Returns the hash of a machine's file.
     fn machine(&self, name: &str) -> Result<String, String> {
         let mut machines = self.machines.lock().expect("reading does not panic");
         if let Some(known) = machines.get(name) {
@@ -130,8 +129,9 @@ impl PlanPoints {
         Ok(hash)
     }
 
-    /// How long a point takes, from a moment of it: wall-clock seconds for each simulated one, and how long it is if that is known.
-    pub(crate) fn tried(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
+    /// Measures the cost of a point with a short run: wall-clock seconds per simulated second, and the
+    /// simulated time of the point if known.
+    pub(crate) fn measure_cost(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
         let (mut trial, _) = self.trial(point)?;
         let of_bench = |line: &str| line::parse(line, None, "fairlab sweep");
         let length = match (&trial.work, self.duration) {
@@ -147,7 +147,8 @@ impl PlanPoints {
         Ok((begun.elapsed().as_secs_f64() / (moment.0 as f64 / 1e9), length))
     }
 
-    /// Looks whether a point tells what the plan asks for: a moment of it, and if that lacks something, all of it.
+    /// Checks that a point has the requested metrics: in a short run, and if some are missing there, in a
+    /// full one.
     pub(crate) fn check_metrics(&self, point: &SweepPoint, moment: Nanos) -> Result<(), String> {
         if self.asked.is_empty() {
             return Ok(());
@@ -162,35 +163,34 @@ impl PlanPoints {
         if let Some(Ok(())) = asked_of(&short) {
             return Ok(());
         }
-        // A point that cannot be run is not the affair of its metrics.
+        // A point that cannot be run is reported elsewhere.
         asked_of(&trial).unwrap_or(Ok(())).map_err(|error| {
-            format!("{error}\nhelp: nothing has been run; a key that only some runs have takes a question mark, such as by_reason.Misfit?")
+            format!("{error}\nhelp: no point has been run; mark a key that only some runs have with a question mark, such as by_reason.Misfit?")
         })
     }
 
-    /// Looks whether a point can begin.
+    /// Checks that a point can begin.
     pub(crate) fn check(&self, point: &SweepPoint) -> Result<(), CliError> {
         let (trial, _) = self.trial(point).map_err(CliError::Input)?;
         trial.check(Some(point.seed), "fairlab sweep").map(drop)
     }
 }
 
-impl PointRunner for PlanPoints {
+impl PointRunner for PlanRunner {
     fn inputs(&self, point: &SweepPoint) -> Result<String, String> {
         let (_, of_point) = self.trial(point)?;
         Ok(json!([of_point, self.plan.duration, self.plan.warmup, self.plan.vary, self.plan.metrics]).to_string())
     }
 
     fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>> {
-        let told = self.point_text(point);
-        // A run that a signal has cut short is not done.
+        let told = self.run_point(point);
+        // A run that a signal has shortened is not complete.
         interrupt::requested().is_none().then_some(told)
     }
 }
 
-impl PlanPoints {
-    /// Runs a point.
-    pub(crate) fn point_text(&self, point: &SweepPoint) -> Result<PointResult, String> {
+impl PlanRunner {
+    pub(crate) fn run_point(&self, point: &SweepPoint) -> Result<PointResult, String> {
         let (trial, _) = self.trial(point)?;
         let told = trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
         self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());

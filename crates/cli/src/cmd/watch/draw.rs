@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A view on the screen. Eighty columns and twenty-four lines are enough; on a larger screen there are more CPUs and decisions.
+//! Drawing of a view on the terminal. The smallest size is 80 columns and 24 lines; a larger screen shows
+//! more CPUs and decisions.
 
 use super::view::{CpuLine, DomainLine, Mode, View};
 use ratatui::Frame;
@@ -8,29 +9,29 @@ use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph, Row, Table, Wrap};
 
-/// Width of what stands beside the CPUs.
-const ASIDE: u16 = 29;
-/// Decisions get so many lines at least, and a third of what there is.
-const DECISIONS: u16 = 6;
-/// The longest text of domains.
+/// Width of the area beside the CPUs.
+const SIDEBAR_WIDTH: u16 = 29;
+/// Smallest height of the decisions, which otherwise have a third of the screen.
+const MIN_DECISION_LINES: u16 = 6;
+/// Largest number of lines about domains.
 const DOMAINS: u16 = 6;
 
-const KEYS: &str = " space go/pause  s step  n next wake-up  w why  +/- speed  up/down CPU  q quit";
+const KEYS: &str = " space run/pause  s step  n next wake-up  w why  +/- speed  up/down CPU  q quit";
 
-/// Draws all of it, and moves the list of CPUs so that the chosen one is in it.
+/// Draws the view, and scrolls the list of CPUs so that the selected CPU is visible.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &mut View) {
     let lines = frame.area().height;
     let [head, main, decisions, keys] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Min(6),
-        Constraint::Length(DECISIONS.max(lines / 3)),
+        Constraint::Length(MIN_DECISION_LINES.max(lines / 3)),
         Constraint::Length(1),
     ])
     .areas(frame.area());
     frame.render_widget(Line::from(headline(view, head.width)).reversed(), head);
-    let [cpus, aside] = Layout::horizontal([Constraint::Min(40), Constraint::Length(ASIDE)]).areas(main);
+    let [cpus, aside] = Layout::horizontal([Constraint::Min(40), Constraint::Length(SIDEBAR_WIDTH)]).areas(main);
     draw_cpus(frame, view, cpus);
-    draw_aside(frame, view, aside);
+    draw_sidebar(frame, view, aside);
     let block = Block::bordered().title(" decisions, newest first ");
     let told: Vec<Line<'_>> = view.decisions.iter().map(|line| Line::from(line.as_str())).collect();
     frame.render_widget(Paragraph::new(told).block(block), decisions);
@@ -40,13 +41,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &mut View) {
     }
 }
 
-/// What runs, how far it is, and whether it goes on; the right end is always there.
+/// Returns the first line: workload, progress and mode. The right end is never cut.
 fn headline(view: &View, width: u16) -> String {
     let mode = match view.mode {
         Mode::Paused => "paused",
-        Mode::Goes => "goes",
+        Mode::Goes => "runs",
         Mode::Seeks { .. } => "seeks",
-        Mode::Over => "END: q shows the page",
+        Mode::Over => "END: q shows the summary",
     };
     let right = format!(" {} of {}  {}/s  {mode} ", view.now, view.whole, view.speed);
     let room = usize::from(width).saturating_sub(right.chars().count() + 1);
@@ -55,7 +56,7 @@ fn headline(view: &View, width: u16) -> String {
 }
 
 fn draw_cpus(frame: &mut Frame<'_>, view: &mut View, area: Rect) {
-    // Two lines of frame, one of headings.
+    // The frame takes two lines, the headings one.
     let room = usize::from(area.height.saturating_sub(3)).max(1);
     view.first = view.first.min(view.chosen).max((view.chosen + 1).saturating_sub(room));
     let row = |line: &CpuLine| {
@@ -81,12 +82,12 @@ fn draw_cpus(frame: &mut Frame<'_>, view: &mut View, area: Rect) {
         0 => " CPUs ".to_owned(),
         _ => format!(" CPUs {}-{} of {} ", view.first, view.first + room - 1, view.cpus.len()),
     };
-    let head = Row::new([" CPU", "runs, or idles", "nr", "util", " cap", "  MHz"]).style(Style::new().bold());
+    let head = Row::new([" CPU", "task or idle", "nr", "util", " cap", "  MHz"]).style(Style::new().bold());
     let table = Table::new(rows, widths).header(head).column_spacing(2).block(Block::bordered().title(title));
     frame.render_widget(table, area);
 }
 
-fn draw_aside(frame: &mut Frame<'_>, view: &View, area: Rect) {
+fn draw_sidebar(frame: &mut Frame<'_>, view: &View, area: Rect) {
     let domains = DOMAINS.min(view.domains.len() as u16 + 3);
     let [of_domains, queue, rates] = Layout::vertical([
         Constraint::Length(domains),
@@ -105,8 +106,8 @@ fn draw_aside(frame: &mut Frame<'_>, view: &View, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(block), of_domains);
     let (names, more) = &view.queue;
     let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
-    let text = if names.is_empty() { "nobody".to_owned() } else { names.join(" ") + &more };
-    let block = Block::bordered().title(format!(" wait on CPU {} ", view.chosen));
+    let text = if names.is_empty() { "none".to_owned() } else { names.join(" ") + &more };
+    let block = Block::bordered().title(format!(" waiting on CPU {} ", view.chosen));
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }).block(block), queue);
     let pairs = view.rates.chunks(2).map(|pair| {
         let cells: Vec<String> = pair.iter().map(|(name, rate)| format!("{:<6}{:>6}", name, short(*rate))).collect();
@@ -116,7 +117,7 @@ fn draw_aside(frame: &mut Frame<'_>, view: &View, area: Rect) {
     frame.render_widget(Paragraph::new(pairs.collect::<Vec<_>>()).block(block), rates);
 }
 
-/// A number in six characters.
+/// Formats a number in six characters.
 fn short(number: u64) -> String {
     match number {
         0..100_000 => number.to_string(),
@@ -125,11 +126,11 @@ fn short(number: u64) -> String {
     }
 }
 
-/// Why, over all else but the first line and the keys.
+/// Draws the explanation over everything except the first line and the keys.
 fn draw_why(frame: &mut Frame<'_>, why: &[String]) {
     let area = frame.area().inner(Margin { horizontal: 3, vertical: 2 });
     let lines: Vec<Line<'_>> = why.iter().map(|sentence| Line::from(sentence.as_str())).collect();
-    let block = Block::bordered().title(" why? (w: away) ");
+    let block = Block::bordered().title(" why? (w: close) ");
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), area);
 }

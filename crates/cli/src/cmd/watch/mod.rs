@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab run --watch`: a run on a terminal while it is simulated, which can be stopped at decisions and asked for reasons.
+//! `fairlab run --watch`: shows a run on a terminal during its simulation. It can be paused at decisions and
+//! explained.
 //!
-//! [`watcher`] listens to the run and remembers what nobody can ask the machine for later: decisions and idle states. [`view`] is what is shown, taken
-//! from the machine at one moment; [`draw`] puts a view on the screen, and knows nothing of machines. Here are the keys, and how far the run goes
-//! until the next picture. The run is the same as without: keys decide only when it goes on, and how far at a time.
+//! [`watcher`] observes the run and records decisions and idle states, which the machine cannot report later.
+//! [`view`] is the content of the screen, taken from the machine at one moment; [`draw`] renders a view
+//! without access to the machine. This module handles keys and advances the run between frames. Results are
+//! identical to a run without `--watch`: keys only decide when the run continues and how far.
 
 mod draw;
 mod view;
@@ -23,43 +25,43 @@ use std::time::Duration;
 use view::{Mode, View};
 use watcher::DecisionKind;
 
-/// Between two pictures, of which there are twenty in a second.
-const FRAME: Duration = Duration::from_millis(50);
+/// Wall-clock time between two frames.
+const FRAME_DURATION: Duration = Duration::from_millis(50);
 const FRAMES_PER_SECOND: u64 = 20;
-/// How much is simulated in a second at the start, and the least and the most.
-const SPEED: Nanos = Nanos::from_millis(10);
-const SLOWEST: Nanos = Nanos::from_micros(1);
-const FASTEST: Nanos = Nanos::from_secs(1000);
-/// Nobody looks for keys until so many instants have passed in search of a decision.
-const INSTANTS_AT_ONCE: u32 = 20_000;
+/// Simulated time per second at the start, and its bounds.
+const DEFAULT_SPEED: Nanos = Nanos::from_millis(10);
+const MIN_SPEED: Nanos = Nanos::from_micros(1);
+const MAX_SPEED: Nanos = Nanos::from_secs(1000);
+/// Largest number of instants in a search for a decision before keys are read again.
+const MAX_INSTANTS_PER_FRAME: u32 = 20_000;
 
-/// What a key asks for.
+/// Command of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyCommand {
-    /// Stop, or go on.
+    /// Pauses or continues the run.
     Pause,
-    /// To the next decision, of a kind or of any.
+    /// Continues to the next decision, of one kind or of any.
     Next(Option<DecisionKind>),
-    /// Why the last decision was made; or away with that.
+    /// Shows or hides the explanation of the last decision.
     Why,
     Faster,
     Slower,
-    /// Another CPU is the chosen one.
+    /// Selects the previous CPU.
     Up,
     Down,
     Quit,
 }
 
-/// Refuses what is no terminal.
-pub(crate) fn refuse_what_is_no_terminal() -> Result<(), CliError> {
+/// Returns an error if standard output is not a terminal.
+pub(crate) fn require_terminal() -> Result<(), CliError> {
     if io::stdout().is_terminal() && !embed::is_embedded() {
         return Ok(());
     }
-    let help = "run it in a terminal, or leave --watch out: --export FORMAT=FILE writes all that happens to a file";
-    Err(CliError::Input(format!("--watch draws on a terminal, and standard output is none\nhelp: {help}")))
+    let help = "run it in a terminal, or omit --watch: --export FORMAT=FILE writes all events to a file";
+    Err(CliError::Input(format!("--watch needs a terminal as standard output\nhelp: {help}")))
 }
 
-/// The terminal as it is while a run is watched. It gets its old face back at the end, whatever that is: a panic passes through a hook first.
+/// Terminal in raw mode. It is restored when dropped; after a panic, the panic hook restores it first.
 struct Screen(DefaultTerminal);
 
 impl Screen {
@@ -74,48 +76,48 @@ impl Drop for Screen {
     }
 }
 
-/// Why a run that is watched has ended early.
-pub(crate) enum WatchEnd {
+/// Reason why a watched run ended early.
+pub(crate) enum WatchError {
     Run(RunError),
     Screen(io::Error),
 }
 
-impl From<RunError> for WatchEnd {
+impl From<RunError> for WatchError {
     fn from(error: RunError) -> Self {
         Self::Run(error)
     }
 }
 
-impl From<io::Error> for WatchEnd {
+impl From<io::Error> for WatchError {
     fn from(error: io::Error) -> Self {
         Self::Screen(error)
     }
 }
 
-/// Simulates while somebody watches: to the end, or until he leaves.
-pub(crate) fn simulate(machine: &mut Machine, listeners: &mut RunObservers, title: &str) -> Result<(), WatchEnd> {
+/// Simulates with a display to the end of the run, or until the user quits.
+pub(crate) fn simulate(machine: &mut Machine, listeners: &mut RunObservers, title: &str) -> Result<(), WatchError> {
     let mut screen = Screen::open()?;
     machine.start(listeners)?;
     let mut session = WatchSession::new(machine, title);
     loop {
-        session.view.update_view(machine, listeners.watcher());
+        session.view.update(machine, listeners.watcher());
         screen.0.draw(|frame| draw::draw(frame, &mut session.view))?;
-        // The first key that comes ends the wait; while the run goes on there is a picture soon anyway.
-        let wish = if event::poll(FRAME)? { wish_of(&event::read()?) } else { None };
+        // A key ends the wait; without one, the next frame follows soon.
+        let wish = if event::poll(FRAME_DURATION)? { key_command(&event::read()?) } else { None };
         if wish == Some(KeyCommand::Quit) || interrupt::requested().is_some() || listeners.has_failed() {
             machine.end_at(session.at);
             break;
         }
         session.handle_key(wish, machine, listeners);
-        session.advance_view(machine, listeners)?;
+        session.advance_frame(machine, listeners)?;
     }
     drop(screen);
     machine.finish(listeners);
     Ok(())
 }
 
-/// What an event of the terminal asks for. In raw mode Ctrl-C is a key.
-fn wish_of(event: &Event) -> Option<KeyCommand> {
+/// Returns the command of a terminal event. In raw mode Ctrl-C is a key.
+fn key_command(event: &Event) -> Option<KeyCommand> {
     let Event::Key(key) = event else { return None };
     if key.kind == KeyEventKind::Release {
         return None;
@@ -135,19 +137,19 @@ fn wish_of(event: &Event) -> Option<KeyCommand> {
     }
 }
 
-/// Somebody who watches.
+/// State of a watched run.
 struct WatchSession {
     view: View,
-    /// Everything up to here has happened.
+    /// Time up to which the run has advanced.
     at: Nanos,
 }
 
 impl WatchSession {
     fn new(machine: &Machine, title: &str) -> Self {
-        Self { view: View::new(machine, title, SPEED), at: machine.now() }
+        Self { view: View::new(machine, title, DEFAULT_SPEED), at: machine.now() }
     }
 
-    /// Does what a key asks for.
+    /// Executes the command of a key.
     fn handle_key(&mut self, wish: Option<KeyCommand>, machine: &Machine, listeners: &RunObservers) {
         let view = &mut self.view;
         let last_cpu = machine.sched().nr_cpus() - 1;
@@ -159,7 +161,7 @@ impl WatchSession {
                 view.why = None;
             }
             Some(KeyCommand::Next(kind)) => {
-                view.mode = Mode::Seeks { kind, seen: listeners.watcher().seen(kind) };
+                view.mode = Mode::Seeks { kind, seen: listeners.watcher().nr_seen(kind) };
                 view.why = None;
             }
             Some(KeyCommand::Why) => {
@@ -167,18 +169,18 @@ impl WatchSession {
                     if view.mode != Mode::Over {
                         view.mode = Mode::Paused;
                     }
-                    view.why = Some(why(machine, listeners, view.chosen as u32, self.at));
+                    view.why = Some(explain_last_decision(machine, listeners, view.chosen as u32, self.at));
                 }
             }
-            Some(KeyCommand::Faster) => view.speed = Nanos(view.speed.0 * 2).min(FASTEST),
-            Some(KeyCommand::Slower) => view.speed = Nanos(view.speed.0 / 2).max(SLOWEST),
+            Some(KeyCommand::Faster) => view.speed = Nanos(view.speed.0 * 2).min(MAX_SPEED),
+            Some(KeyCommand::Slower) => view.speed = Nanos(view.speed.0 / 2).max(MIN_SPEED),
             Some(KeyCommand::Up) => view.chosen = view.chosen.saturating_sub(1),
             Some(KeyCommand::Down) => view.chosen = (view.chosen + 1).min(last_cpu),
         }
     }
 
-    /// Lets the run go on until the next picture.
-    fn advance_view(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
+    /// Advances the run by one frame.
+    fn advance_frame(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
         match self.view.mode {
             Mode::Paused | Mode::Over => Ok(()),
             Mode::Goes => {
@@ -186,13 +188,13 @@ impl WatchSession {
                 self.advance(machine, listeners, until)
             }
             Mode::Seeks { kind, seen } => {
-                for _ in 0..INSTANTS_AT_ONCE {
+                for _ in 0..MAX_INSTANTS_PER_FRAME {
                     let Some(at) = machine.next_event_at() else { return self.end(machine, listeners) };
                     self.advance(machine, listeners, at)?;
                     if self.view.mode == Mode::Over {
                         return Ok(());
                     }
-                    if listeners.watcher().seen(kind) > seen {
+                    if listeners.watcher().nr_seen(kind) > seen {
                         self.view.mode = Mode::Paused;
                         return Ok(());
                     }
@@ -202,7 +204,7 @@ impl WatchSession {
         }
     }
 
-    /// Nothing comes any more.
+    /// Advances to the end: no more events follow.
     fn end(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
         self.advance(machine, listeners, Nanos(u64::MAX))
     }
@@ -218,8 +220,8 @@ impl WatchSession {
     }
 }
 
-/// What `fairlab explain` says of the last decision: the same question, at this moment. Without a decision, about a CPU.
-fn why(machine: &Machine, listeners: &RunObservers, cpu: u32, now: Nanos) -> Vec<String> {
+/// Explains the last decision at this time, as `fairlab explain` does. Without a decision, explains the CPU.
+fn explain_last_decision(machine: &Machine, listeners: &RunObservers, cpu: u32, now: Nanos) -> Vec<String> {
     let watcher = listeners.watcher();
     let question = watcher.question().unwrap_or(Question::Cpu(cpu));
     match explain(machine, watcher.history(), &question, now) {

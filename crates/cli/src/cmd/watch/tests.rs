@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is drawn, on a screen in memory, and what keys do to a run: nothing but when it goes on.
+//! Tests of the display, drawn in memory, and of keys, which only decide when the run continues.
 
 use super::view::{CpuLine, DomainLine};
 use super::*;
@@ -17,16 +17,16 @@ fn machine() -> Machine {
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
-/// A run that has begun, with who watches.
+/// Returns a started run with its observers.
 fn watched() -> (Machine, RunObservers, WatchSession) {
     let mut machine = machine();
-    let mut listeners = RunObservers::watched(&machine);
+    let mut listeners = RunObservers::for_watch(&machine);
     machine.start(&mut listeners).expect("it starts");
     let session = WatchSession::new(&machine, "eight-cpus.scn on scenario, 6.1");
     (machine, listeners, session)
 }
 
-/// The lines of a screen.
+/// Returns the lines of a drawn view.
 fn drawn(view: &mut View, width: u16, height: u16) -> Vec<String> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("memory is a screen");
     terminal.draw(|frame| draw::draw(frame, view)).expect("it can be drawn");
@@ -36,7 +36,7 @@ fn drawn(view: &mut View, width: u16, height: u16) -> Vec<String> {
 }
 
 fn key(code: char) -> Option<KeyCommand> {
-    wish_of(&Event::Key(KeyEvent::from(KeyCode::Char(code))))
+    key_command(&Event::Key(KeyEvent::from(KeyCode::Char(code))))
 }
 
 fn a_view() -> View {
@@ -49,7 +49,7 @@ fn a_view() -> View {
         frequency: "1844".to_owned(),
         idle: if cpu == 1 { "cluster-sleep".to_owned() } else { String::new() },
     };
-    let mut view = View::new(&machine(), "app.json on hikey960, 6.1", SPEED);
+    let mut view = View::new(&machine(), "app.json on hikey960, 6.1", DEFAULT_SPEED);
     view.now = Nanos(12_345_678);
     view.cpus = (0..64).map(cpu).collect();
     view.queue = (vec!["worker-10".to_owned(), "worker-11".to_owned()], 4);
@@ -71,11 +71,11 @@ fn eighty_columns_and_twenty_four_lines_have_room_for_all() {
         |words: &str| lines.iter().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}:\n{text}"));
     assert!(line(" worker-3 ").contains(" 3   512   446   1844"), "{text}");
     assert!(line("cluster-sleep").contains("   1  cluster-sleep"), "{text}");
-    assert!(line("domains of CPU 0").contains("CPUs 0-"), "CPUs that do not fit are told of:\n{text}");
+    assert!(line("domains of CPU 0").contains("CPUs 0-"), "the title shows that not all CPUs fit:\n{text}");
     assert!(line("MC   0-3").contains("   8      3"), "{text}");
     assert!(text.contains("worker-10 worker-11 and 4") && text.contains("switch  123K"), "{text}");
     assert!(line("TargetIdle").contains("worker-3: CPU 1 -> 2 TargetIdle"), "{text}");
-    assert!(lines[23].contains("space go/pause") && lines[23].contains("q quit"), "{text}");
+    assert!(lines[23].contains("space run/pause") && lines[23].contains("q quit"), "{text}");
 }
 
 #[test]
@@ -107,17 +107,17 @@ fn keys_mean_what_the_last_line_says() {
         ]
     );
     let control = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(wish_of(&Event::Key(control)), Some(KeyCommand::Quit));
-    assert_eq!(wish_of(&Event::Key(KeyEvent::from(KeyCode::Enter))), Some(KeyCommand::Why));
+    assert_eq!(key_command(&Event::Key(control)), Some(KeyCommand::Quit));
+    assert_eq!(key_command(&Event::Key(KeyEvent::from(KeyCode::Enter))), Some(KeyCommand::Why));
 }
 
 #[test]
 fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
     let (mut machine, mut listeners, mut session) = watched();
     session.handle_key(key('n'), &machine, &listeners);
-    session.advance_view(&mut machine, &mut listeners).expect("the tasks make progress");
+    session.advance_frame(&mut machine, &mut listeners).expect("the tasks make progress");
     assert_eq!(session.view.mode, Mode::Paused);
-    assert!(listeners.watcher().seen(Some(DecisionKind::Wakeup)) > 0);
+    assert!(listeners.watcher().nr_seen(Some(DecisionKind::Wakeup)) > 0);
     session.handle_key(key('w'), &machine, &listeners);
     let why = session.view.why.clone().expect("there is an answer");
     let question = listeners.watcher().question().expect("there was a decision");
@@ -125,13 +125,13 @@ fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
     let moment = at.saturating_since(START);
     let explained = crate::cmd::explain::explain_moment(&mut again, &question, moment).expect("it is answered");
     assert_eq!(why, explained.sentences);
-    session.view.update_view(&machine, listeners.watcher());
+    session.view.update(&machine, listeners.watcher());
     let text = drawn(&mut session.view, 80, 24).join("\n");
-    assert!(text.contains("why? (w: away)") && text.contains("task "), "{text}");
+    assert!(text.contains("why? (w: close)") && text.contains("task "), "{text}");
     session.handle_key(key('w'), &machine, &listeners);
     assert_eq!(session.view.why, None);
     session.handle_key(key('+'), &machine, &listeners);
-    assert_eq!(session.view.speed, Nanos(2 * SPEED.0));
+    assert_eq!(session.view.speed, Nanos(2 * DEFAULT_SPEED.0));
 }
 
 #[test]
@@ -142,19 +142,19 @@ fn a_watched_run_is_the_run_that_nobody_watches() {
     let keys = ['s', 's', 'w', 'n', ' ', '+', '+', ' ', 's'];
     for code in keys {
         session.handle_key(key(code), &machine, &listeners);
-        session.advance_view(&mut machine, &mut listeners).expect("the tasks make progress");
-        session.view.update_view(&machine, listeners.watcher());
+        session.advance_frame(&mut machine, &mut listeners).expect("the tasks make progress");
+        session.view.update(&machine, listeners.watcher());
         drawn(&mut session.view, 80, 24);
     }
-    session.view.speed = FASTEST;
+    session.view.speed = MAX_SPEED;
     session.view.mode = Mode::Goes;
     while session.view.mode != Mode::Over {
-        session.advance_view(&mut machine, &mut listeners).expect("the tasks make progress");
+        session.advance_frame(&mut machine, &mut listeners).expect("the tasks make progress");
     }
     machine.finish(&mut listeners);
     assert_eq!((plain.digest(), plain.counters()), (machine.digest(), machine.counters()));
-    session.view.update_view(&machine, listeners.watcher());
+    session.view.update(&machine, listeners.watcher());
     let text = drawn(&mut session.view, 80, 24).join("\n");
-    assert!(text.contains("END: q shows the page"), "{text}");
+    assert!(text.contains("END: q shows the summary"), "{text}");
     assert!(session.view.decisions.len() > 10 && session.view.rates.iter().any(|(_, rate)| *rate > 0), "{text}");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is shown of a run at one moment: texts and numbers, taken from the machine and from who has listened.
+//! Content of the screen at one moment: texts and numbers, taken from the machine and from its observer.
 
-use super::watcher::{DecisionKind, ShownDecision, Watcher};
-use crate::output::figures::cpu_list;
+use super::watcher::{DecisionKind, RecordedDecision, Watcher};
+use crate::output::figures::format_cpu_list;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::task::TaskState;
@@ -10,82 +10,82 @@ use fairlab_sched::topology::DomainId;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use std::collections::VecDeque;
 
-/// Rates are those of so much simulated time before the moment.
-const RATES_OF: Nanos = Nanos::from_millis(100);
-/// So many tasks of a queue have a name.
-const MOST_QUEUED: usize = 12;
+/// Simulated time over which rates are computed.
+const RATE_WINDOW: Nanos = Nanos::from_millis(100);
+/// Largest number of queued tasks that are listed by name.
+const MAX_QUEUED_NAMES: usize = 12;
 
-/// Whether the run goes on.
+/// Mode of a watched run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Paused,
     Goes,
-    /// On the way to a decision, of which there were so many.
+    /// Runs until a decision follows; `seen` decisions of this kind have been made before.
     Seeks {
         kind: Option<DecisionKind>,
         seen: u64,
     },
-    /// The run is at its end.
+    /// The run has ended.
     Over,
 }
 
-/// A CPU.
+/// Line about a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CpuLine {
     pub(super) cpu: u32,
-    /// The running task; none: it idles, or is offline.
+    /// Running task; `None` for an idle or offline CPU.
     pub(super) task: Option<String>,
     pub(super) nr_running: u32,
     pub(super) util_avg: u64,
     pub(super) capacity: u64,
-    /// Its frequency: in MHz, or as a part of the highest in percent where that is not known.
+    /// Frequency in MHz, or as a percentage of the highest one if the frequency is unknown.
     pub(super) frequency: String,
-    /// In which state it idles.
+    /// Name of the idle state.
     pub(super) idle: String,
 }
 
-/// A sched domain of the chosen CPU.
+/// Line about a sched domain of the selected CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct DomainLine {
     pub(super) name: &'static str,
     pub(super) span: String,
     pub(super) interval_ms: u32,
-    /// How long ago the CPU has balanced it, in ms.
+    /// Time since the CPU has balanced this domain, in milliseconds.
     pub(super) last_ms: u64,
 }
 
-/// All that is shown.
+/// Content of the screen.
 #[derive(Clone, Debug)]
 pub(super) struct View {
     pub(super) title: String,
     pub(super) now: Nanos,
     pub(super) whole: Nanos,
     pub(super) mode: Mode,
-    /// Simulated in a second.
+    /// Simulated time per second.
     pub(super) speed: Nanos,
     pub(super) cpus: Vec<CpuLine>,
-    /// The CPU whose queue and domains are shown.
+    /// Index of the CPU whose queue and domains are shown.
     pub(super) chosen: usize,
-    /// The first CPU that fits on the screen.
+    /// Index of the first visible CPU.
     pub(super) first: usize,
-    /// Who waits on the chosen CPU, and how many more there are.
+    /// Names of tasks that wait on the selected CPU, and the number of further ones.
     pub(super) queue: (Vec<String>, usize),
     pub(super) domains: Vec<DomainLine>,
-    /// Of what there is so much in a simulated second.
+    /// Names and rates of events, per simulated second.
     pub(super) rates: Vec<(&'static str, u64)>,
-    /// The last decisions, the newest first.
+    /// Last decisions, newest first.
     pub(super) decisions: Vec<String>,
-    /// Why the last one was made.
+    /// Explanation of the last decision.
     pub(super) why: Option<Vec<String>>,
-    /// What was counted when, for rates.
+    /// Counters with their times, for rates.
     counted: VecDeque<(Nanos, [u64; RATES.len()])>,
 }
 
-/// What has rates.
+/// Names of the events with rates.
 const RATES: [&str; 6] = ["switch", "wakeup", "migr.", "select", "pass", "kick"];
 
 impl View {
-    /// Of a run that is about to begin, and waits for a key.
+    /// Creates the view of a run that has not begun and waits for a key.
     pub(super) fn new(machine: &Machine, title: &str, speed: Nanos) -> Self {
         Self {
             title: title.to_owned(),
@@ -105,20 +105,21 @@ impl View {
         }
     }
 
-    /// Looks at the machine.
-    pub(super) fn update_view(&mut self, machine: &Machine, watcher: &Watcher) {
+    /// Updates the view from the machine.
+    pub(super) fn update(&mut self, machine: &Machine, watcher: &Watcher) {
         self.now = machine.elapsed();
         self.cpus = machine.sched().cpu_ids().map(|cpu| cpu_line(machine, watcher, cpu)).collect();
         let chosen = CpuId::from_index(self.chosen);
-        self.queue = queue(machine, watcher, chosen);
+        self.queue = queued_names(machine, watcher, chosen);
         self.domains = domains(machine, chosen);
-        self.decisions = watcher.decisions().map(|(at, decision)| sentence(machine, watcher, *at, decision)).collect();
-        self.count(machine, watcher);
+        self.decisions =
+            watcher.decisions().map(|(at, decision)| decision_text(machine, watcher, *at, decision)).collect();
+        self.update_rates(machine, watcher);
     }
 
-    fn count(&mut self, machine: &Machine, watcher: &Watcher) {
+    fn update_rates(&mut self, machine: &Machine, watcher: &Watcher) {
         let counters = machine.counters();
-        let of = |kind| watcher.seen(Some(kind));
+        let of = |kind| watcher.nr_seen(Some(kind));
         let now = [
             counters.switches,
             counters.wakeups,
@@ -130,7 +131,7 @@ impl View {
         if self.counted.back().is_none_or(|(at, _)| *at < self.now) {
             self.counted.push_back((self.now, now));
         }
-        let enough = self.now.saturating_since(RATES_OF);
+        let enough = self.now.saturating_since(RATE_WINDOW);
         while self.counted.get(1).is_some_and(|(at, _)| *at <= enough) {
             self.counted.pop_front();
         }
@@ -151,7 +152,7 @@ fn cpu_line(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> CpuLine {
     let part = figures.freq_capacity;
     let khz = hardware.khz_of(cpu, part);
     let percent = || format!("{} %", 100 * part / SCHED_CAPACITY_SCALE);
-    let idle = match watcher.asleep(cpu) {
+    let idle = match watcher.idle_state(cpu) {
         _ if !is_online => "offline".to_owned(),
         Some(state) if curr == figures.idle => {
             hardware.idle_states[cpu.index()].get(state).map_or_else(|| "idle".to_owned(), |state| state.name.clone())
@@ -170,16 +171,16 @@ fn cpu_line(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> CpuLine {
     }
 }
 
-/// The name of a task; a CPU's own by what they are.
+/// Returns the name of a task; per-CPU tasks are named after their role.
 fn name(machine: &Machine, watcher: &Watcher, task: TaskId) -> String {
     let of_cpu = || {
         let cpu = machine.sched().task(task).cpu;
         if machine.sched().snapshot(cpu).stop == task { format!("migration/{}", cpu.0) } else { "idle".to_owned() }
     };
-    watcher.host_of(task).map_or_else(of_cpu, |place| machine.tasks()[place].name.clone())
+    watcher.sim_index(task).map_or_else(of_cpu, |place| machine.tasks()[place].name.clone())
 }
 
-fn queue(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> (Vec<String>, usize) {
+fn queued_names(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> (Vec<String>, usize) {
     let sched = machine.sched();
     let all = (0..sched.nr_tasks()).map(TaskId::from_index);
     let waits = |&task: &TaskId| {
@@ -188,8 +189,8 @@ fn queue(machine: &Machine, watcher: &Watcher, cpu: CpuId) -> (Vec<String>, usiz
     };
     let idle = sched.idle_task(cpu);
     let waiting: Vec<TaskId> = all.filter(waits).filter(|&task| task != idle).collect();
-    let names = waiting.iter().take(MOST_QUEUED).map(|&task| name(machine, watcher, task)).collect();
-    (names, waiting.len().saturating_sub(MOST_QUEUED))
+    let names = waiting.iter().take(MAX_QUEUED_NAMES).map(|&task| name(machine, watcher, task)).collect();
+    (names, waiting.len().saturating_sub(MAX_QUEUED_NAMES))
 }
 
 fn domains(machine: &Machine, cpu: CpuId) -> Vec<DomainLine> {
@@ -201,7 +202,7 @@ fn domains(machine: &Machine, cpu: CpuId) -> Vec<DomainLine> {
         let span: Vec<u32> = sd.span.iter().map(|cpu| cpu.0).collect();
         DomainLine {
             name: sd.name,
-            span: cpu_list(&span),
+            span: format_cpu_list(&span),
             interval_ms: sd.balance_interval,
             last_ms: ticks * tick.0 / 1_000_000,
         }
@@ -209,23 +210,23 @@ fn domains(machine: &Machine, cpu: CpuId) -> Vec<DomainLine> {
     domains.chain(cpu).map(line).collect()
 }
 
-/// A decision in a line.
-fn sentence(machine: &Machine, watcher: &Watcher, at: Nanos, decision: &ShownDecision) -> String {
+/// Describes a decision in one line.
+fn decision_text(machine: &Machine, watcher: &Watcher, at: Nanos, decision: &RecordedDecision) -> String {
     let at = at.saturating_since(START).0;
     let at = format!("{:>5}.{:06} ms", at / 1_000_000, at % 1_000_000);
     let what = match decision {
-        ShownDecision::Wakeup(d) => {
+        RecordedDecision::Wakeup(d) => {
             let task = name(machine, watcher, d.task);
             format!("{task}: CPU {} -> {} {}", d.prev.0, d.cpu.0, d.rule.name())
         }
-        ShownDecision::Balance(d) => {
+        RecordedDecision::Balance(d) => {
             let moved = if d.nr_moved > 0 { format!(", {} moved", d.nr_moved) } else { String::new() };
             let why = d.balanced.map_or_else(|| d.verdict.name(), |balanced| balanced.name());
             format!("CPU {} balances level {}: {why}{moved}", d.dst_cpu.0, d.level)
         }
-        ShownDecision::Kick(d) => {
-            let target = d.target.map_or_else(|| "nobody".to_owned(), |target| format!("CPU {}", target.0));
-            format!("CPU {} asks {target} to balance: {}", d.cpu.0, d.reason.name())
+        RecordedDecision::Kick(d) => {
+            let target = d.target.map_or_else(|| "no CPU".to_owned(), |target| format!("CPU {}", target.0));
+            format!("CPU {} kicks {target} to balance: {}", d.cpu.0, d.reason.name())
         }
     };
     format!("{at}  {what}")

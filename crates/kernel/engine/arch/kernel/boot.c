@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The boot, as far as the scheduler takes part in it: its own beginning, the idle tasks, the CPUs that come up, the first task, which
- * builds the sched domains, and the stoppers, each of which runs once.
+ * The boot, as far as the scheduler takes part in it: its initialisation, the idle tasks, the CPUs that come
+ * up, the first task, which builds the sched domains, and the stoppers, each of which runs once.
  */
 #include "local.h"
 
 #define PID_OF_FIRST 1
 #define PID_OF_STOPPERS 100000
-#define STEP_NS 1000		/* the time between two things that happen in the last part of the boot */
+#define STEP_NS 1000		/* time between two steps of the last part of the boot */
 
 void sched_init(void);
 void sched_init_smp(void);
@@ -44,7 +44,7 @@ static void bring_cpus_up(void)
 		sched_cpu_starting(cpu);
 	}
 	fl_execute_on(0);
-	/* One after the other, since a core counts when its second CPU comes. */
+	/* One after the other, since a core is counted when its second CPU comes up. */
 	for (cpu = 1; cpu < fl_nr_cpus; cpu++)
 		fl_set_online(cpu, false);
 	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
@@ -65,7 +65,7 @@ static struct task_struct *kernel_task(unsigned int id, int pid, int cpu)
 	return p;
 }
 
-/* From here on there is a task on CPU 0 that may sleep, which the building of sched domains wants. */
+/* From here on there is a task on CPU 0 that may sleep, as the building of sched domains requires. */
 static void start_first_task(void)
 {
 	wake_up_new_task(kernel_task(id_of_first(), PID_OF_FIRST, 0));
@@ -97,7 +97,7 @@ static void make_stoppers(void)
 	}
 }
 
-/* So each CPU has been busy and has gone idle again before anything is asked of it, one after the other. */
+/* Makes each CPU busy and idle again before the machine uses it, one after the other. */
 static void run_each_stopper(void)
 {
 	int cpu;

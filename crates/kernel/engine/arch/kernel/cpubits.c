@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table behind cpumask_of(): in row b + 1 only bit b of the first word is set. */
+/* Table behind cpumask_of(): in row b + 1 only bit b of the first word is set. */
 #include <linux/bitops.h>
 #include <linux/cpumask.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What stands for a cpufreq driver and the devices behind it: the tree's own schedutil asks for a frequency, and it is there at once, or, if the
- * driver sleeps, asks its thread, which is a task of the laboratory's. Powers make an energy model. A domain without schedutil stays at the frequency
- * that it was given.
+ * Replaces a cpufreq driver and the devices behind it. The tree's own schedutil requests a frequency, which
+ * takes effect at once; if the driver sleeps, schedutil wakes its thread, which is a task of fairlab. Power
+ * values make an energy model. A domain without schedutil stays at its given frequency.
  */
 #include "local.h"
 #include <linux/cpu.h>
@@ -15,15 +15,15 @@ struct point { unsigned int khz, uw; };
 struct domain {
 	struct cpufreq_policy policy;
 	unsigned int nr_points, rate_limit_us;
-	unsigned int user_khz, thermal_khz, fixed_khz;	/* limits; where it stays, if it does */
+	unsigned int user_khz, thermal_khz, fixed_khz;	/* limits; constant frequency, if any */
 	bool counts_idling, sleeps;
 	struct point *points;
 	struct kthread_worker *worker;			/* of the governor, if its driver sleeps */
-	struct kthread_work *asked;			/* what its thread is to do */
-	unsigned int wanted_khz;			/* by that; 0: nothing else than there is */
+	struct kthread_work *asked;			/* work that its thread is to do */
+	unsigned int wanted_khz;			/* frequency that the work requests; 0: no change */
 };
 
-static struct domain *domains[NR_CPUS];		/* in the order in which they were told */
+static struct domain *domains[NR_CPUS];		/* in the order of fl_frequency_domain() */
 static int nr_domains;
 static struct domain *domain_of[NR_CPUS];
 static struct device *device_of[NR_CPUS];
@@ -45,7 +45,7 @@ struct cpufreq_policy *cpufreq_cpu_get(unsigned int cpu) { return policy_of(cpu)
 struct cpufreq_policy *cpufreq_cpu_get_raw(unsigned int cpu) { return policy_of(cpu); }
 void cpufreq_cpu_put(struct cpufreq_policy *policy) { }
 
-/* ---- what schedutil asks of the rest of cpufreq ---- */
+/* ---- functions of cpufreq that schedutil calls ---- */
 
 static struct domain *domain_behind(struct cpufreq_policy *policy) { return container_of(policy, struct domain, policy); }
 
@@ -79,7 +79,7 @@ void gov_attr_set_init(struct gov_attr_set *set, struct list_head *user)
 	set->usage_count = 1;
 }
 
-/* Without a count of them a CPU has always idled since somebody looked. */
+/* Without a count, a CPU has always idled since the last call. */
 unsigned long tick_nohz_get_idle_calls_cpu(int cpu)
 {
 	static unsigned long looks;
@@ -100,7 +100,10 @@ static bool is_skipped(const struct domain *domain, const struct point *point)
 static bool is_skipped(const struct domain *domain, const struct point *point) { return false; }
 #endif
 
-/* The lowest one that is not less, or the highest; perhaps without those that cost no less than a higher one. */
+/*
+ * The lowest frequency that is not less, or the highest; `skips`: without those that cost no less than a
+ * higher one.
+ */
 static const struct point *point_for(const struct domain *domain, unsigned long khz, bool skips)
 {
 	const struct point *point = domain->points, *highest = point + domain->nr_points - 1;
@@ -143,7 +146,7 @@ unsigned int cpufreq_driver_fast_switch(struct cpufreq_policy *policy, unsigned 
 	return khz;
 }
 
-/* ---- a governor whose driver sleeps: what it asks its thread for, which asks the driver ---- */
+/* ---- a governor whose driver sleeps: it queues a work for its thread, which calls the driver ---- */
 
 static struct domain *starts;		/* whose governor starts */
 static struct domain *works;		/* whose thread is at work */
@@ -191,7 +194,10 @@ bool kthread_cancel_work_sync(struct kthread_work *work)
 	return false;
 }
 
-/* Which runs when the CPU is interrupted by itself; the laboratory lets that interrupt come to its thread (see the linker's --wrap). */
+/*
+ * A kernel runs it in an interrupt of the same CPU; the machine delivers that interrupt to the thread (see
+ * the linker's --wrap).
+ */
 bool __wrap_irq_work_queue(struct irq_work *work)
 {
 	work->func(work);
@@ -209,7 +215,7 @@ int __cpufreq_driver_target(struct cpufreq_policy *policy, unsigned int khz, uns
 	return 0;
 }
 
-/* The thread looks for what it was asked for: the frequency that its driver has to switch to, or 0. */
+/* The thread takes its work. Returns the frequency that its driver has to switch to, or 0. */
 unsigned int fl_begin_transition(unsigned int domain)
 {
 	struct kthread_work *work;
@@ -224,7 +230,6 @@ unsigned int fl_begin_transition(unsigned int domain)
 	return domains[domain]->wanted_khz;
 }
 
-/* The driver has switched. */
 void fl_end_transition(unsigned int domain, unsigned int khz)
 {
 	cpufreq_driver_fast_switch(&domains[domain]->policy, khz);
@@ -239,7 +244,7 @@ void *devm_kmalloc(struct device *dev, size_t size, gfp_t flags) { return fl_hos
 #define IN_UNITS(uw) (uw)
 #else
 #define REGISTER(dev, nr, powers, cpus) em_dev_register_perf_domain(dev, nr, powers, cpus)
-/* Trees before 5.11 have room for small numbers, and ask only that all are of one unit. */
+/* Trees before 5.11 have room for small numbers, and only require that all have one unit. */
 static unsigned int highest_uw;
 #define UNIT_UW DIV_ROUND_UP(highest_uw, EM_MAX_POWER)
 #define IN_UNITS(uw) max(1u, (uw) / UNIT_UW)
@@ -273,7 +278,7 @@ static void give_energy_model(struct domain *domain)
 		device_of[cpu]->em_pd = first->em_pd;
 }
 
-/* ---- the laboratory's ---- */
+/* ---- functions that fairlab calls ---- */
 
 void fl_frequency_domain(const struct fl_frequency_domain *told)
 {
@@ -323,7 +328,7 @@ int fl_skips_inefficient(void)
 #endif
 }
 
-/* Before sched domains are built: who has a frequency, and what it costs. */
+/* Before sched domains are built: frequencies and energy models. */
 void fl_make_frequency_domains(void)
 {
 	int cpu, i;
@@ -347,7 +352,7 @@ void fl_make_frequency_domains(void)
 	}
 }
 
-/* Once tasks can run. Sched domains are built again, since only now they can count with energy. */
+/* Once tasks can run. Sched domains are built again, since only now they can take energy into account. */
 void fl_start_governors(void)
 {
 	int i;
@@ -363,7 +368,9 @@ void fl_start_governors(void)
 		partition_sched_domains(1, NULL, NULL);
 }
 
-/* A CPU has gone or come: the governor of its domain stops, and starts again with those that work now. */
+/*
+ * A CPU went offline or came online: the governor of its domain stops, and starts again with the online CPUs.
+ */
 void fl_restart_governor(int cpu)
 {
 	struct domain *domain = domain_of[cpu];
@@ -382,7 +389,10 @@ void fl_restart_governor(int cpu)
 	policy->governor->limits(policy);
 }
 
-/* ---- limits: what the user allows, and what heat leaves, each part of the highest, of 1024 ---- */
+/*
+ * ---- frequency limits of the user and of cooling devices, each a share of the highest frequency, of 1024
+ * ----
+ */
 
 static void press(int cpu, unsigned long part)
 {
@@ -391,7 +401,7 @@ static void press(int cpu, unsigned long part)
 	fl_place[cpu].pressure = capacity - capacity * part / SCHED_CAPACITY_SCALE;
 }
 
-/* The highest one that is not more, or the lowest. */
+/* The highest frequency that is not more, or the lowest. */
 static unsigned int allowed_khz(const struct domain *domain, unsigned long part)
 {
 	const struct point *point = domain->points + domain->nr_points - 1;

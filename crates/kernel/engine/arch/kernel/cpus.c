@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which CPUs there are, what they share, and how the levels of sched domains follow from that. */
+/* The CPUs, the topology that they share, and the levels of sched domains that follow from it. */
 #include "local.h"
 
 int fl_nr_cpus;
@@ -8,7 +8,7 @@ struct fl_place fl_place[NR_CPUS];
 void __cyg_profile_func_enter(void *function, void *site);
 void __cyg_profile_func_exit(void *function, void *site);
 
-/* Files of this folder tell nothing by themselves. */
+/* Files of this folder are not instrumented, so this function reports itself. */
 unsigned long fl_frequency_of(int cpu)
 {
 	__cyg_profile_func_enter(fl_frequency_of, NULL);
@@ -23,7 +23,7 @@ atomic_t __num_online_cpus;
 const struct cpumask *cpu_coregroup_mask(int cpu) { return &fl_place[cpu].in_llc; }
 const struct cpumask *cpu_clustergroup_mask(int cpu) { return &fl_place[cpu].in_cluster; }
 
-/* Newer trees also tell of which level a mask is to be. */
+/* Newer trees also pass the level of the mask. */
 #ifdef FL_MASK_OF_LEVEL
 #define MASK_OF(cpu) struct sched_domain_topology_level *level, int cpu
 #else
@@ -134,7 +134,7 @@ static void show(int cpu, struct cpumask *mask, bool belongs, bool online)
 		cpumask_clear_cpu(cpu, mask);
 }
 
-/* A CPU that is offline is in nobody's masks but its own. */
+/* A CPU that is offline is in no masks but its own. */
 void fl_set_online(int cpu, bool online)
 {
 	const struct fl_place *mine = &fl_place[cpu];
@@ -163,7 +163,7 @@ void fl_set_online(int cpu, bool online)
 #define NAMED(text)
 #endif
 
-/* From the lowest to the highest, a letter each; levels between NUMA nodes come by themselves. */
+/* From the lowest to the highest, a letter each; levels between NUMA nodes are added by the kernel. */
 void fl_set_levels(const char *levels)
 {
 	static const struct { char letter; struct sched_domain_topology_level level; } known[] = {

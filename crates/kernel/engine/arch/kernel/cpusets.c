@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Cpusets, all directly below the top one: which CPUs their tasks may use, also while CPUs come and go. Stands for the controller, as cgroup v2
- * has it without partitions.
+ * Cpusets, all directly below the top one: the CPUs that their tasks may use, also during CPU hotplug.
+ * Replaces the controller, as cgroup v2 has it without partitions.
  */
 #include "local.h"
 #include <linux/cpuset.h>
@@ -19,14 +19,14 @@ static const struct cpumask *cpus_of(unsigned int cpuset)
 	return cpuset ? &cpusets[cpuset - 1].effective : cpu_possible_mask;
 }
 
-/* Those asked for that are active, or all active ones. */
+/* The requested CPUs that are active, or all active ones if there are none. */
 static void find_effective(const struct cpumask *asked, struct cpumask *effective)
 {
 	if (!cpumask_and(effective, asked, cpu_active_mask))
 		cpumask_copy(effective, cpu_active_mask);
 }
 
-/* ---- what the scheduler asks ---- */
+/* ---- functions that the scheduler calls ---- */
 
 void cpuset_lock(void) { }
 void cpuset_unlock(void) { }
@@ -41,7 +41,7 @@ void cpuset_cpus_allowed(struct task_struct *p, struct cpumask *to)
 	cpumask_copy(to, cpus_of(CPUSET_OF(p)));
 }
 
-/* A task that can run nowhere gets what its cpuset was asked for, whether or not that is online. */
+/* A task that can run nowhere gets the requested CPUs of its cpuset, whether or not they are online. */
 #ifdef FL_CPUSET_FALLBACK_TELLS
 bool cpuset_cpus_allowed_fallback(struct task_struct *p)
 #else
@@ -56,7 +56,7 @@ void cpuset_cpus_allowed_fallback(struct task_struct *p)
 #endif
 }
 
-/* New root domains begin without the bandwidth of the deadline tasks that there are. */
+/* New root domains begin without the bandwidth of the existing deadline tasks. */
 static void add_deadline_tasks(void)
 {
 	struct task_struct *p;
@@ -72,7 +72,7 @@ void cpuset_cpus_allowed_locked(struct task_struct *p, struct cpumask *to) { cpu
 void cpuset_reset_sched_domains(void) { partition_sched_domains(1, NULL, NULL); }
 int cpuset_num_cpus(struct cgroup *cgroup) { return num_online_cpus(); }
 
-/* Newer trees ask for that whenever they have made domains. */
+/* Newer trees request that whenever they have built domains. */
 void dl_rebuild_rd_accounting(void)
 {
 	u64 cookie = ++dl_cookie;
@@ -85,7 +85,10 @@ void dl_rebuild_rd_accounting(void)
 }
 #endif
 
-/* CPUs have come or gone. Cpusets follow when the laboratory says so, as a worker has them do in a kernel. */
+/*
+ * CPUs went offline or came online. Cpusets follow when fairlab calls fl_cpuset_update(), as a worker updates
+ * them in a kernel.
+ */
 void cpuset_update_active_cpus(void)
 {
 	partition_sched_domains(1, NULL, NULL);
@@ -94,7 +97,7 @@ void cpuset_update_active_cpus(void)
 #endif
 }
 
-/* ---- the laboratory's ---- */
+/* ---- functions that fairlab calls ---- */
 
 int fl_cpuset_new(const unsigned long *mask)
 {
@@ -112,7 +115,7 @@ void fl_cpuset_cpus(unsigned int cpuset, const unsigned long *mask)
 	fl_copy_mask(&cpusets[cpuset - 1].asked, mask);
 }
 
-/* Whether its tasks may use other CPUs than before. */
+/* Returns whether its tasks may use other CPUs than before. */
 int fl_cpuset_update(unsigned int cpuset)
 {
 	static struct cpumask effective;
@@ -124,7 +127,7 @@ int fl_cpuset_update(unsigned int cpuset)
 	return 1;
 }
 
-/* A task gets what its cpuset has, whatever it had asked for. */
+/* Sets the affinity of a task to the CPUs of its cpuset, whatever it had requested. */
 void fl_cpuset_follow(int cpu, unsigned int task)
 {
 	struct task_struct *p = fl_task(task);
@@ -137,7 +140,7 @@ void fl_cpuset_follow(int cpu, unsigned int task)
 unsigned int fl_cpuset_of(unsigned int task) { return CPUSET_OF(fl_task(task)); }
 void fl_cpuset_note(unsigned int task, unsigned int cpuset) { CPUSET_OF(fl_task(task)) = cpuset; }
 
-/* What a task of a cpuset may use: with those of the wanted ones, or all of it if that is none. */
+/* Limits a mask to a cpuset: to all of the cpuset if they have no CPU in common. */
 void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask)
 {
 	static struct cpumask wanted;
@@ -148,7 +151,7 @@ void fl_cpuset_limit(unsigned int cpuset, unsigned long *mask)
 	bitmap_copy(mask, cpumask_bits(&wanted), fl_nr_cpus);
 }
 
-/* Who asks for CPUs gets those of his cpuset among them; without any the scheduler refuses him. */
+/* Limits a requested affinity to the task's cpuset; the scheduler rejects an empty one. */
 void fl_limit_to_cpuset(struct task_struct *p, struct cpumask *wanted)
 {
 	cpumask_and(wanted, wanted, cpus_of(CPUSET_OF(p)));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is the same thing under another name, or not there at all, in some trees. Which a tree has is in facts.txt. */
+/*
+ * Functions and fields that have other names, or are missing, in some trees. facts.txt lists which a tree
+ * has.
+ */
 #ifndef FAIRLAB_DRIFT_H
 #define FAIRLAB_DRIFT_H
 
@@ -21,7 +24,7 @@
 #define FORGET_USER_CPUS(task) do { } while (0)
 #endif
 
-/* A task becomes one of its group before it is seen, or when it is. */
+/* A task joins its group before it becomes visible, or when it does. */
 #ifdef FL_CGROUP_FORK
 #define JOIN_GROUP(task, args) do { sched_cgroup_fork(task, args); sched_post_fork(task); } while (0)
 #else
@@ -32,14 +35,14 @@
 #define sched_group_set_idle(group, idle) ((idle) ? -EOPNOTSUPP : 0)
 #endif
 
-/* Newer trees always have what this option was for. */
+/* Newer trees always have the code behind this option. */
 #if defined(CONFIG_SCHED_DEBUG) || !defined(FL_DEBUG_IS_OPTIONAL)
 #define HAS_SCHED_DEBUG 1
 #else
 #define HAS_SCHED_DEBUG 0
 #endif
 
-/* Idle tasks do what is queued for their CPU. */
+/* Idle tasks run the functions that are queued for their CPU. */
 #ifndef FL_FLUSH_QUEUE
 #define flush_smp_call_function_queue flush_smp_call_function_from_idle
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the laboratory may look at and set, read with the tree's own headers. */
+/* State that fairlab may read and set, accessed with the tree's own headers. */
 #include "local.h"
 
-/* On 6.1 one field, later trees have others for it. */
+/* Fields that later trees have replaced. */
 #ifdef FL_H_NR_QUEUED
 #define H_NR_RUNNING(cfs_rq) (cfs_rq)->h_nr_queued
 #else
@@ -160,7 +160,7 @@ static const char *const features[] = {
 #undef SCHED_FEAT
 };
 
-/* Without jump labels a feature is its bit. */
+/* Without jump labels a feature is a bit. */
 static int place_of_feature(const char *name)
 {
 	int i;
@@ -171,7 +171,7 @@ static int place_of_feature(const char *name)
 	return -1;
 }
 
-/* Without SCHED_DEBUG, which newer trees give only with debugfs, features and two tunables are constants. */
+/* Without SCHED_DEBUG, which newer trees have only with debugfs, features and two tunables are constants. */
 int fl_has_feature(const char *name) { return HAS_SCHED_DEBUG && place_of_feature(name) >= 0; }
 
 void fl_feature(const char *name, int on)
@@ -181,7 +181,7 @@ void fl_feature(const char *name, int on)
 	*bits = on ? *bits | bit : *bits & ~bit;
 }
 
-/* Under the names of debugfs. */
+/* Tunables have their names in debugfs. */
 static unsigned int *tunable(const char *name)
 {
 	static const struct { const char *name; unsigned int *where; } tunables[] = {

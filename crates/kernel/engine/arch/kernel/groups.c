@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Groups: what the files of cgroups come down to. */
+/* Task groups: the operations behind the files of cgroups. */
 #include "local.h"
 
 static struct task_group **groups;
 static int nr_groups, group_room;
-static bool has_quota;		/* some group has, or had */
-static bool as_booted;		/* clamps are as cgroups make them when they come online */
+static bool has_quota;		/* whether a group has, or had, a quota */
+static bool as_booted;		/* whether clamps are those of cgroups that came online */
 
 struct task_group *fl_group(int group)
 {
@@ -52,7 +52,7 @@ int fl_group_idle(int cpu, int group, int idle)
 	return sched_group_set_idle(fl_group(group), idle);
 }
 
-/* The file of that name in a cgroup of this controller. Trees before 5.14 have none for bursts. */
+/* Returns the file of that name in a cgroup of this controller. Trees before 5.14 have none for bursts. */
 static struct cftype *file_of_cpu_cgroup(const char *name)
 {
 	struct cftype *file;
@@ -66,7 +66,10 @@ static struct cftype *file_of_cpu_cgroup(const char *name)
 int fl_has_group_file(const char *name) { return file_of_cpu_cgroup(name) != NULL; }
 
 #ifdef CONFIG_CFS_BANDWIDTH
-/* As somebody does who writes the files: no quota while period and burst change, so that runtime is filled up once, when the quota is written. */
+/*
+ * Writes the files as a user does: no quota while period and burst change, so that runtime is refilled once,
+ * when the quota is written.
+ */
 int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us)
 {
 	struct cgroup_subsys_state *css = &fl_group(group)->css;
@@ -91,10 +94,10 @@ int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, 
 #endif
 
 #ifdef CONFIG_UCLAMP_TASK_GROUP
-/* ---- clamps: the files uclamp.min and uclamp.max, and what their writing asks of cgroups ---- */
+/* ---- clamps: the files uclamp.min and uclamp.max, and the cgroup functions that writing them calls ---- */
 
-static struct cgroup_subsys_state *written, *walked;	/* whose file it is, and whose tasks are asked for */
-static long long percent;			/* what is written, in hundredths of a per cent */
+static struct cgroup_subsys_state *written, *walked;	/* group whose file is written, and group whose tasks are iterated */
+static long long percent;			/* value that is written, in hundredths of a per cent */
 static unsigned int next_task;
 static int next_group;
 
@@ -114,7 +117,7 @@ static bool is_below(const struct task_group *group, const struct task_group *to
 	return group;
 }
 
-/* A group is older than those below it, so that their order is that of their numbers. */
+/* A group is older than those below it, so the numbers are a valid order. */
 struct cgroup_subsys_state *css_next_descendant_pre(struct cgroup_subsys_state *pos, struct cgroup_subsys_state *top)
 {
 	if (!pos) {
@@ -132,7 +135,7 @@ struct cgroup_subsys_state *css_next_descendant_pre(struct cgroup_subsys_state *
 	return NULL;
 }
 
-/* Groups below one that has not changed are looked at too: they find that they have not either. */
+/* Groups below an unchanged one are visited too: they find that they have not changed either. */
 struct cgroup_subsys_state *css_rightmost_descendant(struct cgroup_subsys_state *pos) { return pos; }
 
 void css_task_iter_start(struct cgroup_subsys_state *css, unsigned int flags, struct css_task_iter *iter)
@@ -153,7 +156,10 @@ struct task_struct *css_task_iter_next(struct css_task_iter *iter)
 
 void css_task_iter_end(struct css_task_iter *iter) { }
 
-/* Written as percentages, of which there are more than of capacities: each capacity has one that comes out as itself. */
+/*
+ * Clamps are written as percentages in hundredths, of which there are more than capacities: each capacity has
+ * one that is converted back to itself.
+ */
 static int write_clamp(struct task_group *group, const char *name, int clamp)
 {
 	struct cftype *file = file_of_cpu_cgroup(name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CPUs that go offline and come back. The CPU's stopper stands for its hotplug thread and for the stopping of the machine: it does both ends of
- * the way at once. What the scheduler does about it is the tree's own.
+ * CPU hotplug. The stopper of a CPU also does the work of its hotplug thread and of stop_machine(): the whole
+ * transition happens in one step. The scheduler's part of it is the tree's own.
  */
 #include "local.h"
 
@@ -23,7 +23,7 @@ static void go_offline(int cpu)
 	fl_state.irqs_off = 0;
 }
 
-/* In trees before 5.11 a CPU does not get rid of its tasks before: the stopper takes them away with it. */
+/* In trees before 5.11 a CPU keeps its tasks until the stopper takes them away with it. */
 static int deactivate(void *unused)
 {
 	if (sched_cpu_deactivate(fl_state.cpu))
@@ -36,7 +36,9 @@ static int deactivate(void *unused)
 
 static int activate(void *unused) { return sched_cpu_activate(fl_state.cpu); }
 
-/* Somebody on a CPU takes another one offline. It is when it has got rid of its tasks and next enters its idle loop. */
+/*
+ * Starts to take the CPU `other` offline. It is offline once it has no tasks and next enters its idle loop.
+ */
 int fl_offline(int cpu, int other)
 {
 	fl_execute_on(cpu);
@@ -68,8 +70,8 @@ int fl_is_online(int cpu) { return cpu_online(cpu); }
 int fl_is_active(int cpu) { return cpu_active(cpu); }
 
 /*
- * The idle task of a CPU that goes offline ends its work, unless something has come at the last moment. It stands for the stopper that does it in a
- * kernel, and is counted for that.
+ * The idle task of a CPU that goes offline completes the transition, unless other work has arrived. It does
+ * the work of the stopper, and is counted as a running task meanwhile.
  */
 void fl_die(int cpu)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The idle task's loop, cut where the laboratory comes between: it enters, it is left, it reschedules. */
+/*
+ * The loop of the idle task, divided where the machine takes over: it is entered, it is left, it reschedules.
+ */
 #include "local.h"
 #include <linux/cpuidle.h>
 
@@ -11,7 +13,7 @@ bool tick_nohz_tick_stopped(void) { return is_stopped[fl_state.cpu]; }
 bool tick_nohz_tick_stopped_cpu(int cpu) { return is_stopped[cpu]; }
 int fl_tick_is_stopped(int cpu) { return is_stopped[cpu]; }
 
-/* The tick is as the laboratory's idle governor wants it, unless balancing for others has brought work. */
+/* The tick follows the machine's idle governor, unless balancing for other CPUs has produced work. */
 void fl_idle_enter(int cpu, int tick)
 {
 	fl_execute_on(cpu);
@@ -20,7 +22,7 @@ void fl_idle_enter(int cpu, int tick)
 		return;
 	}
 	nohz_run_idle_balance(cpu);
-	/* Then the loop is entered again. */
+	/* In that case the loop is entered again. */
 	if (fl_has_left() || need_resched() || tick == FL_TICK_GOES_ON)
 		return;
 	fl_place[cpu].idle_calls++;
@@ -42,7 +44,9 @@ void fl_idle_exit(int cpu)
 	calc_load_nohz_stop();
 }
 
-/* What a task has to do before it goes back to its own code: newer trees take the tasks of a throttled group away there. */
+/*
+ * Work of a task before it returns to user mode: there newer trees take the tasks of a throttled group away.
+ */
 static void before_user_mode(void)
 {
 	while (current->task_works) {
@@ -53,7 +57,7 @@ static void before_user_mode(void)
 	}
 }
 
-/* An idle task first does what is queued for its CPU. */
+/* An idle task first runs the functions that are queued for its CPU. */
 void fl_reschedule(int cpu)
 {
 	fl_execute_on(cpu);
@@ -83,8 +87,8 @@ int fl_duty(int cpu)
 unsigned int fl_running(int cpu) { return task_thread_info(fl_state.running[cpu])->id; }
 
 /*
- * Somebody asks for another exit latency: all that idle are to choose their states again, also the CPU on which he runs in a kernel, and which may idle
- * here.
+ * The PM QoS latency limit changes: all idle CPUs choose their states again. That includes the CPU that
+ * executes, which is busy in a kernel but may be idle here.
  */
 void fl_wake_idle(int cpu)
 {
@@ -93,7 +97,7 @@ void fl_wake_idle(int cpu)
 	wake_up_if_idle(cpu);
 }
 
-/* How long a CPU needs to come out of its idle state; less than 0: it is in none. */
+/* Sets the exit latency of a CPU's idle state, in ns; less than 0: it is in none. */
 void fl_exit_latency(int cpu, long long ns)
 {
 	struct cpuidle_state *state = &state_of[cpu];

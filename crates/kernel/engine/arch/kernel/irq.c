@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What interrupts a CPU, and the softirqs that run when an interrupt ends. */
+/* Interrupts of a CPU, and the softirqs that run when an interrupt ends. */
 #include "local.h"
 
 #ifdef FL_SOFTIRQ_WITHOUT_ARGUMENT
@@ -101,10 +101,10 @@ int tick_program_event(ktime_t expires, int force)
 	return 0;
 }
 
-/* A tick until somebody says otherwise. */
+/* A tick by default. */
 void fl_timer_resolution(unsigned int ns) { hrtimer_resolution = ns; }
 
-/* On the CPU itself. */
+/* Must run on the CPU itself. */
 void fl_start_timers_of(int cpu)
 {
 	struct hrtimer_cpu_base *base = per_cpu_ptr(&hrtimer_bases, cpu);
@@ -133,7 +133,7 @@ void fl_start_timers(void)
 	fl_execute_on(0);
 }
 
-/* Those of a CPU that goes offline pass to another one. */
+/* Timers of a CPU that goes offline move to another one. */
 void fl_end_timers_of(int cpu)
 {
 #ifdef FL_HRTIMERS_CPU_STARTING

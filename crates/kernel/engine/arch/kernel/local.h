@@ -35,7 +35,7 @@ extern int fl_nr_cpus;
 
 void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a, long long b);
 
-/* A CPU begins: nothing is held but what an idle task always holds. */
+/* Makes a CPU the executing one: it holds nothing except what an idle task always holds. */
 static inline void fl_execute_on(int cpu)
 {
 	fl_state.cpu = cpu;
@@ -77,7 +77,7 @@ struct css_set *fl_css_set(struct task_group *group);
 void fl_check_books(void);
 void fl_copy_mask(struct cpumask *to, const unsigned long *from);
 
-/* With fair.c: see wrap/stats.h. */
+/* compiled with fair.c: see wrap/stats.h */
 unsigned int *fl_bandwidth_slice_us(void);
 
 /* cpufreq.c */
@@ -90,7 +90,7 @@ void fl_make_stopper(int cpu, struct task_struct *task);
 bool fl_stopper_has_work(int cpu);
 struct task_struct *fl_stopper_of(int cpu);
 
-/* irq.c, tasks.c, idle.c, stop.c: what paths.c begins */
+/* irq.c, tasks.c, idle.c, stop.c: calls that paths.c begins */
 void fl_interrupt(int cpu, int irq);
 void fl_tick(int cpu);
 int fl_interrupt_wake(int cpu, unsigned int task);

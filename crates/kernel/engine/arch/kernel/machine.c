@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The clocks, the change from one task to the next, locks that nobody can wait for, and interrupts of other CPUs. */
+/* Clocks, context switches, locks that cannot be waited for, and inter-processor interrupts. */
 #include "local.h"
 
 struct fl_state fl_state = { .running = { [0 ... NR_CPUS - 1] = &init_task } };
@@ -56,7 +56,7 @@ ktime_t ktime_get_update_offsets_now(unsigned int *version, ktime_t *real, ktime
 
 void ktime_get_real_ts64(struct timespec64 *to) { *to = ns_to_timespec64(fl_state.now); }
 
-/* Counted from the kernel's own beginning. Time does not go back. */
+/* Counted from INITIAL_JIFFIES. Time does not go back. */
 void fl_jiffies(unsigned long long number)
 {
 	u64 to = INITIAL_JIFFIES + number;
@@ -70,7 +70,7 @@ void fl_jiffies(unsigned long long number)
 void fl_frequency(int cpu, unsigned long part) { fl_place[cpu].frequency = part; }
 void fl_irq_time(int cpu, unsigned long long ns) { per_cpu(cpu_irqtime, cpu).total += ns; }
 
-/* ---- a host that takes time ---- */
+/* ---- steal time ---- */
 
 static u64 stolen[NR_CPUS];
 #ifndef FL_STEAL_KEYS
@@ -86,9 +86,9 @@ void fl_steal(int cpu, unsigned long long ns)
 	stolen[cpu] += ns;
 }
 
-/* ---- chance ---- */
+/* ---- random numbers ---- */
 
-/* What seeds the dice until the laboratory gives another seed. */
+/* Seed of the random number generators until fairlab sets another one. */
 #define FIRST_SEED 0x5a
 
 void get_random_bytes(void *to, size_t size) { memset(to, FIRST_SEED, size); }
@@ -105,7 +105,7 @@ void fl_seed_dice(int cpu, const unsigned int *words)
 #endif
 }
 
-/* ---- what is told ---- */
+/* ---- records ---- */
 
 void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a, long long b)
 {
@@ -115,15 +115,15 @@ void fl_tell(enum fl_kind kind, unsigned int cpu, unsigned int task, long long a
 }
 
 /*
- * All CPUs share one stack, so there is nothing to switch but current. The caller goes on as the next task, to its return into the
- * laboratory, which then lets that task do its work.
+ * All CPUs share one stack, so only `current` is switched. The caller continues as the next task until it
+ * returns to fairlab, which then makes that task do its work.
  */
 struct task_struct *__switch_to(struct task_struct *prev, struct task_struct *next)
 {
 	int cpu = fl_state.cpu, count = preempt_count();
 
 	fl_state.running[cpu] = next;
-	preempt_count_set(count);	/* who goes on has taken what the one before him has */
+	preempt_count_set(count);	/* the next task has taken the same number of sections as the previous one */
 	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(STATE_OF(prev)));
 	return prev;
 }
@@ -142,9 +142,9 @@ void arch_send_call_function_ipi_mask(const struct cpumask *mask)
 		arch_send_call_function_single_ipi(cpu);
 }
 
-/* ---- what is held at the end of a call ---- */
+/* ---- locks and sections at the end of a call ---- */
 
-/* A runqueue's lock that somebody has not given back. */
+/* Ends the run if a call has not released the lock of a runqueue. */
 static void expect_no_lock(void)
 {
 	char text[160];
@@ -161,7 +161,10 @@ static void expect_no_lock(void)
 	}
 }
 
-/* A call that switches tasks ends as another one than it began, but holds as much as before. The tree corrects its own number when it switches. */
+/*
+ * A call that switches tasks ends as another task than it began, but with the same nesting depth. The tree
+ * corrects its own number when it switches.
+ */
 void fl_leaving(void)
 {
 	int more = fl_state.depth;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Memory comes zeroed from the process and is not used again: a run ends with its process, and addresses decide nothing. */
+/*
+ * Memory comes zeroed from the process and is never reused: a run ends with its process, and no decision
+ * depends on addresses.
+ */
 #include "local.h"
 
 struct kmem_cache { unsigned int size; };
 
 struct kmem_cache *kmalloc_caches[NR_KMALLOC_TYPES][KMALLOC_SHIFT_HIGH + 1];
 
-/* Trees that account allocations have them under other names, behind macros. */
+/* Trees with allocation profiling have the functions under other names, behind macros. */
 #ifdef FL_NOPROF
 #define ALLOCATION(name) name##_noprof
 #else
@@ -52,7 +55,7 @@ struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsign
 }
 #endif
 
-/* Older trees take what has a constant size from these. */
+/* Older trees take allocations of constant size from these caches. */
 void fl_make_caches(void)
 {
 	int type, i;
@@ -62,7 +65,7 @@ void fl_make_caches(void)
 			kmalloc_caches[type][i] = new_cache(i == 1 ? 96 : i == 2 ? 192 : 1u << i);
 }
 
-/* ---- of each CPU: a copy of what the object has, and room behind it for what is allocated while it runs ---- */
+/* ---- per-CPU areas: a copy of the object's data, and room behind it for allocations at run time ---- */
 
 #define ROOM (4UL << 20)
 
@@ -84,7 +87,7 @@ void fl_make_percpu_areas(void)
 	}
 }
 
-/* What is allocated has not been used before, so it is still zero. */
+/* An allocation has not been used before, so it is still zero. */
 static void __percpu *room_for(size_t size, size_t align)
 {
 	unsigned long at = ALIGN(used, max_t(size_t, align, sizeof(long)));

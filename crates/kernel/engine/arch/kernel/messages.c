@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the kernel says: printk, WARN, panic. Each line is a result of the run. */
+/* Messages of the kernel: printk, WARN, panic. Each line is a result of the run. */
 #include "local.h"
 
 #define SAY(format)			\
@@ -45,7 +45,7 @@ void panic(const char *format, ...)
 	fl_host_stop(FL_STOP_PANIC, text);
 }
 
-/* Repeated lines are for people to count. */
+/* Repeated lines are not suppressed, so that they can be counted. */
 int ___ratelimit(struct ratelimit_state *state, const char *who) { return 1; }
 int __printk_ratelimit(const char *who) { return 1; }
 

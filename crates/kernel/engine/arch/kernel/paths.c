@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls that leave kernel code in the middle, where time passes: each runs on a stack of its own (host/paths.c).
+ * Calls that yield in the middle of kernel code, where time passes: each runs on its own stack
+ * (host/paths.c).
  *
- * A call leaves before it takes the lock of a runqueue, to get it from the machine, which knows who comes first; when it gives back the last one,
- * so that the lock is held for as long as its work takes; after so many looks of a search; and while it spins on something else that a call which has
- * left holds. What a CPU is in the middle of forms a stack: an interrupt may come on top of a softirq. Calls that change what others rely on
- * (hotplug, policies, cpusets, ...) do not leave, and all that have left come to their end before them.
+ * A call yields:
+ * - before it takes the lock of a runqueue: it gets the lock from the machine, which knows the order of the
+ *   waiters;
+ * - when it releases the last such lock, so that the lock is held for as long as its work takes;
+ * - after a number of scanned CPUs of a search;
+ * - while it spins on something else that a yielded call holds.
+ *
+ * The calls of a CPU form a stack: an interrupt may come on top of a softirq. Calls that change what others
+ * rely on (hotplug, policies, cpusets, ...) do not yield, and all yielded calls end before them.
  */
 #include "local.h"
 
@@ -14,21 +20,21 @@
 
 struct way {
 	struct fl_path *path;		/* its stack */
-	struct way *below;		/* on the same CPU; or the next one that is free */
+	struct way *below;		/* next lower call of the CPU; or the next unused one */
 	int call, nr_held, nr_given;
-	arch_spinlock_t *given[MOST_GIVEN];	/* locks that others get when the phase is over */
+	arch_spinlock_t *given[MOST_GIVEN];	/* locks that become free at the end of the phase */
 	unsigned int a, b;
 	long result;
 	struct fl_pause pause;
-	bool is_granted;		/* the lock that it has tried to take */
+	bool is_granted;		/* whether it got the lock that it has tried to take */
 	struct fl_context context;
-	int count;			/* of preemption */
+	int count;			/* preemption count */
 };
 
 static struct way *ways[NR_CPUS], *unused;
 static unsigned int nr_ways;
-static bool is_leaving;			/* calls leave */
-static bool is_asked;			/* where it waits, instead of going on */
+static bool is_leaving;			/* whether calls yield */
+static bool is_asked;			/* whether a call must report its stack instead of resuming */
 
 static arch_spinlock_t *lock_of(int cpu) { return &LOCK_OF(cpu_rq(cpu)).raw_lock; }
 
@@ -45,13 +51,13 @@ void fl_set_leaving(unsigned int looks)
 bool fl_has_ways(void) { return nr_ways; }
 bool fl_has_way(int cpu) { return ways[cpu] != NULL; }
 
-/* Whether the call that executes goes on after it has left. */
+/* Whether the current call has yielded since it began. */
 bool fl_has_left(void)
 {
 	return fl_state.leaves && ways[fl_state.cpu]->pause.nr;
 }
 
-/* An interrupt that comes on top of a softirq leaves softirqs to that. */
+/* An interrupt on top of a softirq leaves softirqs to the call below. */
 bool fl_is_above_softirq(void)
 {
 	struct way *way = fl_state.leaves ? ways[fl_state.cpu]->below : NULL;
@@ -62,7 +68,7 @@ bool fl_is_above_softirq(void)
 	return false;
 }
 
-/* ---- leaving ---- */
+/* ---- yielding ---- */
 
 static void leave(int why, int cpu, bool is_search)
 {
@@ -90,7 +96,7 @@ static void leave(int why, int cpu, bool is_search)
 	} while (is_asked);
 }
 
-/* In the middle of a search, before it looks at one more. */
+/* In the middle of a search, before it scans one more CPU. */
 void fl_look(void)
 {
 	if (fl_state.leaves)
@@ -110,7 +116,7 @@ void fl_wait_for(arch_spinlock_t *lock)
 		leave(FL_PAUSE_LOCK, lock->runqueue - 1, false);
 		ways[fl_state.cpu]->nr_held++;
 	}
-	/* Of another one who has left. */
+	/* Held by another call that has yielded. */
 	while (fl_state.leaves && lock->holder && lock->holder != fl_state.cpu + 1 && ways[lock->holder - 1])
 		fl_relax();
 	if (lock->holder)
@@ -128,7 +134,7 @@ int fl_try_for(arch_spinlock_t *lock)
 	return 1;
 }
 
-/* The phase is over with the last one. */
+/* The phase ends with the last one. */
 void fl_give_back(arch_spinlock_t *lock)
 {
 	struct way *mine = ways[fl_state.cpu];
@@ -160,18 +166,21 @@ int fl_keeps_lock(int cpu, int other)
 	return lock->holder == cpu + 1 && !lock->is_given;
 }
 
-/* Which CPU has the lock that a CPU waits for. */
+/* Returns the CPU that has the lock for which a CPU waits. */
 static int who_keeps(int cpu) { return (int)lock_of(ways[cpu]->pause.cpu)->holder - 1; }
 
 static bool waits(int cpu) { return cpu >= 0 && ways[cpu] && ways[cpu]->pause.why == FL_PAUSE_LOCK; }
 
-/* A CPU waits for a lock whose holder waits, and so on round. Those in the circle say what they have, and where they wait for what. */
+/*
+ * A CPU waits for a lock whose holder waits, in a circle. Each CPU of the circle reports the lock that it
+ * has, and where it waits for the next one.
+ */
 void __attribute__((noreturn)) fl_deadlock(int cpu)
 {
 	arch_spinlock_t *lock;
 	int first, i;
 
-	/* From outside the way leads into it. */
+	/* A CPU outside the circle leads into it. */
 	for (i = 0; i < fl_nr_cpus && waits(cpu); i++)
 		cpu = who_keeps(cpu);
 	if (!waits(cpu))
@@ -240,7 +249,7 @@ static void live(void *what)
 	fl_leaving();
 }
 
-/* On the CPU for which everything is set. */
+/* The state of the CPU must be set before. */
 static long go_on(int cpu, struct way *way)
 {
 	fl_state.leaves = 1;
@@ -254,7 +263,7 @@ static long go_on(int cpu, struct way *way)
 	return way->result;
 }
 
-/* What it comes to, or FL_LEFT. */
+/* Returns the result, or FL_LEFT. */
 long fl_begin(int cpu, int call, unsigned int a, unsigned int b)
 {
 	struct way *way;
@@ -280,7 +289,10 @@ long fl_begin(int cpu, int call, unsigned int a, unsigned int b)
 	return go_on(cpu, way);
 }
 
-/* What was left last on a CPU goes on. Whether it has got the lock that it has tried to take is said before. */
+/*
+ * Resumes the last yielded call of a CPU. fl_grant() sets before whether it got the lock that it has tried to
+ * take.
+ */
 long fl_resume(int cpu)
 {
 	struct way *way = ways[cpu];
@@ -293,7 +305,7 @@ long fl_resume(int cpu)
 
 void fl_grant(int cpu, int is_granted) { ways[cpu]->is_granted = is_granted; }
 
-/* Where a CPU has left kernel code. */
+/* Returns the state of the last yielded call of a CPU. */
 int fl_paused(int cpu, struct fl_pause *pause)
 {
 	if (!ways[cpu])
@@ -302,7 +314,10 @@ int fl_paused(int cpu, struct fl_pause *pause)
 	return 1;
 }
 
-/* A CPU that can go on at once, after the one that could last; -1 if none can. */
+/*
+ * Returns a CPU that can resume at once, after the one that was returned last; -1 if there is no yielded
+ * call.
+ */
 int fl_ready(void)
 {
 	static int last;
@@ -329,7 +344,7 @@ int fl_ready(void)
 	return -1;
 }
 
-/* Whether somebody who wakes it now would find it asleep. */
+/* Whether a wake-up at this time would find the task asleep. */
 int fl_is_asleep(unsigned int task)
 {
 	struct task_struct *p = fl_task(task);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Listens to the tree's own tracepoints, and to its counters of domains. */
+/* Observers of the tree's own tracepoints and of its domain counters. */
 #include "local.h"
 #include <trace/events/sched.h>
 
@@ -15,7 +15,7 @@ static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL
 #define KEY(tracepoint) (&(tracepoint).key)
 #endif
 
-/* A tracepoint calls a list of functions that ends with an empty entry; here each has one. */
+/* A tracepoint calls a list of functions that ends with an empty entry; here each list has one function. */
 #define LISTEN(event, act)								\
 	do {										\
 		static struct tracepoint_func funcs[2] = { { .func = (void *)(act) } };	\
@@ -43,7 +43,10 @@ static struct sched_domain *domain_of(int cpu, const void *where)
 	return NULL;
 }
 
-/* Counters of balancing are there once for each type; trees order types differently. The answer has the order of 6.1, from 1; 0: there is one alone. */
+/*
+ * Load-balancing counters exist once for each idle type, and trees order the types differently. Returns the
+ * number in the order of 6.1, from 1; 0 for a single counter.
+ */
 static int type_of(const char *counter, const unsigned int *where, struct sched_domain *sd)
 {
 	if (!strchr(counter, '['))
@@ -55,7 +58,7 @@ static int type_of(const char *counter, const unsigned int *where, struct sched_
 	}
 }
 
-/* Most are counted by the CPU whose domain it is. */
+/* Most counters belong to a domain of the CPU that executes. */
 void fl_domain_stat(const char *counter, const void *where, long amount)
 {
 	struct fl_record record = { .kind = FL_STAT, .on = fl_state.cpu, .cpu = fl_state.cpu, .a = amount, .text = counter };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Stoppers: the task of the highest class on each CPU, which does what is queued for it and blocks. */
+/* Stoppers: the task of the highest class on each CPU, which runs the queued works and blocks. */
 #include "local.h"
 
-/* Who waits for a work may have left its arguments on a stack that is used again. */
+/* The arguments are copied: the caller may have them on a stack that is reused before the work runs. */
 #define MOST_ARGUMENTS 64
 
 struct awaited { struct cpu_stop_work work; char arguments[MOST_ARGUMENTS]; };
@@ -28,7 +28,7 @@ static bool queue(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_sto
 	return true;
 }
 
-/* Newer trees do not ask whether there is a stopper. */
+/* Newer trees do not need the result. */
 #ifdef FL_STOP_NOWAIT_VOID
 void stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_stop_work *work) { queue(cpu, act, arg, work); }
 #else
@@ -36,8 +36,10 @@ bool stop_one_cpu_nowait(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct 
 #endif
 
 /*
- * The caller is preempted by the stopper of its own CPU, and goes on when that has moved it: so its part of the call is over here. There is one
- * at a time on each CPU. In trees before 5.12 who changes the CPUs of a task that runs elsewhere waits here, and that stopper works at once.
+ * The stopper of the caller's own CPU preempts it, and the caller continues after it was moved; so its part
+ * of the call ends here. Each CPU has at most one such work at a time.
+ * In trees before 5.12 a call that changes the CPUs of a task running on another CPU waits here, and that
+ * CPU's stopper runs at once.
  */
 int stop_one_cpu(unsigned int cpu, cpu_stop_fn_t act, void *arg)
 {
@@ -55,7 +57,7 @@ int stop_one_cpu(unsigned int cpu, cpu_stop_fn_t act, void *arg)
 	return 0;
 }
 
-/* In the order in which they were queued; a work may be reused as soon as it is taken off. */
+/* Works run in the order in which they were queued; a work may be reused as soon as it is dequeued. */
 void fl_stopper(int cpu)
 {
 	fl_execute_on(cpu);
@@ -79,12 +81,12 @@ static void chosen_stopper(int cpu)
 	fl_stopper(cpu);
 }
 
-/* The stopper of a CPU does its work inside the call of somebody else, who waits for that. */
+/* Runs the stopper of a CPU inside the call that waits for it. */
 void fl_awaited_stopper(int cpu)
 {
 	if (!fl_stopper_has_work(cpu))
 		return;
-	/* Woken from far away: it is in the queue of the CPU's interrupt. */
+	/* It was woken through the wake list of the CPU, and is in the queue of its interrupt. */
 	if (!task_on_rq_queued(stopper[cpu].task))
 		fl_interrupt(cpu, FL_IRQ_CALL);
 	fl_execute_on(cpu);
@@ -96,9 +98,10 @@ void fl_awaited_stopper(int cpu)
 }
 
 /*
- * Somebody who changes the CPUs of a running task waits until its stopper has moved it. The stoppers of the others do that at once, in
- * the order of their CPUs, and he finds that his wait is over. Who changes his own sleeps while the stopper of his CPU moves him; what is left
- * of his call only gives back what he waited with.
+ * A call that changes the CPUs of a running task waits until a stopper has moved it. The stoppers of other
+ * CPUs do that at once, in the order of their CPUs, and the caller then finds that its wait is over.
+ * A task that changes its own CPUs sleeps while the stopper of its CPU moves it; the rest of its call only
+ * releases the resources of the wait.
  */
 signed long schedule_timeout(signed long timeout)
 {

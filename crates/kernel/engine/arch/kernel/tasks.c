@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tasks: what fork and system calls come down to. */
+/* Tasks: the operations behind fork and system calls. */
 #include "local.h"
 
 static struct task_struct untouched;	/* init_task as it was before the scheduler began */
@@ -7,7 +7,7 @@ static struct cgroup the_cgroup;
 static struct signal_struct the_signal;
 static struct css_set root_set;
 
-/* By the laboratory's number. */
+/* By the numbers that fairlab gives them. */
 static struct task_struct **tasks;
 static unsigned int nr_tasks, room;
 
@@ -27,7 +27,7 @@ struct task_struct *fl_task(unsigned int id)
 	return tasks[id];
 }
 
-/* The next one from a number on, or none. */
+/* Returns the next task from a number on, or NULL. */
 struct task_struct *fl_task_from(unsigned int *id)
 {
 	while (*id < nr_tasks) {
@@ -123,7 +123,9 @@ static void set_priority(struct task_struct *p, int nice, const struct fl_policy
 	}
 }
 
-/* Its parent is a task of its own kind, which runs nowhere: whatever a fork inherits is as the child has it. */
+/*
+ * Forks a task from a parent that equals it and never runs: whatever a fork inherits is as the child has it.
+ */
 static void fork_from_its_like(int cpu, struct task_struct *p)
 {
 	static struct task_struct parent;
@@ -139,7 +141,7 @@ static void fork_from_its_like(int cpu, struct task_struct *p)
 		fl_host_stop(FL_STOP_SHIM, "sched_fork() refuses a task");
 }
 
-/* One that never runs, and that the laboratory does not know. */
+/* Returns a task that never runs and that fairlab does not know. */
 struct task_struct *fl_unlisted_task(void)
 {
 	static const struct fl_policy normal;
@@ -178,7 +180,7 @@ void fl_fork(int cpu, const struct fl_task_spec *spec)
 		fl_set_uclamp(cpu, spec->id, spec->uclamp_min, spec->uclamp_max);
 }
 
-/* ---- what the running task of a CPU does ---- */
+/* ---- actions of the running task of a CPU ---- */
 
 int fl_wake(int cpu, unsigned int task, int sync)
 {
@@ -213,9 +215,12 @@ void fl_exec(int cpu)
 	sched_exec();
 }
 
-/* ---- whether the books are right, between two calls ---- */
+/* ---- check of the accounting, between two calls ---- */
 
-/* Who is throttled is runnable, and his runqueue does not count him: with quotas and the other classes nobody counts again. */
+/*
+ * Throttled tasks are runnable but not counted in their runqueue, so with quotas, and with tasks of other
+ * classes, counts are not compared.
+ */
 static bool counts_everybody(void)
 {
 	unsigned int id;
@@ -255,7 +260,7 @@ void fl_check_books(void)
 		}
 }
 
-/* ---- what another task changes, which runs on the CPU that executes ---- */
+/* ---- changes by another task, which runs on the CPU that executes ---- */
 
 int fl_cpu_of(unsigned int task) { return task_cpu(fl_task(task)); }
 
@@ -317,7 +322,7 @@ int fl_set_uclamp(int cpu, unsigned int task, int min, int max)
 	return sched_setattr_nocheck(p, &attr);
 }
 
-/* What it asked for: the upper one in the upper half. */
+/* The requested clamps; the upper one is in the upper half. */
 unsigned int fl_uclamp(unsigned int task)
 {
 #ifdef CONFIG_UCLAMP_TASK
@@ -329,7 +334,7 @@ unsigned int fl_uclamp(unsigned int task)
 #endif
 }
 
-/* As a task has to that wants to become a deadline task. */
+/* Whether a task may use all CPUs of its root domain, as a deadline task must. */
 int fl_spans_domain(unsigned int task)
 {
 	const struct task_struct *p = fl_task(task);
@@ -352,9 +357,9 @@ void fl_move(int cpu, unsigned int task, int group)
 
 bool kthread_is_per_cpu(struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
 
-/* ---- priority inheritance: who waits for whom the laboratory knows ---- */
+/* ---- priority inheritance: fairlab knows which task waits for which ---- */
 
-/* Fair tasks are all equal among waiters. */
+/* All fair tasks are equal among waiters. */
 static int prio_of_waiter(const struct task_struct *p) { return min(p->prio, MAX_RT_PRIO); }
 
 int fl_waits_before(unsigned int one, unsigned int other)
@@ -366,7 +371,7 @@ int fl_waits_before(unsigned int one, unsigned int other)
 	return a->prio < 0 && (s64)(a->dl.deadline - b->dl.deadline) < 0;
 }
 
-/* From the most important one that waits, or from nobody any more (-1). */
+/* Inherits from the most important waiter, or from none (-1). */
 void fl_inherit(int cpu, unsigned int task, int waiter)
 {
 	struct task_struct *p = fl_task(task);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The events of a CPU as Perfetto's `FtraceEventBundle`: switches and wakings in columns (`compact_sched`), all others one by one.
+//! Events of a CPU as Perfetto's `FtraceEventBundle`: switches and wakings in columns (`compact_sched`), all
+//! others one by one.
 
 use super::proto::{Packed, put_bytes, put_message, put_number, put_signed};
 use crate::export::record::{RecordKind, TraceRecord};
@@ -7,19 +8,20 @@ use crate::export::thread::{ThreadId, ThreadInfo, ThreadTable};
 use crate::export::tracepoint::values::{LEFT_IDLE_STATE, MARK_WRITE_ADDRESS, reason, state_bits};
 use std::collections::BTreeMap;
 
-/// A bundle of so many bytes is written.
+/// Size in bytes at which a bundle is written.
 const MAX_BUNDLE_BYTES: usize = 1 << 15;
-/// Fields of `FtraceEventBundle`.
+/// Field numbers of the protocol's `FtraceEventBundle`.
 const CPU: u32 = 1;
 const EVENT: u32 = 2;
 const COMPACT_SCHED: u32 = 4;
-/// Fields of `CompactSched`.
+/// Field of `CompactSched` for the interned names.
 const NAMES: u32 = 5;
-/// Fields of `FtraceEvent`.
+/// Field numbers of the protocol's `FtraceEvent`.
 const TIMESTAMP: u32 = 1;
 const PID: u32 = 2;
 
-/// Columns of `CompactSched` in the order of their fields from 1, with those of names between.
+/// Columns of switches in `CompactSched`, in the order of their field numbers from 1 (field 5 is the list of
+/// names).
 #[derive(Default)]
 struct SwitchColumns {
     timestamp: Packed,
@@ -30,6 +32,7 @@ struct SwitchColumns {
     last: u64,
 }
 
+/// Columns of wakings in `CompactSched`, in the order of their field numbers from 7.
 #[derive(Default)]
 struct WakingColumns {
     timestamp: Packed,
@@ -41,19 +44,19 @@ struct WakingColumns {
     last: u64,
 }
 
-/// What was collected of a CPU.
+/// Collected events of a CPU.
 #[derive(Default)]
 pub(super) struct BundleWriter {
     switches: SwitchColumns,
     wakings: WakingColumns,
-    /// Names in the order of their numbers, as fields.
+    /// Encoded names, in the order of their numbers.
     names: Vec<u8>,
     named: BTreeMap<ThreadId, u64>,
     events: Vec<u8>,
 }
 
 impl BundleWriter {
-    /// Takes a record, if it is one of a kernel. Returns whether it should be written now.
+    /// Adds a record. Returns whether the bundle is large enough to be written.
     pub(super) fn push(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) -> bool {
         let at = record.at.0;
         match record.what {
@@ -85,7 +88,7 @@ impl BundleWriter {
         self.events.is_empty() && self.switches.prev_state.len() == 0 && self.wakings.flags.len() == 0
     }
 
-    /// The number of a name in this bundle.
+    /// Returns the number of a thread's name in this bundle.
     fn name(&mut self, threads: &ThreadTable, thread: ThreadId) -> u64 {
         let next = self.named.len() as u64;
         *self.named.entry(thread).or_insert_with(|| {
@@ -94,7 +97,7 @@ impl BundleWriter {
         })
     }
 
-    /// Appends what was collected, and begins anew.
+    /// Appends the bundle's content, and clears it.
     pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>, cpu: u32) {
         put_number(bytes, CPU, cpu.into());
         bytes.append(&mut self.events);
@@ -117,7 +120,7 @@ impl BundleWriter {
     }
 }
 
-/// Appends an event that has no column: fields and their numbers are those of Perfetto's `ftrace` protocol.
+/// Appends an event that has no columns. Fields and their numbers are those of Perfetto's `ftrace` protocol.
 fn put_event(bytes: &mut Vec<u8>, threads: &ThreadTable, record: &TraceRecord<'_>) {
     let named = |bytes: &mut Vec<u8>, thread: ThreadId, comm: u32, pid: u32| {
         let info = threads.get(thread);
@@ -179,7 +182,8 @@ fn put_event(bytes: &mut Vec<u8>, threads: &ThreadTable, record: &TraceRecord<'_
             put_number(bytes, 2, cpu_id.0.into());
         }),
         RecordKind::Ipi { target, kind } => event(23, &|bytes| {
-            // The field has 32 bits, although it is meant for a mask: so it can name the first 32 CPUs only.
+            // The field has 32 bits, although the protocol defines it as a mask; it can name only the first
+            // 32 CPUs.
             put_number(bytes, 1, if target.0 < 32 { 1 << target.0 } else { 0 });
             put_bytes(bytes, 2, reason(kind).1.as_bytes());
         }),

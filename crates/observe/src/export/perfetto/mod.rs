@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Perfetto's own format, for its web page and its trace processor.
+//! Perfetto's own format, for ui.perfetto.dev and `trace_processor`.
 //!
-//! What a kernel would tell goes where a kernel's events go ([`bundle`]), so that tables of threads, CPUs and states come of it.
-//! Figures and decisions are tracks of their own ([`tracks`]): counters, moments, and spans with their reasons as arguments.
-//! Fields and numbers are those of Perfetto's protocol; [`proto`] writes them.
+//! Kernel events are written as ftrace events ([`bundle`]), from which Perfetto builds its tables of threads,
+//! CPUs and states. Counters and decisions get tracks of their own ([`tracks`]): counters, instants and
+//! spans, with their reasons as arguments. Field numbers are those of Perfetto's protocol; [`proto`] encodes
+//! them.
 
 mod bundle;
 mod proto;
@@ -27,12 +28,12 @@ const TIMESTAMP: u32 = 8;
 const SEQUENCE: u32 = 10;
 const SEQUENCE_FLAGS: u32 = 13;
 const SYSTEM_INFO: u32 = 45;
-/// All packets are of one sequence.
+/// Id of the only packet sequence.
 const THIS_SEQUENCE: u64 = 1;
-/// `SEQ_INCREMENTAL_STATE_CLEARED`: names are numbered anew.
+/// `SEQ_INCREMENTAL_STATE_CLEARED`: the numbering of interned names starts.
 const CLEARED: u64 = 1;
 
-/// A trace for Perfetto on its way.
+/// Writer of a Perfetto trace.
 pub(super) struct Perfetto<W: Write> {
     out: BufferedOut<W>,
     bundles: Vec<BundleWriter>,
@@ -55,7 +56,7 @@ impl<W: Write> Perfetto<W> {
                 put_number(bytes, 8, nr_cpus as u64);
             });
         });
-        // Idle tasks are known to all readers.
+        // Perfetto knows idle tasks without a description.
         let known = threads.iter().filter(|info| info.pid != 0);
         put_process_tree(out.next(), threads, known, 0);
         let bundles = (0..nr_cpus).map(|_| BundleWriter::default()).collect();
@@ -69,7 +70,7 @@ impl<W: Write> Perfetto<W> {
         });
     }
 
-    /// Decisions and spans.
+    /// Writes decisions, load-balance spans and lock waits.
     fn put_details(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let (bytes, at, cpu) = (self.out.next(), record.at, record.cpu);
         if let Some(span) = self.spans.record(record) {
@@ -145,7 +146,7 @@ impl<W: Write> TraceSink for Perfetto<W> {
     }
 }
 
-/// Appends a packet.
+/// Appends a packet of the sequence.
 fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     put_message(bytes, PACKET, |bytes| {
         put_number(bytes, SEQUENCE, THIS_SEQUENCE);
@@ -153,7 +154,7 @@ fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// Says which processes and threads there are.
+/// Writes the descriptions of processes and threads.
 fn put_process_tree<'a>(
     bytes: &mut Vec<u8>,
     threads: &ThreadTable,

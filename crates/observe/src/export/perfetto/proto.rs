@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Protocol buffers, as much as a trace needs: numbers of variable length, bytes, messages in messages, packed lists.
+//! Encoder for the part of protocol buffers that a trace needs: variable-length numbers, bytes, nested
+//! messages, packed lists.
 
-/// Bytes that the length of a message has. Four are room for 256 MiB, and a length may have more bytes than it needs.
+/// Bytes reserved for the length of a message: up to 256 MiB. Protocol buffers allow a length to have more
+/// bytes than it needs.
 const LENGTH: usize = 4;
 
-/// Appends a number.
+/// Appends a number in variable-length encoding.
 #[inline]
 pub(super) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -14,27 +16,27 @@ pub(super) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a field that is a number. One below zero has ten bytes.
+/// Appends a number field. A negative number takes ten bytes.
 #[inline]
 pub(super) fn put_number(bytes: &mut Vec<u8>, field: u32, number: u64) {
     put_varint(bytes, u64::from(field) << 3);
     put_varint(bytes, number);
 }
 
-/// A number with its sign.
+/// Appends a signed number field.
 #[inline]
 pub(super) fn put_signed(bytes: &mut Vec<u8>, field: u32, number: i64) {
     put_number(bytes, field, number as u64);
 }
 
-/// Appends a field that is bytes or text.
+/// Appends a field of bytes or text.
 pub(super) fn put_bytes(bytes: &mut Vec<u8>, field: u32, content: &[u8]) {
     put_varint(bytes, u64::from(field) << 3 | 2);
     put_varint(bytes, content.len() as u64);
     bytes.extend_from_slice(content);
 }
 
-/// Appends a field that is a message, which a function puts together.
+/// Appends a message field; `put` writes its content.
 pub(super) fn put_message(bytes: &mut Vec<u8>, field: u32, put: impl FnOnce(&mut Vec<u8>)) {
     put_varint(bytes, u64::from(field) << 3 | 2);
     let at = bytes.len();
@@ -48,7 +50,7 @@ pub(super) fn put_message(bytes: &mut Vec<u8>, field: u32, put: impl FnOnce(&mut
     }
 }
 
-/// A list of numbers, which becomes one field.
+/// Packed list of numbers, which becomes one field.
 #[derive(Debug, Default)]
 pub(super) struct Packed(Vec<u8>);
 
@@ -62,7 +64,7 @@ impl Packed {
         self.0.len()
     }
 
-    /// Appends it as a field, if there is anything in it, and empties it.
+    /// Appends the list as a field unless it is empty, and clears it.
     pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>, field: u32) {
         if !self.0.is_empty() {
             put_bytes(bytes, field, &self.0);
@@ -83,7 +85,7 @@ mod tests {
         assert_eq!(bytes, [0x08, 0x96, 0x01, 0x12, 0x07, b't', b'e', b's', b't', b'i', b'n', b'g']);
         let mut bytes = Vec::new();
         put_message(&mut bytes, 3, |bytes| put_number(bytes, 1, 150));
-        assert_eq!(bytes, [0x1a, 0x83, 0x80, 0x80, 0x00, 0x08, 0x96, 0x01], "the length has room");
+        assert_eq!(bytes, [0x1a, 0x83, 0x80, 0x80, 0x00, 0x08, 0x96, 0x01], "the length has its reserved bytes");
         let mut list = Packed::default();
         [3, 270, 86942].into_iter().for_each(|number| list.push(number));
         let mut bytes = Vec::new();

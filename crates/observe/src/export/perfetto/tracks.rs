@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tracks of figures and decisions: a group for each kind, in it one track for each CPU, told of when it is used first.
+//! Tracks of counters and decisions: one group per kind, with one track per CPU, which is described at its
+//! first use.
 //!
-//! Names and texts are told once and then have numbers.
+//! Names and texts are interned: their first packet defines them, later ones refer to them by number.
 
 use super::proto::{put_bytes, put_message, put_number, put_signed};
 use super::{TIMESTAMP, put_packet};
@@ -12,46 +13,45 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Fields of `TracePacket`.
+/// Field numbers of the protocol's `TracePacket`.
 const TRACK_EVENT: u32 = 11;
 const INTERNED_DATA: u32 = 12;
 const SEQUENCE_FLAGS: u32 = 13;
 const TRACK_DESCRIPTOR: u32 = 60;
-/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet uses numbers of names.
+/// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet refers to interned names.
 const NEEDS_NAMES: u64 = 2;
-/// Fields of `TrackEvent`.
+/// Field numbers of the protocol's `TrackEvent`.
 const ANNOTATION: u32 = 4;
 const TYPE: u32 = 9;
 const NAME: u32 = 10;
 const TRACK: u32 = 11;
 const COUNTER_VALUE: u32 = 30;
-/// Its types.
+/// Values of the type field of `TrackEvent`.
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
-/// Children of a track stand in the order that they say.
+/// `EXPLICIT` child ordering: viewers sort the children of a track by their rank.
 const EXPLICIT: u64 = 3;
-/// As many CPUs a group may have.
+/// Maximum number of CPUs per group, which separates the ids of the groups.
 const MAX_CPUS: u64 = 1 << 20;
 
-/// A track.
+/// Track of a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PerfettoTrack {
-    /// A figure of a CPU.
     Counter(Counter, CpuId),
     /// Selections by wakers on this CPU.
     Selection(CpuId),
-    /// Balancing on this CPU.
+    /// Load balancing on this CPU.
     Balance(CpuId),
     /// Kicks by this CPU's tick.
     Kick(CpuId),
-    /// Waiting of this CPU for locks of runqueues.
+    /// Waits of this CPU for runqueue locks.
     Lock(CpuId),
 }
 
 impl PerfettoTrack {
-    /// Number and name of its group, and its CPU.
+    /// Returns the number and name of the track's group, and its CPU.
     fn group(self) -> (u64, &'static str, CpuId) {
         match self {
             Self::Selection(cpu) => (1, "selections", cpu),
@@ -68,7 +68,7 @@ impl PerfettoTrack {
     }
 }
 
-/// Something with a name and values on a track.
+/// Named event on a track, with values.
 #[derive(Clone, Copy)]
 pub(super) struct TrackEvent<'a> {
     pub(super) track: PerfettoTrack,
@@ -76,7 +76,7 @@ pub(super) struct TrackEvent<'a> {
     pub(super) details: &'a Details,
 }
 
-/// Texts that have numbers already, and those that are told with the next packet.
+/// Interned texts, and those that the next packet has to define.
 #[derive(Default)]
 struct InternedTexts {
     known: BTreeMap<&'static str, u64>,
@@ -102,19 +102,19 @@ impl InternedTexts {
     }
 }
 
-/// Tracks and texts that were told of.
+/// Tracks and texts that the trace has defined.
 #[derive(Default)]
 pub(super) struct PerfettoTracks {
     described: BTreeSet<u64>,
     names: InternedTexts,
     keys: InternedTexts,
     words: InternedTexts,
-    /// An event that is being put together.
+    /// Buffer for the event that is being encoded.
     event: Vec<u8>,
 }
 
 impl PerfettoTracks {
-    /// A figure has another value.
+    /// Writes a new value of a counter.
     pub(super) fn put_counter(&mut self, bytes: &mut Vec<u8>, track: PerfettoTrack, at: Nanos, value: u64) {
         self.put_descriptor(bytes, track);
         put_packet(bytes, |bytes| {
@@ -127,7 +127,7 @@ impl PerfettoTracks {
         });
     }
 
-    /// Something happened at a moment.
+    /// Writes an event without duration.
     pub(super) fn put_instant(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -139,7 +139,7 @@ impl PerfettoTracks {
         self.put_event(bytes, threads, moment, INSTANT, at);
     }
 
-    /// Something lasted for some time.
+    /// Writes an event with a start and an end.
     pub(super) fn put_span(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -192,7 +192,7 @@ impl PerfettoTracks {
         self.event = event;
     }
 
-    /// Says that there is a track, and its group, unless that was said.
+    /// Writes the descriptors of a track and its group, unless they were written before.
     fn put_descriptor(&mut self, bytes: &mut Vec<u8>, track: PerfettoTrack) {
         if !self.described.insert(track.uuid()) {
             return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tables as comma-separated values, one file each. The first line has the names of the columns; what is not known is empty.
+//! Tables as comma-separated values, one file per table. The first line has the column names; unknown values
+//! are empty.
 
 use super::{Cell, TABLES, Table, TableRows};
 use crate::export::sink::BufferedOut;
@@ -7,7 +8,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Tables on their way; those without a row get no file.
+/// Writer of CSV tables. A table without rows gets no file.
 pub(in crate::export) struct Csv {
     directory: std::path::PathBuf,
     files: Vec<Option<BufferedOut<File>>>,
@@ -15,7 +16,7 @@ pub(in crate::export) struct Csv {
 }
 
 impl Csv {
-    /// In a directory that exists.
+    /// Creates a writer for an existing directory.
     pub(in crate::export) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }
@@ -62,7 +63,7 @@ impl TableRows for Csv {
     }
 }
 
-/// A text with a comma or quotes stands between quotes, which are doubled in it (RFC 4180).
+/// Writes a text. A text with a comma or quotes is quoted, with its quotes doubled (RFC 4180).
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
     if text.contains([',', '"']) {
         bytes.push(b'"');

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run as tables, one for each kind of event, for notebooks and databases.
+//! Tables of a run, one for each kind of event, for notebooks and databases.
 //!
-//! A table is one entry of [`TABLES`]; [`rows`] says which rows a record is. Formats write a file for each table into a directory
-//! ([`csv`], and with the feature `parquet` that). Times are in nanoseconds on the machine's clock.
+//! A table is one entry of [`TABLES`]; [`rows`] turns a record into rows. The formats write one file per
+//! table into a directory: [`csv`], and `parquet` with the feature of that name. Times are in nanoseconds on
+//! the machine's clock.
 
 mod csv;
 #[cfg(feature = "parquet")]
@@ -17,16 +18,16 @@ use super::record::TraceRecord;
 use super::thread::ThreadTable;
 use std::io;
 
-/// A value of a row.
+/// Value of one column in a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell<'a> {
     Int(i64),
     Text(&'a str),
-    /// Nothing is known, or it does not apply.
+    /// Unknown or not applicable.
     Null,
 }
 
-/// What a column holds.
+/// Data type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellKind {
     Int,
@@ -36,7 +37,7 @@ pub(super) enum CellKind {
 /// Declares the tables once: name and columns.
 macro_rules! tables {
     ($($table:ident $name:literal [$($column:literal $kind:ident),* $(,)?])*) => {
-        /// A table.
+        /// Table of one kind of event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Table {
             $($table,)*
@@ -86,18 +87,18 @@ impl Table {
     }
 }
 
-/// Where rows go.
+/// Writer of table rows in one format.
 pub(super) trait TableRows {
     /// Adds a row, which has a value for each column.
     fn add(&mut self, table: Table, cells: &[Cell<'_>]);
 
-    /// Writes what is left.
+    /// Writes buffered rows and completes the files.
     fn finish(&mut self) -> io::Result<()>;
 
     fn has_failed(&self) -> bool;
 }
 
-/// A format of tables as a format of traces.
+/// Adapter from a writer of tables to a trace sink.
 pub(super) struct TableSink<R>(pub(super) R);
 
 impl<R: TableRows> super::sink::TraceSink for TableSink<R> {

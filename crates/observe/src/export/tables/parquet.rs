@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tables as Parquet, one file each: columns of 64-bit numbers and texts, compressed with Snappy. What is not known is null.
+//! Tables as Parquet, one file per table: columns of 64-bit numbers and texts, compressed with Snappy.
+//! Unknown values are null.
 //!
-//! Rows are collected into groups, which are written when they are full.
+//! Rows are collected into row groups of [`GROUP`] rows.
 
 use super::{Cell, CellKind, TABLES, Table, TableRows};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -15,25 +16,25 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Rows of a group.
+/// Number of rows in a row group.
 const GROUP: usize = 1 << 16;
 
-/// A column of the group that is being collected.
+/// Values of a column in the current row group.
 #[derive(Default)]
 struct ParquetColumn {
     ints: Vec<i64>,
     texts: Vec<ByteArray>,
-    /// 1 for a value, 0 for none.
+    /// Definition levels: 1 for a value, 0 for null.
     levels: Vec<i16>,
 }
 
-/// A table's file.
+/// Parquet file of a table.
 struct TableFile {
     writer: SerializedFileWriter<File>,
     columns: Vec<(CellKind, ParquetColumn)>,
 }
 
-/// Tables on their way; those without a row get no file.
+/// Writer of Parquet tables. A table without rows gets no file.
 pub(in crate::export) struct Parquet {
     directory: PathBuf,
     files: Vec<Option<TableFile>>,
@@ -41,7 +42,7 @@ pub(in crate::export) struct Parquet {
 }
 
 impl Parquet {
-    /// In a directory that exists.
+    /// Creates a writer for an existing directory.
     pub(in crate::export) fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }
@@ -51,7 +52,7 @@ impl Parquet {
         if self.files[place].is_none() {
             self.files[place] = Some(TableFile::new(&self.directory, table)?);
         }
-        let file = self.files[place].as_mut().expect("it was made a moment ago");
+        let file = self.files[place].as_mut().expect("the file was just opened");
         for ((kind, column), cell) in file.columns.iter_mut().zip(cells) {
             column.levels.push(i16::from(!matches!(cell, Cell::Null)));
             match (kind, *cell) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which rows of which tables a record is.
+//! Conversion of a record to rows of the tables.
 
 use super::{Cell, Table};
 use crate::export::record::{Marker, RecordKind, TraceRecord};
@@ -27,7 +27,7 @@ fn word<'a>(word: Option<&'a str>) -> Cell<'a> {
     word.map_or(Cell::Null, Cell::Text)
 }
 
-/// Calls `visit` for each row.
+/// Calls `visit` for each row that a record adds.
 pub(super) fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl FnMut(Table, &[Cell<'_>])) {
     let (at, on) = (int(record.at.0), cpu(record.cpu));
     let pid = |thread: ThreadId| int(threads.get(thread).pid);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What stands in a trace.dat before the events: formats, symbols, names, and where each CPU's pages are.
+//! Header of a `trace.dat`: formats, symbols, names, and the location of each CPU's pages.
 //!
-//! In version 6 these parts follow each other; in version 7 each is a section with a number, and the last one, the options, says
-//! where the buffer is.
+//! In version 6 these parts have a fixed order. In version 7 each part is a numbered section, and the last
+//! one, the options, gives the location of the buffer.
 
 use super::TraceDatVersion;
 use super::page::PAGE;
@@ -10,16 +10,16 @@ use crate::export::thread::ThreadTable;
 use crate::export::tracepoint::format::{HEADER_EVENT, HEADER_PAGE, format_of, symbols, texts};
 use crate::export::tracepoint::{TRACEPOINTS, TracepointDefinition};
 
-/// What a trace.dat is known by.
+/// First bytes of every `trace.dat`.
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
-/// The clock's name: all CPUs have the same one.
+/// Name of the trace clock, which all CPUs share.
 const CLOCK: &str = "[global]";
-/// Options: which clock, which machine, how many CPUs, where a buffer is.
+/// Option ids: buffer location, clock, machine, number of CPUs.
 const OPTION_BUFFER: u16 = 3;
 const OPTION_CLOCK: u16 = 4;
 const OPTION_UNAME: u16 = 5;
 const OPTION_CPUS: u16 = 8;
-/// Sections of version 7.
+/// Section ids of version 7.
 const SECTION_OPTIONS: u16 = 0;
 const SECTION_BUFFER: u16 = 3;
 const SECTION_HEADERS: u16 = 16;
@@ -30,19 +30,19 @@ const SECTION_TEXTS: u16 = 20;
 const SECTION_NAMES: u16 = 21;
 const SECTION_STRINGS: u16 = 15;
 
-/// What the head tells of.
+/// Run data that the header contains.
 pub(super) struct TraceDatHead<'a> {
     pub(super) threads: &'a ThreadTable,
     pub(super) machine: &'a str,
 }
 
-/// The events: how many bytes each CPU has.
+/// Number of bytes of events for each CPU.
 pub(super) struct BufferLengths {
     pub(super) lengths: Vec<u64>,
 }
 
 impl TraceDatHead<'_> {
-    /// Everything up to the first page, and its length.
+    /// Returns the header up to the first page, and its length.
     pub(super) fn bytes(&self, version: TraceDatVersion, buffer: &BufferLengths) -> (Vec<u8>, u64) {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(if version == TraceDatVersion::V6 { b"6\0" } else { b"7\0" });
@@ -81,7 +81,7 @@ impl TraceDatHead<'_> {
     }
 
     fn put_v7(&self, bytes: &mut Vec<u8>, buffer: &BufferLengths) {
-        // Not compressed: name and version of the algorithm.
+        // Name and version of the compression algorithm: none.
         bytes.extend_from_slice(b"none\0\0");
         let options_at = bytes.len();
         bytes.extend_from_slice(&[0; 8]);
@@ -96,11 +96,12 @@ impl TraceDatHead<'_> {
         section(bytes, SECTION_SYMBOLS, &|bytes| put_sized32(bytes, &symbols()));
         section(bytes, SECTION_TEXTS, &|bytes| put_sized32(bytes, &texts()));
         section(bytes, SECTION_NAMES, &|bytes| put_sized64(bytes, &self.names()));
-        // Readers find this one by going through all sections: it has no option.
+        // No option points to this section; readers find it by a scan of all sections.
         put_section(bytes, SECTION_STRINGS, &|bytes| bytes.extend_from_slice(b"fairlab\0"));
         let options = bytes.len() as u64;
         bytes[options_at..options_at + 8].copy_from_slice(&options.to_le_bytes());
-        // The options say where the buffer is, which begins behind them, at a page.
+        // The options contain the location of the buffer section, which follows them and whose data begin at
+        // a page boundary.
         let options_length = self.options_v7(&places, buffer, 0).len();
         let buffer_at = bytes.len() + SECTION_HEAD + options_length;
         let content = self.options_v7(&places, buffer, buffer_at);
@@ -111,7 +112,7 @@ impl TraceDatHead<'_> {
         bytes.resize(first, 0);
     }
 
-    /// The options of version 7, if the buffer's section begins at a place.
+    /// Returns the options of version 7 for a buffer section at offset `buffer_at`.
     fn options_v7(&self, places: &[(u16, u64)], buffer: &BufferLengths, buffer_at: usize) -> Vec<u8> {
         let mut options = Vec::new();
         self.put_options(&mut options, buffer.lengths.len());
@@ -120,7 +121,7 @@ impl TraceDatHead<'_> {
         }
         let mut offset = (buffer_at + SECTION_HEAD).next_multiple_of(PAGE) as u64;
         let mut data = (buffer_at as u64).to_le_bytes().to_vec();
-        // The buffer has no name; its clock; length of pages; CPUs.
+        // Buffer name (empty), clock, page length, number of CPUs.
         data.extend_from_slice(b"\0global\0");
         put_u32(&mut data, PAGE as u32);
         put_u32(&mut data, buffer.lengths.len() as u32);
@@ -131,7 +132,7 @@ impl TraceDatHead<'_> {
             offset += length;
         }
         put_option(&mut options, OPTION_BUFFER, &data);
-        // The end of the options: no others follow elsewhere.
+        // End of the options: no further options section follows.
         put_option(&mut options, 0, &[0; 8]);
         options
     }
@@ -143,14 +144,15 @@ impl TraceDatHead<'_> {
         put_option(bytes, OPTION_CPUS, &(nr_cpus as u32).to_le_bytes());
     }
 
-    /// Pids with their names.
+    /// Returns the pids and names of all threads except idle tasks.
     fn names(&self) -> String {
         let named = self.threads.iter().filter(|info| info.pid != 0);
         named.map(|info| format!("{} {}\n", info.pid, info.comm.as_str())).collect()
     }
 }
 
-/// What a perf.data has of this too: headers, formats, symbols and texts, without and with names.
+/// Appends the tracing data that a `perf.data` includes: page and event headers, formats, symbols, texts and
+/// thread names.
 pub(in crate::export) fn put_tracing_data(bytes: &mut Vec<u8>, threads: &ThreadTable) {
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(b"0.6\0");
@@ -164,12 +166,12 @@ pub(in crate::export) fn put_tracing_data(bytes: &mut Vec<u8>, threads: &ThreadT
     put_sized64(bytes, &TraceDatHead { threads, machine: "" }.names());
 }
 
-/// Length of a section's own head.
+/// Length of a section header in bytes.
 const SECTION_HEAD: usize = 16;
 
 fn put_section_head(bytes: &mut Vec<u8>, id: u16, length: u64) {
     put_u16(bytes, id);
-    // Not compressed; its name is the first of the strings.
+    // No compression. The section's description is the first string of the strings section.
     put_u16(bytes, 0);
     put_u32(bytes, 0);
     bytes.extend_from_slice(&length.to_le_bytes());
@@ -193,7 +195,7 @@ fn formats<'a>(system: &'a str) -> impl Iterator<Item = &'static TracepointDefin
     TRACEPOINTS.iter().filter(move |definition| definition.system == system)
 }
 
-/// Events that belong to ftrace itself have no system.
+/// Writes the formats of ftrace's own events, which have no system.
 fn put_ftrace_formats(bytes: &mut Vec<u8>) {
     put_u32(bytes, formats("ftrace").count() as u32);
     formats("ftrace").for_each(|definition| put_sized64(bytes, &format_of(definition)));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `trace.dat`, the file of trace-cmd, which KernelShark and LISA open too. Version 6 and version 7.
+//! `trace.dat`, versions 6 and 7: the file format of trace-cmd, which KernelShark and LISA read too.
 //!
-//! Each CPU has pages of a ring buffer ([`page`]). They stand CPU by CPU in the file, behind a head that says how many there are, so
-//! that they wait for the end of the run in a file of their own; only the order of the pages is kept in memory.
+//! Each CPU has pages of a ring buffer ([`page`]). The file stores them CPU by CPU after a header that gives
+//! their number, so pages are kept in a temporary file until the end of the run. Only the order of the pages
+//! is in memory.
 
 mod header;
 mod page;
@@ -19,29 +20,29 @@ use page::{PAGE, RingPage};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Which version of the format.
+/// Version of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TraceDatVersion {
-    /// Read by all versions of trace-cmd.
+    /// Version 6, which all versions of trace-cmd read.
     V6,
-    /// Since trace-cmd 3.0; never compressed here.
+    /// Version 7, for trace-cmd 3.0 or later. fairlab never compresses it.
     V7,
 }
 
-/// A CPU's events.
+/// Events of one CPU.
 struct TraceDatCpu {
     page: RingPage,
-    /// Places of its pages among all that wait.
+    /// Indices of the CPU's pages in the temporary file.
     pages: Vec<u32>,
 }
 
-/// A trace.dat on its way.
+/// Writer of a `trace.dat` file.
 pub(super) struct TraceDat<W: Write> {
     out: BufferedOut<W>,
     spool: Spool,
     cpus: Vec<TraceDatCpu>,
     version: TraceDatVersion,
-    /// An event that is being put together.
+    /// Buffer for the event that is being encoded.
     event: Vec<u8>,
     machine: String,
 }
@@ -60,7 +61,7 @@ impl<W: Write> TraceDat<W> {
     }
 }
 
-/// Puts a full page among those that wait.
+/// Writes the CPU's page to the temporary file.
 fn spool_page(spool: &mut Spool, cpu: &mut TraceDatCpu) {
     let place = u32::try_from(spool.len() / PAGE as u64).expect("a trace has less than 16 TiB");
     cpu.pages.push(place);

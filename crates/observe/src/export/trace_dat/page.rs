@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A page of the kernel's ring buffer: the time of its first event, how much of it is used, and events with the time since the one
-//! before.
+//! Page of the kernel's ring buffer: the time of the first event, the number of bytes used, and events, each
+//! with the time since the previous one.
 
-/// Length of a page.
+/// Length of a page in bytes.
 pub(super) const PAGE: usize = 4096;
-/// Length of its head.
+/// Length of a page header in bytes.
 const HEAD: usize = 16;
-/// An event's own head: 5 bits of length in words or type, 27 bits of time since the one before.
+/// Event header: 5 bits for the type, or the length in words, and 27 bits for the time since the previous
+/// event in ns.
 const TYPE_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
-/// As many words an event may have to have its length in its head.
+/// Largest number of data words whose length fits into the event header.
 const MAX_WORDS: usize = 28;
-/// The type of an event that only lets time pass.
+/// Type of an event that only extends the time since the previous event.
 const TIME_EXTEND: u32 = 30;
 
-/// A page that is being filled.
+/// Page that is being filled.
 #[derive(Debug)]
 pub(super) struct RingPage {
     begins: u64,
-    /// When its last event was.
+    /// Time of the last event.
     last: u64,
     data: Vec<u8>,
 }
@@ -32,7 +33,7 @@ impl RingPage {
         self.data.is_empty()
     }
 
-    /// Adds an event. Returns whether there was room for it.
+    /// Adds an event. Returns `false`, without a change, if the page has no room for it.
     pub(super) fn push(&mut self, at: u64, event: &[u8]) -> bool {
         if self.is_empty() {
             (self.begins, self.last) = (at, at);
@@ -54,7 +55,7 @@ impl RingPage {
         let low = if is_late { 0 } else { low };
         put(if is_long { 0 } else { words as u32 } | low << TYPE_BITS);
         if is_long {
-            // Its length has a word of its own, which counts.
+            // A long event has its length in a word of its own, which the length includes.
             put(4 + 4 * words as u32);
         }
         self.data.extend_from_slice(event);
@@ -63,7 +64,7 @@ impl RingPage {
         true
     }
 
-    /// Appends the page as it is in a file, and begins a new one.
+    /// Appends the page in its file format to `bytes`, and clears it.
     pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>) {
         let end = bytes.len() + PAGE;
         bytes.extend_from_slice(&self.begins.to_le_bytes());

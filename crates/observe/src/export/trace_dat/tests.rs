@@ -13,8 +13,8 @@ fn events_of_a_page_have_the_time_since_the_one_before() {
     page.take_into(&mut bytes);
     assert_eq!(bytes.len(), PAGE);
     assert_eq!(bytes[..8], 1_000_u64.to_le_bytes(), "the page begins with its first event");
-    assert_eq!(word(&bytes, 8), 12 + 12, "so much of it is used");
-    assert_eq!(word(&bytes, 16), 2, "two words, no time");
+    assert_eq!(word(&bytes, 8), 12 + 12, "number of bytes used");
+    assert_eq!(word(&bytes, 16), 2, "two words, 0 ns");
     assert_eq!(word(&bytes, 28), 2 | 5 << 5, "two words, 5 ns");
     assert_eq!(bytes[32..40], [2, 2, 2, 2, 2, 0, 0, 0]);
     assert!(page.is_empty());
@@ -26,8 +26,8 @@ fn a_long_time_without_events_and_a_long_event_have_words_of_their_own() {
     assert!(page.push(0, &[1; 4]) && page.push(3 << 27 | 7, &[2; 200]));
     let mut bytes = Vec::new();
     page.take_into(&mut bytes);
-    assert_eq!([word(&bytes, 24), word(&bytes, 28)], [30 | 7 << 5, 3], "time is extended");
-    assert_eq!([word(&bytes, 32), word(&bytes, 36)], [0, 204], "the length stands behind the head, and counts itself");
+    assert_eq!([word(&bytes, 24), word(&bytes, 28)], [30 | 7 << 5, 3], "a TIME_EXTEND event comes first");
+    assert_eq!([word(&bytes, 32), word(&bytes, 36)], [0, 204], "the length follows the header and includes itself");
 }
 
 #[test]

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The bytes of an event as a kernel would leave them in its ring buffer: common fields, the tracepoint's fields, and behind them
-//! what has no fixed length. Little endian, 64 bits.
+//! Encodes events as the kernel stores them in its ring buffer: common fields, the tracepoint's fields, and
+//! then data of variable length. Little endian, 64 bits.
 
 use super::values::{FieldValue, reason, state_bits};
 use super::{FieldKind, Tracepoint};
 
-/// Length of the fields that all events have: type, flags, preemption count, pid.
+/// Length in bytes of the fields that all events have: type, flags, preemption count, pid.
 pub const COMMON_BYTES: usize = 8;
 
-/// What all events have beside their type.
+/// Common fields of an event, without its type.
 #[derive(Clone, Copy, Debug)]
 pub struct CommonFields {
-    /// Who runs.
+    /// Pid of the current task.
     pub pid: i32,
-    /// In which context.
+    /// Flags of the context, such as `TRACE_FLAG_HARDIRQ`.
     pub flags: u8,
 }
 
-/// Appends an event. `nr_cpus` is the length of masks.
+/// Appends an event. `nr_cpus` determines the length of CPU masks.
+///
+/// # Panics
+/// If a value has another type than its field.
 pub fn put_event(
     bytes: &mut Vec<u8>,
     tracepoint: Tracepoint,
@@ -35,7 +38,7 @@ pub fn put_event(
         match (kind, *value) {
             (FieldKind::Comm, FieldValue::Comm(comm)) => bytes.extend_from_slice(comm.bytes()),
             (FieldKind::Pid | FieldKind::Int, FieldValue::Int(number)) => {
-                bytes.extend_from_slice(&number.to_le_bytes())
+                bytes.extend_from_slice(&number.to_le_bytes());
             }
             (FieldKind::Short, FieldValue::Short(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
             (FieldKind::U32, FieldValue::U32(number)) => bytes.extend_from_slice(&number.to_le_bytes()),
@@ -50,7 +53,7 @@ pub fn put_event(
             }
             (FieldKind::Text, FieldValue::Text(text)) => {
                 bytes.extend_from_slice(text.as_bytes());
-                // A line ends like one that was written into the trace.
+                // A line that is written to `trace_marker` ends with a newline.
                 bytes.extend_from_slice(b"\n\0");
             }
             (kind, value) => unreachable!("{tracepoint:?} has {name} as {kind:?}, not {value:?}"),
@@ -61,7 +64,7 @@ pub fn put_event(
     }
 }
 
-/// A mask goes behind the fields, and its field says where and how long it is.
+/// Appends a CPU mask after the fields, and stores its offset and length in its field.
 fn put_mask(bytes: &mut Vec<u8>, start: usize, place: usize, cpu: usize, nr_cpus: usize) {
     align(bytes, start, 8);
     let (offset, length) = (bytes.len() - start, 8 * nr_cpus.div_ceil(64));

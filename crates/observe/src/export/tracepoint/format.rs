@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What files say of their events: the text of the kernel's format files, from which readers learn where fields are and how
-//! they are printed. With it the texts and symbols to which events have addresses.
+//! Event formats in trace files: the text of the kernel's format files, from which readers learn the layout
+//! and the print format of events. Also the symbols and texts to whose addresses events refer.
 
 use super::encode::COMMON_BYTES;
 use super::values::{MARK_WRITE_ADDRESS, reason, state_bits, state_letter};
@@ -8,12 +8,12 @@ use super::{FieldKind, TracepointDefinition};
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use std::fmt::Write;
 
-/// What the kernel says of its pages of events.
+/// Text of the kernel's `events/header_page`.
 pub const HEADER_PAGE: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\
     \tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
     \tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n\
     \tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
-/// What it says of the heads of events.
+/// Text of the kernel's `events/header_event`.
 pub const HEADER_EVENT: &str = "# compressed entry header\n\
     \ttype_len    :    5 bits\n\
     \ttime_delta  :   27 bits\n\
@@ -23,7 +23,7 @@ pub const HEADER_EVENT: &str = "# compressed entry header\n\
     \ttime_extend : type == 30\n\
     \ttime_stamp : type == 31\n\
     \tdata max type_len  == 28\n";
-/// Fields that all events have.
+/// Fields that all events have: declaration, offset, size, signed.
 const COMMON: [(&str, usize, usize, bool); 4] = [
     ("unsigned short common_type", 0, 2, false),
     ("unsigned char common_flags", 2, 1, false),
@@ -31,7 +31,7 @@ const COMMON: [(&str, usize, usize, bool); 4] = [
     ("int common_pid", 4, 4, true),
 ];
 
-/// The format file of a tracepoint.
+/// Returns the format file of a tracepoint.
 pub fn format_of(definition: &TracepointDefinition) -> String {
     let mut text = format!("name: {}\nID: {}\nformat:\n", definition.name, definition.tracepoint.id());
     for (declaration, offset, size, signed) in COMMON {
@@ -51,12 +51,12 @@ pub fn format_of(definition: &TracepointDefinition) -> String {
     text
 }
 
-/// The kernel's symbols to which events refer: `/proc/kallsyms`.
+/// Returns the kernel symbols to which events refer: `/proc/kallsyms`.
 pub fn symbols() -> String {
     format!("{MARK_WRITE_ADDRESS:016x} t tracing_mark_write\n{:016x} t _etext\n", MARK_WRITE_ADDRESS + 0x1000)
 }
 
-/// The texts to which events refer: `printk_formats`.
+/// Returns the kernel texts to which events refer: `printk_formats`.
 pub fn texts() -> String {
     [IpiKind::Reschedule, IpiKind::CallFunction]
         .map(reason)
@@ -89,7 +89,7 @@ const fn is_signed(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Pid | FieldKind::Int | FieldKind::Short | FieldKind::State)
 }
 
-/// How a field is given to the conversion of the template.
+/// Returns the expression that passes a field to its conversion in the print format.
 fn argument(kind: FieldKind, name: &str) -> String {
     match kind {
         FieldKind::State => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tracepoints that traces have, as a kernel describes them: name, fields, and how readers print them.
+//! Tracepoints that traces contain, as the kernel describes them: name, fields, and print format.
 //!
-//! A tracepoint is one entry of [`TRACEPOINTS`]. Its bytes ([`encode`]), its text ([`text`]) and what the kernel's format file says
-//! of it ([`format`](self::format)) follow from the entry and from the values that a record has for it ([`values`]). Events that
-//! LISA's kernel module adds have its names.
+//! A tracepoint is one entry of [`TRACEPOINTS`]. Its encoding ([`encode`]), its text ([`text`]) and its
+//! format file ([`format`](self::format)) follow from the entry and from the values that a record has for it
+//! ([`values`]). Events of LISA's kernel module have LISA's names.
 
 pub mod encode;
 pub mod format;
@@ -14,35 +14,31 @@ pub mod values;
 
 use super::thread::COMM_LEN;
 
-/// What a field is.
+/// Data type of a field.
+#[expect(missing_docs, reason = "the variants are named after the C types")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A name of 16 bytes.
+    /// Task name of 16 bytes.
     Comm,
-    /// `pid_t`.
     Pid,
-    /// `int`.
     Int,
-    /// `short`.
     Short,
-    /// `unsigned int`.
     U32,
-    /// `unsigned long long`.
     U64,
-    /// Why a task stopped: `long`, printed as letters.
+    /// Task state (`long`), printed as letters.
     State,
-    /// A mask of CPUs, behind the fields.
+    /// CPU mask of variable length, stored after the fields.
     Mask,
-    /// A text of the kernel's, by its address.
+    /// Kernel string, stored as its address.
     Reason,
-    /// An address of the kernel's code.
+    /// Address of kernel code.
     Address,
-    /// A text at the end.
+    /// Text of variable length at the end of the event.
     Text,
 }
 
 impl FieldKind {
-    /// Bytes among the fields, and their alignment.
+    /// Returns the size in bytes and the alignment within the event.
     pub const fn size(self) -> (usize, usize) {
         match self {
             Self::Comm => (COMM_LEN, 1),
@@ -54,16 +50,16 @@ impl FieldKind {
     }
 }
 
-/// Declares the tracepoints once: the folder in which the kernel has it, its name, fields, and how readers print these.
+/// Declares the tracepoints once: system, name, fields and print format.
 macro_rules! tracepoints {
     ($($tracepoint:ident $system:literal $name:literal [$($kind:ident $field:literal),*] $template:literal)*) => {
-        /// A tracepoint.
+        /// Tracepoint of the kernel or of LISA's module.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Tracepoint {
             $(#[doc = $name] $tracepoint,)*
         }
 
-        /// What is said of each, in the order of the enum.
+        /// Definitions of all tracepoints, in the order of the enum.
         pub const TRACEPOINTS: &[TracepointDefinition] = &[
             $(TracepointDefinition {
                 tracepoint: Tracepoint::$tracepoint,
@@ -76,29 +72,29 @@ macro_rules! tracepoints {
     };
 }
 
-/// What a tracepoint consists of.
+/// Definition of a tracepoint.
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 #[derive(Clone, Copy, Debug)]
 pub struct TracepointDefinition {
-    /// Which one.
     pub tracepoint: Tracepoint,
-    /// The folder in which the kernel has it.
+    /// Directory of the event in tracefs.
     pub system: &'static str,
-    /// Its name.
     pub name: &'static str,
-    /// Its fields behind the common ones, in their order.
+    /// Fields after the common ones, in order.
     pub fields: &'static [(FieldKind, &'static str)],
-    /// How readers print it: C's conversions, one for each field, in the order of the fields.
+    /// Print format: C's conversions, one for each field, in the order of the fields.
     pub template: &'static str,
 }
 
 impl Tracepoint {
-    /// What is said of it.
+    /// Returns the definition of the tracepoint.
     #[inline]
     pub const fn definition(self) -> &'static TracepointDefinition {
         &TRACEPOINTS[self as usize]
     }
 
-    /// Its number in files. That of `print` is the kernel's, which some readers know.
+    /// Returns the event type number in files. `print` has the kernel's number, because some readers rely on
+    /// it.
     pub const fn id(self) -> u16 {
         match self {
             Self::Print => 5,

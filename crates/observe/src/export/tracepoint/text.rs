@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Events as text, in the words of the kernel's `trace` file.
+//! Formats events as text, as the kernel's `trace` file does.
 
 use super::Tracepoint;
 use super::values::{FieldValue, reason, state_letter};
 use std::io::Write;
 
-/// Appends name and fields: `sched_waking: comm=a pid=1 prio=120 target_cpu=000`.
+/// Appends an event's name and fields: `sched_waking: comm=a pid=1 prio=120 target_cpu=000`.
 pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[FieldValue<'_>], nr_cpus: usize) {
-    // What is written into the trace stands under the name of the function that writes it.
+    // The kernel prints markers under the name of the function that writes them.
     if let (Tracepoint::Print, [_, FieldValue::Text(text)]) = (tracepoint, values) {
         bytes.extend_from_slice(b"tracing_mark_write: ");
         return bytes.extend_from_slice(text.as_bytes());
@@ -17,7 +17,7 @@ pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[FieldVal
     put_fields(bytes, tracepoint.definition().template, values, nr_cpus);
 }
 
-/// Puts values in the places of the template's conversions.
+/// Writes the template with its conversions replaced by the values.
 fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[FieldValue<'_>], nr_cpus: usize) {
     let mut parts = template.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
@@ -31,7 +31,7 @@ fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[FieldValue<'_>], nr
 fn put_value(bytes: &mut Vec<u8>, conversion: &str, value: &FieldValue<'_>, nr_cpus: usize) {
     let mut number = |number: i128| bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
     match *value {
-        // Writing into memory does not fail.
+        // `drop` ignores the result: a write into memory cannot fail.
         FieldValue::Int(value) if conversion == "03d" => drop(write!(bytes, "{value:03}")),
         FieldValue::Int(value) => number(value.into()),
         FieldValue::Short(value) => number(value.into()),
@@ -45,12 +45,12 @@ fn put_value(bytes: &mut Vec<u8>, conversion: &str, value: &FieldValue<'_>, nr_c
     }
 }
 
-/// Words of 32 bits in hexadecimal, the highest first.
+/// Writes a CPU mask as hexadecimal words of 32 bits, the highest first.
 fn put_mask(bytes: &mut Vec<u8>, cpu: usize, nr_cpus: usize) {
     for word in (0..nr_cpus.div_ceil(32)).rev() {
         let bits: u32 = if cpu / 32 == word { 1 << (cpu % 32) } else { 0 };
         let separator = if word == 0 { "" } else { "," };
-        // The highest word has as many digits as it needs for its CPUs.
+        // The highest word has only the digits that its CPUs need.
         let digits = if word == nr_cpus.div_ceil(32) - 1 { (nr_cpus - 32 * word).div_ceil(4) } else { 8 };
         drop(write!(bytes, "{bits:0digits$x}{separator}"));
     }

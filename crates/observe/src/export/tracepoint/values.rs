@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The values that a record has for the fields of tracepoints. A record may be several tracepoints, or none.
+//! Field values of the tracepoints that a record stands for. A record may yield several tracepoints, or none.
 
 use super::Tracepoint;
 use crate::export::record::{Counter, RecordKind, TraceRecord};
@@ -8,39 +8,36 @@ use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::types::pelt::SchedAvg;
 
-/// `cpu_idle` has this instead of a state when one is left.
+/// State number of `cpu_idle` for an idle exit.
 pub const LEFT_IDLE_STATE: u32 = u32::MAX;
-/// Where a kernel would have `tracing_mark_write()`; files say so in their symbols.
+/// Address that stands for `tracing_mark_write()`; the symbols of a trace file name it.
 pub const MARK_WRITE_ADDRESS: u64 = 0xffff_ffff_8100_0000;
-/// Where it would have the texts that tell why CPUs are interrupted, one behind the other.
+/// Address of the first of the texts that name the reasons of IPIs.
 const REASON_ADDRESS: u64 = 0xffff_ffff_8200_0000;
 
-/// A value of a field.
+/// Value of a field.
+#[expect(missing_docs, reason = "the variants are named after the C types")]
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue<'a> {
-    /// A name.
     Comm(Comm),
-    /// `int` and `pid_t`.
+    /// Value of an `int` or `pid_t` field.
     Int(i32),
-    /// `short`.
     Short(i16),
-    /// `unsigned int`.
     U32(u32),
-    /// `unsigned long long`.
     U64(u64),
-    /// Why a task stopped.
+    /// State in which a task stopped running.
     State(PrevState),
-    /// The mask with this CPU.
+    /// CPU mask with a single CPU.
     Mask(CpuId),
-    /// Why a CPU is interrupted.
+    /// Reason of an IPI.
     Reason(IpiKind),
-    /// An address.
+    /// Address of kernel code.
     Address(u64),
-    /// A text.
+    /// Text of a marker.
     Text(&'a str),
 }
 
-/// The bits of a state: TASK_RUNNING, TASK_INTERRUPTIBLE, EXIT_DEAD.
+/// Returns the kernel's bits of a state: `TASK_RUNNING`, `TASK_INTERRUPTIBLE`, `EXIT_DEAD`.
 pub const fn state_bits(state: PrevState) -> i64 {
     match state {
         PrevState::Runnable => 0,
@@ -49,7 +46,7 @@ pub const fn state_bits(state: PrevState) -> i64 {
     }
 }
 
-/// The letter of a state.
+/// Returns the kernel's letter of a state.
 pub const fn state_letter(state: PrevState) -> &'static str {
     match state {
         PrevState::Runnable => "R",
@@ -58,7 +55,7 @@ pub const fn state_letter(state: PrevState) -> &'static str {
     }
 }
 
-/// The reasons for which CPUs are interrupted, each with its address, its text.
+/// Returns the address and the text of an IPI's reason.
 pub const fn reason(kind: IpiKind) -> (u64, &'static str) {
     match kind {
         IpiKind::Reschedule => (REASON_ADDRESS, "Rescheduling interrupts"),
@@ -66,7 +63,7 @@ pub const fn reason(kind: IpiKind) -> (u64, &'static str) {
     }
 }
 
-/// Calls `visit` for each tracepoint that a record is, with values for its fields.
+/// Calls `visit` for each tracepoint that a record stands for, with the values of its fields.
 pub fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl FnMut(Tracepoint, &[FieldValue<'_>])) {
     use FieldValue::{Int, State, U64};
     let of = |thread: ThreadId| threads.get(thread);
@@ -123,11 +120,11 @@ pub fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl Fn
             visit(Tracepoint::Frequency, &[FieldValue::U32(khz), FieldValue::U32(cpu_id.0)]);
         }
         RecordKind::Ipi { target, kind } => {
-            visit(Tracepoint::Ipi, &[FieldValue::Mask(target), FieldValue::Reason(kind)])
+            visit(Tracepoint::Ipi, &[FieldValue::Mask(target), FieldValue::Reason(kind)]);
         }
         RecordKind::PeltSe { thread, of: on, avg } => {
             let (a, b) = thread.map_or_else(|| (FieldValue::Comm(Comm::new("(null)")), Int(-1)), named);
-            // The path of a group is not told with its averages.
+            // Records of group averages do not contain the path of the group.
             let path = FieldValue::Comm(Comm::new(if thread.is_some() { "(null)" } else { "/?" }));
             let [load, runnable, util, time] = averages(avg);
             visit(Tracepoint::PeltSe, &[cpu(on), path, a, b, load, runnable, util, time]);

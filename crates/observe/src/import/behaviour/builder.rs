@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The walk through a trace, event by event.
+//! Builds a workload from the events of a trace, in one pass.
 
 use super::cgroups::Cgroups;
 use super::cpu_rates::CpuRates;
@@ -10,19 +10,20 @@ use crate::import::event::{Context, InternedName, Recording, ThreadRef, ThreadSt
 use crate::import::threads::TraceThreads;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::recorded::{Priority, Recorded, RecordedOp, RecordedTask, is_governor_thread};
-use fairlab_workload::workload::Policy;
+use fairlab_workload::recorded::{RecordedOp, RecordedPriority, RecordedTask, RecordedWorkload, is_governor_thread};
+use fairlab_workload::workload::PolicySpec;
 use std::collections::BTreeSet;
 
-/// Units of work in a nanosecond at full speed.
+/// Units of work per nanosecond at full speed.
 const FULL_SPEED: u128 = 1 << 20;
-/// Who runs or waits at the end of the trace goes on for so long, so that it does not block before.
+/// Time for which threads that run or wait at the end of the trace continue, so that they do not block before
+/// it.
 const BEHIND_THE_END: Nanos = Nanos(1);
 
-/// What a thread is doing.
+/// State of a thread in the pass over the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThreadPhase {
-    /// It was not seen yet.
+    /// No event of the thread was seen yet.
     Unknown,
     Running {
         cpu: u32,
@@ -35,14 +36,14 @@ enum ThreadPhase {
     Dead,
 }
 
-/// An operation, or a sleep of which it is not clear yet what ended it.
+/// Operation of a task, or a sleep whose cause (timer or other) is decided at the end of the trace.
 #[derive(Clone, Copy, Debug)]
 enum DraftOp {
     Op(RecordedOp),
     Sleep(Sleep),
 }
 
-/// A thread on its way to a task.
+/// Thread of the trace that becomes a task.
 #[derive(Debug)]
 struct ImportedThread {
     state: ThreadPhase,
@@ -50,16 +51,16 @@ struct ImportedThread {
     /// Work since the last operation, in units of 2^-20 ns.
     work: u128,
     prio: Option<i32>,
-    /// Its priority at the start.
-    first: Priority,
-    /// Where it starts, and when; no time: another one forks it.
+    /// Priority at the start.
+    first: RecordedPriority,
+    /// First CPU and start time; `None` as the start time means that another thread forks it.
     cpu: Option<u32>,
     start_at: Option<u64>,
     is_placed: bool,
-    /// Its task group at the start, and now.
+    /// Task group at the start, and now.
     first_group: Option<usize>,
     group: Option<usize>,
-    /// It was on these CPUs.
+    /// CPUs on which the thread ran.
     cpus: BTreeSet<u32>,
     is_left_out: bool,
 }
@@ -71,7 +72,7 @@ impl ImportedThread {
             drafts: Vec::new(),
             work: 0,
             prio: None,
-            first: Priority::default(),
+            first: RecordedPriority::default(),
             cpu: None,
             start_at: None,
             is_placed: false,
@@ -87,7 +88,7 @@ impl ImportedThread {
         self.drafts.push(DraftOp::Op(op));
     }
 
-    /// What it has worked since its last operation becomes one.
+    /// Turns the work since the last operation into a `Run` operation.
     fn flush(&mut self) {
         let work = u64::try_from(std::mem::take(&mut self.work) / FULL_SPEED).unwrap_or(u64::MAX);
         if work > 0 {
@@ -96,22 +97,22 @@ impl ImportedThread {
     }
 }
 
-/// What is known of a CPU.
+/// State of a CPU in the pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct ImportedCpu {
     current: Option<usize>,
-    /// Whether it is known what runs, be it nothing.
+    /// Whether the current thread, or that none runs, is known.
     is_known: bool,
-    /// Its last event.
+    /// Time of the last event.
     last: u64,
-    /// Its idle state, with the time of entering it.
+    /// Current idle state, and the time of its entry.
     idle: Option<(u32, u64)>,
-    /// The state that it has left, when, and how long it was in it.
+    /// Last idle state that was left, the time of the exit, and the time spent in the state.
     left: Option<(u32, u64, u64)>,
     has_lost: bool,
 }
 
-/// The walk.
+/// Pass over the events of a trace that builds its workload.
 pub(super) struct WorkloadBuilder<'a> {
     recording: &'a Recording,
     has_machine: bool,
@@ -171,7 +172,7 @@ impl<'a> WorkloadBuilder<'a> {
         }
     }
 
-    /// Accounts what the current thread of a CPU has worked until now.
+    /// Accounts the work of a CPU's current thread up to now.
     fn settle(&mut self, now: u64, cpu: u32) {
         let Some(Some(current)) = self.cpus.get(cpu as usize).map(|cpu| cpu.current) else { return };
         let task = &mut self.tasks[current];
@@ -186,7 +187,7 @@ impl<'a> WorkloadBuilder<'a> {
         }
     }
 
-    /// The thread that runs on a CPU, if it is this one; its work until now is accounted.
+    /// Returns the task of `pid` if it runs on this CPU, with its work accounted up to now.
     fn settle_if_current(&mut self, now: u64, cpu: u32, pid: i32) -> Option<usize> {
         let task = self.threads.find(pid)?;
         let is_current = self.cpus.get(cpu as usize).is_some_and(|cpu| cpu.current == Some(task));
@@ -202,7 +203,7 @@ impl<'a> WorkloadBuilder<'a> {
         let host = self.cpus.get(cpu as usize).copied().unwrap_or_default();
         match host.current {
             Some(current) if self.threads.find(prev.pid) != Some(current) => {
-                self.switch_out_unseen(cpu, current, host.last)
+                self.switch_out_unseen(cpu, current, host.last);
             }
             _ => self.settle(at, cpu),
         }
@@ -218,8 +219,8 @@ impl<'a> WorkloadBuilder<'a> {
         }
     }
 
-    /// Somebody else leaves the CPU than the thread that came to it: its own switch is not in the trace. It ran until the last event
-    /// before that at the least, and sleeps until it is seen again.
+    /// Handles a missing switch: another thread leaves the CPU than the one that runs there. The running
+    /// thread is assumed to run until the CPU's last event, and to sleep until its next event.
     fn switch_out_unseen(&mut self, cpu: u32, task: usize, last: u64) {
         self.gaps.unseen_switches += 1;
         self.settle(last, cpu);
@@ -234,7 +235,7 @@ impl<'a> WorkloadBuilder<'a> {
             ThreadPhase::Running { cpu: on, .. } if on == cpu => {}
             ThreadPhase::Unknown => {
                 self.begin_task(task, self.start, Some(cpu), who);
-                // Nothing was told of this CPU before: it has run since the beginning.
+                // First event of this CPU: the thread has run since the start of the trace.
                 if !host.is_known && !host.has_lost {
                     self.tasks[task].state = ThreadPhase::Running { cpu, since: self.start };
                     self.tasks[task].cpus.insert(cpu);
@@ -287,7 +288,7 @@ impl<'a> WorkloadBuilder<'a> {
         task.state = ThreadPhase::Running { cpu, since: at };
     }
 
-    /// A thread that was there before the trace is seen for the first time.
+    /// Starts a thread that existed before the trace, at its first event.
     fn begin_task(&mut self, task: usize, at: u64, cpu: Option<u32>, who: ThreadRef) {
         let task = &mut self.tasks[task];
         task.start_at = Some(at - self.start);
@@ -303,7 +304,7 @@ impl<'a> WorkloadBuilder<'a> {
         }
     }
 
-    /// Notes a priority, which may be another one than before.
+    /// Stores the kernel priority of a thread, and adds an operation if it changed.
     fn set_prio(&mut self, task: usize, prio: Option<i32>) {
         let Some(prio) = prio else { return };
         let before = self.tasks[task].prio.replace(prio);
@@ -313,7 +314,7 @@ impl<'a> WorkloadBuilder<'a> {
         let Some(new) = priority(&mut self.gaps, prio) else { return };
         let task = &mut self.tasks[task];
         match before {
-            // It begins with it.
+            // First known priority, before any operation: the thread starts with it.
             None if task.drafts.is_empty() && task.work == 0 => task.first = new,
             None if task.first == new => {}
             _ => task.push(RecordedOp::Priority(new)),
@@ -332,7 +333,7 @@ impl<'a> WorkloadBuilder<'a> {
         match self.tasks[task].state {
             ThreadPhase::Blocked { since } => self.wake(event, task, since),
             ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, None, who),
-            // It was about to block, or not at all: the wake-up tells.
+            // The thread was about to block, or does not block; the `sched_wakeup` event decides.
             ThreadPhase::Running { .. } | ThreadPhase::Runnable => {}
         }
     }
@@ -350,7 +351,7 @@ impl<'a> WorkloadBuilder<'a> {
         }
     }
 
-    /// Somebody wakes a thread that is blocked.
+    /// Wakes a blocked thread: by the running thread, or, in interrupt context, by the end of a sleep.
     fn wake(&mut self, event: &TraceEvent, task: usize, since: u64) {
         let by_thread = match event.context {
             Context::Thread | Context::Unknown => self
@@ -382,29 +383,30 @@ impl<'a> WorkloadBuilder<'a> {
         names::is_stopper(self.recording.names.get(self.threads.list()[task].comm))
     }
 
-    /// Whether a machine may have a thread of its own instead: nobody then waits for what it did.
+    /// Whether the simulated machine may have its own thread instead, so that no other thread may wait for
+    /// this one.
     fn is_optional(&self, task: usize) -> bool {
         self.is_left_out(task) || is_governor_thread(self.recording.names.get(self.threads.list()[task].comm))
     }
 
-    /// How long the CPU of a wake-up took to leave its idle state for it.
+    /// Time in ns that the CPU of a wake-up took to leave its idle state.
     fn exit_ns(&self, event: &TraceEvent) -> u64 {
         let host = self.cpus.get(event.cpu as usize).copied().unwrap_or_default();
         if host.current.is_some() {
             return 0;
         }
         match (host.left, host.idle) {
-            // Between leaving the state and the wake-up there is but the interrupt.
+            // Only the interrupt lies between the idle exit and the wake-up.
             (Some((state, at, time)), None) if event.at - at <= SOON_NS => {
                 self.rates.exit_ns(event.cpu, state).min(time)
             }
-            // The wake-up stands before the event that ends the state.
+            // The wake-up is recorded before the idle exit.
             (_, Some((state, since))) => self.rates.exit_ns(event.cpu, state).min(event.at - since),
             _ => 0,
         }
     }
 
-    /// A thread goes to a cgroup: it is in that group when it next runs.
+    /// Moves a thread to a cgroup: the thread is in that group when it next runs.
     fn attach(&mut self, pid: i32, root: i32, path: InternedName) {
         let Some(task) = self.threads.find(pid).filter(|_| self.cgroups.uses_hierarchy(root)) else {
             self.gaps.attachments_unused += 1;
@@ -436,11 +438,11 @@ impl<'a> WorkloadBuilder<'a> {
     fn fork(&mut self, event: &TraceEvent, parent: i32, child: ThreadRef) {
         let Some(task) = self.threads.find(child.pid) else { return };
         self.fork_or_start(event, task, parent, child);
-        // It is runnable once it is woken for the first time.
+        // The thread becomes runnable at its first wake-up, which follows.
         self.tasks[task].state = ThreadPhase::Runnable;
     }
 
-    /// A thread is new: its parent forks it, if it runs; otherwise it starts by itself.
+    /// Starts a new thread: forked by its parent if that runs, otherwise started at this time.
     fn fork_or_start(&mut self, event: &TraceEvent, task: usize, parent: i32, who: ThreadRef) {
         let parent = self
             .settle_if_current(event.at, event.cpu, parent)
@@ -459,7 +461,7 @@ impl<'a> WorkloadBuilder<'a> {
         self.set_prio(task, who.prio);
     }
 
-    /// Events of a CPU are missing: what runs there, and since when, is not known.
+    /// Handles lost events of a CPU: the current thread and its run time since the last event are unknown.
     fn lost(&mut self, event: &TraceEvent, nr: Option<u64>) {
         self.gaps.losses += 1;
         self.gaps.lost_events = self.gaps.lost_events.saturating_add(nr.unwrap_or(0));
@@ -469,7 +471,7 @@ impl<'a> WorkloadBuilder<'a> {
         if let Some(current) = host.current {
             self.settle(last.max(self.start), event.cpu);
             self.tasks[current].flush();
-            // Whoever sees it next knows more.
+            // The next event of the thread ends this assumed sleep.
             self.tasks[current].state = ThreadPhase::Blocked { since: last };
             self.cpus[event.cpu as usize].current = None;
         }
@@ -489,7 +491,7 @@ impl<'a> WorkloadBuilder<'a> {
             }
         }
         let (tasks, task_of) = self.take_tasks();
-        let mut recorded = Recorded {
+        let mut recorded = RecordedWorkload {
             nr_cpus: self.recording.nr_cpus.max(1),
             capacities: self.rates.capacities(),
             frequency_steps: std::mem::take(&mut self.frequency_steps),
@@ -505,7 +507,7 @@ impl<'a> WorkloadBuilder<'a> {
         ImportedWorkload { recorded, task_of, gaps: self.gaps }
     }
 
-    /// Tasks in the order of their threads, without those that are left out.
+    /// Returns the tasks in the order of their threads, without omitted threads, and the task of each thread.
     fn take_tasks(&mut self) -> (Vec<RecordedTask>, Vec<Option<usize>>) {
         let mut task_of = Vec::new();
         let mut nr = 0;
@@ -570,14 +572,14 @@ impl<'a> WorkloadBuilder<'a> {
     }
 }
 
-/// So soon after leaving an idle state a CPU does what it has left it for.
+/// Longest time in ns between an idle exit and a wake-up that caused it.
 const SOON_NS: u64 = 20_000;
 
-/// What a priority of the kernel means here.
-fn priority(gaps: &mut Gaps, prio: i32) -> Option<Priority> {
+/// Returns the policy and nice value of a kernel priority.
+fn priority(gaps: &mut Gaps, prio: i32) -> Option<RecordedPriority> {
     if prio < 0 {
         gaps.deadline_threads += 1;
-        return Some(Priority { policy: Policy::Fifo(99), nice: 0 });
+        return Some(RecordedPriority { policy: PolicySpec::Fifo(99), nice: 0 });
     }
-    Priority::of_prio(prio)
+    RecordedPriority::from_prio(prio)
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Cgroups of a trace as task groups.
+//! Task groups of a workload, from the cgroup events of a trace.
 //!
-//! A machine can have several hierarchies, and a trace does not tell which of them has the cpu controller. That of cgroup v2 (0) counts, or
-//! the only one; if there are several of cgroup v1, none does.
+//! A machine can have several hierarchies, and a trace does not contain which of them has the cpu controller.
+//! The import uses the hierarchy of cgroup v2 (0), or the only one. With several cgroup v1 hierarchies it
+//! uses none.
 
 use super::names;
 use crate::import::event::{Recording, TraceEventKind};
 use std::collections::BTreeSet;
 
-/// The cgroups that threads went to, and those above them.
+/// Cgroups to which threads moved, and their parents.
 #[derive(Debug)]
 pub(super) struct Cgroups {
-    /// The hierarchy that counts.
+    /// Hierarchy that the import uses.
     root: Option<i32>,
     /// Paths, parents before children.
     paths: Vec<String>,
@@ -26,12 +27,13 @@ impl Cgroups {
         Self { root, paths: Vec::new() }
     }
 
-    /// Whether what happens in a hierarchy counts.
+    /// Whether the import uses a hierarchy.
     pub(super) fn uses_hierarchy(&self, root: i32) -> bool {
         self.root == Some(root)
     }
 
-    /// The group of a path, which may be new; `None` is the root group.
+    /// Returns the index of the group with this path, and adds the group if it is new; `None` is the root
+    /// group.
     pub(super) fn group(&mut self, path: &str) -> Option<usize> {
         let mut own = None;
         let mut whole = String::new();

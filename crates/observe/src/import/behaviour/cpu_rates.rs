@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How fast CPUs work while a trace is recorded: their capacities, and the frequencies of which the trace tells.
+//! Speeds of CPUs during a trace, from their capacities and the trace's frequency events.
 
 use crate::import::event::{Recording, TraceEvent, TraceEventKind};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
 
-/// What is known of a CPU.
+/// Speed and idle states of a CPU.
 #[derive(Clone, Debug)]
 struct RateCpu {
     capacity: Capacity,
-    /// Its highest frequency; `None`: none is known.
+    /// Highest frequency in kHz; `None` if unknown.
     highest_khz: Option<u64>,
-    /// What part of 1024 of it the CPU has.
+    /// Current frequency as a share of 1024 of the highest.
     part: Capacity,
-    /// Whether the trace has told its frequency.
+    /// Whether the frequency is known: an event was seen, or the trace has no frequency events of this CPU.
     has_frequency_events: bool,
-    /// How long it takes to leave each of its idle states.
+    /// Exit latency of each idle state, in ns.
     exit_ns: Vec<u64>,
 }
 
-/// Speeds of CPUs, in the course of a trace.
+/// Speeds of all CPUs at the current time of the pass over a trace.
 #[derive(Clone, Debug)]
 pub(super) struct CpuRates {
     cpus: Vec<RateCpu>,
 }
 
 impl CpuRates {
-    /// Of a machine; without one, of what the trace tells: all CPUs alike, and the highest frequency that each of them is seen with.
+    /// Returns the speeds at the start of a trace. Without a machine all CPUs have full capacity, and the
+    /// highest frequency of each is the highest in the trace.
     pub(super) fn new(recording: &Recording, machine: Option<&Hardware>) -> Self {
         let mut seen: Vec<Option<u64>> = vec![None; recording.nr_cpus as usize];
         for event in &recording.events {
@@ -42,7 +43,8 @@ impl CpuRates {
             });
             let states = machine.and_then(|machine| machine.idle_states.get(cpu));
             let capacity = machine.and_then(|machine| machine.topology.capacity.get(cpu));
-            // A trace of frequencies that the machine does not have is one of another machine, or of none that knows them.
+            // Frequencies that the machine does not have belong to another machine, so only the trace's own
+            // maximum is used.
             let highest = domain.filter(|domain| seen.is_none_or(|seen| domain.khz().contains(&seen)));
             RateCpu {
                 capacity: capacity.copied().unwrap_or(SCHED_CAPACITY_SCALE),
@@ -60,29 +62,28 @@ impl CpuRates {
         self.cpus.get(cpu as usize).map_or(SCHED_CAPACITY_SCALE * SCHED_CAPACITY_SCALE, |cpu| cpu.capacity * cpu.part)
     }
 
-    /// The frequency of a CPU changes. Returns its new part of 1024 of the highest.
+    /// Applies a frequency event. Returns the CPU and its new share of 1024, if that changed.
     pub(super) fn change(&mut self, event: &TraceEvent) -> Option<(u32, Capacity)> {
         let TraceEventKind::Frequency { cpu: number, khz } = event.kind else { return None };
         let cpu = self.cpus.get_mut(number as usize)?;
         cpu.has_frequency_events = true;
-        // As the kernel rounds it.
+        // Rounded as the kernel does.
         let part = khz.saturating_mul(SCHED_CAPACITY_SCALE) / cpu.highest_khz?.max(1);
         let part = part.clamp(1, SCHED_CAPACITY_SCALE);
         (std::mem::replace(&mut cpu.part, part) != part).then_some((number, part))
     }
 
-    /// Whether the trace tells frequencies of this CPU, but has not yet.
+    /// Whether the trace has frequency events of this CPU, but none up to now.
     pub(super) fn is_frequency_unknown(&self, cpu: u32) -> bool {
         self.cpus.get(cpu as usize).is_some_and(|cpu| !cpu.has_frequency_events)
     }
 
-    /// How long it takes a CPU to leave an idle state.
+    /// Exit latency of a CPU's idle state in ns; 0 if unknown.
     pub(super) fn exit_ns(&self, cpu: u32, state: u32) -> u64 {
         let states = self.cpus.get(cpu as usize).map(|cpu| &cpu.exit_ns);
         states.and_then(|states| states.get(state as usize)).copied().unwrap_or(0)
     }
 
-    /// Capacities of all CPUs.
     pub(super) fn capacities(&self) -> Vec<Capacity> {
         self.cpus.iter().map(|cpu| cpu.capacity).collect()
     }

@@ -1,53 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a trace does not tell, in numbers and in words.
+//! Information that a trace lacks, as counts and as notes.
 
 use crate::import::event::{Recording, TraceEventName};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
-/// What a trace does not tell.
+/// Counts of information that a trace lacks, and of events that the import used or ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Gaps {
-    /// Events that were lost, as far as their number is known.
+    /// Number of lost events, as far as the trace reports it.
     pub lost_events: u64,
-    /// How often events were lost.
+    /// Number of times that events were lost.
     pub losses: u64,
-    /// Switches from a thread of which nobody knew that it runs there: its time before is not counted.
+    /// Switches from a thread that was not known to run: its run time before is not counted.
     pub unknown_runs: u64,
-    /// Threads that came to a CPU which another one left: their own switch is not in the trace.
+    /// Missing switches: another thread left the CPU than the one that ran there.
     pub unseen_switches: u64,
-    /// Threads that ran without anybody having told that they woke up: they slept until they ran.
+    /// Missing wake-ups: the threads sleep until they run.
     pub unseen_wakeups: u64,
-    /// Wake-ups in softirqs, whose cause is not known: they count as a device's.
+    /// Wake-ups from softirqs, whose cause is unknown; a device is assumed.
     pub softirq_wakeups: u64,
-    /// Wake-ups of which the trace does not tell whether they happened in an interrupt: they count as those of the running thread.
+    /// Wake-ups without a recorded context; the running thread is assumed to be the waker.
     pub wakeups_without_context: u64,
-    /// Threads that ran or waited for a CPU at the end: the rest of their work is not known.
+    /// Threads that ran or waited for a CPU at the end of the trace, whose further work is unknown.
     pub cut_at_the_end: u64,
-    /// Threads that were there before the trace.
+    /// Threads that existed before the trace.
     pub there_before: u64,
-    /// Time in nanoseconds that threads ran at a frequency which the trace told only later: taken as the highest.
+    /// Run time in ns before the first frequency event of a CPU; the highest frequency is assumed.
     pub unknown_frequency_ns: u64,
-    /// Stoppers, which are left out.
+    /// Number of stopper threads, which are left out.
     pub stoppers: u64,
-    /// Threads of the kernel that are kept on the CPU that their names tell.
+    /// Kernel threads that are pinned to the CPU in their names.
     pub per_cpu_threads: u64,
-    /// Threads of a priority that no policy of ours has: deadline tasks, which count as real-time tasks of the highest priority.
+    /// Deadline tasks, which become SCHED_FIFO tasks of the highest priority because the trace lacks their
+    /// parameters.
     pub deadline_threads: u64,
-    /// Moves of threads to cgroups, kept as task groups.
+    /// Moves of threads to cgroups that became moves to task groups.
     pub attachments: u64,
-    /// Moves to cgroups of other hierarchies, or of threads that are not in the trace: not used.
+    /// Ignored moves to cgroups: in other hierarchies, or of threads that are not in the trace.
     pub attachments_unused: u64,
-    /// Wake-ups by other threads, kept as such.
+    /// Wake-ups by other threads that the workload repeats.
     pub edges: u64,
     /// Sleeps that a timer or a device ended.
     pub sleeps: u64,
-    /// Those among them that are a periodic timer's.
+    /// Sleeps among them that end with a periodic timer.
     pub timer_sleeps: u64,
 }
 
 impl Gaps {
-    /// In words, for the workload's notes: what is missing, and what was taken for granted.
+    /// Returns the notes for the workload: the missing information, and the assumption that replaces it.
     pub fn notes(&self, recording: &Recording, has_machine: bool) -> Vec<String> {
         let counts = recording.counts();
         let unsupported = |kind: TraceEventName| !counts.contains_key(&kind);
@@ -56,121 +57,142 @@ impl Gaps {
         note(
             self.losses > 0,
             format!(
-                "events were lost {} times ({} known to be gone); what happened then is not known",
-                self.losses, self.lost_events
+                "events were lost {} ({} known to be lost); activity in these periods is unknown",
+                count(self.losses, "time", "times"),
+                count(self.lost_events, "event", "events")
             ),
         );
         note(
             recording.overrun > 0,
-            format!("the recorder says that {} events were overwritten or dropped", recording.overrun),
+            format!("the recorder reports {} as overwritten or dropped", count(recording.overrun, "event", "events")),
         );
         note(
             unsupported(TraceEventName::SchedWakeup) && unsupported(TraceEventName::SchedWaking),
-            "the trace has no wake-ups (sched_waking, sched_wakeup): threads sleep until they run, and how long they waited is not known".to_owned(),
+            "the trace has no wake-ups (sched_waking, sched_wakeup): threads sleep until they run, and runqueue latencies are unknown".to_owned(),
         );
         note(
             unsupported(TraceEventName::SchedWaking) && !unsupported(TraceEventName::SchedWakeup),
-            "the trace has no sched_waking: who woke whom is taken from sched_wakeup, which may come on the CPU of the woken".to_owned(),
+            "the trace has no sched_waking: wakers are taken from sched_wakeup, which may be recorded on the CPU of the woken thread".to_owned(),
         );
         note(
             unsupported(TraceEventName::SchedMigrateTask),
-            "the trace has no sched_migrate_task: migrations are seen at switches only".to_owned(),
+            "the trace has no sched_migrate_task: migrations are detected only at context switches".to_owned(),
         );
-        note(!has_machine, "no machine was given: all CPUs count alike, and share one cache".to_owned());
+        note(!has_machine, "no machine was given: all CPUs are assumed to be alike and to share one cache".to_owned());
         note(
             unsupported(TraceEventName::CpuFrequency),
-            "the trace has no cpu_frequency: CPUs count as running at their highest frequency".to_owned(),
+            "the trace has no cpu_frequency: CPUs are assumed to run at their highest frequency".to_owned(),
         );
         note(
             self.unknown_frequency_ns > 0,
             format!(
-                "threads ran for {} before the trace told the frequency of their CPU: taken as the highest",
+                "threads ran for {} before the first cpu_frequency event of their CPU: the highest frequency is assumed",
                 Nanos(self.unknown_frequency_ns)
             ),
         );
         note(
             self.unknown_runs > 0,
             format!(
-                "{} switches left a thread of which the trace did not tell that it ran there: its time is not counted",
-                self.unknown_runs
+                "{} a thread that is not known to run on its CPU: its run time before is not counted",
+                count(self.unknown_runs, "switch leaves", "switches leave")
             ),
         );
         note(
             self.unseen_switches > 0,
             format!(
-                "{} times another thread left a CPU than the one that had come to it: when that one left is not in the trace, and it counts until the last event before",
-                self.unseen_switches
+                "{} missing from the trace, because another thread left the CPU than the one that ran there: the thread is assumed to run until \
+                 the CPU's last event before that",
+                count(self.unseen_switches, "switch is", "switches are")
             ),
         );
         note(
             self.unseen_wakeups > 0
                 && !(unsupported(TraceEventName::SchedWakeup) && unsupported(TraceEventName::SchedWaking)),
-            format!("{} wake-ups are not in the trace: these threads sleep until they run", self.unseen_wakeups),
+            format!(
+                "{} missing from the trace: the threads sleep until they run",
+                count(self.unseen_wakeups, "wake-up is", "wake-ups are")
+            ),
         );
         note(
             self.wakeups_without_context > 0,
             format!(
-                "of {} wake-ups the trace does not tell whether an interrupt made them: they count as made by who ran there",
-                self.wakeups_without_context
+                "for {} the trace does not report whether an interrupt caused it: the running thread is assumed to be the waker",
+                count(self.wakeups_without_context, "wake-up", "wake-ups")
             ),
         );
         note(
             self.softirq_wakeups > 0,
-            format!("{} wake-ups came from softirqs: they count as a device's", self.softirq_wakeups),
+            format!(
+                "{} from softirqs: a device is assumed to be the cause",
+                count(self.softirq_wakeups, "wake-up came", "wake-ups came")
+            ),
         );
         note(
             self.there_before > 0,
             format!(
-                "{} threads were there before the trace: they begin on the CPU where they are seen first",
-                self.there_before
+                "{} before the trace: they start on the CPU of their first event",
+                count(self.there_before, "thread existed", "threads existed")
             ),
         );
         note(
             self.cut_at_the_end > 0,
             format!(
-                "{} threads ran or waited for a CPU at the end of the trace: the rest of their work is not known",
-                self.cut_at_the_end
+                "{} or waited for a CPU at the end of the trace: further work is unknown",
+                count(self.cut_at_the_end, "thread ran", "threads ran")
             ),
         );
         note(
             self.stoppers > 0,
-            format!("{} stoppers (migration/N) are left out: the simulated machine has its own", self.stoppers),
+            format!(
+                "{} left out (migration/N): the simulated machine has its own",
+                count(self.stoppers, "stopper is", "stoppers are")
+            ),
         );
         note(
             self.per_cpu_threads > 0,
-            format!("{} threads of the kernel stay on the CPU that their names tell", self.per_cpu_threads),
+            format!(
+                "{} pinned to the CPU in the thread's name",
+                count(self.per_cpu_threads, "kernel thread is", "kernel threads are")
+            ),
         );
         note(
             self.deadline_threads > 0,
             format!(
-                "{} deadline tasks, whose runtime and period the trace does not tell, have SCHED_FIFO with priority 99",
-                self.deadline_threads
+                "{} SCHED_FIFO with priority 99, because the trace does not contain runtime and period",
+                count(self.deadline_threads, "deadline task gets", "deadline tasks get")
             ),
         );
         note(
             self.attachments > 0,
             format!(
-                "{} moves to cgroups are kept; all groups have the same weight and no quota, as the trace does not tell these, nor the cgroups of other \
-                 threads, which are in the root group",
-                self.attachments
+                "{} kept; all groups have the same weight and no quota, which the trace does not contain; threads that did not move are in the \
+                 root group",
+                count(self.attachments, "move to cgroups is", "moves to cgroups are")
             ),
         );
         note(
             self.attachments_unused > 0,
             format!(
-                "{} moves to cgroups are not used: of threads that are not in the trace, or of hierarchies of cgroup v1 of which it does not tell \
-                 whether they have the cpu controller",
-                self.attachments_unused
+                "{} not used: the thread is not in the trace, or the trace does not report whether its cgroup v1 hierarchy has the cpu controller",
+                count(self.attachments_unused, "move to cgroups is", "moves to cgroups are")
             ),
         );
         note(
             self.attachments > 0,
-            "affinities and the kernel's settings are not in the trace: other threads may use all CPUs".to_owned(),
+            "affinities and kernel settings are not in the trace: other threads may use all CPUs".to_owned(),
         );
-        note(self.attachments == 0, "affinities, cgroups and the kernel's settings are not in the trace: other threads may use all CPUs, in the root group".to_owned());
+        note(
+            self.attachments == 0,
+            "affinities, cgroups and kernel settings are not in the trace: other threads may use all CPUs, in the root group".to_owned(),
+        );
         for (what, problem) in &recording.problems {
             notes.push(format!("{} {what}, first at {}", problem.count, problem.first));
         }
         notes
     }
+}
+
+/// Formats a number with its noun in the singular or plural.
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From events to a workload: what each thread did.
+//! Reconstructs a workload from the events of a trace.
 //!
 //! Rules:
-//! 1. What a thread runs between two blocks is work: time on each CPU, by its capacity and frequency then.
-//! 2. A thread that another one wakes, not in an interrupt, waits for it; all others sleep until then. If the CPU that woke it had to
-//!    leave an idle state first, and the machine says how long that takes, the sleep was over so much earlier.
-//! 3. Sleeps whose ends lie on a grid are a timer's ([`timers`]).
-//! 4. A thread that was there before the trace begins where it is seen first. One whose end lies behind the trace waits for good.
-//! 5. What the trace does not tell is counted in [`Gaps`] and becomes a note; nothing is made up for it but what the note says.
+//! 1. The run time of a thread between two blocks is work: time on each CPU, scaled by the CPU's capacity and
+//!    frequency at that time.
+//! 2. A thread that is woken by another thread, outside of interrupts, waits for it. All other blocks are
+//!    sleeps. If the waking CPU had to leave an idle state first, the sleep ends earlier by the state's exit
+//!    latency, provided the machine is known.
+//! 3. Sleeps whose ends lie on a grid belong to a periodic timer ([`timers`]).
+//! 4. A thread that existed before the trace starts at its first event. A thread that is blocked at the end
+//!    of the trace stays blocked.
+//! 5. Information that the trace lacks is counted in [`Gaps`] and described in a note. Nothing else is
+//!    assumed.
 
 mod builder;
 mod cgroups;
@@ -19,21 +23,22 @@ mod timers;
 use super::event::Recording;
 use builder::WorkloadBuilder;
 use fairlab_machine::hardware::Hardware;
-use fairlab_workload::recorded::Recorded;
+use fairlab_workload::recorded::RecordedWorkload;
 pub use gaps::Gaps;
 
-/// A workload with what is known of its making.
+/// Imported workload, with the information that is lost.
 #[derive(Debug)]
 pub struct ImportedWorkload {
-    /// The workload.
-    pub recorded: Recorded,
-    /// Which task each thread of the trace has become, in the order of [`super::threads::Threads`]; `None`: it is left out.
+    /// Workload that repeats what the threads did.
+    pub recorded: RecordedWorkload,
+    /// Task of each thread of the trace, in the order of [`super::threads::TraceThreads`]; `None` for omitted
+    /// threads.
     pub task_of: Vec<Option<usize>>,
-    /// What the trace does not tell.
+    /// Information that the trace lacks.
     pub gaps: Gaps,
 }
 
-/// Makes the workload of a trace. `machine` is the one on which it was recorded, if that is known.
+/// Builds the workload of a trace. `machine` is the machine on which the trace was recorded, if known.
 pub fn import(recording: &Recording, machine: Option<&Hardware>) -> ImportedWorkload {
     let mut walk = WorkloadBuilder::new(recording, machine);
     for event in &recording.events {

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Names of tasks: unique, of at most 15 characters, without what ends a word; and what names of kernel threads say.
+//! Names of imported tasks: unique, at most 15 bytes long, and without characters that end a token. Also the
+//! meaning of kernel thread names.
 
 use std::collections::BTreeSet;
 
-/// The kernel's limit of names.
+/// Maximum length of a name in bytes, as in the kernel.
 const MAX_NAME_BYTES: usize = 15;
-/// Threads of the kernel of which each CPU has one of its own: what stands before the CPU's number.
+/// Kernel threads that exist once per CPU: the name before the CPU number.
 const PER_CPU: &[&str] = &["ksoftirqd", "kworker", "cpuhp", "rcuc", "idle_inject", "watchdog", "irq_work", "ktimers"];
 
-/// A name as one word.
+/// Converts a thread name to a single token.
 pub(super) fn word(comm: &str, pid: i32) -> String {
     let clean = clean(comm);
     if clean.is_empty() { format!("pid-{pid}") } else { cut(&clean, MAX_NAME_BYTES).to_owned() }
 }
 
-/// A text without what ends a word.
+/// Replaces the characters that would end a token by `_`.
 pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() || c.is_control() || "#=".contains(c) { '_' } else { c }).collect()
 }
 
-/// A name that nobody has: with the pid behind it, and more if need be.
+/// Returns an unused name: `word`, with the pid, and with a number if necessary.
 pub(super) fn unique(word: &str, pid: i32, taken: &mut BTreeSet<String>) -> String {
     if taken.insert(word.to_owned()) {
         return word.to_owned();
@@ -39,14 +40,14 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// The CPU to which a thread of the kernel belongs, by its name: `ksoftirqd/3`, `kworker/3:1H`.
+/// Returns the CPU in the name of a per-CPU kernel thread: `ksoftirqd/3`, `kworker/3:1H`.
 pub(super) fn cpu_of(comm: &str) -> Option<u32> {
     let (kind, rest) = comm.split_once('/')?;
     let number = rest.split(|c: char| !c.is_ascii_digit()).next()?;
     PER_CPU.contains(&kind).then(|| number.parse().ok())?
 }
 
-/// Whether a thread is a stopper: the simulated machine has its own.
+/// Whether a thread is a stopper, of which the simulated machine has its own.
 pub(super) fn is_stopper(comm: &str) -> bool {
     comm.strip_prefix("migration/").is_some_and(|cpu| cpu.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which sleeps of a task a periodic timer has ended: those whose ends lie on a grid, while their lengths vary.
+//! Detects sleeps that a periodic timer ended: their ends lie on a grid, while their lengths vary.
 //!
-//! Of a task that does the same work each time, both are as regular, and nothing tells them apart; then sleeps stay sleeps.
+//! A task with constant work per period has sleeps of constant length as well. The two cases cannot be
+//! distinguished, so these sleeps stay sleeps.
 
-/// A sleep: when it began and when it ended, from the start of the trace.
+/// Sleep with its start and end in ns from the start of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sleep {
     pub(super) from: u64,
     pub(super) to: u64,
 }
 
-/// Fewer sleeps show no period.
+/// Minimum number of sleeps for a period.
 const MIN_SLEEPS: usize = 8;
-/// Shorter ones are no period of a timer, but waiting for a device.
+/// Minimum period in ns. Shorter sleeps are waits for a device.
 const MIN_PERIOD_NS: u64 = 500_000;
-/// Ends may be off the grid by this part of the period: so late interrupts come.
+/// Divisor of the period that gives the tolerated distance of an end from the grid, as interrupts may be
+/// late.
 const TOLERANCE_DIVISOR: u64 = 32;
 
-/// The period of the timer that ends a task's sleeps, if there is one.
+/// Returns the period in ns of the timer that ends a task's sleeps, if there is one.
 pub(super) fn period_of(sleeps: &[Sleep]) -> Option<u64> {
     if sleeps.len() < MIN_SLEEPS {
         return None;
@@ -28,7 +30,7 @@ pub(super) fn period_of(sleeps: &[Sleep]) -> Option<u64> {
     if period < MIN_PERIOD_NS {
         return None;
     }
-    // Of one or several periods.
+    // The gap may cover one or several periods.
     let off = |gap: u64| {
         let nr = ((gap + period / 2) / period).max(1);
         gap.abs_diff(nr * period)
@@ -62,7 +64,11 @@ mod tests {
         assert!(is_10_ms(&timer));
         let missing = sleeps(20, |i| (i * 10 * MS + busy(i), (i + 1 + u64::from(i > 9)) * 10 * MS));
         assert!(is_10_ms(&missing), "one expiry was missed");
-        assert_eq!(period_of(&sleeps(20, |i| (i * 10 * MS + MS, (i + 1) * 10 * MS))), None, "nothing tells them apart");
+        assert_eq!(
+            period_of(&sleeps(20, |i| (i * 10 * MS + MS, (i + 1) * 10 * MS))),
+            None,
+            "the two cases cannot be distinguished"
+        );
         let mut at = 0;
         let relative: Vec<Sleep> = (0..20)
             .map(|i| {

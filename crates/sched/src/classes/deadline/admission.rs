@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether a task may have the bandwidth that it asks for, and how it enters and leaves the class.
+//! Admission control of deadline bandwidth, and changes of a task to and from the deadline class.
 //!
-//! Models `__checkparam_dl()`, `sched_dl_overflow()`, `dl_change_utilization()`, `switched_from_dl()`, `switched_to_dl()`,
-//! `prio_changed_dl()` and the deadline part of `__sched_setscheduler()` (6.1). What was admitted is known for the whole
-//! machine: all CPUs together may be used up to the share that real-time tasks may have.
+//! Models `__checkparam_dl()`, `sched_dl_overflow()`, `dl_change_utilization()`, `switched_from_dl()`,
+//! `switched_to_dl()`, `prio_changed_dl()` and the deadline part of `__sched_setscheduler()` (6.1). Admitted
+//! bandwidth is counted for the whole machine: all CPUs together provide the share that real-time tasks may
+//! use.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -14,26 +15,26 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE, cap_scale};
 use core::fmt;
 
-/// The shortest runtime, in ns.
+/// Minimum runtime, in ns.
 const MIN_RUNTIME_NS: u64 = 1 << 10;
-/// The shortest period, in ns: `sched_deadline_period_min_us`.
+/// Minimum period, in ns (`sched_deadline_period_min_us`).
 const MIN_PERIOD_NS: u64 = 100_000;
-/// The longest period, in ns: `sched_deadline_period_max_us`.
+/// Maximum period, in ns (`sched_deadline_period_max_us`).
 const MAX_PERIOD_NS: u64 = (1 << 22) * 1000;
 
-/// Why a task does not get a policy.
+/// Reason why a task does not get a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicyError {
-    /// Runtime, deadline and period are not in order, or not in the range that is possible.
+    /// Runtime, deadline and period are not in ascending order, or out of range.
     BadParameters,
-    /// Not so much bandwidth is free.
+    /// Less bandwidth is free than the task needs.
     NoBandwidth,
-    /// The task may not use all CPUs, over which its bandwidth would be spread.
+    /// The affinity of the task excludes CPUs over which its bandwidth would be spread.
     RestrictedAffinity,
 }
 
 impl PolicyError {
-    /// The number that `sched_setattr()` returns.
+    /// Returns the error number of `sched_setattr()`.
     pub const fn errno(self) -> i32 {
         match self {
             Self::BadParameters => -22,
@@ -49,8 +50,8 @@ impl fmt::Display for PolicyError {
             Self::BadParameters => {
                 "deadline parameters must be 1024 ns <= runtime <= deadline <= period, the period 100 us to 4194.304 ms"
             }
-            Self::NoBandwidth => "not so much deadline bandwidth is free: ask for less runtime in each period",
-            Self::RestrictedAffinity => "a deadline task must be allowed on all cpus: do not restrict its affinity",
+            Self::NoBandwidth => "not enough deadline bandwidth is free; request less runtime in each period",
+            Self::RestrictedAffinity => "a deadline task must be allowed on all CPUs; do not restrict its affinity",
         })
     }
 }
@@ -58,7 +59,7 @@ impl fmt::Display for PolicyError {
 impl core::error::Error for PolicyError {}
 
 impl State {
-    /// Whether a policy's parameters can be had at all; a period of 0 becomes the deadline.
+    /// Checks the parameters of a policy. A period of 0 becomes the deadline.
     pub(crate) fn check_policy(policy: Policy) -> Result<Policy, PolicyError> {
         let Policy::Deadline { runtime, deadline, period } = policy else { return Ok(policy) };
         let period = if period.0 == 0 { deadline } else { period };
@@ -70,10 +71,11 @@ impl State {
         }
     }
 
-    /// What the kernel asks of a system call that makes a task a deadline task: it may use all CPUs.
+    /// Checks that the affinity of a task permits a deadline policy: it must include all CPUs, as the system
+    /// call requires.
     ///
     /// # Errors
-    /// If it may not.
+    /// If the affinity excludes a CPU.
     pub fn check_deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         let is_restricted = (self.tasks[task.index()].nr_cpus_allowed as usize) < self.rqs.len();
         let is_limited = self.tunables.rt_runtime_us >= 0;
@@ -85,13 +87,17 @@ impl State {
         }
     }
 
-    /// Makes a task the thread of a governor: once it has its policy, nothing of it is admitted or charged (SCHED_FLAG_SUGOV).
-    pub fn make_special(&mut self, task: TaskId) {
+    /// Marks a task as the thread of a governor (`SCHED_FLAG_SUGOV`). Once it has its deadline policy, no
+    /// bandwidth is admitted or charged for it.
+    pub fn set_dl_special(&mut self, task: TaskId) {
         self.tasks[task.index()].dl.is_special = true;
     }
 
-    /// Admits a task with a new policy, or not; models `sched_dl_overflow()`. A task that leaves the class keeps its
-    /// admission until its zero-lag time.
+    /// Admits the bandwidth of a task's new policy. Models `sched_dl_overflow()` (6.1). A task that leaves
+    /// the class stays admitted until its zero-lag time.
+    ///
+    /// # Errors
+    /// If not enough bandwidth is free.
     pub(crate) fn admit(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         let Policy::Deadline { runtime, period, .. } = policy else { return Ok(()) };
         let p = &self.tasks[task.index()];
@@ -118,29 +124,31 @@ impl State {
         Ok(())
     }
 
-    /// The bandwidth that all deadline tasks together may have, in units of 2^-20 of a CPU; none if real-time runtime has no
-    /// limit. Slower CPUs have less, but before 5.9 as much as others.
+    /// Returns the bandwidth that all deadline tasks together may have, in units of 2^-20 of a CPU. `None`
+    /// without a limit of real-time runtime. Slower CPUs contribute less; before 5.9 all CPUs contribute the
+    /// same.
     pub(crate) fn dl_bandwidth_limit(&self) -> Option<u64> {
         self.dl_bandwidth_of(self.active_capacity())
     }
 
-    /// Capacity of all CPUs on which tasks may run, as far as admission minds it.
+    /// Total capacity of the active CPUs, as admission control counts it.
     pub(crate) fn active_capacity(&self) -> Capacity {
         self.hotplug.active.iter().map(|cpu| self.admitted_capacity(cpu)).sum()
     }
 
-    /// The capacity by which a CPU counts when tasks are admitted.
+    /// Capacity of a CPU, as admission control counts it.
     pub(crate) fn admitted_capacity(&self, cpu: CpuId) -> Capacity {
         if self.tunables.changes.dl_any_cpu { SCHED_CAPACITY_SCALE } else { self.rqs[cpu.index()].cpu_capacity_orig }
     }
 
-    /// The bandwidth that deadline tasks may have of CPUs with so much capacity.
+    /// Returns the bandwidth that deadline tasks may have on CPUs of this capacity.
     pub(crate) fn dl_bandwidth_of(&self, capacity: Capacity) -> Option<u64> {
         let runtime_us = u64::try_from(self.tunables.rt_runtime_us).ok()?;
         Some(cap_scale(to_ratio(self.tunables.rt_period_us * 1000, runtime_us * 1000), capacity))
     }
 
-    /// A deadline task that does not run gets another bandwidth; one that is on a runqueue is taken off and put back anyway.
+    /// Changes the bandwidth of a deadline task that is not queued. A queued task is dequeued and enqueued
+    /// for the change anyway.
     fn change_utilization(&mut self, ctx: &mut Ctx<'_>, task: TaskId, new_bw: u64) {
         let p = &self.tasks[task.index()];
         if p.is_queued() {
@@ -149,14 +157,14 @@ impl State {
         let cpu = p.cpu;
         if p.dl.is_non_contending {
             self.sub_running_bw(ctx, cpu, task);
-            self.stop_being_non_contending(ctx, task);
+            self.clear_non_contending(ctx, task);
         }
         self.sub_rq_bw(cpu, task);
         self.rqs[cpu.index()].dl.this_bw += new_bw;
     }
 
-    /// A task has left the class. Its bandwidth stays admitted until its zero-lag time; if this was the last deadline task
-    /// of the CPU, another CPU's may be pulled.
+    /// Handles a task that has left the class. Its bandwidth stays admitted until its zero-lag time. If it
+    /// was the last deadline task of the CPU, a task may be pulled from another CPU.
     pub(crate) fn switched_from_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (cpu, is_queued) = (p.cpu, p.is_queued());
@@ -176,7 +184,8 @@ impl State {
         }
     }
 
-    /// A task has entered the class: it may preempt, and if its CPU is overloaded tasks are pushed away.
+    /// Handles a task that has entered the class: it may preempt, and tasks are pushed away if its CPU is
+    /// overloaded.
     pub(crate) fn switched_to_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         self.cancel_inactive_timer(ctx, task);
         let p = &self.tasks[task.index()];
@@ -201,7 +210,7 @@ impl State {
         }
     }
 
-    /// A task of the class has got other parameters, maybe a later deadline than others.
+    /// Handles changed parameters of a task of the class, whose deadline may now be later than others.
     pub(crate) fn prio_changed_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (cpu, deadline) = (p.cpu, p.dl.deadline);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How much of a CPU deadline tasks have in use.
+//! Deadline bandwidth in use on each CPU.
 //!
-//! Models `task_contending()`, `task_non_contending()`, `inactive_task_timer()` and the sums `this_bw` and `running_bw`
-//! (6.1). `this_bw` has every task of the CPU. `running_bw` has those that are active, and a task that falls asleep stays
-//! active until its zero-lag time, since it may wake up and go on with its old budget and deadline until then.
+//! Models `task_contending()`, `task_non_contending()`, `inactive_task_timer()` and the sums `this_bw` and
+//! `running_bw` (6.1). `this_bw` includes all deadline tasks of the CPU, `running_bw` the active ones. A task
+//! that blocks stays active until its zero-lag time, because it may wake up and continue with its old budget
+//! and deadline until then.
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
@@ -41,10 +42,10 @@ impl State {
         dl.this_bw = dl.this_bw.saturating_sub(dl_bw);
     }
 
-    /// A task becomes active: it wakes up on a CPU.
+    /// Marks a task as active when it wakes up on a CPU.
     ///
-    /// If it had left another CPU (`flags.migrated`), it took its bandwidth along. A task that is still active only stops
-    /// its timer.
+    /// A task that came from another CPU (`flags.migrated`) brings its bandwidth with it. For a task that is
+    /// still active only the timer is stopped.
     pub(crate) fn task_contending(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         let dl = &self.tasks[task.index()].dl;
         if dl.dl_runtime == 0 {
@@ -55,17 +56,17 @@ impl State {
             self.add_rq_bw(cpu, task);
         }
         if is_non_contending {
-            self.stop_being_non_contending(ctx, task);
+            self.clear_non_contending(ctx, task);
         } else {
             self.add_running_bw(ctx, cpu, task);
         }
     }
 
-    /// A task falls asleep or leaves the class.
+    /// Handles a task that blocks or leaves the class.
     ///
     /// Rules, in order:
-    /// 1. If its zero-lag time has passed (or its timer runs already), it is inactive at once; if it has ended or left the
-    ///    class, its bandwidth is free for others then.
+    /// 1. If its zero-lag time has passed (or its timer is active already), it becomes inactive at once. If
+    ///    it has ended or left the class, its admitted bandwidth is released too.
     /// 2. Otherwise it stays active until the inactive timer expires at its zero-lag time.
     pub(crate) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
@@ -91,8 +92,8 @@ impl State {
         }
     }
 
-    /// A task that slept is active again or goes to another CPU: its timer is not needed any more.
-    pub(crate) fn stop_being_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+    /// Stops the inactive timer of a task that becomes active again or moves to another CPU.
+    pub(crate) fn clear_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         self.tasks[task.index()].dl.is_non_contending = false;
         self.cancel_inactive_timer(ctx, task);
     }
@@ -107,13 +108,14 @@ impl State {
         self.rqs[cpu.index()].timers.is_active(Timer::DlInactive(task))
     }
 
-    /// What was admitted for a task is free for others, and it has no parameters any more.
+    /// Releases the admitted bandwidth of a task and clears its parameters.
     pub(crate) fn release_admitted(&mut self, task: TaskId) {
         self.sub_admitted(self.tasks[task.index()].dl.dl_bw);
         self.tasks[task.index()].dl.clear_parameters();
     }
 
-    /// A woken task goes to another CPU: it takes its bandwidth along, and does not count as active meanwhile.
+    /// Moves the bandwidth of a woken task away from its previous CPU. The task does not count as active
+    /// during the migration.
     pub(crate) fn migrate_task_rq_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         if p.state != TaskState::Waking {
@@ -123,7 +125,7 @@ impl State {
         if p.dl.is_non_contending {
             let _rq = self.rq_lock_clocked(ctx, cpu);
             self.sub_running_bw(ctx, cpu, task);
-            self.stop_being_non_contending(ctx, task);
+            self.clear_non_contending(ctx, task);
         }
         self.sub_rq_bw(cpu, task);
     }

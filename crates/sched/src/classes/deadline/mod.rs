@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The deadline class: SCHED_DEADLINE, earliest deadline first with a constant-bandwidth server.
 //!
-//! Models `deadline.c` (6.1): what is admitted ([`admission`]), who runs and for how long ([`run`], [`replenish`]), how much of a CPU is in
-//! use ([`bandwidth`]) and reclaimed ([`reclaim`]). Where a task goes is in [`crate::rules::deadline`], pushing and pulling in
-//! [`crate::paths::push_deadline`], its timers in [`crate::paths::deadline_timers`].
+//! Models `deadline.c` (6.1): admission control ([`admission`]), execution and budgets ([`run`],
+//! [`replenish`]), bandwidth in use ([`bandwidth`]) and its reclamation ([`reclaim`]). CPU selection is in
+//! [`crate::rules::deadline`], pushing and pulling in [`crate::paths::push_deadline`], and the handlers of
+//! the timers in [`crate::paths::deadline_timers`].
 
 pub mod admission;
 pub(crate) mod bandwidth;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Deadline tasks that could run elsewhere, and whether a CPU has too many.
+//! Pushable deadline tasks, and the overload state of CPUs.
 //!
 //! Models `enqueue_pushable_dl_task()`, `dequeue_pushable_dl_task()` and `update_dl_migration()` (6.1).
 
@@ -8,14 +8,14 @@ use crate::state::deadline::entity::time_before;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
-    /// Whether a task could preempt on the CPU with the latest deadline: `cpudl_find()` without a mask.
+    /// Whether a task could preempt on the CPU with the latest deadline (`cpudl_find()` without a mask).
     pub(crate) fn preempts_somewhere(&self, task: TaskId) -> bool {
         let (deadline, cpu) = self.dl_root.cpudl.latest();
         let p = &self.tasks[task.index()];
         p.cpus_allowed.contains(cpu) && time_before(p.dl.deadline, deadline)
     }
 
-    /// A task that does not run may be moved, if it may use more than one CPU.
+    /// Adds a waiting task to the pushable tasks, if it may use more than one CPU.
     pub(crate) fn add_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         if p.nr_cpus_allowed <= 1 {
@@ -41,7 +41,8 @@ impl State {
         }
     }
 
-    /// Whether tasks of a CPU could be moved: `update_dl_migration()`.
+    /// Updates whether a CPU is overloaded: it has several deadline tasks, and at least one may migrate
+    /// (`update_dl_migration()`).
     pub(crate) fn update_dl_overload(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         let (dl, is_online) = (&mut rq.dl, rq.online);

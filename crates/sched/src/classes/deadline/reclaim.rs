@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Greedy reclamation of unused bandwidth (GRUB): tasks with SCHED_FLAG_RECLAIM use up their budgets more slowly while
-//! others leave bandwidth unused.
+//! Greedy reclamation of unused bandwidth (GRUB): tasks with `SCHED_FLAG_RECLAIM` consume their budgets more
+//! slowly while other tasks leave bandwidth unused.
 //!
-//! Models `grub_reclaim()`, `init_dl_rq_bw_ratio()`, `__dl_add()` and `__dl_sub()` (6.1). The rule is that of Abeni, Lipari,
-//! Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of the kernel's
-//! Documentation/scheduler/sched-deadline.rst, 2.2.
+//! Models `grub_reclaim()`, `init_dl_rq_bw_ratio()`, `__dl_add()` and `__dl_sub()` (6.1). The rule is that of
+//! Abeni, Lipari, Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of
+//! the kernel's Documentation/scheduler/sched-deadline.rst, 2.2.
 
 use crate::state::State;
 use crate::state::deadline::entity::{BW_SHIFT, to_ratio};
 use crate::types::ids::{CpuId, TaskId};
 
-/// The whole of a CPU.
+/// Bandwidth of a whole CPU.
 const BW_UNIT: u64 = 1 << BW_SHIFT;
-/// The reciprocal of the share that may be reclaimed has so many bits behind the point.
+/// Number of fractional bits of the reciprocal of the reclaimable bandwidth.
 const RATIO_SHIFT: u32 = 8;
 
 impl State {
-    /// Whether a task, once it is a deadline task, reclaims what others do not use.
+    /// Sets whether a task reclaims unused bandwidth once it is a deadline task.
     pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
         self.tasks[task.index()].dl.reclaims = reclaims;
     }
 
-    /// Bandwidth is admitted, in equal parts on all active CPUs.
+    /// Adds admitted bandwidth, in equal parts on all active CPUs.
     pub(crate) fn add_admitted(&mut self, bw: u64) {
         let nr_cpus = self.hotplug.active.weight() as u64;
         let root = &mut self.dl_root;
@@ -29,7 +29,7 @@ impl State {
         root.admitted_per_cpu = root.admitted_per_cpu.wrapping_add(bw / nr_cpus);
     }
 
-    /// Bandwidth that was admitted is free again.
+    /// Removes admitted bandwidth.
     pub(crate) fn sub_admitted(&mut self, bw: u64) {
         let nr_cpus = self.hotplug.active.weight() as u64;
         let root = &mut self.dl_root;
@@ -37,20 +37,19 @@ impl State {
         root.admitted_per_cpu = root.admitted_per_cpu.wrapping_sub(bw / nr_cpus);
     }
 
-    /// The number of active CPUs has changed.
-    //
-    // DIFFERS: 6.1 takes what was admitted away a second time when domains are built anew, so that less and less can be
-    // reclaimed.
+    /// Redistributes the admitted bandwidth after a change of the number of active CPUs.
+    // DIFFERS: when sched domains are rebuilt, fairlab distributes the admitted deadline bandwidth over the
+    // active CPUs. 6.1 subtracts it a second time, so that less and less bandwidth can be reclaimed.
     pub(crate) fn spread_admitted(&mut self) {
         let nr_cpus = self.hotplug.active.weight() as u64;
         self.dl_root.admitted_per_cpu = self.tasks.iter().map(|p| p.dl.dl_bw / nr_cpus).sum();
     }
 
-    /// How much budget a reclaiming task uses up in a time that it runs.
+    /// Returns the budget that a reclaiming task consumes while it runs for `delta_ns`.
     ///
-    /// The time counts with `max(u / u_max, 1 - u_inactive - u_extra)`: `u` is the task's bandwidth, `u_max` what deadline
-    /// tasks may have of a CPU, `u_inactive` the bandwidth of the CPU's tasks that are inactive, and `u_extra` the CPU's part
-    /// of what nobody was admitted for.
+    /// The time is multiplied by `max(u / u_max, 1 - u_inactive - u_extra)`. `u` is the task's bandwidth,
+    /// `u_max` the bandwidth that deadline tasks may have on a CPU, `u_inactive` the bandwidth of the CPU's
+    /// inactive tasks, and `u_extra` the CPU's share of the bandwidth that is not admitted.
     pub(crate) fn grub_reclaim(&self, cpu: CpuId, task: TaskId, delta_ns: u64) -> u64 {
         let dl = &self.rqs[cpu.index()].dl;
         let (ratio, most) = self.reclaimable();
@@ -62,7 +61,7 @@ impl State {
         delta_ns.wrapping_mul(counts) >> BW_SHIFT
     }
 
-    /// What deadline tasks may have of a CPU: its reciprocal, and itself.
+    /// Returns the bandwidth that deadline tasks may have on a CPU: its reciprocal, and the bandwidth itself.
     fn reclaimable(&self) -> (u64, u64) {
         let Ok(runtime_us) = u64::try_from(self.tunables.rt_runtime_us) else { return (1 << RATIO_SHIFT, BW_UNIT) };
         let (runtime, period) = (runtime_us * 1000, self.tunables.rt_period_us * 1000);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! When a task gets a new budget and a new deadline: the constant-bandwidth server.
+//! New budgets and deadlines of tasks: the constant-bandwidth server.
 //!
-//! Models `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`, `dl_check_constrained_dl()`,
-//! `start_dl_timer()` and `dl_task_timer()` (6.1).
+//! Models `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`,
+//! `dl_check_constrained_dl()`, `start_dl_timer()` and `dl_task_timer()` (6.1).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -11,8 +11,8 @@ use crate::state::timers::Timer;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
-    /// A task enters the class, or comes back after a change, with a deadline in the past: a new period begins, unless it
-    /// is throttled.
+    /// Begins a new period for a task that enters the class, or returns after a change, with a deadline in
+    /// the past. A throttled task waits for its replenishment instead.
     pub(crate) fn setup_new_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
@@ -21,12 +21,12 @@ impl State {
         }
     }
 
-    /// A throttled task gets its budget back.
+    /// Replenishes the budget of a throttled task.
     ///
     /// Rules, in order:
-    /// 1. Who has yielded gives up what was left.
-    /// 2. A budget and a period are added, until the budget is positive.
-    /// 3. If the deadline is in the past even so, a new period begins now.
+    /// 1. A task that has yielded loses the rest of its budget.
+    /// 2. A budget and a period are added until the budget is positive.
+    /// 3. If the deadline is still in the past, a new period begins now.
     pub(crate) fn replenish_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
@@ -49,12 +49,12 @@ impl State {
         dl.is_throttled = false;
     }
 
-    /// A task wakes up: it goes on with its budget and deadline if they can still be kept to.
+    /// Updates budget and deadline of a task that wakes up. It keeps both if it can still meet the deadline.
     ///
     /// Rules, in order:
     /// 1. If the deadline has passed, a new period begins.
-    /// 2. If the rest of the budget until the deadline is more than the density allows: with a deadline before the end of
-    ///    the period the budget is cut (revised wake-up rule), otherwise a new period begins.
+    /// 2. If the remaining budget exceeds the task's density until the deadline: with a deadline before the
+    ///    end of the period the budget is reduced (revised wake-up rule); otherwise a new period begins.
     pub(crate) fn update_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
@@ -69,7 +69,8 @@ impl State {
         }
     }
 
-    /// A task with a deadline before the end of its period, which wakes up between the two, has to wait for the next period.
+    /// Throttles a task with a deadline before the end of its period that wakes up between the two. It waits
+    /// for the next period.
     pub(crate) fn check_constrained_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &self.tasks[task.index()].dl;
@@ -82,9 +83,10 @@ impl State {
         dl.runtime = dl.runtime.min(0);
     }
 
-    /// Arms the replenishment timer for the task's next period. Returns false if that has begun already.
+    /// Starts the replenishment timer for the task's next period. Returns false if that period has begun
+    /// already.
     ///
-    /// A beginning less than a microsecond ago is still worth a timer.
+    /// A timer is started even if the period began less than 1 us ago.
     pub(crate) fn start_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         const TOO_LATE_NS: i64 = -1000;
         let p = &self.tasks[task.index()];

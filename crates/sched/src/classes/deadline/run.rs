@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How deadline tasks come to a runqueue, run, use up their budgets and leave.
+//! Execution of deadline tasks: enqueue, pick, consumption of budgets and dequeue.
 //!
-//! Models `enqueue_task_dl()`, `dequeue_task_dl()`, `update_curr_dl()`, `yield_task_dl()`, `check_preempt_curr_dl()`,
-//! `pick_next_task_dl()`, `set_next_task_dl()`, `put_prev_task_dl()` and `task_tick_dl()` (6.1).
+//! Models `enqueue_task_dl()`, `dequeue_task_dl()`, `update_curr_dl()`, `yield_task_dl()`,
+//! `check_preempt_curr_dl()`, `pick_next_task_dl()`, `set_next_task_dl()`, `put_prev_task_dl()` and
+//! `task_tick_dl()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
@@ -18,14 +19,15 @@ use crate::types::units::cap_scale;
 use crate::types::work::KernelOp;
 
 impl State {
-    /// Rules, in order:
+    /// Enqueues a deadline task. Rules, in order:
     /// 1. A task that comes between its deadline and the end of its period is throttled.
-    /// 2. A task that is moved or comes back after a change brings its bandwidth along.
-    /// 3. A throttled task does not get into the queue, unless it is replenished; if it wakes up it becomes active.
-    /// 4. Budget and deadline are checked or renewed, and it is queued; it may be moved while it does not run.
+    /// 2. A task that migrates or returns after a change brings its bandwidth with it.
+    /// 3. A throttled task is not queued, unless it is being replenished; if it wakes up it becomes active.
+    /// 4. Budget and deadline are checked or renewed, and the task is queued. It is pushable while it does
+    ///    not run.
     pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
-        if !self.enters_deadline_queue(ctx, task) {
+        if !self.prepare_dl_enqueue(ctx, task) {
             return;
         }
         let p = &self.tasks[task.index()];
@@ -59,8 +61,9 @@ impl State {
         }
     }
 
-    /// Who inherits is not throttled. A task of another class, which just ceases to inherit, does not come back here.
-    fn enters_deadline_queue(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
+    /// Prepares the enqueue of a task that inherits, which is not throttled. Returns false for a task of
+    /// another class that has just stopped inheriting; such a task is not enqueued here.
+    fn prepare_dl_enqueue(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         let dl = &mut self.tasks[task.index()].dl;
         let inherits = dl.inherited.is_some();
         if inherits {
@@ -90,7 +93,7 @@ impl State {
         }
     }
 
-    /// The running task gives up the rest of its budget and waits for its next period.
+    /// Gives up the rest of the running task's budget. The task waits for its next period.
     pub(crate) fn yield_task_dl(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard) {
         let cpu = rq.cpu();
         let curr = self.rqs[cpu.index()].curr;
@@ -100,8 +103,8 @@ impl State {
         self.rq_clock_skip_update(cpu);
     }
 
-    /// An earlier deadline preempts. Among equal ones the running task gives way only if it can go on elsewhere and the new
-    /// one cannot.
+    /// Reschedules if a task has an earlier deadline than the running one. With equal deadlines it does so
+    /// only if the running task can continue on another CPU and the new one cannot.
     pub(crate) fn check_preempt_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let curr = self.rqs[cpu.index()].curr;
         let (new, old) = (&self.tasks[task.index()], &self.tasks[curr.index()]);
@@ -122,7 +125,7 @@ impl State {
         Some(task)
     }
 
-    /// A task begins to run: it was picked (`is_first`), or it goes on after a change.
+    /// Starts a task: it was picked (`is_first`), or it continues after a change.
     pub(crate) fn set_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_first: bool) {
         let se = self.tasks[task.index()].se;
         self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
@@ -152,7 +155,7 @@ impl State {
         }
     }
 
-    /// The tick, or the end of a budget by timer (`is_budget_end`).
+    /// Handles the tick, or the end of a budget by timer (`is_budget_end`).
     pub(crate) fn task_tick_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_budget_end: bool) {
         self.update_curr_dl(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
@@ -167,11 +170,12 @@ impl State {
         }
     }
 
-    /// Charges the running task for the time since it was charged last.
+    /// Charges the running task for the time since the last charge.
     ///
-    /// The budget is one of work at full speed: on a slower CPU, or at a lower frequency, it lasts longer. Who has used it
-    /// up or has yielded is throttled until the next period, or replenished at once if that has begun. The time of a task
-    /// that reclaims counts by [`super::reclaim`] instead, and a governor's thread has no budget.
+    /// The budget is work at full speed, so it lasts longer on a slower CPU or at a lower frequency. A task
+    /// that has exhausted it or has yielded is throttled until the next period, or replenished at once if
+    /// that has begun. The time of a reclaiming task is scaled by [`super::reclaim`] instead. A governor's
+    /// thread has no budget.
     pub(crate) fn update_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let (curr, now) = (rq.curr, rq.clock_task);
@@ -215,8 +219,8 @@ impl State {
         }
     }
 
-    /// Deadline tasks use up the runtime that real-time tasks may have; but not more of it than there is, while nothing
-    /// would give it back.
+    /// Charges deadline tasks to the real-time runtime. Without an active replenishment timer, the charge
+    /// stops at the limit.
     fn charge_rt_bandwidth_dl(&mut self, cpu: CpuId, delta_ns: u64) {
         if self.tunables.rt_runtime_us >= 0 && self.sched_rt_bandwidth_account(cpu) {
             let rt = &mut self.rqs[cpu.index()].rt;
@@ -229,7 +233,7 @@ impl State {
         self.hrtick_start(ctx, cpu, rest.max(0) as u64);
     }
 
-    /// Puts a task into the queue of its CPU: `__enqueue_dl_entity()`.
+    /// Adds a task to the queue of its CPU (`__enqueue_dl_entity()`).
     fn queue_dl(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
@@ -252,7 +256,7 @@ impl State {
         self.update_dl_overload(cpu);
     }
 
-    /// Takes a task out of the queue of its CPU, if it is there: `__dequeue_task_dl()`.
+    /// Removes a task from the queue of its CPU, if it is queued (`__dequeue_task_dl()`).
     fn unqueue_dl(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         if core::mem::take(&mut p.dl.is_queued) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The running entity of a cfs_rq: its account of time, and how an entity becomes the running one and stops being it.
+//! The running entity of a cfs_rq: charging its time, and making an entity the running one.
 //!
 //! Models `update_curr()`, `update_min_vruntime()`, `set_next_entity()` and `put_prev_entity()` (6.1).
 
@@ -12,7 +12,8 @@ use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::weight::calc_delta_fair;
 
 impl CfsRq {
-    /// Moves `min_vruntime` on, given the virtual runtime of the running entity, if it is on the runqueue.
+    /// Advances `min_vruntime`. `running` is the virtual runtime of the running entity, if that is on the
+    /// runqueue.
     #[inline]
     fn advance_min_vruntime(&mut self, running: Option<u64>) {
         let least = match (running, self.timeline.first_vruntime()) {
@@ -28,7 +29,7 @@ impl CfsRq {
 }
 
 impl State {
-    /// Charges the running entity for the time since it was charged last.
+    /// Charges the running entity for the time since the last charge.
     pub(crate) fn update_curr(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];
         let Some(curr) = cfs_rq.curr else { return };
@@ -47,7 +48,7 @@ impl State {
         self.account_cfs_rq_runtime(ctx, id, delta);
     }
 
-    /// Moves `min_vruntime` to the least virtual runtime on the cfs_rq, but never back.
+    /// Advances `min_vruntime` to the smallest virtual runtime on the cfs_rq; it never decreases.
     pub(crate) fn update_min_vruntime(&mut self, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         let running =
@@ -70,8 +71,8 @@ impl State {
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 
-    /// The running entity of a cfs_rq stops; it waits again if it is still runnable. A cfs_rq that has run out of quota is
-    /// throttled on this occasion.
+    /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime
+    /// is throttled here.
     pub(crate) fn put_prev_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
         let on_rq = self.entities[prev.index()].on_rq;
         if on_rq {
@@ -86,7 +87,7 @@ impl State {
         self.cfs_rqs[cfs_rq.index()].curr = None;
     }
 
-    /// Makes a task and the groups above it the running ones: `set_next_task_fair()`.
+    /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).
     pub(crate) fn set_next_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         if self.tasks[task.index()].is_queued() {
             self.move_to_newest(task);
@@ -100,7 +101,7 @@ impl State {
         }
     }
 
-    /// A task and the groups above it stop running: `put_prev_task_fair()`.
+    /// Stops a task and the group entities above it (`put_prev_task_fair()`).
     pub(crate) fn put_prev_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let mut entity = Some(self.tasks[task.index()].se);
         while let Some(se) = entity {
@@ -110,7 +111,7 @@ impl State {
         }
     }
 
-    /// A queued task becomes the newest in the list of its runqueue's fair tasks.
+    /// Moves a queued task to the newest end of its runqueue's list of fair tasks.
     pub(crate) fn move_to_newest(&mut self, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;
         self.rqs[cpu.index()].cfs_tasks.move_to_newest(&mut self.tasks, task);

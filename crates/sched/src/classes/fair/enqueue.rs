@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How fair tasks, and with them their groups, come to a CPU's runqueue and leave it.
+//! Enqueue and dequeue of fair tasks, together with their group entities.
 //!
 //! Models `enqueue_task_fair()`, `dequeue_task_fair()`, `enqueue_entity()` and `dequeue_entity()` (6.1).
 
@@ -10,50 +10,50 @@ use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
-/// Why and how a task is enqueued: ENQUEUE_*.
+/// Reason and mode of an enqueue (`ENQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EnqueueFlags {
-    /// It was woken.
+    /// The task was woken.
     pub wakeup: bool,
-    /// It comes from another CPU.
+    /// The task comes from another CPU.
     pub migrated: bool,
-    /// It was taken out for a moment to be changed.
+    /// The task was dequeued briefly for a change.
     pub restore: bool,
-    /// It comes back at another place.
+    /// The task returns at another position.
     pub moved: bool,
-    /// It stays at the head of its real-time priority.
+    /// The task is queued at the head of its real-time priority.
     pub head: bool,
-    /// Its deadline budget is renewed.
+    /// The deadline budget is replenished.
     pub replenish: bool,
-    /// The path has charged the operation already, to let its time pass before anything shows.
+    /// The path has charged the operation already, so that its time passes before the effect is visible.
     pub is_paid: bool,
 }
 
 impl EnqueueFlags {
-    /// Counts the operation, once.
+    /// Counts the operation, unless the path has charged it already.
     #[inline]
     pub(crate) fn charge(self, ctx: &mut Ctx<'_>) {
-        ctx.work.count(KernelOp::Enqueue, u64::from(!self.is_paid));
+        ctx.op_counts.count(KernelOp::Enqueue, u64::from(!self.is_paid));
     }
 }
 
-/// Why and how a task is dequeued: DEQUEUE_*.
+/// Reason and mode of a dequeue (`DEQUEUE_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DequeueFlags {
-    /// It goes to sleep.
+    /// The task goes to sleep.
     pub sleep: bool,
-    /// It is taken out for a moment to be changed.
+    /// The task is dequeued briefly for a change.
     pub save: bool,
-    /// It will come back at another place.
+    /// The task will return at another position.
     pub moved: bool,
 }
 
 impl State {
     /// Enqueues a fair task. Rules, in order:
-    /// 1. The CPU's estimated utilisation grows; a task that waited for I/O asks for a higher frequency.
+    /// 1. The CPU's estimated utilisation grows. A task that waited for I/O requests a higher frequency.
     /// 2. From the task upwards, each entity that is not queued yet is enqueued.
-    /// 3. Further up, averages, runnable counts and weights of the groups are brought up to date.
-    /// 4. All that ends at a throttled group: above it the task does not count.
+    /// 3. Further up, averages, runnable counts and weights of the groups are updated.
+    /// 4. Both loops end at a throttled group: above it the task does not count.
     pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
         self.util_est_enqueue(cpu, task);
@@ -96,11 +96,11 @@ impl State {
 
     /// Dequeues a fair task. Rules, in order:
     /// 1. From the task upwards, each entity is dequeued until a group has other runnable entities.
-    /// 2. That group should go on if the task sleeps: it becomes the next buddy.
-    /// 3. Further up, averages, runnable counts and weights are brought up to date.
-    /// 4. All that ends at a throttled group: above it the task did not count.
+    /// 2. If the task sleeps, that group becomes the next buddy, so that it continues.
+    /// 3. Further up, averages, runnable counts and weights are updated.
+    /// 4. Both loops end at a throttled group: above it the task did not count.
     /// 5. A CPU that has only idle work left balances soon.
-    /// 6. A task that sleeps remembers its utilisation.
+    /// 6. The estimated utilisation of a task that sleeps is updated.
     pub(crate) fn dequeue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         ctx.charge(KernelOp::Dequeue);
         let had_only_idle = self.sched_idle_cpu(cpu);
@@ -153,7 +153,7 @@ impl State {
         self.update_cfs_group(ctx, se);
     }
 
-    /// Counts a task into a cfs_rq; above an idle group it counts as idle.
+    /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
     fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
         self.count_tasks_in(cfs_rq, 1, u32::from(*is_idle));
         *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
@@ -166,8 +166,9 @@ impl State {
 
     /// Enqueues one entity.
     ///
-    /// An entity that did not sleep here has a virtual runtime relative to `min_vruntime` and gets it back. The running
-    /// one gets it before time is charged, any other afterwards, because charging moves `min_vruntime`.
+    /// An entity that did not sleep here has a virtual runtime relative to `min_vruntime`, which becomes
+    /// absolute. For the running entity this happens before time is charged, for others afterwards, because
+    /// charging advances `min_vruntime`.
     pub(crate) fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
         let is_relative = !flags.wakeup || flags.migrated;
         let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
@@ -203,7 +204,8 @@ impl State {
         }
     }
 
-    /// Dequeues one entity. One that does not sleep keeps its virtual runtime relative to `min_vruntime`.
+    /// Dequeues one entity. The virtual runtime of an entity that does not sleep becomes relative to
+    /// `min_vruntime`.
     pub(crate) fn dequeue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: DequeueFlags) {
         let owner = self.entities[se.index()].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task.index()].is_migrating());
@@ -225,7 +227,7 @@ impl State {
         }
         self.return_cfs_rq_runtime(ctx, cfs_rq);
         self.update_cfs_group(ctx, se);
-        // An entity that comes back at once must not let `min_vruntime` run ahead meanwhile.
+        // An entity that returns at once must not let `min_vruntime` advance meanwhile.
         if flags.moved || !flags.save {
             self.update_min_vruntime(cfs_rq);
         }
@@ -240,7 +242,7 @@ impl State {
         entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
     }
 
-    /// Notes how many tasks a group's entity stands for: `se_update_runnable()`.
+    /// Records the number of runnable tasks that a group's entity represents (`se_update_runnable()`).
     pub(crate) fn se_update_runnable(&mut self, se: EntityId) {
         if let Some(below) = self.entities[se.index()].my_q() {
             self.entities[se.index()].runnable_weight = u64::from(self.cfs_rqs[below.index()].h_nr_running);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Weights of group entities, and changes of weight, as the kernel computes them.
+//! Golden tests of group-entity weights and of changes of weight.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, recording};
 use crate::types::pelt::SchedAvg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Slices, places and preemption on random cfs_rqs, as the kernel computes them.
+//! Golden tests of slices, placement and preemption on random cfs_rqs.
 
 use crate::classes::fair::place::Placement;
 use crate::classes::fair::preempt::VruntimeLead;
@@ -10,10 +10,10 @@ use crate::types::weight::LoadWeight;
 use serde_json::Value;
 use std::vec::Vec;
 
-/// The recording was made on a machine of this many CPUs: tunables depend on it.
+/// Number of CPUs of the recorded machine, on which tunables depend.
 const NR_CPUS: usize = 16;
 
-/// A root cfs_rq with the first `nr` entities queued, the last of them perhaps running.
+/// Fills a root cfs_rq with the first `nr` entities, of which one may be running. Returns all entities.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
     let cfs_rq = rig.sched.root_cfs_rq(CPU);
     let nr = number(&line["nr"]) as usize;

@@ -10,18 +10,18 @@ use crate::state::timers::Timer;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 
-/// No slice timer runs for less than this.
-const SHORTEST_NS: u64 = 10_000;
+/// Minimum duration of the slice timer.
+const MIN_HRTICK_NS: u64 = 10_000;
 
 impl State {
-    /// Switches the slice timer off.
+    /// Cancels the slice timer.
     pub(crate) fn hrtick_clear(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         self.cancel_timer(ctx, cpu, Timer::Hrtick);
     }
 
-    /// Arms the slice timer; on another CPU by a call there.
+    /// Starts the slice timer; for another CPU by a call on that CPU.
     pub(crate) fn hrtick_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delay_ns: u64) {
-        let at = ctx.now.0 + delay_ns.max(SHORTEST_NS);
+        let at = ctx.now.0 + delay_ns.max(MIN_HRTICK_NS);
         self.rqs[cpu.index()].hrtick_time = at;
         if cpu == ctx.cpu {
             self.hrtick_restart(ctx, cpu);
@@ -30,13 +30,13 @@ impl State {
         }
     }
 
-    /// Arms the slice timer of the CPU that executes this.
+    /// Starts the slice timer of the executing CPU.
     pub(crate) fn hrtick_restart(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let at = self.rqs[cpu.index()].hrtick_time;
         self.start_timer(ctx, Timer::Hrtick, at);
     }
 
-    /// Arms the slice timer for what is left of a task's slice. Models `hrtick_start_fair()`.
+    /// Starts the slice timer for the rest of a task's slice. Models `hrtick_start_fair()` (6.1).
     pub(crate) fn hrtick_start_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         if self.cfs_rqs[cpu.index()].h_nr_running <= 1 {
             return;
@@ -53,7 +53,8 @@ impl State {
         }
     }
 
-    /// Adapts the slice timer after the number of runnable tasks has changed. Models `hrtick_update()`.
+    /// Updates the slice timer after the number of runnable tasks has changed. Models `hrtick_update()`
+    /// (6.1).
     pub(crate) fn hrtick_update(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let curr = self.rqs[cpu.index()].curr;
         if !self.features.has(Feature::Hrtick) || self.tasks[curr.index()].class != SchedClass::Fair {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The fair class at work: CFS.
+//! The fair class: CFS.
 //!
-//! A task is placed ([`place`]) and enqueued ([`enqueue`]), charged while it runs ([`curr`]), preempted ([`preempt`]) when its slice
-//! ([`mod@slice`], [`hrtick`]) is over at a tick ([`tick`]), and the next one is picked ([`pick`]). Groups divide weight by [`shares`] and
-//! are limited by [`bandwidth`].
+//! A task is placed ([`place`]), enqueued ([`enqueue`]) and charged while it runs ([`curr`]). It is preempted
+//! ([`preempt`]) by wake-ups, or at a tick ([`tick`]) when its slice ([`mod@slice`], [`hrtick`]) is over.
+//! Then the next task is picked ([`pick`]). The weight of groups is divided by [`shares`], and their runtime
+//! is limited by [`bandwidth`].
 
 pub(crate) mod bandwidth;
 pub(crate) mod curr;

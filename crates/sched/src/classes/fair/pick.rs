@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which fair task runs next.
+//! Choice of the next fair task.
 //!
-//! Models `pick_next_entity()` and the fair part of `pick_next_task_fair()` (6.1). What happens when there is none
-//! (newly-idle balancing) is in [`crate::paths::schedule`].
+//! Models `pick_next_entity()` and the fair part of `pick_next_task_fair()` (6.1). [`crate::paths::schedule`]
+//! handles the case without a fair task (newly-idle balancing).
 
 use crate::classes::fair::preempt::VruntimeLead;
 use crate::interface::ctx::Ctx;
@@ -13,10 +13,11 @@ use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
 impl State {
-    /// Picks the next fair task while a fair task is still the running one, and changes only what differs between them.
+    /// Picks the next fair task while a fair task is still the running one. Only the entities that differ
+    /// between the two tasks change.
     ///
-    /// If a group turns out to have run out of quota on the way, the old task is taken off and the pick starts afresh. None
-    /// if nothing is left then; the old task is still the running one in that case.
+    /// If a group turns out to be out of runtime, the old task is put back and the pick starts again. Returns
+    /// `None` if no task is left; the old task is then still the running one.
     pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
         let cpu = rq.cpu();
         let mut cfs_rq = self.root_cfs_rq(cpu);
@@ -51,7 +52,7 @@ impl State {
         Some(task)
     }
 
-    /// Picks the next fair task when no fair entity is the running one.
+    /// Picks the next fair task when no fair entity is running.
     pub(crate) fn pick_next_task_fair_fresh(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
         let mut cfs_rq = self.root_cfs_rq(cpu);
         let task = loop {
@@ -75,9 +76,9 @@ impl State {
         self.update_misfit_status(ctx, cpu, Some(task));
     }
 
-    /// Takes the branch of the old task off and puts that of the new one on, up to where both meet.
+    /// Puts back the branch of the old task and sets that of the new one, up to the cfs_rq that they share.
     ///
-    /// The deeper one goes up first; at equal depth both go up, the old one before the new one.
+    /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
     fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
         loop {
             let (old_entity, new_entity) = (&self.entities[old.index()], &self.entities[new.index()]);
@@ -101,12 +102,13 @@ impl State {
         }
     }
 
-    /// The entity of a cfs_rq that runs next.
+    /// Returns the next entity of a cfs_rq to run.
     ///
     /// Rules, in order:
-    /// 1. The one with the least virtual runtime, waiting or (`curr`) running.
-    /// 2. If that one gave way, the second, unless that would be unfair by more than the wake-up granularity.
-    /// 3. The next buddy, or else the last one, under the same condition.
+    /// 1. The entity with the smallest virtual runtime, waiting or (`curr`) running.
+    /// 2. If that entity yielded, the second, unless that would be unfair by more than the wake-up
+    ///    granularity.
+    /// 3. The next buddy, or else the last buddy, under the same condition.
     fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let first_waiting = queue.timeline.first();
@@ -134,7 +136,7 @@ impl State {
         pick
     }
 
-    /// The running entity if it is before the waiting one, otherwise the waiting one, if any.
+    /// Returns the entity with the smaller virtual runtime. On a tie that is the waiting one.
     fn earlier(&self, curr: Option<EntityId>, waiting: Option<EntityId>) -> Option<EntityId> {
         match (curr, waiting) {
             (Some(curr), Some(waiting)) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where an entity begins on the time line of a cfs_rq.
+//! Placement of an entity on the timeline of a cfs_rq.
 //!
 //! Models `place_entity()`, `entity_is_long_sleeper()` and `task_fork_fair()` (6.1).
 use crate::interface::ctx::Ctx;
@@ -10,15 +10,16 @@ use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::weight::{NICE_0_LOAD, scale_load_down};
 
-/// Sleeping for longer than this may have made virtual times incomparable: half of all numbers, over nice 0's weight.
+/// Sleep duration from which virtual times may no longer be comparable: half of the number range, divided by
+/// the weight of nice 0.
 const LONG_SLEEP_NS: u64 = (1 << 63) / scale_load_down(NICE_0_LOAD);
 
-/// Why an entity is placed.
+/// Reason for a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// It is new.
+    /// The entity is new.
     Initial,
-    /// It has slept.
+    /// The entity has slept.
     Wakeup,
 }
 
@@ -27,9 +28,10 @@ impl State {
     ///
     /// Rules, in order:
     /// 1. A new entity starts one virtual slice behind (START_DEBIT).
-    /// 2. One that slept gets credit: the latency, or the minimal granularity if it is idle; half of it with
-    ///    GENTLE_FAIR_SLEEPERS.
-    /// 3. Nobody goes back in virtual time, unless it slept so long that the comparison means nothing.
+    /// 2. An entity that slept gets a credit: the latency, or the minimal granularity if it is idle; half of
+    ///    it with GENTLE_FAIR_SLEEPERS.
+    /// 3. Virtual runtime never decreases, unless the entity slept so long that the comparison is
+    ///    meaningless.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
         let mut vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
         match why {
@@ -52,15 +54,15 @@ impl State {
         }
     }
 
-    /// Places a forked task beside its parent, which runs on the CPU. Models `task_fork_fair()`.
+    /// Places a forked task beside its parent, which runs on the CPU. Models `task_fork_fair()` (6.1).
     ///
-    /// The child starts where the parent is. If children run first and the parent is ahead, they swap places. The
-    /// result is relative to `min_vruntime` until the child is enqueued somewhere.
+    /// The child starts at the parent's virtual runtime. If children run first and the parent is ahead, both
+    /// swap. The result is relative to `min_vruntime` until the child is enqueued.
     pub(crate) fn task_fork_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, child: TaskId) {
         let cpu = rq.cpu();
         self.update_rq_clock(ctx, rq);
         let parent_task = self.rqs[cpu.index()].curr;
-        // The cfs_rq of the parent's group, even if another class serves the parent.
+        // The cfs_rq of the parent's group, even if the parent belongs to another class.
         let cfs_rq = self.entities[self.tasks[parent_task.index()].se.index()].cfs_rq;
         let se = self.tasks[child.index()].se;
         let parent = self.cfs_rqs[cfs_rq.index()].curr;

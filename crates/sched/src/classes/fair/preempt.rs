@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether a woken task preempts the running one, and the buddies: who is preferred or avoided at the next pick.
+//! Wake-up preemption, and the buddies that the next pick prefers or avoids.
 //!
-//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies and `yield_task_fair()` (6.1). Leaves
-//! out `yield_to()`, which only hypervisors call.
+//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies and `yield_task_fair()` (6.1).
+//! Leaves out `yield_to()`, which only hypervisors call.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -12,19 +12,19 @@ use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::weight::calc_delta_fair;
 
-/// How a woken entity compares with the running one.
+/// Comparison of a woken entity with the running one by virtual runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum VruntimeLead {
-    /// The woken one is not behind in virtual time: no reason to preempt.
+    /// The woken entity's virtual runtime is not smaller: no reason to preempt.
     Behind,
-    /// It deserves the CPU more, but by no more than the granularity.
+    /// The woken entity's virtual runtime is smaller, by at most the wake-up granularity.
     Within,
-    /// By more than the granularity.
+    /// The woken entity's virtual runtime is smaller by more than the wake-up granularity.
     Beyond,
 }
 
 impl State {
-    /// Compares two entities of one cfs_rq: does `se` deserve the CPU by more than its wake-up granularity?
+    /// Compares two entities of one cfs_rq: by how much is `se` ahead, relative to its wake-up granularity?
     pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> VruntimeLead {
         let curr_vruntime = self.entities[curr.index()].vruntime;
         let granularity = self.tunables.wakeup_granularity_ns;
@@ -39,18 +39,20 @@ impl State {
         }
     }
 
-    /// Decides whether a fair task that has become runnable preempts the fair task that runs.
+    /// Decides whether a fair task that has become runnable preempts the running fair task.
     ///
     /// Rules, in order:
-    /// 1. Not itself; not if its group is throttled.
-    /// 2. NEXT_BUDDY: with many tasks the woken one is marked as next, unless it was forked.
-    /// 3. If rescheduling is due anyway, that is all.
-    /// 4. A task of normal policy preempts a SCHED_IDLE one.
-    /// 5. SCHED_BATCH and SCHED_IDLE tasks preempt nobody, and nobody does without WAKEUP_PREEMPTION.
-    /// 6. Where the two branch off in the tree of groups: what is not idle preempts what is, and not the other way.
-    /// 7. Otherwise the lead must be beyond the granularity; the woken one is then marked as next.
+    /// 1. A task does not preempt itself, and does not preempt if its group is throttled.
+    /// 2. NEXT_BUDDY: with many tasks the woken task is marked as next buddy, unless it was forked.
+    /// 3. If rescheduling is due anyway, nothing more happens.
+    /// 4. A task of normal policy preempts a SCHED_IDLE task.
+    /// 5. SCHED_BATCH and SCHED_IDLE tasks do not preempt, and without WAKEUP_PREEMPTION no task does.
+    /// 6. Where the branches of both tasks diverge in the group tree, a non-idle entity preempts an idle one,
+    ///    but not the reverse.
+    /// 7. Otherwise the lead must exceed the granularity; the woken task is then marked as next buddy.
     ///
-    /// A preempted task is marked as last (LAST_BUDDY, with many tasks), so that it goes on after a short interruption.
+    /// A preempted task is marked as last buddy (LAST_BUDDY, with many tasks), so that it continues after a
+    /// short interruption.
     pub(crate) fn check_preempt_wakeup(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
         let curr_task = self.rqs[cpu.index()].curr;
         if curr_task == task {
@@ -98,7 +100,8 @@ impl State {
         }
     }
 
-    /// The ancestors of two entities, or they themselves, that are on the same cfs_rq: `find_matching_se()`.
+    /// Returns the ancestors of two entities (or the entities) that are on the same cfs_rq
+    /// (`find_matching_se()`).
     #[inline]
     fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
         if self.entities[a.index()].cfs_rq == self.entities[b.index()].cfs_rq {
@@ -123,7 +126,7 @@ impl State {
         (a, b)
     }
 
-    /// Prefers an entity and the groups above it at the next pick, up to an idle one.
+    /// Marks an entity and the group entities above it as next buddies, up to an idle one.
     pub(crate) fn set_next_buddy(&mut self, se: EntityId) {
         self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq.index()].next = Some(se));
     }
@@ -153,7 +156,8 @@ impl State {
         }
     }
 
-    /// Forgets every mark on an entity; on the groups above it too, as far up as the same mark goes.
+    /// Clears all buddy marks of an entity, and of the group entities above it as far as they have the same
+    /// mark.
     #[inline]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let queue = &self.cfs_rqs[cfs_rq.index()];
@@ -180,7 +184,7 @@ impl State {
         }
     }
 
-    /// The running task gives way: it is skipped at the next pick. Models `yield_task_fair()`.
+    /// Lets the running task yield: it is skipped at the next pick. Models `yield_task_fair()` (6.1).
     pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
         let cpu = guard.cpu();
         let rq = &self.rqs[cpu.index()];

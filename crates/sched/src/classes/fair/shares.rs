@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Shares of a group: how the weight of a group is divided among its CPUs.
+//! Shares of a group: the distribution of a group's weight over its CPUs.
 //!
 //! Models `calc_group_shares()`, `update_cfs_group()`, `reweight_entity()`, `sched_group_set_shares()` and
-//! `sched_group_set_idle()` (6.1). A group's entity on a CPU weighs what that CPU has of the group's load.
+//! `sched_group_set_idle()` (6.1). The weight of a group's entity on a CPU is proportional to the CPU's part
+//! of the group's load.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -10,7 +11,7 @@ use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::types::weight::{LoadWeight, NICE_0_LOAD, SHARES_RANGE, WEIGHT_IDLEPRIO, scale_load, scale_load_down};
 
-/// Why shares were refused.
+/// Reason why shares were rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SharesError {
     /// The root group has no shares.
@@ -19,7 +20,7 @@ pub enum SharesError {
     IdleGroup,
 }
 
-/// The weight of a group's entity on one CPU: `calc_group_shares()`.
+/// Returns the weight of a group's entity on one CPU (`calc_group_shares()`).
 ///
 /// `load` is the current load of this CPU's cfs_rq, `others` the load of the group on the other CPUs.
 pub(crate) fn group_entity_weight(shares: u64, load: u64, others: i64) -> u64 {
@@ -32,7 +33,7 @@ pub(crate) fn group_entity_weight(shares: u64, load: u64, others: i64) -> u64 {
 }
 
 impl State {
-    /// Gives a group's entity the weight that its CPU has of the group: `update_cfs_group()`.
+    /// Updates the weight of a group's entity to its CPU's part of the group (`update_cfs_group()`).
     pub(crate) fn update_cfs_group(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         let Some(below) = self.entities[se.index()].my_q() else { return };
         let below = &self.cfs_rqs[below.index()];
@@ -46,7 +47,7 @@ impl State {
         self.reweight_entity(ctx, se, weight);
     }
 
-    /// Changes the weight of an entity, and its load as if it always had had that weight.
+    /// Changes the weight of an entity, and its load average as if it had always had that weight.
     pub(crate) fn reweight_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId, weight: u64) {
         let entity = &self.entities[se.index()];
         let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
@@ -58,9 +59,9 @@ impl State {
         }
         let entity = &mut self.entities[se.index()];
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
-        self.tallies.mark_cfs_rq_dirty(cfs_rq);
-        // A task that goes again and again between another class and SCHED_IDLE multiplies its load each time, until these wrap:
-        // see `attach_entity_load_avg`.
+        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
+        // The load of a task that alternates between another class and SCHED_IDLE is multiplied each time,
+        // until these sums wrap; see `attach_entity_load_avg`.
         sums.sub_load(entity.avg.load_avg, entity.weighted_load_sum());
         entity.load = LoadWeight::new(weight);
         entity.avg.load_avg = entity.weighted_load_sum() / u64::from(entity.avg.divider());
@@ -70,17 +71,17 @@ impl State {
         }
     }
 
-    /// Changes the weight of a task: `reweight_task()`.
+    /// Changes the weight of a task (`reweight_task()`).
     pub(crate) fn reweight_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, load: LoadWeight) {
         let se = self.tasks[task.index()].se;
         self.reweight_entity(ctx, se, load.weight);
         self.entities[se.index()].load.inv_weight = load.inv_weight;
     }
 
-    /// Sets `cpu.shares` of a group, clamped to 2 to 262144.
+    /// Sets the shares of a group, clamped to 2 to 262144.
     ///
     /// # Errors
-    /// If it is the root group or an idle one.
+    /// If the group is the root group or an idle group.
     pub fn set_group_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
         if self.groups[group.index()].is_idle {
             return Err(SharesError::IdleGroup);
@@ -110,10 +111,11 @@ impl State {
         Ok(())
     }
 
-    /// Sets `cpu.idle` of a group: it then has the weight of SCHED_IDLE, otherwise that of 1024 shares.
+    /// Sets `cpu.idle` of a group. An idle group has the weight of SCHED_IDLE; otherwise the group gets 1024
+    /// shares.
     ///
     /// # Errors
-    /// If it is the root group.
+    /// If the group is the root group.
     pub fn set_group_idle(&mut self, ctx: &mut Ctx<'_>, group: GroupId, is_idle: bool) -> Result<(), SharesError> {
         if group == GroupId::ROOT {
             return Err(SharesError::RootGroup);
@@ -129,7 +131,7 @@ impl State {
         self.change_shares(ctx, group, shares)
     }
 
-    /// Counts a group's members on a CPU as idle, or no longer, from its cfs_rq upwards to the next idle group.
+    /// Recounts a group's tasks on a CPU as idle or not idle, from its cfs_rq upwards to the next idle group.
     fn recount_idle(&mut self, group: GroupId, cpu: CpuId, is_idle: bool) {
         let below = self.cfs_rq_of_group(group, cpu);
         let queue = &mut self.cfs_rqs[below.index()];

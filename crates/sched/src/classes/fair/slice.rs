@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long an entity may run before others get their turn.
+//! Slices: the time that an entity may run before others.
 //!
 //! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
 
@@ -9,14 +9,16 @@ use crate::types::ids::{CfsRqId, CpuId, EntityId};
 use crate::types::weight::{calc_delta, calc_delta_fair};
 
 impl State {
-    /// The slice of an entity, in ns.
+    /// Returns the slice of an entity, in ns.
     ///
     /// Rules, in order:
-    /// 1. The period is the latency, or the minimal granularity for each task if there are more than `nr_latency`.
-    ///    With ALT_PERIOD all tasks of the CPU count, otherwise the entities of the cfs_rq; one that is about to come
-    ///    counts too.
-    /// 2. The entity gets the part of it that its weight is of the cfs_rq's, its group the part of that, and so on.
-    /// 3. With BASE_SLICE it gets at least the minimal granularity, that of idle entities if it is one beside others.
+    /// 1. The period is the latency, or the minimal granularity times the number of tasks if there are more
+    ///    than `nr_latency`. With ALT_PERIOD all fair tasks of the CPU count, otherwise the entities of the
+    ///    cfs_rq. An entity that is about to be enqueued counts too.
+    /// 2. The slice is the period times the entity's fraction of the cfs_rq's weight, times the fractions of
+    ///    the group entities above it.
+    /// 3. With BASE_SLICE the slice is at least the minimal granularity; for an idle entity beside others, at
+    ///    least the idle minimal granularity.
     pub(crate) fn sched_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let nr_running = if self.features.has(Feature::AltPeriod) {
@@ -52,7 +54,7 @@ impl State {
         slice
     }
 
-    /// The slice in virtual time.
+    /// Returns the slice in virtual time, in ns.
     pub(crate) fn sched_vslice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
         let slice = self.sched_slice(cfs_rq, se);
         calc_delta_fair(slice, &mut self.entities[se.index()].load)
@@ -75,7 +77,7 @@ impl State {
         }
     }
 
-    /// Whether a CPU has work, but only idle work: `sched_idle_cpu()`.
+    /// Whether a CPU has work, but only idle work (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
         let nr_running = self.rqs[cpu.index()].nr_running;
         nr_running > 0 && nr_running == self.cfs_rqs[cpu.index()].idle_h_nr_running

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the tick means for a running fair task.
+//! The tick of a running fair task.
 //!
 //! Models `task_tick_fair()`, `entity_tick()` and `check_preempt_tick()` (6.1).
 
@@ -12,7 +12,8 @@ use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
 impl State {
-    /// The tick, or the end of a slice by timer (`is_slice_end`), for the running task and the groups above it.
+    /// Handles the tick, or the end of a slice by timer (`is_slice_end`), for the running task and the group
+    /// entities above it.
     pub(crate) fn task_tick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_slice_end: bool) {
         let mut entity = Some(self.tasks[task.index()].se);
         while let Some(se) = entity {
@@ -42,12 +43,14 @@ impl State {
         }
     }
 
-    /// Ends the slice of the running entity.
+    /// Ends the slice of the running entity if it is over.
     ///
     /// Rules, in order:
-    /// 1. It has run for longer than its slice: reschedule, and no mark prefers it again.
-    /// 2. It may run for the minimal granularity in any case.
-    /// 3. It is ahead of the first waiting entity by more than its slice: reschedule.
+    /// 1. If the entity has run for longer than its slice, the CPU reschedules, and the entity's buddy marks
+    ///    are cleared.
+    /// 2. The entity may run for the minimal granularity in any case.
+    /// 3. If its virtual runtime exceeds that of the first waiting entity by more than its slice, the CPU
+    ///    reschedules.
     fn check_preempt_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId) {
         let slice = self.sched_slice(cfs_rq, curr);
         let queue = &self.cfs_rqs[cfs_rq.index()];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The limit of real-time runtime: on each CPU 950 ms of each second, so that other tasks do not starve.
+//! Limit of real-time runtime: by default 950 ms in each second on each CPU, so that other tasks do not
+//! starve.
 //!
 //! Models `sched_rt_runtime_exceeded()`, `do_start_rt_bandwidth()`, `do_sched_rt_period_timer()` and
-//! `do_balance_runtime()` (6.1). One timer serves all CPUs; it runs only while there is real-time work.
+//! `do_balance_runtime()` (6.1). One timer serves all CPUs; it is active only while there is real-time work.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -11,14 +12,15 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// Starts the timer if there is a limit and it does not run: `start_rt_bandwidth()`.
+    /// Starts the period timer if there is a limit and the timer is not active (`start_rt_bandwidth()`).
     pub(crate) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
         if self.tunables.rt_runtime_us >= 0 {
             self.do_start_rt_bandwidth(ctx);
         }
     }
 
-    /// Starts the timer on the CPU that executes this. If its last period is over, it expires as soon as it can.
+    /// Starts the period timer on the executing CPU. If its last period is over, it expires as soon as
+    /// possible.
     fn do_start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
         let resolution = self.hrtimer_resolution();
         let bandwidth = &mut self.rt_root.bandwidth;
@@ -29,7 +31,7 @@ impl State {
         }
     }
 
-    /// Runtime of the real-time tasks of a CPU in each period, in ns.
+    /// Runtime of the real-time tasks of a CPU in each period, in ns; `u64::MAX` without a limit.
     pub(crate) fn rt_runtime(&self, cpu: CpuId) -> u64 {
         let own = self.tunables.rt_runtime_us * 1000;
         if own < 0 || self.rqs[cpu.index()].rt.unlimited {
@@ -42,7 +44,7 @@ impl State {
         self.tunables.rt_period_us * 1000
     }
 
-    /// Charges the real-time tasks of a CPU; if they have used up their runtime, they stop.
+    /// Charges the real-time tasks of a CPU. They stop if their runtime is exhausted.
     pub(crate) fn account_rt_runtime(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta: u64) {
         if self.tunables.rt_runtime_us < 0 {
             return;
@@ -54,12 +56,13 @@ impl State {
         }
     }
 
-    /// Whether the runtime of a CPU is used up; then its real-time tasks are throttled.
+    /// Returns whether the runtime of a CPU is exhausted, and throttles its real-time tasks then.
     ///
     /// Rules, in order:
-    /// 1. Throttled ones stay so until the period ends.
-    /// 2. Who may run all the time is not limited. Runtime of other CPUs may be borrowed first (RT_RUNTIME_SHARE).
-    /// 3. A limit of 0 throttles nobody.
+    /// 1. Throttled tasks stay throttled until the period ends.
+    /// 2. A runtime of at least the period is no limit. Otherwise runtime of other CPUs may be borrowed first
+    ///    (RT_RUNTIME_SHARE).
+    /// 3. A limit of 0 throttles no task.
     fn sched_rt_runtime_exceeded(&mut self, cpu: CpuId) -> bool {
         if self.rqs[cpu.index()].rt.throttled {
             return true;
@@ -83,7 +86,7 @@ impl State {
         true
     }
 
-    /// With RT_RUNTIME_SHARE, borrows from each other CPU its part of what that has not used.
+    /// With RT_RUNTIME_SHARE, borrows a share of the unused runtime of each other CPU.
     fn balance_runtime(&mut self, cpu: CpuId) {
         if !self.features.has(Feature::RtRuntimeShare) || self.rqs[cpu.index()].rt.rt_time <= self.rt_runtime(cpu) {
             return;
@@ -104,8 +107,8 @@ impl State {
         }
     }
 
-    /// Gives a CPU the runtime of so many periods. Returns whether its tasks should be looked at: they were throttled and
-    /// are no more, or had not run yet.
+    /// Refills the runtime of a CPU for this number of periods. Returns whether the CPU's tasks must be
+    /// checked: they were throttled and no longer are, or had not run yet.
     pub(crate) fn end_rt_period(&mut self, cpu: CpuId, nr_periods: u64) -> bool {
         if self.rqs[cpu.index()].rt.rt_time == 0 {
             return !self.rqs[cpu.index()].rt.throttled;
@@ -121,13 +124,13 @@ impl State {
         }
         rq.rt.throttled = false;
         if rq.rt.nr_running > 0 && rq.curr == rq.idle {
-            // The idle task must see the right time when it gives way.
+            // The clock must be updated when the idle task is preempted.
             rq.clock_skip_requested = false;
         }
         true
     }
 
-    /// Whether runtime is left or will be given anew: what deadline tasks ask before they count their own
+    /// Whether runtime is left or will be refilled. Deadline tasks charge their time only then
     /// (`sched_rt_bandwidth_account()`).
     pub(crate) fn sched_rt_bandwidth_account(&self, cpu: CpuId) -> bool {
         self.rt_root.bandwidth.active || (self.rqs[cpu.index()].rt.rt_time as i64) < self.tunables.rt_runtime_us * 1000

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What follows when a task comes to the real-time class, leaves it, or gets another priority in it.
+//! Consequences of policy and priority changes for the real-time class.
 //!
 //! Models `switched_to_rt()`, `switched_from_rt()` and `prio_changed_rt()` (6.1).
 
@@ -10,8 +10,8 @@ use crate::state::prio::Prio;
 use crate::types::ids::TaskId;
 
 impl State {
-    /// A task has come to the class. If it runs, time that counts as real-time begins; if it waits, it may preempt or be
-    /// pushed.
+    /// Handles a task that has entered the class. If it runs, its time counts as real-time from now on; if it
+    /// waits, it may preempt or be pushed.
     pub(crate) fn switched_to_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (cpu, prio, may_migrate) = (p.cpu, p.prio(), p.nr_cpus_allowed > 1);
@@ -30,7 +30,7 @@ impl State {
         }
     }
 
-    /// A runnable task has left the class: if it was the last one here, others may be pulled.
+    /// Handles a runnable task that has left the class. If it was the last one here, tasks may be pulled.
     pub(crate) fn switched_from_rt(&mut self, task: TaskId) {
         let p = &self.tasks[task.index()];
         let rq = &mut self.rqs[p.cpu.index()];
@@ -39,8 +39,8 @@ impl State {
         }
     }
 
-    /// A task has another priority than `old`. A running one that became less important may have to give way to what
-    /// waits here or on other CPUs; a waiting one may preempt.
+    /// Handles a task whose priority was `old`. If it runs and its priority fell, a task that waits here or
+    /// on another CPU may preempt it; if it waits, it may preempt.
     pub(crate) fn prio_changed_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId, old: Prio) {
         let p = &self.tasks[task.index()];
         if !p.is_queued() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How real-time tasks come to a CPU's runqueue and leave it, and what is counted of them.
+//! Enqueue and dequeue of real-time tasks, and their counts.
 //!
-//! Models `enqueue_task_rt()`, `dequeue_task_rt()`, `inc_rt_tasks()`, `dec_rt_tasks()`, `enqueue_top_rt_rq()` and
-//! `dequeue_top_rt_rq()` (6.1).
+//! Models `enqueue_task_rt()`, `dequeue_task_rt()`, `inc_rt_tasks()`, `dec_rt_tasks()`, `enqueue_top_rt_rq()`
+//! and `dequeue_top_rt_rq()` (6.1).
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
@@ -14,8 +14,8 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
 impl State {
-    /// Enqueues a real-time task: behind the others of its priority, before them if its priority was lowered, or where it
-    /// was if it was only taken off for a moment.
+    /// Enqueues a real-time task: at the tail of its priority, at the head if its priority was lowered, or at
+    /// its old position if it was dequeued only briefly.
     pub(crate) fn enqueue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
         let nr_before = self.rqs[cpu.index()].rt.nr_running;
@@ -30,7 +30,8 @@ impl State {
         }
     }
 
-    /// Dequeues a real-time task. One that comes back to its place stays in its queue, but is not counted meanwhile.
+    /// Dequeues a real-time task. A task that returns to its position stays in its queue, but is not counted
+    /// meanwhile.
     pub(crate) fn dequeue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         ctx.charge(KernelOp::Dequeue);
         self.update_curr_rt(ctx, cpu);
@@ -44,7 +45,7 @@ impl State {
         self.dequeue_pushable_task(cpu, task);
     }
 
-    /// A task goes behind or before the others of its priority: `requeue_task_rt()`.
+    /// Moves a task to the tail or head of its priority (`requeue_task_rt()`).
     pub(crate) fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, at_head: bool) {
         if self.tasks[task.index()].rt.on_rq {
             let queues = &mut self.rqs[cpu.index()].rt.queues;
@@ -53,8 +54,8 @@ impl State {
         }
     }
 
-    /// The tasks count as runnable on the CPU, unless they are throttled. All of them come at once: a CPU that gets from
-    /// less than two runnable tasks to two or more is noted as overloaded.
+    /// Adds the tasks to the runnable tasks of the CPU, unless they are throttled. All are added at once: a
+    /// CPU whose count rises from below two to two or more is marked as overloaded.
     pub(crate) fn enqueue_top_rt_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         if rq.rt.queued || rq.rt.throttled {
@@ -68,7 +69,7 @@ impl State {
         self.cpufreq_update_util(ctx, cpu);
     }
 
-    /// So many tasks do not count as runnable on the CPU any more.
+    /// Subtracts `nr` tasks from the runnable tasks of the CPU.
     pub(crate) fn dequeue_top_rt_rq(&mut self, cpu: CpuId, nr: u32) {
         let rq = &mut self.rqs[cpu.index()];
         if core::mem::take(&mut rq.rt.queued) {
@@ -76,7 +77,7 @@ impl State {
         }
     }
 
-    /// A task could run elsewhere, if it may.
+    /// Adds a waiting task to the pushable tasks, if it may use more than one CPU.
     pub(crate) fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
         let p = &self.tasks[task.index()];
         if p.nr_cpus_allowed > 1 {
@@ -87,7 +88,7 @@ impl State {
         }
     }
 
-    /// A task runs here, or not at all.
+    /// Removes a task from the pushable tasks, because it runs here or is dequeued.
     pub(crate) fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
         let rt = &mut self.rqs[cpu.index()].rt;
         rt.pushable.remove(task);
@@ -127,21 +128,22 @@ impl State {
     fn set_highest_prio(&mut self, cpu: CpuId, prio: Prio) {
         let rq = &mut self.rqs[cpu.index()];
         if core::mem::replace(&mut rq.rt.highest_curr, prio) != prio && rq.online {
-            self.rt_root.cpupri.set(cpu, CpuLevel::of_prio(prio));
+            self.rt_root.cpupri.set(cpu, CpuLevel::from_prio(prio));
         }
     }
 
-    /// A CPU has got its first deadline task, which no real-time task preempts, or lost its last one.
+    /// Updates the CPU's priority level: real-time tasks do not preempt on a CPU with deadline tasks.
     pub(crate) fn set_cpupri_of_deadline(&mut self, cpu: CpuId, has_tasks: bool) {
         let rq = &self.rqs[cpu.index()];
         if !rq.online {
             return;
         }
         let highest = rq.rt.highest_curr;
-        self.rt_root.cpupri.set(cpu, if has_tasks { CpuLevel::HIGHER } else { CpuLevel::of_prio(highest) });
+        self.rt_root.cpupri.set(cpu, if has_tasks { CpuLevel::HIGHER } else { CpuLevel::from_prio(highest) });
     }
 
-    /// A CPU with several real-time tasks of which one may go elsewhere is overloaded: `update_rt_migration()`.
+    /// Updates whether a CPU is overloaded: it has several real-time tasks, and at least one may migrate
+    /// (`update_rt_migration()`).
     fn update_rt_migration(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         let (rt, is_online) = (&mut rq.rt, rq.online);

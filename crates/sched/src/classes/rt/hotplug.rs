@@ -9,13 +9,13 @@ use crate::state::rt::cpupri::CpuLevel;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// A runqueue goes offline. Its tasks have no limit from now on, so that they can leave.
+    /// Takes a runqueue offline. Its tasks have no runtime limit from then on, so that they can leave.
     pub(crate) fn rt_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.rqs[cpu.index()].rt.overloaded {
             self.rt_root.overload.set(cpu, false);
         }
         if self.tunables.rt_runtime_us >= 0 && !self.rqs[cpu.index()].rt.unlimited {
-            self.settle_loans(cpu);
+            self.reclaim_lent_runtime(cpu);
         }
         let rt = &mut self.rqs[cpu.index()].rt;
         (rt.unlimited, rt.throttled, rt.borrowed) = (true, false, 0);
@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// A runqueue is back, with its own runtime.
+    /// Brings a runqueue back online, with its own runtime.
     pub(crate) fn rt_rq_online(&mut self, cpu: CpuId) {
         let rt = &mut self.rqs[cpu.index()].rt;
         (rt.unlimited, rt.throttled, rt.borrowed, rt.rt_time) = (false, false, 0, 0);
@@ -33,11 +33,11 @@ impl State {
         if overloaded {
             self.rt_root.overload.set(cpu, true);
         }
-        self.rt_root.cpupri.set(cpu, CpuLevel::of_prio(highest));
+        self.rt_root.cpupri.set(cpu, CpuLevel::from_prio(highest));
     }
 
-    /// Takes back what was lent, from whoever has it, or gives back what was borrowed.
-    fn settle_loans(&mut self, cpu: CpuId) {
+    /// Reclaims lent runtime from any CPU that has some, or returns borrowed runtime.
+    fn reclaim_lent_runtime(&mut self, cpu: CpuId) {
         let mut lent = -self.rqs[cpu.index()].rt.borrowed;
         for other in self.cpu_ids() {
             let is_partner = other != cpu && self.domains.root.span.contains(other);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which real-time task runs, its account of time, and its tick.
+//! Execution of real-time tasks: pick, charging of time, and tick.
 //!
-//! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`, `task_tick_rt()`,
-//! `yield_task_rt()` and `balance_rt()` (6.1).
+//! Models `pick_next_task_rt()`, `set_next_task_rt()`, `put_prev_task_rt()`, `update_curr_rt()`,
+//! `task_tick_rt()`, `yield_task_rt()` and `check_preempt_curr_rt()` (6.1).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -13,7 +13,8 @@ use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
-    /// The first task of the highest priority, unless all are throttled. It runs next, and what waits may be pushed.
+    /// Picks the first task of the highest priority, unless all are throttled. Waiting tasks may then be
+    /// pushed.
     pub(crate) fn pick_next_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
         let rt = &self.rqs[cpu.index()].rt;
         if !rt.queued {
@@ -30,14 +31,14 @@ impl State {
         Some(task)
     }
 
-    /// A task runs from now on.
+    /// Makes a task the running one.
     pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, task: TaskId) {
         let se = self.tasks[task.index()].se;
         self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
         self.dequeue_pushable_task(cpu, task);
     }
 
-    /// The running task stops; it could run elsewhere if it is still runnable.
+    /// Stops the running task. It becomes pushable if it is still runnable.
     pub(crate) fn put_prev_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_rt(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
@@ -47,7 +48,8 @@ impl State {
         }
     }
 
-    /// The tick of a real-time task. A SCHED_RR task whose slice is used up goes behind the others of its priority.
+    /// Handles the tick of a real-time task. A SCHED_RR task whose slice is over moves to the tail of its
+    /// priority.
     pub(crate) fn task_tick_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_rt(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
@@ -69,14 +71,14 @@ impl State {
         }
     }
 
-    /// The running task goes behind the others of its priority.
+    /// Lets the running task yield: it moves to the tail of its priority.
     pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
         let curr = self.rqs[cpu.index()].curr;
         self.requeue_task_rt(cpu, curr, false);
     }
 
-    /// Charges the running real-time task for the time since it was charged last, and all real-time tasks of the CPU for
-    /// their limit of runtime.
+    /// Charges the running real-time task for the time since the last charge, and all real-time tasks of the
+    /// CPU for their runtime limit.
     pub(crate) fn update_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &self.rqs[cpu.index()];
         let curr = &self.tasks[rq.curr.index()];
@@ -93,7 +95,7 @@ impl State {
         self.account_rt_runtime(ctx, cpu, delta);
     }
 
-    /// Puts off that waiting tasks are pushed, if there are any.
+    /// Queues a callback that pushes waiting tasks, if there are any.
     pub(crate) fn queue_push_tasks(&mut self, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         if rq.rt.pushable.first().is_some() {
@@ -101,8 +103,8 @@ impl State {
         }
     }
 
-    /// Whether a woken real-time task preempts the one that runs: if it is more important; or, being as important, if it
-    /// can run nowhere else at once and the running one can.
+    /// Reschedules if a woken real-time task preempts the running one: its priority is higher; or the
+    /// priorities are equal, the woken task cannot run on another CPU at once, and the running one can.
     pub(crate) fn check_preempt_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let rq = &self.rqs[cpu.index()];
         let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
@@ -113,7 +115,7 @@ impl State {
         if p.prio() > curr.prio() || rq.need_resched {
             return;
         }
-        let level = CpuLevel::of_prio(curr.prio());
+        let level = CpuLevel::from_prio(curr.prio());
         let has_other = |allowed: &CpuMask| self.rt_root.cpupri.has_below(level, allowed);
         if curr.nr_cpus_allowed == 1 || !has_other(&curr.cpus_allowed) {
             return;

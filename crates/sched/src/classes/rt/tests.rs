@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every rule of the class by itself, in the smallest machine that shows it.
+//! Tests of each rule of the class, on the smallest machine that shows it.
 
 use crate::interface::ctx::{Ctx, Effect};
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
 use crate::state::prio::MAX_RT_PRIO;
@@ -21,7 +21,7 @@ const TICK: Nanos = Nanos(4_000_000);
 const CPU0: CpuId = CpuId(0);
 const CPU1: CpuId = CpuId(1);
 
-/// A machine at a time. Interrupts arrive when the test says so.
+/// A scheduler whose time the test sets. Interrupts arrive when the test delivers them.
 struct RtTestMachine {
     sched: Sched,
     now: Nanos,
@@ -61,8 +61,8 @@ impl RtTestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut self.effects,
-            probe: &mut NoProbe,
-            work: &mut self.work,
+            observer: &mut NoSchedObserver,
+            op_counts: &mut self.work,
             policy: None,
         };
         act(&mut self.sched, ctx)
@@ -86,7 +86,7 @@ impl RtTestMachine {
         self.fork_with(cpu, policy, &[cpu], None)
     }
 
-    /// All CPUs that must reschedule do so.
+    /// Lets all CPUs reschedule that must.
     fn settle(&mut self) {
         while let Some(cpu) = self.sched.cpu_ids().find(|&cpu| self.sched.need_resched(cpu)) {
             self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
@@ -104,8 +104,8 @@ impl RtTestMachine {
         self.settle();
     }
 
-    /// Time passes with its ticks, and with timers as soon as they have expired. Returns how long each CPU ran its `curr`
-    /// of the beginning.
+    /// Lets time pass with ticks, and timers at the first tick after their expiry. Returns the time that each
+    /// CPU ran its initial `curr`.
     fn pass(&mut self, time: Nanos) -> Vec<Nanos> {
         let currs: Vec<_> = self.sched.cpu_ids().map(|cpu| self.sched.curr(cpu)).collect();
         let mut ran = vec![Nanos::ZERO; currs.len()];
@@ -127,10 +127,10 @@ impl RtTestMachine {
         ran
     }
 
-    /// Locks that were taken, tasks that were detached and that were attached, since the last call.
+    /// Returns the numbers of taken locks, detached tasks and attached tasks since the last call.
     fn take_costs(&mut self) -> [u64; 3] {
         let work = core::mem::take(&mut self.work);
-        [KernelOp::RqLock, KernelOp::DetachTask, KernelOp::AttachTask].map(|op| work.of(op))
+        [KernelOp::RqLock, KernelOp::DetachTask, KernelOp::AttachTask].map(|op| work.get(op))
     }
 
     fn curr(&self, cpu: CpuId) -> TaskId {
@@ -148,12 +148,12 @@ fn a_fifo_task_that_never_sleeps_gets_950_of_each_1000_milliseconds() {
     let fair = lab.fork(CPU0, Policy::Normal);
     let hog = lab.fork(CPU0, Policy::Fifo(50));
     assert_eq!(lab.curr(CPU0), hog);
-    // The first period ends at the first tick; what has run by then counts as its own.
+    // The first period ends at the first tick; the task's time until then counts for that period.
     lab.pass(TICK);
     for second in 0..5 {
         let ran = lab.pass(Nanos::from_secs(1))[0];
-        // Runtime is charged at ticks: what is left of one when the limit comes is lost to the others, and taken off from
-        // the next period.
+        // Runtime is charged at ticks. The rest of a tick after the limit is lost to other tasks, and
+        // subtracted from the next period.
         let most = Nanos::from_millis(950) + TICK;
         assert!(
             ran <= most && ran + TICK + TICK >= most,
@@ -218,7 +218,7 @@ fn the_higher_priority_preempts_and_the_equal_one_waits() {
     let higher = lab.fork(CPU0, Policy::RoundRobin(11));
     assert_eq!(lab.curr(CPU0), higher);
     lab.block(CPU0);
-    assert_eq!(lab.curr(CPU0), first, "who was preempted stays at the head of its priority");
+    assert_eq!(lab.curr(CPU0), first, "a preempted task stays at the head of its priority");
     lab.block(CPU0);
     assert_eq!(lab.curr(CPU0), equal);
 }
@@ -324,7 +324,7 @@ fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the
     lab.block(CPU1);
     assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [1, 1, 1]), "it was pulled");
     lab.block(CPU0);
-    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [0, 0, 0]), "who runs is not pulled");
+    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [0, 0, 0]), "a running task is not pulled");
     lab.pinned(CPU1, Policy::Fifo(50));
     assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU0, [0, 1, 1]), "it was pushed");
 }
@@ -343,7 +343,7 @@ fn a_real_time_task_prefers_a_cpu_that_is_big_enough_for_its_clamp() {
     let mut lab = RtTestMachine::with_capacity(vec![446, 1024]);
     let all = [CPU0, CPU1];
     let any = lab.fork(CPU0, Policy::Fifo(10));
-    assert_eq!(lab.cpu_of(any), CPU1, "it asks for the highest capacity unless it says otherwise");
+    assert_eq!(lab.cpu_of(any), CPU1, "by default it requests the highest capacity");
     let small = lab.fork_with(CPU0, Policy::Fifo(10), &all, Some(Uclamp { min: 400, max: 1024 }));
     assert_eq!(lab.cpu_of(small), CPU0);
     let more_important = lab.fork(CPU0, Policy::Fifo(20));
@@ -445,7 +445,7 @@ fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
     fork(&mut lab, 10, 300);
     assert_eq!(lower_clamp(&lab), 300);
     lab.block(CPU0);
-    // The second is in the same bucket as the first one was, the third above it.
+    // The second task has the bucket of the first one, the third a higher one.
     fork(&mut lab, 10, 250);
     fork(&mut lab, 20, 500);
     assert_eq!(lower_clamp(&lab), 500);

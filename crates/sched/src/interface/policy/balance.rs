@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a pass of balancing is to pull.
+//! Requests to a custom policy about load-balancing passes, and its choices.
 
 use crate::interface::balance::{BalancedReason, MigrationType};
 use crate::types::cpumask::CpuMask;
@@ -8,61 +8,62 @@ use crate::types::ids::CpuId;
 use crate::types::units::Nanos;
 use alloc::string::String;
 
-/// A pass over a domain that has gathered its statistics: what the kernel would do now, and between whom.
+/// A pass over a domain whose statistics are gathered, with the kernel's proposal.
 #[derive(Clone, Copy, Debug)]
 pub struct BalanceRequest<'a> {
-    /// The time.
+    /// Simulated time of the pass.
     pub now: Nanos,
-    /// The CPU that executes the pass. One that balances for all idle ones has others below; its passes do not nest.
+    /// CPU that executes the pass. A CPU that balances for all idle ones executes passes for other CPUs; its
+    /// passes do not nest.
     pub on: CpuId,
-    /// For which CPU the pass pulls.
+    /// CPU for which the pass pulls.
     pub cpu: CpuId,
-    /// In which state that CPU is.
+    /// Idle type of that CPU.
     pub idle: CpuIdleType,
     /// Level of the domain: 0 is the narrowest.
     pub level: u32,
-    /// The CPUs of the domain that take part.
+    /// CPUs of the domain that take part in the pass.
     pub cpus: &'a CpuMask,
-    /// Those of its own group among the domain's: tasks within it are the affair of narrower domains.
+    /// CPUs of the local group; narrower domains balance tasks within it.
     pub local: &'a CpuMask,
-    /// What the kernel would pull.
-    pub kernel: Result<Proposal<'a>, BalancedReason>,
+    /// Proposal of the kernel's rules, or their reason for pulling nothing.
+    pub kernel: Result<PullProposal<'a>, BalancedReason>,
 }
 
 impl BalanceRequest<'_> {
-    /// Whether tasks may be pulled from a CPU: it takes part, and is not the one that pulls.
+    /// Whether tasks may be pulled from a CPU: it takes part in the pass and is not the pulling CPU.
     pub fn may_pull_from(&self, cpu: CpuId) -> bool {
         cpu != self.cpu && cpu.index() < self.cpus.nr_cpus() && self.cpus.contains(cpu)
     }
 }
 
-/// What the kernel would pull.
+/// Pull that the kernel's rules propose.
 #[derive(Clone, Copy, Debug)]
-pub struct Proposal<'a> {
-    /// From a CPU of this group, the busiest one.
+pub struct PullProposal<'a> {
+    /// CPUs of the busiest group, one of which tasks are pulled from.
     pub busiest: &'a CpuMask,
-    /// What counts.
+    /// Quantity to move: load, utilisation, tasks or a misfit task.
     pub migration: MigrationType,
-    /// How much of it.
+    /// Amount of that quantity.
     pub imbalance: i64,
 }
 
-/// What a policy answers to that.
+/// Choice of a policy for a pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BalanceChoice {
-    /// It wants to look at this CPU.
-    Look(CpuId),
-    /// So many tasks are to be pulled from there, if there are so many that may leave it.
+    /// Sample this CPU and ask again.
+    Sample(CpuId),
+    /// Pull up to this number of tasks, as far as they may migrate.
     Pull {
-        /// From where.
+        /// CPU to pull from.
         from: CpuId,
-        /// How many; 0 is [`Self::Nothing`].
+        /// Number of tasks; 0 equals [`Self::Nothing`].
         tasks: u32,
     },
-    /// The domain counts as balanced.
+    /// Treat the domain as balanced.
     Nothing,
-    /// The kernel's rules are to decide.
+    /// Leave the decision to the kernel's rules.
     Kernel,
-    /// It cannot go on, for this reason: the run ends.
+    /// End the run with this error.
     Fail(String),
 }

@@ -1,45 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How deep an idle CPU is to sleep. The machine asks, since idle states are its affair.
+//! Requests to a custom policy about idle states, and its choices. The machine sends these requests, because
+//! idle states belong to the machine.
 
 use crate::types::ids::CpuId;
 use crate::types::units::Nanos;
 use alloc::string::String;
 
-/// An idle state, as a governor knows it.
+/// An idle state, as a governor sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleStateInfo {
-    /// The longest time from an interrupt until the CPU executes.
+    /// Maximum time from an interrupt until the CPU executes instructions.
     pub exit_latency: Nanos,
-    /// For how long it must last to be worth it.
+    /// Minimum residency for which the state saves energy.
     pub target_residency: Nanos,
-    /// The CPU looks for work all the time instead of waiting for it.
+    /// Whether the CPU polls for work instead of waiting for an interrupt.
     pub polls: bool,
 }
 
-/// A CPU that has nothing to do.
+/// An idle CPU that is about to choose an idle state.
 #[derive(Clone, Copy, Debug)]
 pub struct IdleRequest<'a> {
-    /// The time.
+    /// Simulated time of the choice.
     pub now: Nanos,
-    /// Which CPU.
+    /// CPU that is about to idle.
     pub cpu: CpuId,
-    /// Its states, from the shallowest to the deepest.
+    /// Idle states of the CPU, from the shallowest to the deepest.
     pub states: &'a [IdleStateInfo],
-    /// How long until the next timer that is not the tick; [`Nanos::NEVER`] if there is none.
+    /// Time to the next timer that is not the tick; [`Nanos::NEVER`] if there is none.
     pub to_timer: Nanos,
-    /// Exits that take longer than this are forbidden; [`Nanos::NEVER`] if all are allowed.
+    /// Maximum permitted exit latency; [`Nanos::NEVER`] without a limit.
     pub latency_limit: Nanos,
-    /// The state that the kernel's governor would choose.
+    /// State that the kernel's governor would choose.
     pub kernel: usize,
 }
 
-/// What a policy answers to that.
+/// Choice of a policy for an idle CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdleChoice {
-    /// It sleeps in this state, and its tick stops unless that is not worth it.
+    /// Enter this state. The tick stops, unless that is not worthwhile.
     State(usize),
-    /// The kernel's governor is to decide.
+    /// Leave the decision to the kernel's governor.
     Kernel,
-    /// It cannot go on, for this reason: the run ends.
+    /// End the run with this error.
     Fail(String),
 }

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A policy of somebody's own in the place of decisions of the kernel: where a task wakes up, what a pass of balancing pulls, how deep a CPU sleeps.
+//! Custom policies, which replace decisions of the kernel: CPU selection at wake-ups, pulls of balancing
+//! passes, and idle states.
 //!
-//! It comes with each call ([`super::ctx::Ctx::policy`]) and is asked for what it says that it decides ([`PolicyScope`]). A wake-up is asked about when a fair
-//! task wakes up that may use more than one CPU; new tasks and exec are the kernel's affair. A pass is asked about when it has gathered its
-//! statistics, and whose turn it is stays the kernel's affair. Both have the form of a search: a policy says which CPU it wants to look at next, hears what is
-//! there at that time, and says when it has seen enough. Each look costs what the kernel's own looks cost, and takes as long. What it computes in
-//! between is free.
+//! The policy is part of the call context ([`super::ctx::Ctx::policy`]) and is asked for the decisions in its
+//! scope ([`PolicyScope`]):
+//! - Wake-ups: for a fair task that may use more than one CPU. The kernel's rules decide for new tasks and
+//!   exec.
+//! - Balancing: once a pass has gathered its statistics. The kernel's rules decide which CPU balances.
+//!
+//! Both are searches: the policy names the CPU to sample next, receives its state at that time, and finally
+//! returns a choice. A sample costs as much time as the kernel's own scan of a CPU. Computations of the
+//! policy take no simulated time.
 
 mod balance;
 mod idle;
 mod wakeup;
 
-pub use balance::{BalanceChoice, BalanceRequest, Proposal};
+pub use balance::{BalanceChoice, BalanceRequest, PullProposal};
 pub use idle::{IdleChoice, IdleRequest, IdleStateInfo};
 pub use wakeup::{WakeChoice, WakeRequest};
 
@@ -21,73 +26,74 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
-/// A policy may look so many times for each CPU of the machine before it counts as endless.
-const MOST_LOOKS_PER_CPU: u32 = 16;
+/// Maximum number of samples per CPU of the machine, after which a search counts as endless.
+const MAX_SAMPLES_PER_CPU: u32 = 16;
 
-/// What a look at a CPU shows, at the time of the look.
+/// State of a CPU at the time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuSample {
-    /// The CPU.
+    /// CPU to which the sample belongs.
     pub cpu: CpuId,
-    /// Whether a woken task would run there at once: nothing does, or only SCHED_IDLE tasks.
+    /// Whether a woken task would run at once: the CPU runs nothing, or only SCHED_IDLE tasks.
     pub is_idle: bool,
-    /// Runnable tasks of all classes.
+    /// Number of runnable tasks of all classes.
     pub nr_running: u32,
-    /// Utilisation by fair tasks, those included that sleep and were there last; up to the CPU's capacity.
+    /// Utilisation by fair tasks, including sleeping tasks that ran there last; at most the CPU's capacity.
     pub util: u64,
-    /// Load of fair tasks, likewise.
+    /// Load of fair tasks, including sleeping tasks that ran there last.
     pub load: u64,
-    /// The CPU's capacity at its highest frequency.
+    /// Capacity of the CPU at its highest frequency.
     pub capacity_orig: Capacity,
-    /// What other classes, interrupts and heat leave of it.
+    /// Capacity that other classes, interrupts and thermal pressure leave.
     pub capacity: Capacity,
 }
 
-/// Which decisions a policy makes. The kernel's rules make the others.
+/// Decisions that a policy makes. The kernel's rules make the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PolicyScope {
-    /// Where tasks wake up.
+    /// CPU selection at wake-ups.
     pub wakeups: bool,
-    /// What passes of balancing pull.
+    /// Pulls of balancing passes.
     pub balancing: bool,
-    /// How deep idle CPUs sleep.
+    /// Choice of a state when a CPU idles.
     pub idle_states: bool,
 }
 
 impl PolicyScope {
-    /// Where tasks wake up, and nothing else.
+    /// Scope of a policy for wake-ups only.
     pub const WAKEUPS: Self = Self { wakeups: true, balancing: false, idle_states: false };
 }
 
-/// Somebody's own policy.
+/// A custom policy, which makes the decisions of its scope instead of the kernel's rules.
 pub trait PolicyHook {
-    /// Which decisions it makes, in all of a run.
-    fn decides(&self) -> PolicyScope {
+    /// Returns the decisions that the policy makes. The result must not change during a run.
+    fn scope(&self) -> PolicyScope {
         PolicyScope::WAKEUPS
     }
 
-    /// Asked when a task wakes up, without a look (`seen` is `None`), and then after each look that it has asked for. Several selections can be
-    /// under way at a time, on several CPUs; [`WakeRequest::task`] says which one is meant.
+    /// Selects a CPU for a wake-up. The first call has no sample (`seen` is `None`); further calls follow
+    /// each requested sample. Several selections can be in progress at a time on several CPUs;
+    /// [`WakeRequest::task`] identifies them.
     fn select(&mut self, request: &WakeRequest<'_>, seen: Option<&CpuSample>) -> WakeChoice {
         let _ = (request, seen);
         WakeChoice::Kernel
     }
 
-    /// Asked when a pass has its statistics, and then after each look. Several passes can be under way at a time;
-    /// [`BalanceRequest::on`] says which one is meant.
+    /// Chooses a pull for a pass. The first call has no sample; further calls follow each requested sample.
+    /// Several passes can be in progress at a time; [`BalanceRequest::on`] identifies them.
     fn balance(&mut self, request: &BalanceRequest<'_>, seen: Option<&CpuSample>) -> BalanceChoice {
         let _ = (request, seen);
         BalanceChoice::Kernel
     }
 
-    /// Asked when a CPU begins to idle, or goes on to after an interrupt that has brought no work.
+    /// Chooses an idle state when a CPU begins to idle, or continues after an interrupt without work.
     fn idle_state(&mut self, request: &IdleRequest<'_>) -> IdleChoice {
         let _ = request;
         IdleChoice::Kernel
     }
 
-    /// Told of each task before it is woken for the first time, with the name that it has in results.
-    fn meets(&mut self, task: TaskId, name: &str) {
+    /// Receives each task before its first wake-up, with its name in results.
+    fn on_new_task(&mut self, task: TaskId, name: &str) {
         let _ = (task, name);
     }
 }
@@ -99,39 +105,39 @@ impl<F: FnMut(&WakeRequest<'_>, Option<&CpuSample>) -> WakeChoice> PolicyHook fo
     }
 }
 
-/// Why a policy's answer could not be used.
+/// Reason why a policy's choice is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InvalidChoice {
     /// The machine has no such CPU.
     NoSuchCpu {
-        /// The answer.
+        /// CPU that the policy chose.
         cpu: CpuId,
-        /// How many there are.
+        /// Number of CPUs of the machine.
         nr_cpus: usize,
     },
-    /// The task is not allowed to use it.
+    /// The affinity of the task excludes the CPU.
     NotAllowed(CpuId),
-    /// It is offline.
+    /// The CPU is offline.
     Offline(CpuId),
-    /// It takes no part in the pass, or is the one that pulls.
-    TakesNoPart(CpuId),
+    /// The CPU takes no part in the pass, or is the pulling CPU.
+    NotInPass(CpuId),
     /// The CPU has no such idle state.
     NoSuchState {
-        /// The answer.
+        /// Index of the chosen state.
         state: usize,
-        /// How many there are.
+        /// Number of states of the CPU.
         nr_states: usize,
     },
-    /// Somebody has asked for shorter exits than that of this idle state.
+    /// The exit latency of the idle state exceeds the PM QoS limit.
     TooSlow {
-        /// The answer.
+        /// Index of the chosen state.
         state: usize,
-        /// What was asked for.
+        /// Maximum permitted exit latency.
         limit: Nanos,
     },
-    /// It has looked so many times without end.
+    /// The search did not end after this number of samples.
     Endless(u32),
-    /// It said itself that it cannot go on.
+    /// The policy reported this error.
     Failed(String),
 }
 
@@ -143,15 +149,12 @@ impl fmt::Display for InvalidChoice {
             }
             Self::NotAllowed(cpu) => write!(f, "has answered CPU {}, which the task is not allowed to use", cpu.0),
             Self::Offline(cpu) => write!(f, "has answered CPU {}, which is offline", cpu.0),
-            Self::TakesNoPart(cpu) => write!(f, "wants to pull from CPU {}, which takes no part in the pass", cpu.0),
+            Self::NotInPass(cpu) => write!(f, "wants to pull from CPU {}, which takes no part in the pass", cpu.0),
             Self::NoSuchState { state, nr_states } => {
                 write!(f, "has answered idle state {state}, but there are only states 0 to {}", nr_states - 1)
             }
             Self::TooSlow { state, limit } => {
-                write!(
-                    f,
-                    "has answered idle state {state}, which takes longer to leave than the {limit} that somebody asks for"
-                )
+                write!(f, "has answered idle state {state}, whose exit latency exceeds the PM QoS limit of {limit}")
             }
             Self::Endless(looks) => write!(f, "has looked {looks} times and goes on looking"),
             Self::Failed(why) => f.write_str(why),
@@ -159,55 +162,59 @@ impl fmt::Display for InvalidChoice {
     }
 }
 
-/// About whom a policy was asked.
+/// Subject of a request to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum PolicyRequest {
-    /// A task that wakes up.
     Wakeup(TaskId),
-    /// A CPU that pulls tasks.
     Balancing(CpuId),
-    /// A CPU that idles.
     Idling(CpuId),
 }
 
-/// Where a policy sits. It stays empty-handed after an answer that could not be used: from then on the kernel's rules decide, and whoever owns the
-/// seat ends the run.
+/// Holder of a custom policy. After an unusable choice the kernel's rules make all decisions, and the machine
+/// ends the run.
 pub struct PolicySlot {
     policy: Box<dyn PolicyHook>,
-    decides: PolicyScope,
-    refused: Option<(PolicyRequest, InvalidChoice)>,
+    scope: PolicyScope,
+    invalid_choice: Option<(PolicyRequest, InvalidChoice)>,
 }
 
 impl PolicySlot {
-    /// A seat for this policy.
+    /// Returns the slot for a policy.
     pub fn new(policy: Box<dyn PolicyHook>) -> Self {
-        Self { decides: policy.decides(), policy, refused: None }
+        Self { scope: policy.scope(), policy, invalid_choice: None }
     }
 
-    /// Which decisions it makes.
-    pub const fn decides(&self) -> PolicyScope {
-        self.decides
+    /// Decisions that the policy makes.
+    pub const fn scope(&self) -> PolicyScope {
+        self.scope
     }
 
-    /// Tells it of a task.
-    pub fn meets(&mut self, task: TaskId, name: &str) {
-        self.policy.meets(task, name);
+    /// Announces a task to the policy.
+    pub fn on_new_task(&mut self, task: TaskId, name: &str) {
+        self.policy.on_new_task(task, name);
     }
 
-    /// The first answer that could not be used, and for whom it was.
-    pub fn refused(&self) -> Option<(PolicyRequest, &InvalidChoice)> {
-        self.refused.as_ref().map(|(whom, refusal)| (*whom, refusal))
+    /// Returns the first unusable choice and its request.
+    pub fn invalid_choice(&self) -> Option<(PolicyRequest, &InvalidChoice)> {
+        self.invalid_choice.as_ref().map(|(whom, refusal)| (*whom, refusal))
     }
 
-    /// Asks it about a wake-up; after so many looks of this selection. What cannot be used becomes the kernel's affair.
-    pub(crate) fn ask(&mut self, request: &WakeRequest<'_>, seen: Option<&CpuSample>, nr_looks: u32) -> WakeChoice {
-        if self.refused.is_some() {
+    /// Asks the policy about a wake-up, after `nr_looks` samples of this selection. An unusable choice leaves
+    /// the decision to the kernel's rules.
+    pub(crate) fn choose_cpu(
+        &mut self,
+        request: &WakeRequest<'_>,
+        seen: Option<&CpuSample>,
+        nr_looks: u32,
+    ) -> WakeChoice {
+        if self.invalid_choice.is_some() {
             return WakeChoice::Kernel;
         }
         let nr_cpus = request.active.nr_cpus();
         let refusal = match self.policy.select(request, seen) {
-            WakeChoice::Look(cpu) => match cannot_look(cpu, nr_looks, nr_cpus) {
-                None => return WakeChoice::Look(cpu),
+            WakeChoice::Sample(cpu) => match check_sample(cpu, nr_looks, nr_cpus) {
+                None => return WakeChoice::Sample(cpu),
                 Some(refusal) => refusal,
             },
             WakeChoice::Cpu(cpu) if cpu.index() >= nr_cpus => InvalidChoice::NoSuchCpu { cpu, nr_cpus },
@@ -216,63 +223,64 @@ impl PolicySlot {
             WakeChoice::Fail(why) => InvalidChoice::Failed(why),
             choice => return choice,
         };
-        self.refused = Some((PolicyRequest::Wakeup(request.task), refusal));
+        self.invalid_choice = Some((PolicyRequest::Wakeup(request.task), refusal));
         WakeChoice::Kernel
     }
 
-    /// Asks it about a pass; after so many looks of this pass. What cannot be used becomes the kernel's affair.
-    pub(crate) fn ask_to_balance(
+    /// Asks the policy about a pass, after `nr_looks` samples of this pass. An unusable choice leaves the
+    /// decision to the kernel's rules.
+    pub(crate) fn choose_pull(
         &mut self,
         request: &BalanceRequest<'_>,
         seen: Option<&CpuSample>,
         nr_looks: u32,
     ) -> BalanceChoice {
-        if self.refused.is_some() {
+        if self.invalid_choice.is_some() {
             return BalanceChoice::Kernel;
         }
         let nr_cpus = request.cpus.nr_cpus();
         let refusal = match self.policy.balance(request, seen) {
-            BalanceChoice::Look(cpu) => match cannot_look(cpu, nr_looks, nr_cpus) {
-                None => return BalanceChoice::Look(cpu),
+            BalanceChoice::Sample(cpu) => match check_sample(cpu, nr_looks, nr_cpus) {
+                None => return BalanceChoice::Sample(cpu),
                 Some(refusal) => refusal,
             },
             BalanceChoice::Pull { tasks: 0, .. } => return BalanceChoice::Nothing,
             BalanceChoice::Pull { from, .. } if from.index() >= nr_cpus => {
                 InvalidChoice::NoSuchCpu { cpu: from, nr_cpus }
             }
-            BalanceChoice::Pull { from, .. } if !request.may_pull_from(from) => InvalidChoice::TakesNoPart(from),
+            BalanceChoice::Pull { from, .. } if !request.may_pull_from(from) => InvalidChoice::NotInPass(from),
             BalanceChoice::Fail(why) => InvalidChoice::Failed(why),
             choice => return choice,
         };
-        self.refused = Some((PolicyRequest::Balancing(request.cpu), refusal));
+        self.invalid_choice = Some((PolicyRequest::Balancing(request.cpu), refusal));
         BalanceChoice::Kernel
     }
 
-    /// Asks it how deep a CPU is to sleep. `None`: as the kernel's governor says.
+    /// Asks the policy about an idle state. `None` leaves the decision to the kernel's governor.
     pub fn choose_idle_state(&mut self, request: &IdleRequest<'_>) -> Option<usize> {
-        if self.refused.is_some() {
+        if self.invalid_choice.is_some() {
             return None;
         }
         let nr_states = request.states.len();
         let refusal = match self.policy.idle_state(request) {
             IdleChoice::Kernel => return None,
             IdleChoice::State(state) if state >= nr_states => InvalidChoice::NoSuchState { state, nr_states },
-            // The shallowest is what is left where nothing is fast enough.
+            // The shallowest state is allowed even if no state meets the limit.
             IdleChoice::State(state) if state > 0 && request.states[state].exit_latency > request.latency_limit => {
                 InvalidChoice::TooSlow { state, limit: request.latency_limit }
             }
             IdleChoice::State(state) => return Some(state),
             IdleChoice::Fail(why) => InvalidChoice::Failed(why),
         };
-        self.refused = Some((PolicyRequest::Idling(request.cpu), refusal));
+        self.invalid_choice = Some((PolicyRequest::Idling(request.cpu), refusal));
         None
     }
 }
 
-fn cannot_look(cpu: CpuId, nr_looks: u32, nr_cpus: usize) -> Option<InvalidChoice> {
+fn check_sample(cpu: CpuId, nr_looks: u32, nr_cpus: usize) -> Option<InvalidChoice> {
     if cpu.index() >= nr_cpus {
         Some(InvalidChoice::NoSuchCpu { cpu, nr_cpus })
     } else {
-        (nr_looks >= MOST_LOOKS_PER_CPU * nr_cpus as u32).then_some(InvalidChoice::Endless(nr_looks))
+        (nr_looks >= MAX_SAMPLES_PER_CPU * nr_cpus as u32).then_some(InvalidChoice::Endless(nr_looks))
     }
 }

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a task is to wake up.
+//! Requests to a custom policy about wake-ups, and its choices.
 
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::Nanos;
 use alloc::string::String;
 
-/// A wake-up that needs a CPU: what is known without looking at any.
+/// A wake-up that needs a CPU, with the data that are known without sampling a CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct WakeRequest<'a> {
-    /// The time.
+    /// Simulated time of the selection.
     pub now: Nanos,
-    /// The task. It is in one selection at a time.
+    /// Woken task. It is in one selection at a time.
     pub task: TaskId,
-    /// Its process id.
+    /// Process ID of the task.
     pub pid: i32,
-    /// The CPU that it has used.
+    /// Previous CPU of the task.
     pub prev: CpuId,
-    /// The CPU that wakes it.
+    /// CPU of the waker.
     pub waker: CpuId,
     /// Whether the waker is about to sleep.
     pub sync: bool,
-    /// Whether an interrupt wakes it, not the task that runs on the waker's CPU.
+    /// Whether an interrupt wakes the task, instead of the running task of the waker's CPU.
     pub in_interrupt: bool,
-    /// The utilisation that it had or is expected to have, of 1024.
+    /// Estimated utilisation of the task (full: 1024).
     pub util: u64,
-    /// The CPUs that it is allowed to use.
+    /// Affinity of the task.
     pub allowed: &'a CpuMask,
-    /// The CPUs that take part in scheduling. It may use those of them that it is allowed to.
+    /// CPUs that take part in scheduling (`cpu_active_mask`). The task may use those that are also in
+    /// `allowed`.
     pub active: &'a CpuMask,
-    /// The CPUs that share a last-level cache with the previous one; none if it has no cache domain.
+    /// CPUs that share the last-level cache with the previous CPU; `None` without a cache domain.
     pub cache: Option<&'a CpuMask>,
 }
 
@@ -39,8 +40,8 @@ impl WakeRequest<'_> {
         cpu.index() < self.active.nr_cpus() && self.allowed.contains(cpu) && self.active.contains(cpu)
     }
 
-    /// The next CPU that the task is allowed to use, of those that share a cache with the previous one: from the previous one on, upwards and around.
-    /// `None` once all have had their turn.
+    /// Returns the next allowed CPU of the previous CPU's cache domain: upwards from the previous CPU, and
+    /// around. `None` once all have been returned.
     pub fn next_in_cache(&self, after: CpuId) -> Option<CpuId> {
         let nr_cpus = self.allowed.nr_cpus() as u32;
         let distance = |cpu: CpuId| (cpu.0 + nr_cpus - self.prev.0) % nr_cpus;
@@ -50,15 +51,15 @@ impl WakeRequest<'_> {
     }
 }
 
-/// What a policy answers to that.
+/// Choice of a policy for a wake-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WakeChoice {
-    /// It wants to look at this CPU.
-    Look(CpuId),
-    /// The task is to run there.
+    /// Sample this CPU and ask again.
+    Sample(CpuId),
+    /// Run the task on this CPU.
     Cpu(CpuId),
-    /// The kernel's rules are to decide.
+    /// Leave the decision to the kernel's rules.
     Kernel,
-    /// It cannot go on, for this reason: the run ends.
+    /// End the run with this error.
     Fail(String),
 }

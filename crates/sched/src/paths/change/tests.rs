@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Changes of tasks that run or wait.
+//! Tests of attribute changes of running and waiting tasks.
 
 use crate::test_machine::{TestMachine, flat};
 use crate::types::ids::{CpuId, TaskId};
 
 const CPU0: CpuId = CpuId(0);
 
-/// One of two tasks runs on a CPU; the test changes its nice value.
+/// Builds a CPU with two tasks and returns the running one.
 fn runner_and_waiter() -> (TestMachine, TaskId) {
     let mut lab = flat(1);
     lab.task(0, &[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The first utilisation of a new task, as the kernel guesses it.
+//! First utilisation of new tasks, compared with recorded kernel values.
 
 use crate::golden::{CPU, GoldenTestMachine, compared, number, recording};
 use crate::types::pelt::SchedAvg;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a task goes that may not run where it should.
+//! Fallback CPU of a task that may not run on its CPU or on the selected one.
 //!
 //! Models `is_cpu_allowed()`, `select_fallback_rq()` and `cpuset_cpus_allowed_fallback()` (6.1).
 
@@ -9,27 +9,28 @@ use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// Whether a task may run on a CPU now. One that belongs to the CPU may as long as it is online, others only while it is
-    /// active.
+    /// Whether a task may run on a CPU now: its affinity allows the CPU, and the CPU is usable, see
+    /// [`Sched::is_cpu_usable`].
     #[inline]
     pub(crate) fn is_cpu_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
         self.tasks[task.index()].cpus_allowed.contains(cpu) && self.is_cpu_usable(task, cpu)
     }
 
-    /// The same without regard to the CPUs that it may use.
+    /// Whether a CPU is usable for a task, regardless of its affinity: online for a per-CPU kernel thread,
+    /// active for any other task.
     #[inline]
     pub(crate) fn is_cpu_usable(&self, task: TaskId, cpu: CpuId) -> bool {
         let is_bound = self.tasks[task.index()].is_per_cpu_kthread;
         if is_bound { self.hotplug.online.contains(cpu) } else { self.hotplug.active.contains(cpu) }
     }
 
-    /// A CPU for a task that cannot be where it was or where its class wanted it.
+    /// Returns a CPU for a task that cannot stay on `cpu` or go to the CPU that its class selected.
     ///
     /// Rules, in order:
-    /// 1. The first CPU of the node of `cpu` that it may use.
-    /// 2. The first CPU that it may use.
-    /// 3. It gets the CPUs of its cpuset instead of its own, and the first of them.
-    /// 4. It gets all CPUs.
+    /// 1. The first allowed CPU of the node of `cpu`.
+    /// 2. The first allowed CPU.
+    /// 3. The affinity becomes the CPUs of the task's cpuset; the first of them.
+    /// 4. The affinity becomes all CPUs; the first active one.
     pub(crate) fn select_fallback_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) -> CpuId {
         let node = self.node_of(cpu);
         let in_node = self.first_allowed(task, |other| self.node_of(other) == node);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CPUs that go offline and come back while tasks run.
+//! CPU hotplug: CPUs go offline and come back while tasks run.
 //!
-//! Models `sched_cpu_deactivate()`, `sched_cpu_activate()` and `sched_cpu_dying()` (6.1) with what they call: [`rebuild`] has
-//! the runqueues' part and the sched domains, [`push`] the tasks that have to leave, [`fallback`] where they go.
+//! Models `sched_cpu_deactivate()`, `sched_cpu_activate()` and `sched_cpu_dying()` (6.1) with their callees.
+//! [`rebuild`] contains the runqueues' part and the sched domains, [`push`] moves the tasks off the CPU,
+//! [`fallback`] selects their new CPUs.
 //!
-//! The stopper of the CPU stands for its hotplug thread and for the stopping of the machine: it does both ends of the way,
-//! at once, and the other CPUs go on meanwhile.
+//! The stopper of the CPU takes the place of its hotplug thread and of `stop_machine()`. It executes both
+//! parts of a transition at once, while the other CPUs continue.
 //
-// DIFFERS: the kernel's hotplug thread is a fair task of the CPU, which shares it with others while it waits for RCU and for
-// the CPU to become empty, and all CPUs stop for the last step. Here nobody waits, and only the CPU itself stops.
+// DIFFERS: The kernel's hotplug thread is a fair task that shares its CPU with others while it waits for RCU
+// and for the CPU to become empty, and all CPUs stop for the last step. In fairlab no task waits, and only
+// the CPU itself stops.
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::paths::sched::Sched;
@@ -22,11 +24,13 @@ pub(crate) mod push;
 pub(crate) mod rebuild;
 
 impl Sched {
-    /// Somebody on the CPU that executes this takes another one, or this one, offline: its stopper is told to.
-    /// [`Sched::handle_awaited_stopper`] lets it; the CPU is offline when it next enters its idle loop.
+    /// Takes a CPU offline on behalf of a task on the executing CPU: queues the work for the CPU's stopper.
+    ///
+    /// [`Sched::handle_awaited_stopper`] runs the stopper. The CPU is offline when it next enters its idle
+    /// loop.
     ///
     /// # Errors
-    /// If it is the last CPU or deadline tasks need it. Then nothing has changed.
+    /// If it is the last CPU, or if deadline tasks need its bandwidth. Then nothing has changed.
     pub fn take_cpu_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError> {
         if !self.hotplug.active.contains(cpu) {
             return Ok(());
@@ -43,7 +47,7 @@ impl Sched {
         Ok(())
     }
 
-    /// Somebody on the CPU that executes this brings another one back.
+    /// Brings a CPU back online, on behalf of a task on the executing CPU.
     pub fn bring_cpu_online(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.hotplug.online.contains(cpu) {
             return;
@@ -54,13 +58,13 @@ impl Sched {
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Activate);
     }
 
-    /// The CPU that executes this prepares to go offline: `sched_cpu_deactivate()`.
+    /// Prepares the executing CPU to go offline (`sched_cpu_deactivate()`).
     ///
     /// Rules, in order:
-    /// 1. It does not count as tickless any more.
-    /// 2. No task comes to it, and from now on each task that it picks is pushed away.
-    /// 3. Its runqueue leaves what the CPUs share.
-    /// 4. The sched domains of the others are built anew.
+    /// 1. The CPU does not count as tickless any more.
+    /// 2. No task is placed on it, and from now on each task that it picks is pushed to another CPU.
+    /// 3. Its runqueue leaves the root domain.
+    /// 4. The sched domains of the other CPUs are rebuilt.
     pub(crate) fn deactivate_cpu(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         self.nohz_balance_exit_idle(ctx, cpu);
@@ -72,7 +76,7 @@ impl Sched {
         self.rebuild_sched_domains(ctx);
     }
 
-    /// The CPU that executes this is back: `sched_cpu_activate()`.
+    /// Completes the return of the executing CPU (`sched_cpu_activate()`).
     pub(crate) fn activate_cpu(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         self.rqs[cpu.index()].callbacks.stop_pushing();
@@ -82,9 +86,10 @@ impl Sched {
         self.rebuild_sched_domains(ctx);
     }
 
-    /// The idle task of a CPU that has got rid of all its tasks ends its work: `sched_cpu_dying()`, and the timers' part of
-    /// `hrtimers_cpu_dying()`. Returns whether the CPU is dead; otherwise something has come at the last moment.
-    pub(crate) fn die(&mut self, ctx: &mut Ctx<'_>) -> bool {
+    /// Ends the idle task of a CPU that has no tasks left (`sched_cpu_dying()`, and the timers' part of
+    /// `hrtimers_cpu_dying()`). Returns whether the CPU is offline; false if work has arrived at the last
+    /// moment.
+    pub(crate) fn sched_cpu_dying(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
         self.flush_call_queue(ctx);
         if self.rqs[cpu.index()].need_resched {
@@ -98,18 +103,21 @@ impl Sched {
         self.restart_governor(cpu);
         self.update_max_interval();
         let heir = self.hotplug.active.first().expect("the last CPU does not go offline");
-        self.hand_timers_over(ctx, heir);
+        self.migrate_timers(ctx, heir);
         ctx.emit(Effect::ArmTimer { cpu, at: Nanos::NEVER });
         true
     }
 
-    /// Whether the CPU that executes this has to die instead of idling.
+    /// Whether the CPU must go offline instead of idling.
     pub(crate) fn is_dying(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].callbacks.is_pushing()
     }
 
-    /// Numbers that depend on how many CPUs there are: `update_sysctl()`. Values that were set by hand are lost, as in the kernel. A CPU that goes
-    /// offline is still counted when its runqueue leaves, and nobody counts again until the next one comes or goes.
+    /// Recomputes the tunables that depend on the number of CPUs (`update_sysctl()`). As in the kernel,
+    /// values that the user has set are lost.
+    ///
+    /// A CPU that goes offline is still counted here, because it is online until it dies. The next
+    /// recomputation is at the next hotplug event.
     pub(crate) fn scale_tunables(&mut self) {
         let nr_online = self.hotplug.online.weight();
         self.tunables.scale_for(nr_online);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Getting rid of the tasks of a CPU that goes offline.
+//! Removal of the tasks of a CPU that goes offline.
 //!
-//! Models `balance_push()` and `__balance_push_cpu_stop()` (6.1). Whatever the CPU picks is handed to its stopper, which
-//! preempts it at once and moves it; so the CPU works through its tasks in the order in which it would run them.
+//! Models `balance_push()` and `__balance_push_cpu_stop()` (6.1). Each task that the CPU picks is passed to
+//! its stopper, which preempts and moves it at once. The CPU therefore removes its tasks in the order in
+//! which it would run them.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -10,7 +11,8 @@ use crate::state::stop_work::StopWork;
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
-    /// The task that a CPU has just picked must leave, unless it belongs to the CPU.
+    /// Requests that the task that a CPU has just picked is moved to another CPU, unless it is a per-CPU
+    /// kernel thread.
     pub(crate) fn balance_push(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let curr = self.rqs[cpu.index()].curr;
         if cpu != ctx.cpu || !self.is_online(cpu) || self.tasks[curr.index()].is_per_cpu_kthread {
@@ -19,7 +21,7 @@ impl Sched {
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Push(curr));
     }
 
-    /// The stopper moves a task that it has just preempted.
+    /// Moves a task that the stopper has just preempted to a fallback CPU.
     pub(crate) fn balance_push_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = ctx.cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);

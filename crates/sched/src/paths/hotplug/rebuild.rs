@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a runqueue takes out of the state that all CPUs share when it goes offline, and brings back; and sched domains that
-//! are built anew.
+//! Runqueues that leave and join the root domain during hotplug, and the rebuild of sched domains.
 //!
 //! Models `set_rq_offline()` and `set_rq_online()` with their classes' parts, `rq_attach_root()`,
 //! `unthrottle_offline_cfs_rqs()` and `update_runtime_enabled()` (6.1).
@@ -15,7 +14,8 @@ use crate::types::ids::{CpuId, GroupId};
 use alloc::vec::Vec;
 
 impl Sched {
-    /// A runqueue leaves its root domain: nobody pushes tasks to it, and its own are limited by nothing that others share.
+    /// Removes a runqueue from its root domain: no CPU pushes tasks to it, and no shared limit throttles its
+    /// tasks.
     pub(crate) fn set_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if !self.rqs[cpu.index()].online {
             return;
@@ -29,7 +29,7 @@ impl Sched {
         self.rqs[cpu.index()].online = false;
     }
 
-    /// A runqueue joins its root domain.
+    /// Adds a runqueue to its root domain.
     fn set_rq_online(&mut self, cpu: CpuId) {
         let State { rqs, dl_root, .. } = &mut self.state;
         let rq = &mut rqs[cpu.index()];
@@ -51,11 +51,11 @@ impl Sched {
         self.domains.root.online.set(cpu);
     }
 
-    /// Builds the sched domains of the active CPUs anew.
+    /// Rebuilds the sched domains of the active CPUs.
     ///
-    /// All runqueues leave the old root domain and join the new one, so that it goes for them as for one that goes offline
-    /// and comes back: groups are not throttled, and real-time tasks have used no runtime yet. Counters and intervals of
-    /// domains begin anew. What CPUs are in the middle of ends at once, in the old domains.
+    /// All runqueues leave the old root domain and join the new one, as if they went offline and came back:
+    /// groups are unthrottled, and real-time tasks have used no runtime yet. Counters and intervals of
+    /// domains are reset. Yielded paths are completed first, in the old domains.
     pub(crate) fn rebuild_sched_domains(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
             self.finish_paths(ctx, cpu);
@@ -73,13 +73,13 @@ impl Sched {
             ..BuildParams::default()
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
-            .expect("a machine that had domains has them with other CPUs too");
+            .expect("domains that were built at boot can be rebuilt for other CPUs");
         self.init_group_capacities();
-        self.settle_margins();
-        self.state.tallies.follow_domains(&self.state.domains);
-        self.rt_root.forget_cpus();
-        self.dl_root.forget_cpus();
-        self.pass_through_default_root();
+        self.apply_wide_imbalance();
+        self.state.lb_cache.rebuild(&self.state.domains);
+        self.rt_root.clear_cpus();
+        self.dl_root.clear_cpus();
+        self.attach_default_root();
         self.spread_admitted();
         for cpu in self.cpu_ids() {
             if self.hotplug.active.contains(cpu) {
@@ -89,8 +89,9 @@ impl Sched {
         self.build_perf_domains();
     }
 
-    /// CPUs leave their old domains one after the other, and join the new ones so.
-    fn pass_through_default_root(&mut self) {
+    /// Models the moment in which CPUs leave their old root domain and join the default one, one after the
+    /// other.
+    fn attach_default_root(&mut self) {
         let State { rqs, dl_root, hotplug, .. } = &mut self.state;
         for cpu in hotplug.active.iter() {
             let dl = &rqs[cpu.index()].dl;
@@ -103,7 +104,8 @@ impl Sched {
         }
     }
 
-    /// Capacities of new groups are what CPUs have at present, from the highest CPU to the lowest: `init_sched_groups_capacity()`.
+    /// Sets the capacities of new groups from the present CPU capacities, from the highest CPU to the lowest
+    /// (`init_sched_groups_capacity()`).
     fn init_group_capacities(&mut self) {
         let active: Vec<_> = self.hotplug.active.iter().collect();
         for cpu in active.into_iter().rev() {
@@ -120,8 +122,8 @@ impl Sched {
         }
     }
 
-    /// Groups with a quota are not limited on a CPU that goes offline, so that its tasks can leave. The newest group comes
-    /// first.
+    /// Unthrottles the groups with a quota on a CPU that goes offline, so that its tasks can be moved. The
+    /// newest group comes first.
     fn unthrottle_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         for group in (1..self.groups.len()).rev().map(GroupId::from_index) {
             let id = self.cfs_rq_of_group(group, cpu);

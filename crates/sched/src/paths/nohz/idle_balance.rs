@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Balancing and decaying for all tickless CPUs, by one of them.
+//! NOHZ idle balancing: one tickless CPU balances and decays blocked load for all of them.
 //!
-//! Models `nohz_idle_balance()`, `_nohz_idle_balance()`, `nohz_run_idle_balance()` and `nohz_newidle_balance()` (6.1).
+//! Models `nohz_idle_balance()`, `_nohz_idle_balance()`, `nohz_run_idle_balance()` and
+//! `nohz_newidle_balance()` (6.1).
 
 use crate::interface::balance::{NOHZ_BALANCE_KICK, NOHZ_KICK_MASK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK};
 use crate::interface::blocked::BlockedCaller;
@@ -16,38 +17,38 @@ use crate::types::ids::CpuId;
 use crate::types::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
 use crate::types::work::KernelOp;
 
-/// A walk through the tickless CPUs: what `_nohz_idle_balance()` has in its variables.
+/// Iteration over the tickless CPUs in progress: the local variables of `_nohz_idle_balance()`.
 #[derive(Clone, Debug)]
 pub(crate) struct NohzIdleBalance {
     this_cpu: CpuId,
     flags: u32,
     caller: BlockedCaller,
-    /// When it began, in jiffies.
+    /// Start of the iteration, in jiffies.
     began: u64,
     next_balance: Option<u64>,
     has_blocked: bool,
-    /// Something was done for the CPU at hand, which takes time.
+    /// The current CPU needed work that takes time, so the path yields before the next one.
     has_worked: bool,
-    cpus: WrapResult,
+    cpus: CpuWrapIter,
     stage: NohzIdleStage,
 }
 
-/// What comes next.
+/// Next phase of the iteration.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "a box would be made anew for each walk, and nothing may allocate")]
+#[allow(clippy::large_enum_variant, reason = "boxing would allocate on each call, which must not allocate")]
 enum NohzIdleStage {
-    /// The next CPU.
+    /// Advance to the next CPU.
     Next,
-    /// Update the blocked load of a CPU.
+    /// Update the blocked load of this CPU.
     Stats(CpuId),
-    /// Balance for a CPU if it is due.
+    /// Balance for this CPU if it is due.
     Due(CpuId),
-    /// Balance its domains.
+    /// Balance the domains of this CPU.
     Domains(CpuId, RebalanceDomains),
 }
 
 impl NohzIdleBalance {
-    /// The pass that is under way.
+    /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
             NohzIdleStage::Domains(_, walk) => walk.pass(),
@@ -64,7 +65,7 @@ impl NohzIdleBalance {
     }
 }
 
-/// The walk of the idle loop over the tickless CPUs, before the CPU idles.
+/// Iteration over the tickless CPUs in the idle loop, before the CPU idles (`nohz_run_idle_balance()`).
 #[derive(Clone, Debug)]
 pub(crate) struct NohzRunIdle(NohzIdleBalance);
 
@@ -72,23 +73,25 @@ impl Resumable for NohzRunIdle {
     type Output = ();
 
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
-        sched.step_tickless(ctx, &mut self.0)
+        sched.step_nohz_idle_balance(ctx, &mut self.0)
     }
 
-    fn place(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
         &mut walks.idle_loop
     }
 }
 
 impl Sched {
-    /// In the softirq: begins to do what this CPU was asked for, if it is still idle. That includes its own domains.
+    /// Begins the work for which this CPU was kicked, in its softirq, if it is still idle. Returns `None` if
+    /// it was not kicked or has work. The work includes the CPU's own domains.
     pub(crate) fn nohz_idle_balance(&mut self, this_cpu: CpuId, idle: CpuIdleType) -> Option<NohzIdleBalance> {
         let flags = core::mem::take(&mut self.rqs[this_cpu.index()].nohz_idle_balance);
-        (flags != 0 && idle == CpuIdleType::Idle).then(|| self.begin_tickless(this_cpu, flags, BlockedCaller::NohzKick))
+        (flags != 0 && idle == CpuIdleType::Idle)
+            .then(|| self.begin_nohz_idle_balance(this_cpu, flags, BlockedCaller::NohzKick))
     }
 
-    /// In the idle loop, before the tick stops: updates blocked load if newly-idle balancing left that to do, and nobody
-    /// has asked for more meanwhile. Returns whether that is over.
+    /// Updates blocked load in the idle loop, before the tick stops, if newly-idle balancing has deferred
+    /// that and no kick has requested more meanwhile. Returns whether the update is complete.
     pub(crate) fn nohz_run_idle_balance(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let rq = &mut self.rqs[cpu.index()];
         let flags = rq.nohz_flags;
@@ -96,32 +99,39 @@ impl Sched {
         if flags != NOHZ_NEWILB_KICK || rq.need_resched {
             return true;
         }
-        let walk = self.begin_tickless(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
-        self.drive(ctx, NohzRunIdle(walk)).is_some()
+        let walk = self.begin_nohz_idle_balance(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
+        self.run_path(ctx, NohzRunIdle(walk)).is_some()
     }
 
-    /// A CPU that found no work will update blocked load in its idle loop, if it expects to be idle long enough and it is
-    /// time. With the tunable `newidle_blocked` it does so at once, as before 5.12: then that begins here.
+    /// Defers the update of blocked load to the idle loop of a CPU that found no work, if the update is due
+    /// and the CPU expects to be idle long enough.
+    ///
+    /// With the tunable `newidle_blocked`, as before 5.12, the update begins at once and is returned.
     pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) -> Option<NohzIdleBalance> {
         let is_worth_it = self.rqs[cpu.index()].avg_idle >= self.migration_cost_u64();
         if !is_worth_it || !self.nohz.has_blocked || self.jiffies < self.nohz.next_blocked {
             return None;
         }
         if self.tunables.changes.newidle_blocked {
-            return Some(self.begin_tickless(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzNewIdle));
+            return Some(self.begin_nohz_idle_balance(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzNewIdle));
         }
         self.rqs[cpu.index()].nohz_flags |= NOHZ_NEWILB_KICK;
         None
     }
 
-    /// Begins to do what the flags ask for, for each tickless CPU that is idle: `_nohz_idle_balance()`.
+    /// Begins the work that `flags` request, for each idle tickless CPU (`_nohz_idle_balance()`).
     ///
     /// Rules, in order:
-    /// 1. What is to be found out anew is forgotten first, so that what others report meanwhile is not lost.
-    /// 2. The CPUs come in order from the one after this on; this one is the last.
-    /// 3. When this CPU has got work, the rest is left for the next time.
-    /// 4. A CPU whose balancing is due is balanced.
-    pub(crate) fn begin_tickless(&mut self, this_cpu: CpuId, flags: u32, caller: BlockedCaller) -> NohzIdleBalance {
+    /// 1. The state to be determined is cleared first, so that concurrent reports by other CPUs are not lost.
+    /// 2. The CPUs are visited in order from the one after this CPU; this CPU is the last.
+    /// 3. If this CPU gets work, the rest is left for the next time.
+    /// 4. CPUs whose balancing is due are balanced.
+    pub(crate) fn begin_nohz_idle_balance(
+        &mut self,
+        this_cpu: CpuId,
+        flags: u32,
+        caller: BlockedCaller,
+    ) -> NohzIdleBalance {
         debug_assert!(flags & NOHZ_KICK_MASK != NOHZ_BALANCE_KICK, "balancing comes with an update of blocked load");
         let walk = NohzIdleBalance {
             this_cpu,
@@ -131,7 +141,7 @@ impl Sched {
             next_balance: None,
             has_blocked: false,
             has_worked: false,
-            cpus: WrapResult::after(this_cpu),
+            cpus: CpuWrapIter::after(this_cpu),
             stage: NohzIdleStage::Next,
         };
         if walk.wants_stats() {
@@ -143,16 +153,16 @@ impl Sched {
         walk
     }
 
-    /// Does the next phase of that.
-    pub(crate) fn step_tickless(&mut self, ctx: &mut Ctx<'_>, walk: &mut NohzIdleBalance) -> Step<()> {
+    /// Runs the next phases of the iteration, up to a yield point or the end.
+    pub(crate) fn step_nohz_idle_balance(&mut self, ctx: &mut Ctx<'_>, walk: &mut NohzIdleBalance) -> Step<()> {
         loop {
             match &mut walk.stage {
-                NohzIdleStage::Next => match self.next_tickless(ctx, walk) {
+                NohzIdleStage::Next => match self.next_nohz_cpu(ctx, walk) {
                     Some(cpu) if walk.wants_stats() => {
                         walk.stage = NohzIdleStage::Stats(cpu);
                         walk.has_worked = self.nohz_stats_are_due(cpu);
                         if walk.has_worked {
-                            return Step::Pause(YieldPoint::lock(cpu));
+                            return Step::Yield(YieldPoint::lock(cpu));
                         }
                     }
                     Some(cpu) => walk.stage = NohzIdleStage::Due(cpu),
@@ -164,10 +174,10 @@ impl Sched {
                 }
                 &mut NohzIdleStage::Due(cpu) => {
                     walk.stage = NohzIdleStage::Next;
-                    if self.is_own_apart(walk, cpu) && self.tunables.changes.ilb_others < 2 {
+                    if self.is_own_cpu_special(walk, cpu) && self.tunables.changes.ilb_others < 2 {
                         self.write_next_balance(walk);
                     }
-                    if self.is_own_apart(walk, cpu) || self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
+                    if self.is_own_cpu_special(walk, cpu) || self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
                         walk.has_worked = true;
                         let _rq = self.rq_lock_clocked(ctx, cpu);
                         if walk.flags & NOHZ_BALANCE_KICK != 0 {
@@ -177,35 +187,35 @@ impl Sched {
                     }
                     self.record_next_balance(walk, cpu);
                     if core::mem::take(&mut walk.has_worked) {
-                        return Step::Pause(YieldPoint::FREE);
+                        return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }
                 NohzIdleStage::Domains(cpu, domains) => {
                     let cpu = *cpu;
-                    if let Step::Pause(before) = self.step_domains(ctx, domains) {
-                        return Step::Pause(before);
+                    if let Step::Yield(before) = self.step_domains(ctx, domains) {
+                        return Step::Yield(before);
                     }
                     walk.stage = NohzIdleStage::Next;
                     self.record_next_balance(walk, cpu);
-                    return Step::Pause(YieldPoint::FREE);
+                    return Step::Yield(YieldPoint::UNLOCKED);
                 }
             }
         }
     }
 
-    /// The next CPU that is idle and for which something is due. None if there is no more, or this CPU has got work; then the
-    /// walk is over, and says so.
+    /// Returns the next idle CPU for which work is due. `None` ends the iteration: no CPU is left, or this
+    /// CPU has got work. The state of the iteration is then written.
     ///
-    /// Of the idle CPUs on the way, for which nothing is due, only that is noted: most are such, so the walk reads no more
-    /// of them than it must.
-    fn next_tickless(&mut self, ctx: &mut Ctx<'_>, walk: &mut NohzIdleBalance) -> Option<CpuId> {
-        self.refresh_tallies();
+    /// For idle CPUs without due work only their next balancing time and blocked load are recorded. Most CPUs
+    /// are of this kind, so the iteration reads little of them.
+    fn next_nohz_cpu(&mut self, ctx: &mut Ctx<'_>, walk: &mut NohzIdleBalance) -> Option<CpuId> {
+        self.refresh_lb_cache();
         let this_rq = &self.rqs[walk.this_cpu.index()];
         let has_got_work = !this_rq.is_idle() && this_rq.need_resched;
         while let Some(cpu) = walk.cpus.next(&self.nohz.idle_cpus_mask) {
             ctx.charge(KernelOp::TicklessCpu);
-            ctx.work.touch_read(cpu);
-            if !self.tallies.idle().contains(cpu) {
+            ctx.op_counts.touch_read(cpu);
+            if !self.lb_cache.idle().contains(cpu) {
                 continue;
             }
             if has_got_work {
@@ -230,19 +240,20 @@ impl Sched {
         None
     }
 
-    /// Whether a tickless CPU's blocked load is to be updated, or it is to be balanced, or it is a case of its own.
+    /// Whether a tickless CPU needs an update of blocked load or balancing, or is this CPU and treated
+    /// specially.
     fn is_anything_due(&self, walk: &NohzIdleBalance, cpu: CpuId) -> bool {
         self.jiffies >= self.nohz.cpus[cpu.index()].next_balance
             || walk.wants_stats() && self.nohz_stats_are_due(cpu)
-            || self.is_own_apart(walk, cpu)
+            || self.is_own_cpu_special(walk, cpu)
     }
 
-    /// Whether the CPU at hand is the one that walks, and that is a case of its own (the tunable `ilb_others`).
-    fn is_own_apart(&self, walk: &NohzIdleBalance, cpu: CpuId) -> bool {
+    /// Whether `cpu` is the CPU that iterates, and is treated specially (tunable `ilb_others`: before 5.12).
+    fn is_own_cpu_special(&self, walk: &NohzIdleBalance, cpu: CpuId) -> bool {
         self.tunables.changes.ilb_others > 0 && cpu == walk.this_cpu
     }
 
-    /// What was noted so far says when idle balancing is due next. It is written once.
+    /// Writes the recorded time of the next idle balancing to `nohz.next_balance`, at most once.
     fn write_next_balance(&mut self, walk: &mut NohzIdleBalance) {
         if let Some(due) = walk.next_balance.take() {
             self.nohz.next_balance = due;
@@ -250,7 +261,7 @@ impl Sched {
     }
 
     fn record_next_balance(&self, walk: &mut NohzIdleBalance, cpu: CpuId) {
-        if self.is_own_apart(walk, cpu) {
+        if self.is_own_cpu_special(walk, cpu) {
             return;
         }
         let due = self.nohz.cpus[cpu.index()].next_balance;
@@ -260,16 +271,16 @@ impl Sched {
     }
 }
 
-/// A walk over the CPUs of a mask that may change on the way: `for_each_cpu_wrap()`.
+/// Iterator over the CPUs of a mask that may change meanwhile (`for_each_cpu_wrap()`).
 #[derive(Clone, Debug)]
-struct WrapResult {
+struct CpuWrapIter {
     first: CpuId,
     next: CpuId,
     wrapped: bool,
 }
 
-impl WrapResult {
-    /// Starts behind a CPU and ends with it.
+impl CpuWrapIter {
+    /// Starts after `cpu` and ends with it.
     const fn after(cpu: CpuId) -> Self {
         let first = CpuId(cpu.0 + 1);
         Self { first, next: first, wrapped: false }

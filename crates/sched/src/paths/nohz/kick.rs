@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether a busy CPU's tick has a tickless CPU balance for all of them.
+//! NOHZ kicks: whether the tick of a busy CPU makes a tickless CPU balance for all of them.
 //!
 //! Models `nohz_balancer_kick()`, `kick_ilb()`, `find_new_ilb()` and `nohz_csd_func()` (6.1).
 
@@ -16,14 +16,15 @@ use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
 impl Sched {
-    /// What to ask of a tickless CPU at the tick of a busy one.
+    /// Decides what the tick of a busy CPU requests from a tickless one.
     ///
     /// Rules, in order:
-    /// 1. Without tickless CPUs nothing is to do. (An idle CPU's own softirq does it, and is not asked for here.)
-    /// 2. Blocked load is to be updated if some CPU has it, and it is time.
-    /// 3. Balancing is asked for if it is due and there is a reason, see [`Sched::kick_reason`]. It comes with 2.
-    /// 4. If CPUs have become tickless, `next_balance` is to be brought up to date.
-    pub(crate) fn find_tickless(&self, ctx: &mut Ctx<'_>, cpu: CpuId) -> KickDecision {
+    /// 1. Without tickless CPUs nothing is requested. (An idle CPU's own softirq does the work and does not
+    ///    call this.)
+    /// 2. An update of blocked load is requested if some CPU has blocked load and the update is due.
+    /// 3. Balancing is requested if there is a reason, see [`Sched::kick_reason`]. It includes rule 2.
+    /// 4. If CPUs have become tickless since, an update of `next_balance` is requested.
+    pub(crate) fn decide_nohz_kick(&self, ctx: &mut Ctx<'_>, cpu: CpuId) -> KickDecision {
         ctx.charge(KernelOp::NohzKick);
         let reason = KickReason::NobodyTickless;
         let mut decision = KickDecision { cpu, reason, flags: 0, target: None, kicked: false };
@@ -32,7 +33,7 @@ impl Sched {
                 decision.flags = NOHZ_STATS_KICK;
             }
             decision.reason = self.kick_reason(cpu);
-            if decision.reason.tries_kick() {
+            if decision.reason.requests_kick() {
                 decision.flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
             }
             if self.nohz.needs_update && !self.tunables.changes.kick_next {
@@ -42,7 +43,7 @@ impl Sched {
         decision
     }
 
-    /// Asks a tickless CPU for what was decided, if anything was.
+    /// Kicks a tickless CPU if the decision requests anything, and reports the decision.
     pub(crate) fn send_nohz_kick(&mut self, ctx: &mut Ctx<'_>, mut decision: KickDecision) {
         if decision.flags != 0 {
             self.kick_ilb(ctx, &mut decision);
@@ -50,18 +51,18 @@ impl Sched {
         ctx.report(Event::KickDecision(&decision));
     }
 
-    /// Why idle CPUs should balance, or why not.
+    /// Returns the reason why a tickless CPU should balance, or why not.
     ///
-    /// The first rule that says something, in order:
-    /// 1. It is not due: no.
-    /// 2. Two or more tasks on this CPU: yes.
-    /// 3. A fair task on a CPU of which other classes leave too little: yes.
-    /// 4. A tickless CPU of higher priority, where tasks are packed: yes.
-    /// 5. Where capacities differ: a misfit task that could be helped, yes; otherwise no, because the last rule would
-    ///    spread tasks over CPUs that are not alike.
-    /// 6. More than one busy CPU in the last-level cache: yes.
+    /// The first matching rule decides, in order:
+    /// 1. Balancing is not due: no.
+    /// 2. This CPU has two or more tasks: yes.
+    /// 3. This CPU has a fair task, and other classes leave it too little capacity: yes.
+    /// 4. With asymmetric packing, a tickless CPU of higher priority exists: yes.
+    /// 5. With asymmetric CPU capacities: yes for a misfit task that another CPU could run; otherwise no,
+    ///    because rule 6 would spread tasks over unequal CPUs.
+    /// 6. More than one CPU of the last-level cache is busy: yes.
     ///
-    /// The tunables `misfit_kick` and `llc_kick` set parts of 5 back.
+    /// The tunables `misfit_kick` and `llc_kick` restore former behaviour of rule 5.
     fn kick_reason(&self, cpu: CpuId) -> KickReason {
         let rq = &self.rqs[cpu.index()];
         let cached = &self.domains.cpus[cpu.index()];
@@ -100,11 +101,11 @@ impl Sched {
         }
     }
 
-    /// Asks an idle CPU, unless one that was asked before has not got to it yet.
+    /// Kicks an idle CPU, unless an earlier kick is still pending there.
     fn kick_ilb(&mut self, ctx: &mut Ctx<'_>, decision: &mut KickDecision) {
         let changes = &self.tunables.changes;
         if decision.flags & NOHZ_BALANCE_KICK != 0 || changes.kick_stats {
-            // Other CPUs need not ask for the same in this jiffy.
+            // Prevents further kicks by other CPUs in this jiffy.
             let last = if changes.kick_next { self.nohz.next_balance } else { self.jiffies };
             self.nohz.next_balance = last + 1;
         }
@@ -118,7 +119,8 @@ impl Sched {
         }
     }
 
-    /// The first tickless CPU, other than this one, that is idle. With the tunable `ilb_first` it is the first one, or none.
+    /// Returns the first idle tickless CPU other than this one. With the tunable `ilb_first` only the first
+    /// tickless CPU is considered.
     fn find_new_ilb(&self, this_cpu: CpuId) -> Option<CpuId> {
         if self.tunables.changes.ilb_first {
             return self.nohz.idle_cpus_mask.first().filter(|cpu| self.rqs[cpu.index()].is_idle());
@@ -127,7 +129,7 @@ impl Sched {
         tickless.find(|&cpu| cpu != this_cpu && self.rqs[cpu.index()].is_idle())
     }
 
-    /// A CPU was asked: if it is still idle, its softirq does it.
+    /// Handles a kick: if the CPU is still idle, raises its softirq, which does the requested work.
     pub(crate) fn nohz_csd_func(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId) {
         let rq = &mut self.rqs[cpu.index()];
         let asked = rq.nohz_flags;
@@ -141,8 +143,8 @@ impl Sched {
 }
 
 impl KickReason {
-    /// Whether it is a reason to ask for balancing.
-    pub const fn tries_kick(self) -> bool {
+    /// Whether this is a reason to request balancing.
+    pub const fn requests_kick(self) -> bool {
         match self {
             Self::ManyTasks | Self::ReducedCapacity | Self::AsymPacking | Self::Misfit | Self::LlcBusy => true,
             Self::CpuIsIdle | Self::NobodyTickless | Self::NotDue | Self::AsymCapacity | Self::NoReason => false,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every rule of idle balancing by itself.
+//! Tests of each rule of NOHZ idle balancing.
 
 use crate::interface::balance::{
     BalanceVerdict, KickDecision, KickReason, NOHZ_BALANCE_KICK, NOHZ_NEWILB_KICK, NOHZ_NEXT_KICK, NOHZ_STATS_KICK,
@@ -16,7 +16,7 @@ use std::vec;
 const BOTH: u32 = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
 
 impl TestMachine {
-    /// The ticks of these CPUs stop.
+    /// Stops the ticks of these CPUs.
     fn tickless(&mut self, cpus: &[u32]) {
         for &cpu in cpus {
             self.sched.nohz_balance_enter_idle(CpuId(cpu));
@@ -24,7 +24,7 @@ impl TestMachine {
         self.sched.nohz.needs_update = false;
     }
 
-    /// A tick of a CPU thinks of tickless ones.
+    /// Runs the kick decision of a tick of `cpu`.
     fn kick(&mut self, cpu: u32) -> KickDecision {
         self.heard = Default::default();
         self.on(cpu, |sched, ctx| sched.nohz_balancer_kick(ctx));
@@ -49,7 +49,7 @@ fn a_cpu_counts_as_tickless_from_its_idle_loop_until_its_next_tick() {
     assert_eq!((lab.sched.nohz.nr_cpus, lab.nr_busy()), (0, 4));
 }
 
-/// A machine for each reason, with CPU 3 tickless unless nobody is; CPU 0 has the tick.
+/// Builds a machine for each reason. CPU 3 is tickless unless the reason excludes it; CPU 0 has the tick.
 fn machine_for(reason: KickReason) -> TestMachine {
     let mut lab = match reason {
         KickReason::Misfit | KickReason::AsymCapacity => big_little(),
@@ -67,7 +67,7 @@ fn machine_for(reason: KickReason) -> TestMachine {
         KickReason::ManyTasks => drop(lab.task(0, &[0])),
         KickReason::ReducedCapacity => lab.sched.rqs[0].cpu_capacity = 500,
         KickReason::AsymPacking => {
-            // A CPU of higher priority than CPU 0 does not exist, so the tick is CPU 1's.
+            // No CPU has a higher priority than CPU 0, so CPU 1 has the tick.
             lab.task(1, &[1]);
             let sd = lab.sd(1, 0);
             lab.sched.domains.domains[sd].flags.insert(SdFlags::ASYM_PACKING);
@@ -87,10 +87,10 @@ fn every_reason_to_kick_or_not_has_its_case() {
         let cpu = u32::from(reason == KickReason::AsymPacking);
         let decision = lab.kick(cpu);
         assert_eq!(decision.reason, reason);
-        assert_eq!(decision.flags, if reason.tries_kick() { BOTH } else { 0 }, "{decision:?}");
-        assert_eq!(decision.kicked, reason.tries_kick(), "{decision:?}");
+        assert_eq!(decision.flags, if reason.requests_kick() { BOTH } else { 0 }, "{decision:?}");
+        assert_eq!(decision.kicked, reason.requests_kick(), "{decision:?}");
         let kick = Effect::SendIpi { cpu: CpuId(3), kind: IpiKind::CallFunction };
-        assert_eq!(lab.effects.contains(&kick), reason.tries_kick());
+        assert_eq!(lab.effects.contains(&kick), reason.requests_kick());
     }
 }
 
@@ -155,11 +155,11 @@ fn a_cpu_that_was_asked_is_not_interrupted_again() {
     assert_eq!(lab.sched.rqs[3].call_queue.len(), 1);
 }
 
-/// CPU 1 has found no work.
+/// Ends newly-idle balancing of CPU 1 without work.
 fn newidle(lab: &mut TestMachine) {
     lab.on(1, |sched, ctx| {
         if let Some(mut walk) = sched.nohz_newidle_balance(CpuId(1)) {
-            while sched.step_tickless(ctx, &mut walk) != Step::Done(()) {}
+            while sched.step_nohz_idle_balance(ctx, &mut walk) != Step::Done(()) {}
         }
     });
 }
@@ -181,7 +181,7 @@ fn who_was_asked_balances_for_all_tickless_cpus_itself_last() {
     assert_eq!(passes[2].0, 1);
     assert!(lab.heard.passes.iter().all(|pass| pass.on == CpuId(1) && pass.idle == CpuIdleType::Idle));
     assert_eq!(lab.sched.rqs[1].nohz_flags, 0);
-    // 32 ms are eight ticks.
+    // 32 ms are 8 ticks.
     assert_eq!(lab.sched.nohz.next_blocked, lab.sched.jiffies + 8);
 }
 
@@ -209,8 +209,9 @@ fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
         lab.on(1, |sched, ctx| sched.handle_ipi(ctx, IpiKind::CallFunction));
         lab.sched.nohz.next_balance - jiffies
     };
-    // Its own is nearest: since 5.12 that counts. Before, it does for itself at once, and its domains (40 ms, ten ticks) say when
-    // again: since 5.9 that brings forward what is noted of the others, before that the others' time is written last.
+    // CPU 1 is due first, which counts since 5.12. Before, it balances its own domains at once; their
+    // interval of 40 ms (10 ticks) gives its next time. Since 5.9 that shortens the time recorded for the
+    // other CPUs; before, their time is written last.
     assert_eq!([0, 1, 2].map(|ilb_others| next_balance(ilb_others, 5, 90)), [5, 10, 90]);
     assert_eq!([1, 2].map(|ilb_others| next_balance(ilb_others, 5, 7)), [7, 7]);
 }
@@ -223,15 +224,15 @@ fn before_5_9_a_walk_that_is_broken_off_writes_what_it_has_noted() {
         lab.sched.tunables.changes.ilb_others = ilb_others;
         lab.sched.nohz.next_balance = 5000;
         lab.sched.nohz.cpus[2].next_balance = 2000;
-        let mut walk = lab.sched.begin_tickless(CpuId(1), NOHZ_STATS_KICK, BlockedCaller::NohzKick);
-        // It stops twice for CPU 2, whose blocked load is brought up to date; then CPU 1 gets work.
+        let mut walk = lab.sched.begin_nohz_idle_balance(CpuId(1), NOHZ_STATS_KICK, BlockedCaller::NohzKick);
+        // The iteration yields twice for CPU 2, whose blocked load is updated; then CPU 1 gets work.
         lab.sched.jiffies += 1;
         for _ in 0..2 {
-            lab.on(1, |sched, ctx| assert_ne!(sched.step_tickless(ctx, &mut walk), Step::Done(())));
+            lab.on(1, |sched, ctx| assert_ne!(sched.step_nohz_idle_balance(ctx, &mut walk), Step::Done(())));
         }
         lab.task(1, &[1]);
         lab.sched.rqs[1].need_resched = true;
-        lab.on(1, |sched, ctx| while sched.step_tickless(ctx, &mut walk) != Step::Done(()) {});
+        lab.on(1, |sched, ctx| while sched.step_nohz_idle_balance(ctx, &mut walk) != Step::Done(()) {});
         lab.sched.nohz.next_balance
     };
     assert_eq!([1, 2].map(next_balance), [5000, 2000]);
@@ -271,15 +272,15 @@ fn cpus_that_tick_at_one_instant_see_each_other_as_busy_where_kernel_code_takes_
         lab.tickless(&[0, 1, 3]);
         lab.task(0, &[0]);
         lab.task(1, &[1]);
-        // Nobody else counts as busy.
+        // No other CPU counts as busy.
         let shared = lab.sched.domains.cpus[0].sd_llc_shared.expect("a cache");
         lab.sched.domains.shared[shared].nr_busy_cpus = 0;
-        lab.sched.set_pausing(if pauses { YieldMode::On { looks_per_phase: 4 } } else { YieldMode::Off });
+        lab.sched.set_yield_mode(if pauses { YieldMode::On { cpus_per_phase: 4 } } else { YieldMode::Off });
         lab.heard = Default::default();
         for cpu in [0, 1] {
             lab.on(cpu, |sched, ctx| sched.finish_tick(ctx));
         }
-        while let Some(cpu) = [0, 1].into_iter().find(|&cpu| lab.sched.paused(CpuId(cpu)).is_some()) {
+        while let Some(cpu) = [0, 1].into_iter().find(|&cpu| lab.sched.yielded_path(CpuId(cpu)).is_some()) {
             lab.on(cpu, |sched, ctx| sched.handle_resume(ctx));
         }
         lab.heard.kicks.iter().map(|kick| kick.reason).collect::<vec::Vec<_>>()
@@ -341,7 +342,7 @@ fn blocked_load_of_a_cpu_is_updated_once_in_a_tick_or_less_often() {
         let has_blocked = lab.on(0, |sched, ctx| sched.update_nohz_stats(ctx, CpuId(1), BlockedCaller::NohzKick));
         (has_blocked, lab.sched.nohz.cpus[1].last_blocked_load_update_tick)
     };
-    // Something is left to decay.
+    // Leave something to decay.
     lab.sched.cfs_rqs[1].avg.last_update_time = lab.now.0;
     lab.sched.cfs_rqs[1].avg.util_avg = 500;
     lab.sched.cfs_rqs[1].avg.util_sum = 500 * 47_000;
@@ -371,7 +372,7 @@ fn a_cfs_rq_leaves_the_list_when_it_and_its_children_have_decayed() {
     assert_eq!(lab.sched.first_leaf_cfs_rq(CpuId(1)), Some(below));
     lab.sched.cfs_rqs[below.index()].avg.load_sum = 0;
     lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
-    // The group's entity has left something in the root cfs_rq, which is gone after some seconds.
+    // The group's entity has left load in the root cfs_rq, which decays in some seconds.
     assert_eq!(lab.sched.first_leaf_cfs_rq(CpuId(1)), Some(crate::types::ids::CfsRqId(1)));
     lab.wait_ms(4000);
     lab.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From where to pull: the busiest group of a domain, and its busiest runqueue.
+//! Source of a load-balance pass: the busiest group of a domain, and its busiest runqueue.
 //!
 //! Models `find_busiest_group()` and `find_busiest_queue()` (6.1, without NUMA balancing).
 
@@ -7,7 +7,7 @@ use crate::interface::balance::{BalancedReason, MigrationType};
 use crate::interface::ctx::Ctx;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::rules::balance::env::LbEnv;
-use crate::rules::balance::imbalance::{ImbalanceCase, calculate_imbalance, why_balanced};
+use crate::rules::balance::imbalance::{ImbalanceParams, calculate_imbalance, why_balanced};
 use crate::state::State;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
@@ -16,7 +16,7 @@ use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
 impl State {
-    /// The group to pull from, with the imbalance in `env`, or why there is none.
+    /// Returns the group to pull from, with the imbalance in `env`, or the reason why there is none.
     pub(crate) fn find_busiest_group(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -24,7 +24,7 @@ impl State {
     ) -> Result<SchedGroupId, BalancedReason> {
         let mut sds = self.update_sd_lb_stats(ctx, env);
         let sd = &self.domains.domains[env.sd];
-        let at = ImbalanceCase {
+        let at = ImbalanceParams {
             idle: env.idle,
             flags: sd.flags,
             imbalance_pct: sd.imbalance_pct,
@@ -44,43 +44,44 @@ impl State {
         }
     }
 
-    /// The runqueue to pull from: the one with the most of what is to be moved.
+    /// Returns the runqueue to pull from: the one with most of what is to be moved.
     ///
     /// Rules, in order:
-    /// 1. It must have fair tasks, and not just one that would go to a CPU that is not greater (where capacities differ)
-    ///    or that has a lower priority (where tasks are packed).
-    /// 2. Load counts for the CPU's capacity. A single task with more load than is to be moved stays, unless other classes
-    ///    leave it too little.
-    /// 3. Utilisation only counts if there are two tasks or more: something of it must stay.
+    /// 1. It must have fair tasks. A single task is not pulled to a CPU that is not larger (asymmetric
+    ///    capacities), or that has a lower priority (asymmetric packing).
+    /// 2. Load counts per capacity of the CPU. A single task with more load than is to be moved stays, unless
+    ///    the CPU's capacity is reduced.
+    /// 3. Utilisation counts only if there are two or more tasks, because a part of it must stay.
     pub(crate) fn find_busiest_queue(&self, ctx: &mut Ctx<'_>, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
         let span = &self.domains.groups[group].span;
-        ctx.work.touch_read_all(span.iter_and(&env.cpus));
-        if !self.tallies_say_which(env, group) {
+        ctx.op_counts.touch_read_all(span.iter_and(&env.cpus));
+        if !self.can_use_cached_queues(env, group) {
             let (nr_cpus, busiest) = self.scan_busiest_queue(env, group);
-            ctx.work.count(KernelOp::QueueStatCpu, nr_cpus);
+            ctx.op_counts.count(KernelOp::QueueStatCpu, nr_cpus);
             return busiest;
         }
-        ctx.work.count(KernelOp::QueueStatCpu, u64::from(self.domains.groups[group].group_weight));
-        let busiest = self.busiest_queue_by_tallies(env, group);
+        ctx.op_counts.count(KernelOp::QueueStatCpu, u64::from(self.domains.groups[group].group_weight));
+        let busiest = self.find_cached_busiest_queue(env, group);
         debug_assert_eq!(busiest, self.scan_busiest_queue(env, group).1, "{group:?} in {env:?}");
         busiest
     }
 
-    /// Whether tallies have what the search asks for: neither capacities nor priorities of CPUs nor misfit tasks.
-    fn tallies_say_which(&self, env: &LbEnv, group: SchedGroupId) -> bool {
-        self.tallies_serve(env)
-            && self.tallies.has(group)
+    /// Whether the cached statistics suffice: the search must not depend on capacities, priorities of CPUs,
+    /// or misfit tasks.
+    fn can_use_cached_queues(&self, env: &LbEnv, group: SchedGroupId) -> bool {
+        self.can_use_lb_cache(env)
+            && self.lb_cache.has(group)
             && env.migration != MigrationType::Misfit
             && !self.domains.domains[env.sd].flags.intersects(SdFlags::ASYM_PACKING)
     }
 
-    /// The same among the CPUs that have fair tasks.
-    fn busiest_queue_by_tallies(&self, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
+    /// Finds the busiest runqueue by the cached statistics of the CPUs with fair tasks.
+    fn find_cached_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> Option<CpuId> {
         let sd = &self.domains.domains[env.sd];
         let mut busiest = None;
         let (mut most, mut most_capacity) = (0, 1);
-        self.domains.groups[group].span.for_each_and(self.tallies.busy(), |cpu| {
-            let of = self.tallies.cpu(cpu);
+        self.domains.groups[group].span.for_each_and(self.lb_cache.busy(), |cpu| {
+            let of = self.lb_cache.cpu(cpu);
             let is_single = of.h_nr_running == 1;
             let is_more = match env.migration {
                 MigrationType::Load => {
@@ -96,7 +97,7 @@ impl State {
                 }
                 MigrationType::Util => !is_single && raise(&mut most, u64::from(of.util)),
                 MigrationType::Task => raise(&mut most, u64::from(of.h_nr_running)),
-                MigrationType::Misfit => unreachable!("tallies do not say which task is a misfit one"),
+                MigrationType::Misfit => unreachable!("the cached statistics have no misfit loads"),
             };
             if is_more {
                 busiest = Some(cpu);
@@ -105,7 +106,7 @@ impl State {
         busiest
     }
 
-    /// The same by a look at each runqueue, and how many there were.
+    /// Finds the busiest runqueue by reading each runqueue. Also returns the number of runqueues read.
     fn scan_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> (u64, Option<CpuId>) {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
@@ -151,12 +152,12 @@ impl State {
     }
 }
 
-/// Whether a CPU has more load for its capacity than the most loaded one so far: load and capacity of each.
+/// Whether a CPU has more load per capacity than the most loaded one so far.
 const fn is_denser((load, capacity): (u64, u64), (most, most_capacity): (u64, u64)) -> bool {
     load.wrapping_mul(most_capacity) > most.wrapping_mul(capacity)
 }
 
-/// Raises a maximum. Returns whether the value was greater.
+/// Raises a maximum. Returns whether the value was higher.
 fn raise(most: &mut u64, value: u64) -> bool {
     let is_more = value > *most;
     if is_more {

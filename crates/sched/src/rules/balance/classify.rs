@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What state a group is in.
+//! Type of a group.
 //!
-//! Models `group_has_capacity()`, `group_is_overloaded()`, `group_classify()` and the rules of asymmetric packing:
-//! `sched_asym_prefer()`, `sched_asym()`, `asym_smt_can_pull_tasks()` (6.1). Arithmetic only.
+//! Models `group_has_capacity()`, `group_is_overloaded()`, `group_classify()` and the rules of asymmetric
+//! packing: `sched_asym_prefer()`, `sched_asym()`, `asym_smt_can_pull_tasks()` (6.1). Arithmetic only.
 
 use crate::interface::balance::GroupType;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats};
 use crate::state::topology::{SchedGroup, SdFlags};
 use crate::types::ids::CpuId;
 
-/// Whether a group can take more.
+/// Whether a group has spare capacity.
 ///
 /// Rules, in order:
 /// 1. Fewer tasks than CPUs: yes.
-/// 2. Tasks wait for more time than the margin above capacity allows: no.
-/// 3. Otherwise utilisation with the margin must stay below capacity.
+/// 2. Runnable time exceeds capacity by more than the margin: no.
+/// 3. Otherwise yes if utilisation plus the margin is below capacity.
 pub(crate) fn group_has_capacity(imbalance_pct: u32, sgs: &SgLbStats) -> bool {
     let pct = u64::from(imbalance_pct);
     if sgs.sum_nr_running < sgs.group_weight {
@@ -26,16 +26,18 @@ pub(crate) fn group_has_capacity(imbalance_pct: u32, sgs: &SgLbStats) -> bool {
     sgs.group_capacity * 100 > sgs.group_util * pct
 }
 
-/// Whether tasks compete for a group: more of them than CPUs, and utilisation or waiting time beyond the margin.
+/// Whether tasks compete for a group: it has more tasks than CPUs, and utilisation or runnable time exceeds
+/// the margin.
 pub(crate) fn group_is_overloaded(imbalance_pct: u32, sgs: &SgLbStats) -> bool {
     let pct = u64::from(imbalance_pct);
     sgs.sum_nr_running > sgs.group_weight
         && (sgs.group_capacity * 100 < sgs.group_util * pct || sgs.group_capacity * pct < sgs.group_runnable * 100)
 }
 
-/// The state of a group; `is_imbalanced` says that affinity kept an earlier pass below from balancing it.
+/// Returns the type of a group. `is_imbalanced`: affinity kept an earlier pass in the domain below from
+/// balancing it.
 ///
-/// The first that holds of: overloaded, imbalanced, to be packed elsewhere, with a misfit task, without room.
+/// The first that applies: overloaded, imbalanced, asymmetric packing, misfit task, fully busy, has spare.
 pub(crate) fn group_classify(imbalance_pct: u32, is_imbalanced: bool, sgs: &SgLbStats) -> GroupType {
     if group_is_overloaded(imbalance_pct, sgs) {
         GroupType::Overloaded
@@ -52,13 +54,14 @@ pub(crate) fn group_classify(imbalance_pct: u32, is_imbalanced: bool, sgs: &SgLb
     }
 }
 
-/// Whether a CPU has a higher priority than another. Lower numbers go first, as in a kernel whose platform says nothing.
+/// Whether CPU `a` has a higher packing priority than `b`. Lower numbers are preferred, as in a kernel
+/// without architecture-specific priorities.
 #[inline]
 pub(crate) const fn sched_asym_prefer(a: CpuId, b: CpuId) -> bool {
     a.0 < b.0
 }
 
-/// Whether `dst_cpu` should take over the tasks of a group that is not the local one.
+/// Whether `dst_cpu` should pull the tasks of a group other than the local one, by asymmetric packing.
 pub(crate) fn sched_asym(
     dst_cpu: CpuId,
     local: &SchedGroup,
@@ -73,12 +76,13 @@ pub(crate) fn sched_asym(
     }
 }
 
-/// The same where one of both groups is an SMT core: its siblings slow each other down.
+/// Whether `dst_cpu` should pull the tasks of a group if one of both groups is an SMT core, whose siblings
+/// slow each other down.
 ///
 /// Rules, in order:
-/// 1. A single CPU relieves a core with two or more busy siblings, and otherwise goes by priority.
-/// 2. Between two cores, the one with exactly one more busy sibling gives, by priority.
-/// 3. A core takes from a single CPU only if it has no task at all, by priority.
+/// 1. A single CPU pulls from a core with two or more busy siblings, otherwise by priority.
+/// 2. Between two cores, the one with exactly one more busy sibling is the source, by priority.
+/// 3. A core pulls from a single CPU only if the core has no task, by priority.
 fn asym_smt_can_pull_tasks(
     dst_cpu: CpuId,
     local: &SchedGroup,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which tasks are moved, and moving them.
+//! Detaching and attaching of tasks: which tasks of the busiest runqueue are moved.
 //!
-//! Models `can_migrate_task()`, `task_hot()`, `detach_tasks()`, `detach_one_task()` and `attach_tasks()` (6.1, without
-//! NUMA balancing). Tasks are looked at from the one that has not run for the longest time. A detached task is on no
-//! runqueue until it is attached.
+//! Models `can_migrate_task()`, `task_hot()`, `detach_tasks()`, `detach_one_task()` and `attach_tasks()`
+//! (6.1, without NUMA balancing). Tasks are scanned from the one that has not run for the longest time. A
+//! detached task is on no runqueue until it is attached.
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::balance::MigrationType;
@@ -19,31 +19,30 @@ use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
-/// Whether a task may be moved.
+/// Result of `can_migrate_task()` for one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Migratable {
-    /// No.
     No,
-    /// Yes.
     Yes,
-    /// Yes: it is cache-hot, but nothing else could be moved for too long.
+    /// The task is cache-hot, but balancing has failed too often to spare it.
     ThoughHot,
 }
 
-/// A value shifted to the right, by 63 bits at the most: `shr_bound()`.
+/// Shifts a value to the right, by at most 63 bits (`shr_bound()`).
 const fn shr_bound(value: u64, shift: u32) -> u64 {
     value >> if shift < 63 { shift } else { 63 }
 }
 
 impl State {
-    /// Whether a task may be moved from the source to the destination.
+    /// Checks whether a task may be moved from the source to the destination (`can_migrate_task()`).
     ///
     /// Rules, in order:
-    /// 1. Not while its group is throttled at either end, and never a thread that belongs to its CPU.
-    /// 2. Not to a CPU that it may not use. If it may use another one of the destination's group, that one may take
-    ///    over as destination, but not for a CPU that runs out of work.
+    /// 1. Not while its group is throttled at either end, and never a per-CPU kernel thread.
+    /// 2. Not to a CPU that the task may not use. If it may use another CPU of the destination's group, that
+    ///    CPU may become the destination, except in newly-idle balancing.
     /// 3. Not while it runs.
-    /// 4. A stopper moves anything else. Otherwise cache-hot tasks stay until balancing has failed too often.
+    /// 4. A stopper moves any other task. Otherwise cache-hot tasks stay until balancing has failed more than
+    ///    `cache_nice_tries` times.
     pub(crate) fn check_can_migrate(&self, env: &mut LbEnv, task: TaskId) -> Migratable {
         let p = &self.tasks[task.index()];
         if self.is_throttled_pair(task, env.src_cpu, env.dst_cpu) || p.is_per_cpu_kthread {
@@ -75,7 +74,7 @@ impl State {
         }
     }
 
-    /// Whether a task's group is throttled at the source or at the destination: `throttled_lb_pair()`.
+    /// Whether a task's group is throttled at the source or at the destination (`throttled_lb_pair()`).
     fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
         let group = self.tasks[task.index()].group;
         let is_throttled = |cpu| self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu));
@@ -85,9 +84,9 @@ impl State {
     /// Whether a task is cache-hot on the source.
     ///
     /// Rules, in order:
-    /// 1. SCHED_IDLE tasks never are, and no task is among siblings of a core.
-    /// 2. Buddies are, if the destination has tasks.
-    /// 3. Others are if they ran within the migration cost.
+    /// 1. SCHED_IDLE tasks never are, and no task is among the siblings of a core.
+    /// 2. With CACHE_HOT_BUDDY, buddies are if the destination has tasks.
+    /// 3. Other tasks are if they ran within the migration cost.
     fn task_hot(&self, env: &LbEnv, task: TaskId) -> bool {
         let p = &self.tasks[task.index()];
         if p.has_idle_policy() || self.domains.domains[env.sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY) {
@@ -109,17 +108,17 @@ impl State {
         }
     }
 
-    /// Takes tasks from the source until the imbalance is made up. Returns how many.
+    /// Detaches tasks from the source until the imbalance is used up. Returns their number.
     ///
     /// Rules, in order:
-    /// 1. A runqueue with one task or less is left alone: others were faster. With the tunable `redo_emptied` it is looked
-    ///    at like any other, and if no task that could be moved is met there, all count as pinned. One without imbalance
-    ///    is left alone too.
-    /// 2. A CPU without work leaves the source its last task.
-    /// 3. No more tasks are looked at than allowed, and after some the lock is dropped for a moment.
-    /// 4. A task that may not be moved, or is too big for what is left of the imbalance, goes to the end of the line; after
-    ///    failures a task may be bigger, twice for each. With the tunable `detach_half` it may be twice as big at once, and after
-    ///    too many failures of any size.
+    /// 1. A runqueue with at most one task is left alone: other CPUs were faster. With the tunable
+    ///    `redo_emptied` it is scanned like any other, and if the scan meets no task that could be moved, all
+    ///    count as pinned. Without an imbalance, no runqueue is scanned.
+    /// 2. A destination without work leaves the source its last task.
+    /// 3. At most `loop_max` tasks are scanned, and after `loop_break` tasks the lock is dropped.
+    /// 4. A task that may not be moved, or exceeds the remaining imbalance, goes to the end of the list. Each
+    ///    failure halves the size that counts. With the tunable `detach_half`, half of the load counts, and
+    ///    after too many failures the size does not matter.
     pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard, env: &mut LbEnv) -> u32 {
         let src = guard.cpu().index();
         if self.rqs[src].nr_running <= 1 {
@@ -140,12 +139,12 @@ impl State {
             if env.idle != CpuIdleType::NotIdle && self.rqs[src].nr_running <= 1 {
                 break;
             }
-            env.nr_looked += 1;
-            if env.nr_looked > env.max_looked {
+            env.loop_count += 1;
+            if env.loop_count > env.loop_max {
                 break;
             }
-            if env.nr_looked > env.break_at {
-                env.break_at += NR_MIGRATE_BREAK;
+            if env.loop_count > env.loop_break {
+                env.loop_break += NR_MIGRATE_BREAK;
                 env.flags.need_break = true;
                 break;
             }
@@ -167,7 +166,7 @@ impl State {
         detached
     }
 
-    /// Takes what a task amounts to from the imbalance, unless that is more than is left.
+    /// Subtracts a task from the imbalance. Returns false if the task is more than what is left.
     fn take_from_imbalance(&mut self, env: &mut LbEnv, task: TaskId) -> bool {
         let nr_balance_failed = self.domains.domains[env.sd].nr_balance_failed;
         let amount = match env.migration {
@@ -203,7 +202,7 @@ impl State {
         true
     }
 
-    /// Takes the first task that may be moved from the source.
+    /// Detaches the first task that may be moved from the source.
     pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &mut LbEnv) -> Option<TaskId> {
         let mut next = self.rqs[env.src_cpu.index()].cfs_tasks.oldest();
         while let Some(task) = next {
@@ -228,7 +227,7 @@ impl State {
         self.set_task_cpu(ctx, task, env.dst_cpu);
     }
 
-    /// Puts all detached tasks into the destination's runqueue, the one that was detached last first.
+    /// Attaches all detached tasks to the destination, the last detached first.
     pub(crate) fn attach_tasks(&mut self, ctx: &mut Ctx<'_>, dst: &RqGuard, env: &mut LbEnv) {
         while let Some(task) = env.tasks.newest() {
             env.tasks.remove(&mut self.tasks, task);
@@ -236,7 +235,7 @@ impl State {
         }
     }
 
-    /// Puts a detached task into a runqueue whose clock is up to date.
+    /// Attaches a detached task to a runqueue whose clock is up to date.
     pub(crate) fn attach_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         ctx.charge(KernelOp::AttachTask);
         self.activate_task(ctx, rq, task, EnqueueFlags::default());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sums over the CPUs of a group: the part of `update_sg_lb_stats()` (6.1) that looks at each runqueue.
+//! Sums over the CPUs of a group: the part of `update_sg_lb_stats()` (6.1) that reads each runqueue.
 //!
-//! There are two ways to the same numbers. Tallies ([`crate::state::tallies`]) have them where a pass looks at all CPUs of its
-//! domain and asks for nothing that they do not keep; otherwise each runqueue is looked at. That is also what tallies are
-//! compared with: in every build that has assertions, in every pass.
+//! The numbers come from the cached load-balance statistics ([`crate::state::lb_cache`]) if a pass covers all
+//! CPUs of its domain and needs no other values. Otherwise each runqueue is read. Builds with assertions
+//! compare both in every pass.
 
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
@@ -12,7 +12,7 @@ use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
 use crate::types::idle_type::CpuIdleType;
 
-/// What the CPUs of a group are like together.
+/// Sums over the CPUs of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GroupSums {
     pub load: u64,
@@ -21,25 +21,25 @@ pub(crate) struct GroupSums {
     pub nr_running: u32,
     pub h_nr_running: u32,
     pub idle_cpus: u32,
-    /// How many were looked at.
+    /// Number of CPUs whose values were added.
     pub nr_cpus: u32,
-    /// The greatest load of a task that should be helped.
+    /// Highest load of a task that should be helped.
     pub misfit_task_load: u64,
-    /// Whether some CPU has more than one task, or a misfit one.
+    /// Whether some CPU has more than one task, or a misfit task.
     pub overload: bool,
     /// Whether some CPU is over-utilised.
     pub overutilized: bool,
 }
 
 impl State {
-    /// Gathers what the CPUs of a group that take part in a pass are like.
+    /// Sums the values of those CPUs of a group that take part in a pass.
     ///
-    /// Of groups other than the local one also whether a task there should be helped:
-    /// 1. Where capacities differ, one that is too big for its CPU.
-    /// 2. Elsewhere, to a CPU without work, the only fair task of a CPU of which other classes leave too little.
+    /// For groups other than the local one, also finds tasks that should be helped:
+    /// 1. With asymmetric capacities, misfit tasks.
+    /// 2. Otherwise, if the destination is idle, the only fair task of a CPU with reduced capacity.
     #[inline]
     pub(crate) fn gather(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> GroupSums {
-        let Some(sums) = self.tallied(env, group, is_local) else { return self.sum_each_cpu(env, group, is_local) };
+        let Some(sums) = self.cached_sums(env, group, is_local) else { return self.sum_each_cpu(env, group, is_local) };
         let gathered = GroupSums {
             load: sums.load,
             util: u64::from(sums.util),
@@ -56,24 +56,24 @@ impl State {
         gathered
     }
 
-    /// The sums of a group, if they are all that the pass asks for.
-    fn tallied(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> Option<LbSample> {
-        if !self.tallies_serve(env) {
+    /// Returns the cached sums of a group, if the pass needs no other values.
+    fn cached_sums(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> Option<LbSample> {
+        if !self.can_use_lb_cache(env) {
             return None;
         }
         let may_ask_for_help = !is_local && env.idle != CpuIdleType::NotIdle;
-        self.tallies.group(group).filter(|sums| !may_ask_for_help || sums.reduced_cpus == 0)
+        self.lb_cache.group(group).filter(|sums| !may_ask_for_help || sums.reduced_cpus == 0)
     }
 
-    /// Whether tallies are enough for a pass: it leaves out no CPU, capacities do not differ, and nobody asks whether a CPU
-    /// is over-utilised.
-    pub(crate) fn tallies_serve(&self, env: &LbEnv) -> bool {
+    /// Whether the cached statistics are sufficient for a pass: it excludes no CPU, capacities are equal, and
+    /// no rule asks whether a CPU is over-utilised.
+    pub(crate) fn can_use_lb_cache(&self, env: &LbEnv) -> bool {
         env.has_all_cpus
             && !self.domains.domains[env.sd].flags.intersects(SdFlags::ASYM_CPUCAPACITY)
             && !self.sched_energy_enabled()
     }
 
-    /// The same from the runqueues of those CPUs that take part.
+    /// Sums the values of the participating CPUs of a group from their runqueues.
     fn sum_each_cpu(&self, env: &LbEnv, group: SchedGroupId, is_local: bool) -> GroupSums {
         let (sd, group) = (&self.domains.domains[env.sd], &self.domains.groups[group]);
         let has_time = env.idle != CpuIdleType::NotIdle;

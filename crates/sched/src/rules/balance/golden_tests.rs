@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Balancing in random states of seven machines, and its arithmetic, as in Linux 6.1.192 ([`crate::recorded_states`]).
+//! Load balancing in random states of seven machines, and its arithmetic, compared with Linux 6.1.192
+//! ([`crate::recorded_states`]).
 //!
-//! A line `lb` says what a pass over one domain found: statistics of the groups, busiest group and queue, imbalance, and
-//! whether the running task should be pushed. A line `nohz` says what a tick asked of tickless CPUs.
+//! A line `lb` has the results of a pass over one domain: statistics of the groups, busiest group and queue,
+//! imbalance, and whether the running task should be pushed. A line `nohz` has the kick that a tick decided.
 
 use crate::interface::balance::{GroupType, MigrationType, NOHZ_KICK_MASK};
 use crate::paths::sched::Sched;
@@ -11,7 +12,7 @@ use crate::recorded_states::{
 };
 use crate::rules::balance::classify::{group_classify, group_has_capacity, group_is_overloaded};
 use crate::rules::balance::env::LbEnv;
-use crate::rules::balance::imbalance::{ImbalanceCase, calculate_imbalance};
+use crate::rules::balance::imbalance::{ImbalanceParams, calculate_imbalance};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, nr_idle_scan};
 use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
 use crate::types::cpumask::CpuMask;
@@ -26,7 +27,7 @@ fn idle_type(line: &Value) -> CpuIdleType {
         Some("busy") => CpuIdleType::NotIdle,
         Some("idle") => CpuIdleType::Idle,
         Some("newidle") => CpuIdleType::NewlyIdle,
-        other => panic!("an unknown kind of balancing: {other:?}"),
+        other => panic!("unknown idle type: {other:?}"),
     }
 }
 
@@ -34,7 +35,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().expect("an array").iter().map(|n| n.as_u64().expect("a number")).collect()
 }
 
-/// The columns of a group in lines `lb`.
+/// Returns the columns of a group in `lb` lines.
 fn columns(sgs: &SgLbStats) -> Value {
     json!([
         sgs.group_type as u32,
@@ -56,7 +57,8 @@ fn first_cpu(sched: &Sched, group: Option<SchedGroupId>) -> i64 {
 }
 
 impl RecordedState {
-    /// Computes the capacities of all CPUs and groups anew, level by level. They must come out as recorded.
+    /// Recomputes the capacities of all CPUs and groups, level by level, and compares them with the recorded
+    /// ones.
     fn recompute_capacities(&mut self) {
         let sched = &mut self.sched;
         let before = sched.domains.capacities.clone();
@@ -154,7 +156,7 @@ impl RecordedState {
             "{line}"
         );
         for rq in &mut sched.rqs {
-            assert_eq!(rq.call_queue.len(), usize::from(i64::from(rq.cpu.0) == ilb), "who is interrupted: {line}");
+            assert_eq!(rq.call_queue.len(), usize::from(i64::from(rq.cpu.0) == ilb), "interrupted CPU: {line}");
             rq.call_queue.clear();
             rq.ipi_pending = [false; 2];
             rq.nohz_flags = 0;
@@ -163,7 +165,7 @@ impl RecordedState {
     }
 }
 
-/// Compares all lines of a recording of one kind, and returns how many there were.
+/// Compares all lines of one kind in a recording, and returns their number.
 fn compare(shape: &TopologyShape, kind: &str, check: impl Fn(&mut RecordedState, &Value)) -> usize {
     let mut fixture = RecordedState::new(shape);
     fixture.sched.jiffies = 1000;
@@ -240,7 +242,7 @@ fn check_calculate_imbalance(line: &Value) {
     let number = |key: &str| line[key].as_u64().expect("a number");
     let group = |key: &str, misfit| {
         let [kind, weight, capacity, nr, h_nr, idle, util, runnable, load, avg_load] = numbers(&line[key])[..] else {
-            panic!("ten columns: {line}")
+            panic!("expected ten columns: {line}")
         };
         SgLbStats {
             group_type: GROUP_TYPES[kind as usize],
@@ -274,7 +276,7 @@ fn check_calculate_imbalance(line: &Value) {
     if number("share_llc") == 1 {
         flags.insert(SdFlags::SHARE_PKG_RESOURCES);
     }
-    let at = ImbalanceCase { idle: idle_type(line), flags, imbalance_pct: 117, imb_numa_nr: 0, energy_aware: false };
+    let at = ImbalanceParams { idle: idle_type(line), flags, imbalance_pct: 117, imb_numa_nr: 0, energy_aware: false };
     let (migration, imbalance) = calculate_imbalance(&mut sds, &at);
     let types = [MigrationType::Load, MigrationType::Util, MigrationType::Task, MigrationType::Misfit];
     assert_eq!(migration, types[number("mt") as usize], "{line}");
@@ -296,7 +298,7 @@ fn arithmetic_of_balancing_equals_the_kernel_in_28949_cases() {
                 check_calculate_imbalance(&line);
                 imbalances += 1;
             }
-            other => panic!("an unknown function: {other:?}"),
+            other => panic!("unknown function: {other:?}"),
         }
     }
     assert_eq!((scans, classified, imbalances), (16_560, 6000, 6389));

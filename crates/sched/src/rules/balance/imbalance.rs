@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether a domain is out of balance, and by how much.
+//! Imbalance of a domain: whether it is out of balance, and by how much.
 //!
-//! Models the decisions of `find_busiest_group()`, `calculate_imbalance()` and `adjust_numa_imbalance()` (6.1).
-//! Arithmetic only.
+//! Models the decisions of `find_busiest_group()`, `calculate_imbalance()` and `adjust_numa_imbalance()`
+//! (6.1). Arithmetic only.
 
 use crate::interface::balance::{BalancedReason, GroupType, MigrationType};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats};
 use crate::state::topology::SdFlags;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::units::CAPACITY_SHIFT;
+use crate::types::units::SCHED_CAPACITY_SHIFT;
 
-/// As many communicating tasks may always stay together on a node.
+/// Number of communicating tasks that may always stay together on a node.
 const NUMA_IMBALANCE_MIN: i32 = 2;
 
-/// What matters of the domain and of the CPU that balances it.
+/// Attributes of the domain and of the balancing CPU that the rules need.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ImbalanceCase {
+pub(crate) struct ImbalanceParams {
     pub idle: CpuIdleType,
     pub flags: SdFlags,
     pub imbalance_pct: u32,
     pub imb_numa_nr: u32,
-    /// Tasks are placed by energy, and no CPU is over-utilised.
+    /// Energy-aware scheduling is enabled, and no CPU is over-utilised.
     pub energy_aware: bool,
 }
 
-/// Why the domain is balanced, unless it is not.
+/// Returns the reason why the domain is balanced, or `None` if it is not.
 ///
 /// Rules, in order:
-/// 1. A misfit task is helped in any case; then energy-aware placement has the say; then packing and groups that could
-///    not be balanced before come first.
-/// 2. The local group must not be in a worse state than the busiest.
-/// 3. If both are overloaded, the local one must have less load for its capacity than the busiest one and than the
-///    average, by more than the margin.
-/// 4. Tasks should spread over sibling domains: a difference of two or more counts if the local one has room.
-/// 5. Without competition only a CPU without work pulls, only if that evens out the numbers of idle CPUs, and not the
-///    only task of a group.
-pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &ImbalanceCase) -> Option<BalancedReason> {
+/// 1. A misfit task is always helped. Otherwise energy-aware scheduling suppresses balancing. Asymmetric
+///    packing and groups that could not be balanced before come next.
+/// 2. The local group's type must not be worse than that of the busiest group.
+/// 3. If both are overloaded, the local group must have less load per capacity than the average, and less
+///    than the busiest group by more than the margin.
+/// 4. Tasks should spread over sibling domains: a difference of two or more tasks counts if the local group
+///    has spare capacity.
+/// 5. Without competition only an idle CPU pulls, only if that evens out the numbers of idle CPUs, and not
+///    the only task of a group.
+pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &ImbalanceParams) -> Option<BalancedReason> {
     if sds.busiest.is_none() {
         return Some(BalancedReason::NoCandidate);
     }
@@ -89,18 +90,20 @@ fn why_balanced_without_competition(
     }
 }
 
-/// What is to be moved from the busiest group to the local one, and how much.
+/// Returns what must be moved from the busiest group to the local one, and how much.
 ///
-/// Rules, in order, by the state of the busiest group and then of the local one:
-/// 1. Misfit task: that task where capacities differ, elsewhere as much load.
-/// 2. To be packed elsewhere: all tasks. Kept from being balanced before: one.
-/// 3. Local group with room, in no common cache and the busiest worse than fully busy: utilisation that fills the room, or
-///    one task if there is no room but time.
-/// 4. Local group with room otherwise: half the difference in tasks (single CPUs, or siblings that tasks should spread
-///    over) or in idle CPUs, less what a NUMA domain tolerates.
-/// 5. Local group without room: nothing if its load is above the busiest one's or the average; otherwise load.
-/// 6. Load: as much as brings neither below or above the average.
-pub(crate) fn calculate_imbalance(sds: &mut SdLbStats, at: &ImbalanceCase) -> (MigrationType, i64) {
+/// Rules, in order, by the type of the busiest group and then of the local one:
+/// 1. Misfit task: that task with asymmetric capacities, otherwise as much load.
+/// 2. Asymmetric packing: all tasks. Imbalanced: one task.
+/// 3. The local group has spare capacity, the CPUs share no cache, and the busiest group is worse than fully
+///    busy: utilisation that fills the spare capacity, or one task if no capacity is left and the CPU is
+///    idle.
+/// 4. The local group has spare capacity otherwise: half the difference in tasks (single CPUs, or siblings
+///    over which tasks should spread) or in idle CPUs, less the tolerance of a NUMA domain.
+/// 5. The local group has no spare capacity: nothing if its load is above that of the busiest group or the
+///    average; otherwise load.
+/// 6. Load: as much as brings neither group across the average.
+pub(crate) fn calculate_imbalance(sds: &mut SdLbStats, at: &ImbalanceParams) -> (MigrationType, i64) {
     let busiest = sds.busiest_stat;
     match busiest.group_type {
         GroupType::MisfitTask if at.flags.intersects(SdFlags::ASYM_CPUCAPACITY) => return (MigrationType::Misfit, 1),
@@ -126,11 +129,11 @@ fn util_to_fill(local: &SgLbStats, idle: CpuIdleType) -> (MigrationType, i64) {
     }
 }
 
-/// Half the difference, rounded down.
+/// Returns half the difference in tasks or idle CPUs, rounded down.
 ///
-/// The difference in idle CPUs is taken in 32 bits without a sign: more idle CPUs in the busiest group than in the local
-/// one make a huge number of it, not a negative one.
-fn tasks_to_even_out(sds: &SdLbStats, at: &ImbalanceCase) -> i64 {
+/// The difference in idle CPUs is an unsigned 32-bit number, as in the kernel: more idle CPUs in the busiest
+/// group than in the local one give a huge number, not a negative one.
+fn tasks_to_even_out(sds: &SdLbStats, at: &ImbalanceParams) -> i64 {
     let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
     let difference = if busiest.group_weight == 1 || sds.prefer_sibling {
         busiest.sum_nr_running.saturating_sub(local.sum_nr_running)
@@ -144,9 +147,10 @@ fn tasks_to_even_out(sds: &SdLbStats, at: &ImbalanceCase) -> i64 {
     difference >> 1
 }
 
-/// A small imbalance between NUMA nodes is none while the destination has few tasks: they may be talking to each other.
+/// Ignores a small imbalance between NUMA nodes while the destination has few tasks, because they may
+/// communicate.
 pub(crate) fn adjust_numa_imbalance(imbalance: i64, dst_running: u32, imb_numa_nr: u32) -> i64 {
-    // The kernel passes it as a signed 32-bit number.
+    // The kernel passes the imbalance as a signed 32-bit number.
     let imbalance = imbalance as i32;
     if dst_running as i32 <= imb_numa_nr as i32 && imbalance <= NUMA_IMBALANCE_MIN { 0 } else { i64::from(imbalance) }
 }
@@ -163,8 +167,8 @@ fn load_to_even_out(sds: &mut SdLbStats) -> i64 {
             return 0;
         }
     }
-    // Without a sign: a busiest group below the average wraps, and the other term is the lesser.
+    // Unsigned: a busiest group below the average wraps, and the other term is the smaller one.
     let surplus = busiest.avg_load.wrapping_sub(sds.avg_load).wrapping_mul(busiest.group_capacity);
     let lack = sds.avg_load.wrapping_sub(sds.local_stat.avg_load).wrapping_mul(sds.local_stat.group_capacity);
-    (surplus.min(lack) >> CAPACITY_SHIFT) as i64
+    (surplus.min(lack) >> SCHED_CAPACITY_SHIFT) as i64
 }

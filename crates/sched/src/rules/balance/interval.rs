@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! When a domain is balanced next.
+//! Balance interval of a domain.
 //!
-//! Models `get_sd_balance_interval()`, `update_next_balance()` and `update_max_interval()` (6.1).
+//! Models `get_sd_balance_interval()` and `update_next_balance()` (6.1).
 
 use crate::state::State;
 use crate::state::topology::{DomainId, SchedDomain};
 use crate::units::msecs_to_jiffies;
 
-/// The interval of a domain, in ticks.
+/// Returns the balance interval of a domain, in jiffies.
 ///
 /// Rules, in order:
-/// 1. A busy CPU waits longer by the busy factor,
-/// 2. and one tick less than that, so that levels with multiples of one interval do not meet.
-/// 3. Never less than a tick, nor more than the longest interval of the machine.
+/// 1. For a busy CPU the interval is multiplied by the busy factor.
+/// 2. It is then one jiffy shorter, so that levels whose intervals are multiples of each other do not
+///    coincide.
+/// 3. It is at least one jiffy, and at most the longest interval of the machine.
 #[inline]
 pub(crate) fn balance_interval(sd: &SchedDomain, cpu_busy: bool, hz: u64, max: u64) -> u64 {
     let factor = if cpu_busy { sd.busy_factor } else { 1 };
@@ -21,13 +22,14 @@ pub(crate) fn balance_interval(sd: &SchedDomain, cpu_busy: bool, hz: u64, max: u
     ticks.clamp(1, max)
 }
 
-/// The interval of a domain for a busy CPU as it was before 5.10, in ticks: twice as long, and not one tick less.
+/// Returns the balance interval for a busy CPU as before 5.10, in jiffies: twice as long, and not one jiffy
+/// shorter.
 fn busy_interval_before_5_10(sd: &SchedDomain, hz: u64, max: u64) -> u64 {
     msecs_to_jiffies(u64::from(sd.balance_interval) * u64::from(2 * sd.busy_factor), hz).clamp(1, max)
 }
 
 impl State {
-    /// The interval of a domain for a CPU that is busy or not, in ticks.
+    /// Returns the balance interval of a domain for a busy or other CPU, in jiffies.
     #[inline]
     pub(crate) fn get_sd_balance_interval(&self, sd: DomainId, cpu_busy: bool) -> u64 {
         let sd = &self.domains.domains[sd];
@@ -37,7 +39,7 @@ impl State {
         balance_interval(sd, cpu_busy, self.hz, self.max_balance_interval)
     }
 
-    /// Moves `next_balance` forward to when an idle CPU would balance the domain, if that is earlier.
+    /// Lowers `next_balance` to the time at which an idle CPU would balance the domain, if that is earlier.
     pub(crate) fn update_next_balance(&self, sd: DomainId, next_balance: &mut u64) {
         let next = self.domains.domains[sd].last_balance + self.get_sd_balance_interval(sd, false);
         *next_balance = (*next_balance).min(next);

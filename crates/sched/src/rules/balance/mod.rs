@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Load balancing: moving runnable tasks to where CPUs have more room for them.
+//! Load-balance decisions: which runnable tasks move to CPUs with more room for them.
 //!
-//! Models the balancing half of `fair.c` (6.1.192, without NUMA balancing), one mechanism in a module. Here is what is
-//! decided: [`stats`] of a domain's groups, which [`classify`] puts into states; [`imbalance`] says whether and how much to move,
-//! [`busiest`] from where, [`detach`] which tasks; [`interval`] when the domain is due again. Who balances when, and one pass from
-//! beginning to end, is in [`crate::paths`]: `domains`, `newidle`, `tickless`, `pass` and `active`.
+//! Models the balancing half of `fair.c` (6.1.192, without NUMA balancing), one mechanism per module:
+//! - [`stats`] collects the statistics of a domain's groups, and [`classify`] gives each group a type;
+//! - [`imbalance`] decides whether and how much to move;
+//! - [`busiest`] selects the source, and [`detach`] the tasks;
+//! - [`interval`] computes when the domain is due again.
+//!
+//! The modules `domains`, `newidle`, `nohz`, `load_balance` and `active` of [`crate::paths`] decide which CPU
+//! balances when, and run the passes.
 
 pub(crate) mod busiest;
 pub(crate) mod classify;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Blocked load of tickless CPUs that a CPU updates on its way while it looks for work, as before 5.12 (`LBF_NOHZ_STATS`).
+//! Update of the blocked load of tickless CPUs during newly-idle balancing, as before 5.12
+//! (`LBF_NOHZ_STATS`).
 //!
 //! Off unless the tunable `newidle_blocked` is set.
 
@@ -13,14 +14,14 @@ use crate::types::ids::CpuId;
 use crate::types::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
 
 impl State {
-    /// Before a pass gathers statistics: with the tunable `newidle_blocked`, a CPU that runs out of work updates blocked
-    /// load on the way.
+    /// Decides, before a pass collects statistics, whether it updates blocked load: with the tunable
+    /// `newidle_blocked`, in newly-idle balancing, if a tickless CPU has blocked load.
     pub(crate) fn begin_nohz_stats(&self, env: &mut LbEnv) {
         env.flags.nohz_stats |=
             self.tunables.changes.newidle_blocked && env.idle == CpuIdleType::NewlyIdle && self.nohz.has_blocked;
     }
 
-    /// Updates blocked load of the tickless CPUs of a group.
+    /// Updates the blocked load of the tickless CPUs of a group.
     pub(crate) fn update_nohz_stats_of_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, group: SchedGroupId) {
         let mut from = CpuId(0);
         while let Some(cpu) = self.domains.groups[group].span.next_from(from) {
@@ -31,8 +32,8 @@ impl State {
         }
     }
 
-    /// After statistics were gathered: if all tickless CPUs were looked at, and some still has blocked load, it is time
-    /// again after a half-life.
+    /// Schedules the next update of blocked load one half-life later, after a pass that covered all tickless
+    /// CPUs and left blocked load on one of them.
     pub(crate) fn end_nohz_stats(&mut self, env: &LbEnv) {
         if env.flags.nohz_again && self.nohz.idle_cpus_mask.is_subset_of(&self.domains.domains[env.sd].span) {
             self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A policy of one's own for balancing: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
+//! Tests of the policy hook of load balancing: when it is called, what it sees, what it costs, and how
+//! invalid choices are handled.
 
 use crate::interface::balance::{BalanceVerdict, BalancedReason, MigrationType};
 use crate::interface::policy::{
@@ -18,12 +19,12 @@ type BalancePolicy = fn(&BalanceRequest<'_>, Option<&CpuSample>) -> BalanceChoic
 struct BalanceTestMachine(BalancePolicy);
 
 impl PolicyHook for BalanceTestMachine {
-    fn decides(&self) -> PolicyScope {
+    fn scope(&self) -> PolicyScope {
         PolicyScope { balancing: true, ..PolicyScope::default() }
     }
 
     fn select(&mut self, _: &WakeRequest<'_>, _: Option<&CpuSample>) -> WakeChoice {
-        panic!("it decides nothing about wake-ups")
+        panic!("the policy's scope excludes wake-ups")
     }
 
     fn balance(&mut self, request: &BalanceRequest<'_>, seen: Option<&CpuSample>) -> BalanceChoice {
@@ -31,7 +32,7 @@ impl PolicyHook for BalanceTestMachine {
     }
 }
 
-/// Four CPUs under one cache, of which the first two have three tasks each that may go anywhere.
+/// Builds four CPUs that share a cache. CPUs 0 and 1 have three tasks each, which may run anywhere.
 fn crowded(policy: BalancePolicy) -> TestMachine {
     let mut lab = flat(4);
     for cpu in [0, 1] {
@@ -46,7 +47,7 @@ fn crowded(policy: BalancePolicy) -> TestMachine {
 }
 
 fn refusal(lab: &TestMachine) -> Option<InvalidChoice> {
-    let refused = lab.policy.as_ref().expect("there is a policy").refused();
+    let refused = lab.policy.as_ref().expect("there is a policy").invalid_choice();
     refused.map(|(whom, refusal)| {
         assert_eq!(whom, PolicyRequest::Balancing(CpuId(3)));
         refusal.clone()
@@ -63,7 +64,7 @@ fn what_it_leaves_to_the_kernel_is_as_without_it() {
         BalanceChoice::Kernel
     });
     assert_eq!(lab.pass(3, 0, CpuIdleType::Idle), expected);
-    assert_eq!(lab.work.of(KernelOp::ScanCpu), without.work.of(KernelOp::ScanCpu));
+    assert_eq!(lab.work.get(KernelOp::ScanCpu), without.work.get(KernelOp::ScanCpu));
     assert_eq!(expected.1.verdict, BalanceVerdict::Moved);
 }
 
@@ -75,7 +76,7 @@ fn what_it_wants_left_alone_counts_as_balanced() {
     assert!(result.nr_moved == 0 && result.continue_balancing);
     assert_eq!(lab.counted(), ["lb_count", "lb_nobusyg", "lb_balanced"]);
     let mut lab = crowded(|_, _| BalanceChoice::Pull { from: CpuId(0), tasks: 0 });
-    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::Policy), "no task is nothing");
+    assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::Policy), "0 tasks are Nothing");
 }
 
 #[test]
@@ -97,10 +98,10 @@ fn it_says_from_where_and_how_many() {
 #[test]
 fn each_look_is_paid_and_shows_the_cpu() {
     let mut lab = crowded(|request, seen| match seen {
-        None => BalanceChoice::Look(CpuId(0)),
+        None => BalanceChoice::Sample(CpuId(0)),
         Some(look) if look.cpu == CpuId(0) => {
             assert_eq!((look.nr_running, look.is_idle, request.may_pull_from(look.cpu)), (3, false, true));
-            BalanceChoice::Look(CpuId(2))
+            BalanceChoice::Sample(CpuId(2))
         }
         Some(look) => {
             assert_eq!((look.cpu, look.nr_running, look.is_idle), (CpuId(2), 0, true));
@@ -108,7 +109,7 @@ fn each_look_is_paid_and_shows_the_cpu() {
         }
     });
     assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::Policy));
-    assert_eq!(lab.work.of(KernelOp::ScanCpu), 2);
+    assert_eq!(lab.work.get(KernelOp::ScanCpu), 2);
 }
 
 #[test]
@@ -136,16 +137,16 @@ fn an_answer_that_cannot_be_used_is_the_kernels_affair_and_remembered() {
             |_, _| BalanceChoice::Pull { from: CpuId(9), tasks: 1 },
             InvalidChoice::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 },
         ),
-        (|_, _| BalanceChoice::Pull { from: CpuId(3), tasks: 1 }, InvalidChoice::TakesNoPart(CpuId(3))),
-        (|_, _| BalanceChoice::Look(CpuId(4)), InvalidChoice::NoSuchCpu { cpu: CpuId(4), nr_cpus: 4 }),
-        (|_, _| BalanceChoice::Look(CpuId(0)), InvalidChoice::Endless(64)),
+        (|_, _| BalanceChoice::Pull { from: CpuId(3), tasks: 1 }, InvalidChoice::NotInPass(CpuId(3))),
+        (|_, _| BalanceChoice::Sample(CpuId(4)), InvalidChoice::NoSuchCpu { cpu: CpuId(4), nr_cpus: 4 }),
+        (|_, _| BalanceChoice::Sample(CpuId(0)), InvalidChoice::Endless(64)),
         (|_, _| BalanceChoice::Fail("is tired".to_string()), InvalidChoice::Failed("is tired".to_string())),
     ];
     for (policy, expected) in cases {
         let mut lab = crowded(policy);
         assert_eq!(lab.pass(3, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Moved, "{expected}");
         assert_eq!(refusal(&lab), Some(expected));
-        // It is not asked again.
+        // The hook is not called again.
         lab.pass(2, 0, CpuIdleType::Idle);
     }
 }

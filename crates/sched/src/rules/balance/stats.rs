@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a pass of balancing knows of the groups of its domain, and how it finds out.
+//! Statistics of the groups of a domain for a load-balance pass.
 //!
 //! Models `struct sg_lb_stats`, `struct sd_lb_stats`, `update_sg_lb_stats()`, `update_sd_lb_stats()`,
-//! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1). No lock is held meanwhile: what is gathered may be out
-//! of date when it is used.
+//! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1). No lock is held meanwhile: statistics may
+//! be out of date when they are used.
 
 use crate::interface::balance::GroupType;
 use crate::interface::ctx::Ctx;
@@ -15,16 +15,16 @@ use crate::track::misfit::capacity_greater;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
-use crate::types::units::{CAPACITY_SHIFT, SCHED_CAPACITY_SCALE};
+use crate::types::units::{SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
 use crate::types::work::KernelOp;
 
-/// CPUs of a cache domain that counts as small with `small_llc_scan`.
-const SMALL_LLC: u32 = 16;
+/// Maximum number of CPUs of a cache domain that counts as small with the tunable `small_llc_scan`.
+const MAX_SMALL_LLC_CPUS: u32 = 16;
 
-/// What is known of a group: the kernel's `struct sg_lb_stats`.
+/// Statistics of a group (`struct sg_lb_stats`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SgLbStats {
-    /// Load for its capacity; only of groups where tasks compete, until others need it.
+    /// Load per capacity, scaled by 1024. Only set for overloaded groups until another rule needs it.
     pub avg_load: u64,
     pub group_load: u64,
     pub group_capacity: u64,
@@ -40,20 +40,20 @@ pub(crate) struct SgLbStats {
 }
 
 impl SgLbStats {
-    /// Load for the capacity, of 1024.
+    /// Returns load per capacity, scaled by 1024.
     pub(crate) fn load_per_capacity(&self) -> u64 {
-        (self.group_load << CAPACITY_SHIFT) / self.group_capacity
+        (self.group_load << SCHED_CAPACITY_SHIFT) / self.group_capacity
     }
 }
 
-/// What is known of a domain: the kernel's `struct sd_lb_stats`.
+/// Statistics of a domain (`struct sd_lb_stats`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SdLbStats {
     pub busiest: Option<SchedGroupId>,
     pub local: SchedGroupId,
     pub total_load: u64,
     pub total_capacity: u64,
-    /// Load for the capacity of the whole domain; computed when it is needed.
+    /// Load per capacity of the whole domain, scaled by 1024; computed when needed.
     pub avg_load: u64,
     pub prefer_sibling: bool,
     pub busiest_stat: SgLbStats,
@@ -61,7 +61,7 @@ pub(crate) struct SdLbStats {
 }
 
 impl SdLbStats {
-    /// Nothing is known yet: any group with tasks is busier than the busiest so far.
+    /// Returns empty statistics, with which any group with tasks becomes the busiest group.
     fn new(local: SchedGroupId) -> Self {
         Self {
             busiest: None,
@@ -75,42 +75,42 @@ impl SdLbStats {
         }
     }
 
-    /// Load for the capacity of the whole domain.
+    /// Returns load per capacity of the whole domain, scaled by 1024.
     pub(crate) fn load_per_capacity(&self) -> u64 {
-        (self.total_load << CAPACITY_SHIFT) / self.total_capacity
+        (self.total_load << SCHED_CAPACITY_SHIFT) / self.total_capacity
     }
 }
 
-/// What the CPUs of a domain are like together: what the root domain and the cache domain are told.
+/// Sums of a domain that update the root domain and the cache domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct SdStatus {
     overload: bool,
     overutilized: bool,
-    /// Sum of the groups' utilisation.
     util: u64,
-    /// How many CPUs were looked at.
+    /// Number of CPUs whose statistics were collected.
     nr_cpus: u32,
 }
 
 impl State {
-    /// Gathers what a pass has to know.
+    /// Collects the statistics for a pass.
     ///
     /// Rules, in order:
-    /// 1. The local group's capacity is computed anew; by a CPU that runs out of work only when it is time.
-    /// 2. Each other group is compared with the busiest so far.
-    /// 3. The widest domain says whether the machine is overloaded and over-utilised; a narrower one only that it is.
+    /// 1. The local group's capacity is updated; in newly-idle balancing only when its update is due.
+    /// 2. Each other group is compared with the busiest one so far.
+    /// 3. The widest domain sets whether the machine is overloaded and over-utilised. A narrower domain can
+    ///    only set the latter.
     pub(crate) fn update_sd_lb_stats(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv) -> SdLbStats {
         let sd = &self.domains.domains[env.sd];
         let (child, parent) = (sd.child, sd.parent);
         env.dst_core_idle = !self.domains.smt_present || self.is_core_idle(env.dst_cpu);
         self.begin_nohz_stats(env);
-        self.refresh_tallies_in(env.sd);
+        self.refresh_lb_cache_in(env.sd);
         let is_short = self.uses_cached_stats(ctx, env);
         let (mut sds, mut status) = (SdLbStats::new(self.domains.domains[env.sd].groups), SdStatus::default());
         if is_short {
-            self.go_short_way(env, &mut sds, &mut status);
+            self.gather_cached(env, &mut sds, &mut status);
         } else {
-            self.go_around(ctx, env, &mut sds, &mut status);
+            self.gather_groups(ctx, env, &mut sds, &mut status);
         }
         self.end_nohz_stats(env);
         sds.prefer_sibling =
@@ -122,13 +122,13 @@ impl State {
             self.set_overutilized_status(ctx, env.dst_cpu, true);
         }
         self.update_idle_cpu_scan(env, status.util);
-        ctx.work.count(KernelOp::GroupStatCpu, u64::from(status.nr_cpus));
+        ctx.op_counts.count(KernelOp::GroupStatCpu, u64::from(status.nr_cpus));
         env.decision.nr_cpus += status.nr_cpus;
         sds
     }
 
-    /// Goes around all groups of the domain.
-    fn go_around(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
+    /// Visits all groups of the domain.
+    fn gather_groups(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
         let first = self.domains.domains[env.sd].groups;
         let mut group = first;
         loop {
@@ -139,10 +139,10 @@ impl State {
             }
             if env.flags.nohz_stats {
                 self.update_nohz_stats_of_group(ctx, env, group);
-                self.refresh_tallies_in(env.sd);
+                self.refresh_lb_cache_in(env.sd);
             }
-            if ctx.work.records_touches() {
-                ctx.work.touch_read_all(self.domains.groups[group].span.iter_and(&env.cpus));
+            if ctx.op_counts.records_touches() {
+                ctx.op_counts.touch_read_all(self.domains.groups[group].span.iter_and(&env.cpus));
             }
             self.add_group(env, sds, status, group, is_local);
             group = self.domains.groups[group].next;
@@ -152,26 +152,26 @@ impl State {
         }
     }
 
-    /// Whether the short way leads to the same end: tallies are enough, there is one for the whole domain, and nobody wants to
-    /// know which runqueues are read.
+    /// Whether the cached statistics are sufficient: they exist for the whole domain, and the caller does not
+    /// record which runqueues are read.
     fn uses_cached_stats(&self, ctx: &Ctx<'_>, env: &LbEnv) -> bool {
-        self.tallies_serve(env)
-            && self.tallies.domain(env.sd).is_some()
+        self.can_use_lb_cache(env)
+            && self.lb_cache.domain(env.sd).is_some()
             && !env.flags.nohz_stats
-            && !ctx.work.records_touches()
+            && !ctx.op_counts.records_touches()
     }
 
-    /// Sees the local group and those that have fair tasks: no other can be the busiest. Sums are those of the whole domain.
-    /// (Its capacity is only asked for if there is a busiest group.)
-    fn go_short_way(&mut self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
+    /// Visits only the local group and those with fair tasks, because no other group can be the busiest. The
+    /// sums are those of the whole domain. (Its capacity is needed only if there is a busiest group.)
+    fn gather_cached(&mut self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus) {
         let local = self.domains.domains[env.sd].groups;
         self.update_local_capacity(env, local);
         self.add_group(env, sds, status, local, true);
-        let all = self.tallies.domain(env.sd).expect("whoever goes this way has asked");
+        let all = self.lb_cache.domain(env.sd).expect("uses_cached_stats() was true");
         if all.h_nr_running != sds.local_stat.sum_h_nr_running {
             let mut group = self.domains.groups[local].next;
             while group != local {
-                if self.tallies.h_nr_running(group) > 0 {
+                if self.lb_cache.h_nr_running(group) > 0 {
                     self.add_group(env, sds, status, group, false);
                 }
                 group = self.domains.groups[group].next;
@@ -184,13 +184,14 @@ impl State {
         status.nr_cpus = self.domains.domains[env.sd].span_weight;
         debug_assert_eq!(
             (sds.busiest.map(|_| *sds), *status),
-            self.add_all(env, sds.local),
-            "the short way and the way around {env:?}"
+            self.recompute_stats(env, sds.local),
+            "cached and recomputed statistics differ in {env:?}"
         );
     }
 
-    /// What the way around sees when no capacity is to be computed anew; of the domain only if there is a busiest group.
-    fn add_all(&self, env: &LbEnv, local: SchedGroupId) -> (Option<SdLbStats>, SdStatus) {
+    /// Recomputes the statistics from all groups, for comparison with the cached ones. The domain's
+    /// statistics are only returned if there is a busiest group.
+    fn recompute_stats(&self, env: &LbEnv, local: SchedGroupId) -> (Option<SdLbStats>, SdStatus) {
         let (mut sds, mut status) = (SdLbStats::new(local), SdStatus::default());
         for group in self.domains.ring(env.sd) {
             self.add_group(env, &mut sds, &mut status, group, group == local);
@@ -198,7 +199,7 @@ impl State {
         (sds.busiest.map(|_| sds), status)
     }
 
-    /// Sum of the capacities of a domain's groups.
+    /// Returns the sum of the capacities of a domain's groups.
     pub(crate) fn capacity_of_domain(&self, sd: DomainId) -> u64 {
         let groups = self.domains.ring(sd).map(|group| self.domains.groups[group].capacity);
         groups.map(|capacity| self.domains.capacities[capacity].capacity).sum()
@@ -208,11 +209,11 @@ impl State {
         let next_update = self.domains.capacities[self.domains.groups[local].capacity].next_update;
         if env.idle != CpuIdleType::NewlyIdle || self.jiffies >= next_update {
             self.update_group_capacity(env.sd, env.dst_cpu);
-            self.refresh_tallies_in(env.sd);
+            self.refresh_lb_cache_in(env.sd);
         }
     }
 
-    /// Takes a group into account.
+    /// Adds a group to the statistics of the domain.
     fn add_group(&self, env: &LbEnv, sds: &mut SdLbStats, status: &mut SdStatus, group: SchedGroupId, is_local: bool) {
         let sgs = self.update_sg_lb_stats(env, sds, group, status);
         sds.total_load = sds.total_load.wrapping_add(sgs.group_load);
@@ -226,7 +227,7 @@ impl State {
         }
     }
 
-    /// Gathers what there is to know of a group, and puts it into a state.
+    /// Collects the statistics of a group and classifies it.
     fn update_sg_lb_stats(
         &self,
         env: &LbEnv,
@@ -267,14 +268,15 @@ impl State {
         sgs
     }
 
-    /// Whether a group is busier than the busiest so far.
+    /// Whether a group is busier than the busiest one so far.
     ///
     /// Rules, in order:
     /// 1. A group without fair tasks never is.
-    /// 2. A misfit task can only be helped by a CPU of an idle core that is greater than all of the group's, in a group
-    ///    with spare capacity.
-    /// 3. Where capacities differ, smaller CPUs do not take from greater ones whose tasks do not compete.
-    /// 4. The worse state is the busier one; within a state it depends.
+    /// 2. With asymmetric capacities, a misfit task needs a CPU of an idle core with more capacity than all
+    ///    CPUs of the group, in a local group with spare capacity.
+    /// 3. With asymmetric capacities, a CPU does not pull from larger CPUs whose tasks do not compete.
+    /// 4. The worse group type is the busier one. Groups of equal type are compared by a criterion of that
+    ///    type.
     fn update_sd_pick_busiest(&self, env: &LbEnv, sds: &SdLbStats, group: SchedGroupId, sgs: &SgLbStats) -> bool {
         if sgs.sum_h_nr_running == 0 {
             return false;
@@ -301,7 +303,7 @@ impl State {
             GroupType::Overloaded | GroupType::FullyBusy => sgs.avg_load > busiest.avg_load,
             GroupType::Imbalanced => false,
             GroupType::AsymPacking => {
-                let busiest = sds.busiest.expect("the busiest so far is in that state");
+                let busiest = sds.busiest.expect("a busiest group of this type exists");
                 !sched_asym_prefer(group.asym_prefer_cpu, self.domains.groups[busiest].asym_prefer_cpu)
             }
             GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
@@ -318,9 +320,10 @@ impl State {
         siblings.all(|sibling| sibling == cpu || self.rqs[sibling.index()].is_idle())
     }
 
-    /// Says how many CPUs of the last-level cache a wake-up may look at, when the balanced domain is the cache's.
+    /// Sets how many CPUs of the last-level cache a wake-up may scan (SIS_UTIL), if the balanced domain is
+    /// that of the cache.
     ///
-    /// Not by CPUs that run out of work: that would be too often.
+    /// Newly-idle balancing does not do this, because it is too frequent.
     fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
         if !self.features.has(Feature::SisUtil) || env.idle == CpuIdleType::NewlyIdle {
             return;
@@ -338,10 +341,11 @@ impl State {
     }
 }
 
-/// How many CPUs of a cache domain with this utilisation a search for an idle one may look at: `update_idle_cpu_scan()`.
+/// Returns how many CPUs of a cache domain of this utilisation an idle scan may visit
+/// (`update_idle_cpu_scan()`).
 ///
-/// With `x` the average utilisation of a CPU, of 1024, it is the part `1 - (x * imbalance_pct / 100)^2` of the domain, but
-/// not less than none: all of an idle domain, none of one that has no more than the margin left.
+/// With `x` the average utilisation of a CPU, scaled by 1024, the result is the share `1 - (x * imbalance_pct
+/// / 100)^2` of the CPUs, at least 0: all CPUs of an idle domain, none if the utilisation reaches the margin.
 pub(crate) fn nr_idle_scan(sum_util: u64, llc_weight: u32, imbalance_pct: u32) -> i32 {
     let (weight, pct) = (u64::from(llc_weight), u64::from(imbalance_pct));
     let x = sum_util / weight;
@@ -349,9 +353,14 @@ pub(crate) fn nr_idle_scan(sum_util: u64, llc_weight: u32, imbalance_pct: u32) -
     ((SCHED_CAPACITY_SCALE - busy) * weight / SCHED_CAPACITY_SCALE) as i32
 }
 
-/// SIS_UTIL's limit as it was proposed for small cache domains: as many more of at most 16 CPUs as 32 are more than the domain has.
+/// Returns the SIS_UTIL limit as it was proposed for small cache domains: multiplied by 32 / `llc_weight` in
+/// domains of at most 16 CPUs.
 ///
-/// What was rounded down to nothing stays so, and more than there are CPUs means all.
+/// A limit of 0 stays 0. A limit above the number of CPUs means all CPUs.
 pub(crate) fn boosted_for_small_llc(nr_idle_scan: i32, llc_weight: u32) -> i32 {
-    if llc_weight <= SMALL_LLC { nr_idle_scan * 2 * SMALL_LLC as i32 / llc_weight as i32 } else { nr_idle_scan }
+    if llc_weight <= MAX_SMALL_LLC_CPUS {
+        nr_idle_scan * 2 * MAX_SMALL_LLC_CPUS as i32 / llc_weight as i32
+    } else {
+        nr_idle_scan
+    }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every rule of balancing by itself, in the smallest machine that shows it.
+//! Tests of each load-balance rule, in the smallest machine on which it applies.
 
 use crate::interface::balance::{BalanceVerdict, BalancedReason, GroupType, MigrationType};
-use crate::paths::newidle::{NewIdle, NewIdleSite, prandom_u32_state};
+use crate::paths::newidle::{NewIdleResult, NewIdleSite, prandom_u32_state};
 use crate::rules::balance::classify::{group_classify, sched_asym};
-use crate::rules::balance::imbalance::{ImbalanceCase, adjust_numa_imbalance, calculate_imbalance, why_balanced};
+use crate::rules::balance::imbalance::{ImbalanceParams, adjust_numa_imbalance, calculate_imbalance, why_balanced};
 use crate::rules::balance::interval::balance_interval;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, boosted_for_small_llc, nr_idle_scan};
 use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
@@ -17,7 +17,7 @@ use crate::types::units::{Nanos, msecs_to_jiffies};
 use crate::types::work::KernelOp;
 use std::vec::Vec;
 
-const AT: ImbalanceCase = ImbalanceCase {
+const AT: ImbalanceParams = ImbalanceParams {
     idle: CpuIdleType::Idle,
     flags: SdFlags::EMPTY,
     imbalance_pct: 117,
@@ -25,7 +25,7 @@ const AT: ImbalanceCase = ImbalanceCase {
     energy_aware: false,
 };
 
-/// A group of four CPUs; unless the test says otherwise none is idle, and a task runs on each.
+/// Group of four CPUs. Unless a test changes it, no CPU is idle and each runs one task.
 const GROUP: SgLbStats = SgLbStats {
     avg_load: 0,
     group_load: 4096,
@@ -68,7 +68,7 @@ fn every_way_to_be_balanced_has_its_case() {
     let idle = SgLbStats { sum_nr_running: 0, sum_h_nr_running: 0, idle_cpus: 4, ..GROUP };
     let cases = [
         (SdLbStats { busiest: None, ..domain(idle, GROUP) }, AT, BalancedReason::NoCandidate),
-        (domain(idle, overloaded(9000)), ImbalanceCase { energy_aware: true, ..AT }, BalancedReason::EnergyAware),
+        (domain(idle, overloaded(9000)), ImbalanceParams { energy_aware: true, ..AT }, BalancedReason::EnergyAware),
         (domain(with_type(GroupType::FullyBusy), GROUP), AT, BalancedReason::LocalIsBusier),
         (domain(overloaded(8000), overloaded(8000)), AT, BalancedReason::LocalHasMoreLoad),
         (
@@ -79,7 +79,7 @@ fn every_way_to_be_balanced_has_its_case() {
         (domain(overloaded(8000), overloaded(9000)), AT, BalancedReason::WithinMargin),
         (
             domain(idle, GROUP),
-            ImbalanceCase { idle: CpuIdleType::NotIdle, ..AT },
+            ImbalanceParams { idle: CpuIdleType::NotIdle, ..AT },
             BalancedReason::BusyWithoutCompetition,
         ),
         (
@@ -96,12 +96,12 @@ fn every_way_to_be_balanced_has_its_case() {
             expected
         })
         .collect();
-    // The last one is found out only when the imbalance is computed.
+    // The last reason appears only when the imbalance is computed.
     let mut sds = domain(with_type(GroupType::FullyBusy), with_type(GroupType::FullyBusy));
     assert_eq!(why_balanced(&mut domain(idle, SgLbStats { idle_cpus: 2, ..GROUP }), &AT), None);
     assert_eq!(calculate_imbalance(&mut sds, &AT), (MigrationType::Load, 0));
     seen.push(BalancedReason::NoImbalance);
-    // And one comes from outside: `policy_tests` has it.
+    // `policy_tests` covers the reason of the policy hook.
     seen.push(BalancedReason::Policy);
     assert_eq!(seen, BalancedReason::ALL);
 }
@@ -109,8 +109,8 @@ fn every_way_to_be_balanced_has_its_case() {
 #[test]
 fn a_misfit_task_is_helped_even_when_energy_rules() {
     let mut sds = domain(GROUP, SgLbStats { group_misfit_task_load: 700, ..with_type(GroupType::MisfitTask) });
-    assert_eq!(why_balanced(&mut sds, &ImbalanceCase { energy_aware: true, ..AT }), None);
-    let asym = ImbalanceCase { flags: SdFlags::ASYM_CPUCAPACITY, ..AT };
+    assert_eq!(why_balanced(&mut sds, &ImbalanceParams { energy_aware: true, ..AT }), None);
+    let asym = ImbalanceParams { flags: SdFlags::ASYM_CPUCAPACITY, ..AT };
     assert_eq!(calculate_imbalance(&mut sds, &asym), (MigrationType::Misfit, 1));
     assert_eq!(calculate_imbalance(&mut sds, &AT), (MigrationType::Load, 700));
 }
@@ -119,22 +119,22 @@ fn a_misfit_task_is_helped_even_when_energy_rules() {
 fn what_is_moved_depends_on_the_states_of_both_groups() {
     let idle = SgLbStats { sum_nr_running: 0, sum_h_nr_running: 0, idle_cpus: 4, group_util: 96, ..GROUP };
     let full = SgLbStats { group_util: 4096, ..GROUP };
-    let cache = ImbalanceCase { flags: SdFlags::SHARE_PKG_RESOURCES, ..AT };
-    let busy = ImbalanceCase { idle: CpuIdleType::NotIdle, ..AT };
+    let cache = ImbalanceParams { flags: SdFlags::SHARE_PKG_RESOURCES, ..AT };
+    let busy = ImbalanceParams { idle: CpuIdleType::NotIdle, ..AT };
     let cases = [
-        // Packing moves all tasks, a group that affinity kept imbalanced gives one.
+        // Asymmetric packing moves all tasks; an imbalanced group gives one.
         (idle, with_type(GroupType::AsymPacking), AT, (MigrationType::Task, 4)),
         (idle, with_type(GroupType::Imbalanced), AT, (MigrationType::Task, 1)),
-        // Room is filled with utilisation; without room a CPU with time takes a task.
+        // Spare capacity is filled with utilisation; without it, an idle CPU takes one task.
         (idle, overloaded(9000), AT, (MigrationType::Util, 4000)),
         (full, overloaded(9000), AT, (MigrationType::Task, 1)),
         (full, overloaded(9000), busy, (MigrationType::Util, 0)),
-        // Within a cache, or without competition, idle CPUs are evened out.
+        // Within a cache, or without competition, the numbers of idle CPUs are evened out.
         (idle, overloaded(9000), cache, (MigrationType::Task, 2)),
         (idle, GROUP, AT, (MigrationType::Task, 2)),
-        // A group that is more idle than the local one makes a number without a sign wrap.
+        // More idle CPUs in the busiest group than in the local one: the unsigned difference wraps.
         (GROUP, SgLbStats { idle_cpus: 2, ..overloaded(9000) }, cache, (MigrationType::Task, 0x7fff_ffff)),
-        // Load, so that neither group passes the average of 1500.
+        // Load, so that neither group crosses the average of 1500.
         (overloaded(4000), overloaded(8000), AT, (MigrationType::Load, 2000)),
     ];
     for (local, busiest, at, expected) in cases {
@@ -187,7 +187,7 @@ fn packing_relieves_cores_with_two_busy_siblings_first() {
     let stat = |weight, idle| SgLbStats { group_weight: weight, idle_cpus: idle, ..GROUP };
     let sds = |local_stat| domain(local_stat, GROUP);
     let none = SgLbStats { sum_nr_running: 0, ..stat(1, 1) };
-    // CPU 2 has a lower priority than CPU 0, so only the number of busy siblings can speak for it.
+    // CPU 2 has a lower priority than CPU 0, so only the number of busy siblings decides.
     assert!(sched_asym(CpuId(2), &single, &sds(none), &stat(2, 0), core0));
     assert!(!sched_asym(CpuId(2), &single, &sds(none), &stat(2, 1), core0));
     // Between cores the one with one more busy sibling gives, to a CPU of higher priority.
@@ -246,9 +246,9 @@ fn an_idle_cpu_takes_a_waiting_task_and_pays_for_each_step() {
         KernelOp::AttachTask,
         KernelOp::NewidlePass,
     ];
-    assert_eq!(costs.map(|op| lab.work.of(op)), [1, 2, 1, 1, 1, 0]);
-    assert_eq!(lab.work.of(KernelOp::DetachScan), u64::from(decision.nr_scanned));
-    assert_eq!(lab.work.of(KernelOp::GroupStatCpu), u64::from(decision.nr_cpus));
+    assert_eq!(costs.map(|op| lab.work.get(op)), [1, 2, 1, 1, 1, 0]);
+    assert_eq!(lab.work.get(KernelOp::DetachScan), u64::from(decision.nr_scanned));
+    assert_eq!(lab.work.get(KernelOp::GroupStatCpu), u64::from(decision.nr_cpus));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_cpu_that_got_work_meanwhile_pulls_none() {
     assert_eq!(lab.pass(1, 0, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::NotOurs);
 }
 
-/// CPU 0 has three tasks that may run nowhere else, CPU 1 two that may run anywhere.
+/// Builds a machine whose CPU 0 has three pinned tasks, and CPU 1 two that may run anywhere.
 fn pinned() -> TestMachine {
     let mut lab = flat(3);
     for _ in 0..3 {
@@ -332,7 +332,7 @@ fn another_cpu_of_the_group_takes_a_task_that_may_not_run_here() {
     let (_, decision) = lab.pass(0, 1, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
     assert!(tasks.iter().any(|&task| lab.cpu_of(task) == 1));
-    // A CPU that runs out of work has no time for that.
+    // Newly-idle balancing does not change the destination.
     let mut lab = smt();
     for _ in 0..4 {
         lab.task(2, &[1, 2]);
@@ -371,7 +371,8 @@ fn newly_idle_balancing_does_not_count_failures() {
     assert_eq!(lab.sched.domains.domains[lab.sd(1, 0)].nr_balance_failed, 0);
 }
 
-/// CPU 0 runs a task that may use `allowed`; another one that waits may not leave. Balancing has failed often.
+/// Builds a machine whose CPU 0 runs a task that may use `allowed`, beside a pinned waiting one. Balancing
+/// has failed often.
 fn stuck(allowed: &[u32]) -> TestMachine {
     let mut lab = flat(2);
     lab.task(0, allowed);
@@ -388,7 +389,7 @@ fn the_running_task_is_pushed_when_nothing_else_helps() {
     let running = lab.sched.curr(CpuId(0));
     assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalance);
     assert!(lab.sched.rqs[0].active_balance && lab.sched.rqs[0].push_cpu == CpuId(1));
-    // It is asked for once.
+    // A second request stays pending.
     let sd = lab.sd(1, 0);
     lab.sched.domains.domains[sd].nr_balance_failed = 5;
     assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalancePending);
@@ -407,7 +408,8 @@ fn the_running_task_is_pushed_when_nothing_else_helps() {
 #[test]
 fn a_running_task_that_may_not_leave_is_not_pushed() {
     let mut lab = flat(2);
-    // Nothing is detached if the imbalance is nothing but the running task, so pinning does not show before the push.
+    // If the imbalance is only the running task, no task is detached, so pinning is not known before the
+    // push.
     lab.task(0, &[0]);
     let sd = lab.sd(1, 0);
     let group = lab.sched.domains.ring(sd).nth(1).expect("two groups");
@@ -448,7 +450,7 @@ fn a_big_cpu_has_a_misfit_task_pushed_to_it() {
     let (_, decision) = lab.pass(2, 0, CpuIdleType::Idle);
     assert_eq!((decision.verdict, decision.migration), (BalanceVerdict::ActiveBalance, Some(MigrationType::Misfit)));
     assert!(lab.sched.domains.root.overload);
-    // A CPU of the same size is of no help.
+    // A CPU of the same capacity is no help.
     assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::NoCandidate));
 }
 
@@ -475,7 +477,7 @@ fn a_misfit_task_without_load_is_noted_all_the_same() {
 
 #[test]
 fn every_verdict_has_its_case() {
-    // The tests above, by the verdict that each of them reaches.
+    // Tests of this file, by the verdict that each of them reaches.
     let cases = [
         (BalanceVerdict::NotOurs, "a_core_is_balanced_by_its_first_idle_cpu"),
         (BalanceVerdict::NoBusiestGroup, "the_last_task_stays_with_its_cpu"),
@@ -494,11 +496,11 @@ fn every_verdict_has_its_case() {
         let body = body.split("\n}\n").next().expect("a body");
         let shows =
             body.contains(verdict.name()) || verdict == BalanceVerdict::NoBusiestGroup && body.contains("balanced");
-        assert!(shows, "{test} does not show {}", verdict.name());
+        assert!(shows, "{test} does not reach {}", verdict.name());
     }
 }
 
-/// CPU 1 is about to go idle; CPU 0 has three tasks.
+/// Builds a machine whose CPU 1 is about to go idle, while CPU 0 has three tasks.
 fn newidle() -> TestMachine {
     let mut lab = flat(2);
     for _ in 0..3 {
@@ -508,11 +510,11 @@ fn newidle() -> TestMachine {
     lab
 }
 
-fn go_idle(lab: &mut TestMachine) -> NewIdle {
+fn go_idle(lab: &mut TestMachine) -> NewIdleResult {
     lab.heard = Default::default();
     lab.on(1, |sched, ctx| {
         let prev = sched.curr(CpuId(1));
-        sched.sched_balance_newidle(ctx, CpuId(1), prev, NewIdleSite::Fair).expect("nothing pauses")
+        sched.sched_balance_newidle(ctx, CpuId(1), prev, NewIdleSite::Fair).expect("the path does not yield")
     })
 }
 
@@ -520,16 +522,16 @@ fn go_idle(lab: &mut TestMachine) -> NewIdle {
 fn a_cpu_that_runs_out_of_work_pulls_a_task_and_does_not_count_as_idle() {
     let mut lab = newidle();
     lab.sched.features.set(Feature::NiRandom, false);
-    assert_eq!(go_idle(&mut lab), NewIdle::Pulled);
+    assert_eq!(go_idle(&mut lab), NewIdleResult::Pulled);
     assert_eq!(lab.sched.rqs[1].idle_stamp, 0);
-    assert_eq!(lab.work.of(KernelOp::NewidlePass), 1);
+    assert_eq!(lab.work.get(KernelOp::NewidlePass), 1);
 }
 
 #[test]
 fn nobody_searches_while_no_cpu_has_two_tasks() {
     let mut lab = newidle();
     lab.sched.domains.root.overload = false;
-    assert_eq!(go_idle(&mut lab), NewIdle::Nothing);
+    assert_eq!(go_idle(&mut lab), NewIdleResult::Nothing);
     assert!(lab.heard.passes.is_empty());
     assert_eq!(lab.sched.rqs[1].idle_stamp, lab.now.0);
 }
@@ -540,7 +542,7 @@ fn nobody_searches_for_longer_than_idle_time_will_last() {
     let sd = lab.sd(1, 0);
     lab.sched.domains.domains[sd].max_newidle_lb_cost = 20_000;
     lab.sched.rqs[1].avg_idle = 19_999;
-    assert_eq!(go_idle(&mut lab), NewIdle::Nothing);
+    assert_eq!(go_idle(&mut lab), NewIdleResult::Nothing);
     assert!(lab.heard.passes.is_empty());
 }
 
@@ -563,7 +565,7 @@ fn before_5_16_nobody_searches_who_expects_to_idle_for_less_than_a_migration_cos
 fn a_queued_wakeup_is_waited_for_without_counting_as_idle() {
     let mut lab = newidle();
     (lab.sched.rqs[1].ttwu_pending, lab.sched.rqs[1].idle_stamp) = (true, 7);
-    assert_eq!(go_idle(&mut lab), NewIdle::Nothing);
+    assert_eq!(go_idle(&mut lab), NewIdleResult::Nothing);
     assert_eq!(lab.sched.rqs[1].idle_stamp, 7);
 }
 
@@ -571,9 +573,9 @@ fn a_queued_wakeup_is_waited_for_without_counting_as_idle() {
 fn a_task_of_a_higher_class_that_came_meanwhile_is_picked_anew() {
     let mut lab = newidle();
     lab.sched.features.set(Feature::NiRandom, false);
-    // As if a real-time task had been queued while the lock was dropped.
+    // As if a real-time task had been enqueued while the lock was dropped.
     lab.sched.rqs[1].nr_running = 1;
-    assert_eq!(go_idle(&mut lab), NewIdle::Retry);
+    assert_eq!(go_idle(&mut lab), NewIdleResult::Retry);
 }
 
 #[test]
@@ -602,7 +604,7 @@ fn the_dice_start_with_the_throws_of_the_kernel() {
 #[test]
 fn a_domain_is_tried_in_proportion_to_its_success() {
     let mut lab = newidle();
-    // The first throw of CPU 1 is 712: more than 1 + 710, not more than 1 + 711.
+    // The first draw of CPU 1 is 712: more than 1 + 710, not more than 1 + 711.
     let sd = lab.sd(1, 0);
     lab.sched.domains.domains[sd].newidle_ratio = 710;
     go_idle(&mut lab);
@@ -611,7 +613,7 @@ fn a_domain_is_tried_in_proportion_to_its_success() {
     let mut lab = newidle();
     lab.sched.domains.domains[sd].newidle_ratio = 711;
     lab.newidle_pass_cost = Nanos(1000);
-    assert_eq!(go_idle(&mut lab), NewIdle::Pulled);
+    assert_eq!(go_idle(&mut lab), NewIdleResult::Pulled);
     assert_eq!(lab.sched.domains.domains[sd].newidle_success, 257);
 }
 
@@ -638,7 +640,7 @@ fn the_lock_is_dropped_after_thirty_two_tasks() {
     lab.wait_ms(10);
     let (result, decision) = lab.pass(1, 0, CpuIdleType::Idle);
     assert!(decision.nr_scanned > 32, "{decision:?}");
-    assert_eq!(lab.work.of(KernelOp::RqLock), 2);
+    assert_eq!(lab.work.get(KernelOp::RqLock), 2);
     assert_eq!(lab.counted().iter().filter(|&&name| name == "lb_gained").count(), 2);
     assert_eq!(lab.sched.rqs[1].nr_running, result.nr_moved);
     assert_eq!(lab.sched.rqs[0].nr_running, 80 - result.nr_moved);
@@ -655,7 +657,7 @@ fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
     let (_, decision) = lab.pass(1, 0, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
     let touches: Vec<_> = lab.work.touches().iter().map(|touch| (touch.cpu.0, touch.write)).collect();
-    // Statistics of the local group, of the other one, the choice; then the locks of both, and a look at who runs.
+    // Reads: statistics of the local and the other group, and the busiest runqueue. Writes: both locks.
     assert_eq!(touches[..2], [(1, false), (0, false)]);
     let first_write = touches.iter().position(|&(_, write)| write).expect("a task was moved");
     assert_eq!(touches[first_write..], [(0, true), (1, true)]);
@@ -670,5 +672,5 @@ fn searches_of_small_cache_domains_may_look_at_more_of_them_with_the_boost() {
     assert_eq!([0, 45, 75, 85].map(|percent| of(16, percent)), [(16, 32), (11, 22), (3, 6), (0, 0)]);
     assert_eq!([0, 45, 75].map(|percent| of(8, percent)), [(8, 32), (5, 20), (1, 4)]);
     assert_eq!([45, 75].map(|percent| of(12, percent)), [(8, 21), (2, 5)], "rounded down");
-    assert_eq!([45, 75].map(|percent| of(17, percent)), [(12, 12), (3, 3)], "no small domain");
+    assert_eq!([45, 75].map(|percent| of(17, percent)), [(12, 12), (3, 3)], "not a small domain");
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The CPU on which a woken task costs the least energy.
+//! Energy-aware wake-ups: the CPU on which a woken task costs the least energy.
 //!
 //! Models `find_energy_efficient_cpu()`, `compute_energy()`, `eenv_task_busy_time()`, `eenv_pd_busy_time()`,
-//! `eenv_pd_max_util()` and `cpu_util_next()` (6.1). It is asked only where there is an energy model
-//! ([`crate::track::cpufreq::energy_model`]) and as long as no CPU is over-utilised: then spreading the load does not matter.
+//! `eenv_pd_max_util()` and `cpu_util_next()` (6.1). The rules apply only if there is an energy model
+//! ([`crate::track::cpufreq::energy_model`]) and no CPU is over-utilised, since spreading the load does not
+//! matter then.
 //!
-//! The tunables `energy_margin`, `energy_sum`, `energy_mw` and `energy_inefficient` bring back how it was before 6.0. The
-//! reference has no switches for these; unit tests show each of them.
+//! The tunables `energy_margin`, `energy_sum`, `energy_mw` and `energy_inefficient` restore the behaviour
+//! before 6.0. The reference has no switches for these; unit tests cover each of them.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
@@ -21,25 +22,27 @@ use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::Capacity;
 use crate::types::work::KernelOp;
 
-/// How well a CPU fits, from worse to better: the kernel's -1 and 1. CPUs that do not fit at all are no candidates.
+/// Fit of a candidate CPU, from worse to better: the kernel's -1 and 1. CPUs that do not fit at all are not
+/// candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fitness {
-    /// The lower clamp is above what the CPU can do. Also that of no CPU at all.
+enum CandidateFit {
+    /// The CPU fits apart from the lower clamp, which exceeds its capacity. Also the initial value without a
+    /// CPU.
     ButForClamp,
-    /// It is big enough.
     Fits,
 }
 
-/// What a task would find in a perf domain: the best CPU beside the previous one, and the previous one if it is there.
+/// Candidates of a perf domain: the best CPU other than the previous one, and the previous one if it is in
+/// the domain.
 #[derive(Clone, Copy, Debug, Default)]
-struct Candidates {
-    /// The CPU, how well it fits, and how much it has to spare.
-    best: Option<(CpuId, Fitness, u64)>,
-    /// The same of the previous CPU.
-    prev: Option<(Fitness, u64)>,
+struct EnergyCandidates {
+    /// The CPU, how well it fits, and its spare capacity.
+    best: Option<(CpuId, CandidateFit, u64)>,
+    /// The fit and the spare capacity of the previous CPU.
+    prev: Option<(CandidateFit, u64)>,
 }
 
-/// What is known of the energy of a perf domain: the kernel's `struct energy_env`.
+/// Inputs of the energy of a perf domain (`struct energy_env`).
 #[derive(Clone, Copy, Debug)]
 struct EnergyEnv {
     task: TaskId,
@@ -47,38 +50,40 @@ struct EnergyEnv {
     task_busy_time: u64,
     /// Utilisation of the domain without the task.
     pd_busy_time: u64,
-    /// What heat leaves of a CPU.
+    /// Capacity of one CPU after thermal pressure.
     cpu_cap: Capacity,
-    /// The same of all CPUs of the domain.
+    /// Capacity of all CPUs of the domain after thermal pressure.
     pd_cap: Capacity,
 }
 
-/// The previous CPU, or the one that is in the lead.
+/// Leading candidate, or the previous CPU.
 #[derive(Clone, Copy, Debug)]
 struct EnergyLead {
     cpu: Option<CpuId>,
-    fitness: Fitness,
-    /// What heat leaves of it.
+    fitness: CandidateFit,
+    /// Capacity of the CPU after thermal pressure.
     thermal_cap: Capacity,
 }
 
 impl EnergyLead {
-    const NONE: Self = Self { cpu: None, fitness: Fitness::ButForClamp, thermal_cap: 0 };
+    const NONE: Self = Self { cpu: None, fitness: CandidateFit::ButForClamp, thermal_cap: 0 };
 }
 
 impl State {
-    /// Chooses the CPU that is best for energy, and returns whether that was possible. If not, performance decides.
+    /// Chooses the CPU with the best energy. Returns false if performance has to decide instead.
     ///
     /// Rules, in order:
-    /// 1. Nothing is decided while any CPU is over-utilised, or if no domain of this CPU with all capacities holds the
-    ///    previous one.
-    /// 2. A task that uses nothing and asks for nothing stays.
-    /// 3. Of each perf domain two CPUs are candidates: the previous one, and the one with most to spare of those that fit.
-    ///    Those that fit but for the lower clamp come after those that fit. Among domains where none fits, the one to which
-    ///    heat leaves the most capacity is best.
-    /// 4. The candidate where the task adds the least energy to its domain; the previous CPU if it adds no more there.
-    ///    With the tunable `energy_margin` it must add less by more than a sixteenth of the energy of all domains.
-    /// 5. If a domain seems to need less with the task than without it, the estimate is worth nothing: the task stays.
+    /// 1. Nothing is decided while any CPU is over-utilised, or if no domain of this CPU with all capacities
+    ///    contains the previous one.
+    /// 2. A task without utilisation and lower clamp stays.
+    /// 3. Each perf domain has two candidates: the previous CPU, and the one with the most spare capacity of
+    ///    those that fit. CPUs that fit apart from the lower clamp come after those that fit. Among domains
+    ///    where no CPU fits completely, the one with the most capacity after thermal pressure is best.
+    /// 4. The candidate where the task adds the least energy to its domain; the previous CPU if it adds no
+    ///    more there. With the tunable `energy_margin` the difference must exceed a sixteenth of the energy
+    ///    of all domains.
+    /// 5. If a domain seems to need less energy with the task than without it, the estimate is invalid: the
+    ///    task stays.
     pub(crate) fn find_energy_efficient_cpu(&mut self, ctx: &mut Ctx<'_>, decision: &mut WakeupDecision) -> bool {
         if !self.sched_energy_enabled() || self.domains.root.overutilized {
             return false;
@@ -128,7 +133,7 @@ impl State {
             let Some((cpu, fitness, spare)) = found.best else { continue };
             if found.prev.is_some_and(|(_, prev_spare)| spare <= prev_spare)
                 || fitness < best.fitness
-                || (fitness == Fitness::ButForClamp && env.cpu_cap <= best.thermal_cap)
+                || (fitness == CandidateFit::ButForClamp && env.cpu_cap <= best.thermal_cap)
             {
                 continue;
             }
@@ -136,17 +141,17 @@ impl State {
                 decision.choose(prev, WakeRule::EnergyUnsure);
                 return true;
             };
-            if fitness == Fitness::Fits && best.fitness == Fitness::Fits && delta >= best_delta {
+            if fitness == CandidateFit::Fits && best.fitness == CandidateFit::Fits && delta >= best_delta {
                 continue;
             }
             best_delta = delta;
             best = EnergyLead { cpu: Some(cpu), fitness, thermal_cap: env.cpu_cap };
         }
         let is_better = match best.fitness {
-            Fitness::Fits if prev_lead.fitness == Fitness::ButForClamp => true,
-            Fitness::Fits if has_margin => prev_delta.saturating_sub(best_delta) > (base_of_all + prev_delta) >> 4,
-            Fitness::Fits => best_delta < prev_delta,
-            Fitness::ButForClamp => best.thermal_cap > prev_lead.thermal_cap,
+            CandidateFit::Fits if prev_lead.fitness == CandidateFit::ButForClamp => true,
+            CandidateFit::Fits if has_margin => prev_delta.saturating_sub(best_delta) > (base_of_all + prev_delta) >> 4,
+            CandidateFit::Fits => best_delta < prev_delta,
+            CandidateFit::ButForClamp => best.thermal_cap > prev_lead.thermal_cap,
         };
         if let Some(cpu) = best.cpu.filter(|_| is_better) {
             decision.choose(cpu, WakeRule::EnergyBest);
@@ -154,10 +159,10 @@ impl State {
         true
     }
 
-    /// The candidates of a perf domain.
+    /// Returns the candidates of a perf domain.
     ///
-    /// The clamps that a CPU would have with the task are the higher ones of the task's and the runqueue's. They are kept
-    /// from one CPU to the next if no task counts on that one, as in the kernel.
+    /// The clamps that a CPU would have with the task are the maxima of the task's and the runqueue's clamps.
+    /// As in the kernel, they are carried over to a CPU without clamped tasks.
     fn energy_candidates(
         &self,
         ctx: &mut Ctx<'_>,
@@ -165,14 +170,14 @@ impl State {
         sd: DomainId,
         task_clamps: Uclamp,
         decision: &mut WakeupDecision,
-    ) -> Candidates {
+    ) -> EnergyCandidates {
         let WakeupDecision { task, prev, .. } = *decision;
         let (span, allowed) = (&self.domains.domains[sd].span, &self.tasks[task.index()].cpus_allowed);
-        let mut found = Candidates::default();
+        let mut found = EnergyCandidates::default();
         let mut clamps = task_clamps;
         for &cpu in pd.cpus.iter().filter(|&&cpu| span.contains(cpu) && allowed.contains(cpu)) {
             ctx.charge(KernelOp::ScanCpu);
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             decision.nr_scanned += 1;
             let util = self.cpu_util_next(cpu, task, Some(cpu));
             let rq = &self.rqs[cpu.index()];
@@ -181,8 +186,8 @@ impl State {
             }
             let fitness = match self.util_fits_cpu(ClampedUtil { util, clamps }, cpu) {
                 Fit::No => continue,
-                Fit::ButForClamp => Fitness::ButForClamp,
-                Fit::Yes => Fitness::Fits,
+                Fit::ButForClamp => CandidateFit::ButForClamp,
+                Fit::Yes => CandidateFit::Fits,
             };
             let spare = rq.cpu_capacity.saturating_sub(util);
             if cpu == prev {
@@ -194,32 +199,34 @@ impl State {
         found
     }
 
-    /// What a task adds to the utilisation of a CPU, of which interrupts take their part.
+    /// Returns the utilisation that a task adds to a CPU, reduced by the interrupt time of the CPU.
     fn task_busy_time(&self, task: TaskId, cpu: CpuId) -> u64 {
         let rq = &self.rqs[cpu.index()];
         let (max, irq) = (rq.cpu_capacity_orig, rq.avg_irq.util_avg);
         if irq >= max { max } else { self.task_util_est(task) * (max - irq) / max }
     }
 
-    /// Utilisation of a perf domain without the task.
+    /// Returns the utilisation of a perf domain without the task.
     fn pd_busy_time(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv) -> u64 {
-        ctx.work.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
-        pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
+        ctx.op_counts.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
+        pd.cpus.iter().for_each(|&cpu| ctx.op_counts.touch_read(cpu));
         self.pd_busy_time_with(pd, env, None)
     }
 
-    /// Utilisation of a perf domain if the task were on `dst`, CPU by CPU. What the task adds to a CPU's estimate is less
-    /// than its own utilisation if what blocked there outweighs what is remembered of the tasks that are there.
+    /// Returns the utilisation of a perf domain if the task were on `dst`, summed per CPU.
+    ///
+    /// The task adds less than its own utilisation to a CPU if blocked utilisation there exceeds the
+    /// estimated utilisation of the queued tasks.
     fn pd_busy_time_with(&self, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
         let util =
             |&cpu: &CpuId| self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Energy, None);
         pd.cpus.iter().map(util).sum::<u64>().min(env.pd_cap)
     }
 
-    /// Energy of a perf domain, with the task on one of its CPUs or without it.
+    /// Returns the energy of a perf domain with the task on `dst`, or without it.
     fn compute_energy(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
-        ctx.work.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
-        pd.cpus.iter().for_each(|&cpu| ctx.work.touch_read(cpu));
+        ctx.op_counts.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
+        pd.cpus.iter().for_each(|&cpu| ctx.op_counts.touch_read(cpu));
         let util = |&cpu: &CpuId| {
             let coming = (dst == Some(cpu)).then_some(env.task);
             self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Frequency, coming)
@@ -233,7 +240,7 @@ impl State {
         pd.energy(&self.tunables.changes, max_util, busy_time, env.cpu_cap)
     }
 
-    /// Utilisation of a CPU if a task were on `dst`, or on no CPU at all.
+    /// Returns the utilisation of a CPU if a task were on `dst`, or on no CPU at all.
     fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
         let (sum, own) = (&self.cfs_rqs[cpu.index()].avg, self.task_avg(task));
         let (is_here, comes) = (self.tasks[task.index()].cpu == cpu, dst == Some(cpu));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Selections of a CPU in random states of seven machines, as Linux 6.1.192 made them ([`crate::recorded_states`]).
+//! CPU selections in random states of seven machines, compared with Linux 6.1.192
+//! ([`crate::recorded_states`]).
 //!
-//! A line `wake` says which task was woken or forked and what came out.
+//! A line `wake` has the task that was woken or forked, and the results.
 
 use crate::interface::wakeup::{WakeFlags, WakeupDecision};
 use crate::recorded_states::{
@@ -40,7 +41,7 @@ impl RecordedState {
         se.avg.last_update_time = NOW;
     }
 
-    /// Compares everything that a line says came out.
+    /// Compares all results of a line.
     fn check(&mut self, case: &GoldenWakeup<'_>) {
         self.place_wakee(case);
         let (this_cpu, prev) = (case.cpu("this"), case.cpu("prev"));
@@ -53,7 +54,7 @@ impl RecordedState {
         let mut chosen = None;
         self.ctx(this_cpu, |sched, ctx, task| {
             let selection = sched.select_task_rq_fair(ctx, task, prev, flags);
-            chosen = Some(sched.search_at_once(ctx, selection));
+            chosen = Some(sched.finish_selection(ctx, selection));
         });
         let chosen = chosen.expect("a selection");
         assert_eq!(i64::from(chosen.cpu.0), case.number("cpu"), "cpu: {case:?}, {chosen:?}");
@@ -64,7 +65,7 @@ impl RecordedState {
             let mut decision = WakeupDecision::new(self.wakee, prev, this_cpu, flags);
             self.ctx(this_cpu, |sched, ctx, _| {
                 let selection = sched.select_idle_sibling(ctx, decision, false);
-                decision = sched.search_at_once(ctx, selection);
+                decision = sched.finish_selection(ctx, selection);
             });
             assert_eq!(i64::from(decision.cpu.0), case.number("sis_prev"), "sis_prev: {case:?}, {decision:?}");
         }
@@ -77,7 +78,8 @@ impl RecordedState {
         self.sched.domains.shared.iter_mut().zip(&shared).for_each(|(now, before)| *now = *before);
     }
 
-    /// What `wake_affine()` says at the first domain for affine wake-ups that holds the previous CPU; -2 without one.
+    /// Returns the target of `wake_affine()` at the first domain with SD_WAKE_AFFINE that contains the
+    /// previous CPU; -2 without one.
     fn affine_target(&mut self, this_cpu: CpuId, prev: CpuId, sync: bool) -> i64 {
         let domains = &self.sched.domains;
         let sd = domains.chain(this_cpu).find(|&sd| {
@@ -94,7 +96,7 @@ impl RecordedState {
     }
 }
 
-/// A line `wake`.
+/// Line `wake` of a recording.
 #[derive(Debug)]
 struct GoldenWakeup<'a>(&'a Value);
 
@@ -112,7 +114,7 @@ impl GoldenWakeup<'_> {
     }
 }
 
-/// Compares all lines of a recording and returns how many selections there were.
+/// Compares all lines of a recording and returns the number of selections.
 fn compare(shape: &TopologyShape) -> usize {
     let mut fixture = RecordedState::new(shape);
     let mut nr_cases = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The search for an idle CPU where CPUs differ in capacity.
+//! Scan for an idle CPU on machines with asymmetric capacities.
 //!
 //! Models `select_idle_capacity()` (6.1).
 
@@ -13,30 +13,29 @@ use crate::types::ids::CpuId;
 use crate::types::units::Capacity;
 use crate::types::work::KernelOp;
 
-/// Where a search among all capacities is.
+/// Position of a scan over CPUs of different capacity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CapacityScan {
-    /// The domain that is searched.
     sd: DomainId,
-    /// The CPU that is looked at next.
+    /// CPU that is sampled next.
     next: CpuId,
-    /// How many were.
+    /// Number of CPUs sampled so far.
     nr_scanned: u32,
-    /// What the task needs.
+    /// Utilisation and clamps of the task.
     util: ClampedUtil,
-    /// How good the best CPU so far is: whether but for the clamp it is big enough, and its capacity.
+    /// Rank of the best CPU so far: whether it fits apart from the lower clamp, and its capacity.
     best: Option<(bool, Capacity)>,
 }
 
 impl State {
-    /// Searches the narrowest domain with all capacities, from the target on and around, for an idle CPU.
+    /// Begins a scan of the narrowest domain with all capacities, from the target around, for an idle CPU.
     ///
     /// Rules, in order:
-    /// 1. The first idle CPU that is big enough.
-    /// 2. Otherwise, of those that would be big enough but for the lower clamp, the one with the highest capacity that
-    ///    heat leaves.
-    /// 3. Otherwise the one of which the fair class has most.
-    /// 4. The first of equals. If none is idle, the target.
+    /// 1. The first idle CPU that fits the task.
+    /// 2. Otherwise, of the idle CPUs that would fit without the lower clamp, the one with the highest
+    ///    capacity after thermal pressure.
+    /// 3. Otherwise the idle CPU with the most capacity for fair tasks.
+    /// 4. Among equals the first. If no CPU is idle, the target.
     pub(super) fn select_idle_capacity(
         &self,
         ctx: &Ctx<'_>,
@@ -49,7 +48,8 @@ impl State {
         Selection::Search(IdleScan::new(ctx, walk, decision, Self::take_result))
     }
 
-    /// The rules of [`State::select_idle_capacity`], for so many looks. Returns whether the search is over.
+    /// Applies the rules of [`State::select_idle_capacity`] within the budget. Returns whether the scan is
+    /// over.
     pub(crate) fn scan_capacities(
         &self,
         ctx: &mut Ctx<'_>,
@@ -59,7 +59,7 @@ impl State {
     ) -> bool {
         let span = &self.domains.domains[walk.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
-        // A walk that was interrupted must not begin a second round.
+        // A resumed scan must not begin a second round.
         let nr_left = span.weight_and(allowed) - walk.nr_scanned as usize;
         for cpu in span.iter_and_wrap_from(allowed, walk.next).take(nr_left) {
             if !looks.take() {
@@ -67,7 +67,7 @@ impl State {
                 return false;
             }
             ctx.charge(KernelOp::ScanCpu);
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             walk.nr_scanned += 1;
             decision.nr_scanned += 1;
             if !self.is_idle_for_wakeup(cpu) {

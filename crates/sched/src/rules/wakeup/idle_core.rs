@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Cores that are idle as a whole, on machines with SMT.
+//! Idle cores, on machines with SMT.
 //!
-//! Models `__update_idle_core()`, `set_idle_cores()`, `test_idle_cores()`, `select_idle_core()`, `select_idle_smt()`, and
-//! `select_idle_cpu()` as far as it looks for cores (6.1). Whether a cache domain may have an idle core is a hint: it is set
-//! when a core becomes idle, and only a search in vain takes it back.
+//! Models `__update_idle_core()`, `set_idle_cores()`, `test_idle_cores()`, `select_idle_core()`,
+//! `select_idle_smt()`, and the part of `select_idle_cpu()` that scans cores (6.1). Whether a cache domain
+//! may have an idle core is a hint: it is set when a core becomes idle, and only an unsuccessful scan clears
+//! it.
 
 use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
@@ -14,19 +15,18 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
-/// Where a search by cores is.
+/// Position of a scan by cores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CoreScan {
-    /// Where it began.
     start: CpuId,
-    /// The CPU by which it comes to the next core.
+    /// CPU whose core is sampled next.
     next: Option<CpuId>,
-    /// The first idle CPU on the way.
+    /// First idle CPU found so far.
     idle_cpu: Option<CpuId>,
 }
 
 impl State {
-    /// A CPU goes idle: if its siblings are idle too, its cache domain has an idle core from now on.
+    /// Sets the idle-core hint of the cache domain if a CPU goes idle and its siblings are idle too.
     pub(crate) fn update_idle_core(&mut self, cpu: CpuId) {
         if !self.domains.smt_present || !self.hotplug.active.contains(cpu) || self.test_idle_cores(cpu) {
             return;
@@ -49,13 +49,14 @@ impl State {
         }
     }
 
-    /// Searches the target's cache domain for a core that is idle as a whole.
+    /// Begins a scan of the target's cache domain for an idle core.
     ///
     /// Rules, in order:
-    /// 1. With SIS_UTIL, not at all if `nr_idle_scan` is 0; its number is no limit for cores.
-    /// 2. Core by core, starting with that of the CPU after the target: the first whose CPUs are all idle. Of it the CPU
-    ///    is taken by which the search came to it.
-    /// 3. If there is none: the first idle CPU that was met on the way, or the target. The hint was wrong and is taken back.
+    /// 1. With SIS_UTIL, no scan if `nr_idle_scan` is 0. Other values do not limit a scan by cores.
+    /// 2. Core by core, starting with that of the CPU after the target: the first core whose CPUs are all
+    ///    idle. The CPU by which the scan reached the core is chosen.
+    /// 3. Without an idle core: the first idle CPU that was found, or the target. The hint was wrong and is
+    ///    cleared.
     pub(super) fn select_idle_core(&mut self, ctx: &Ctx<'_>, sd: DomainId, mut decision: WakeupDecision) -> Selection {
         let target = decision.target;
         if self.features.has(Feature::SisUtil) {
@@ -73,7 +74,8 @@ impl State {
         Selection::Search(IdleScan::new(ctx, walk, decision, Self::take_result))
     }
 
-    /// Rules 2 and 3 of [`State::select_idle_core`], for so many looks. Returns whether the search is over.
+    /// Applies rules 2 and 3 of [`State::select_idle_core`] within the budget. Returns whether the scan is
+    /// over.
     pub(super) fn scan_cores(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -82,7 +84,7 @@ impl State {
         mut looks: ScanBudget,
     ) -> bool {
         while let Some(cpu) = walk.next {
-            if looks.are_spent() {
+            if looks.is_exhausted() {
                 return false;
             }
             decision.nr_cores_scanned += 1;
@@ -91,7 +93,8 @@ impl State {
                 decision.choose(cpu, WakeRule::IdleCore);
                 return true;
             }
-            // What is left of the core need not be looked at again, so the first CPU of what remains is always a new one.
+            // The rest of the core need not be sampled again, so the first remaining CPU always belongs to a
+            // new core.
             self.masks[decision.waker.index()].select.and_not_with(self.domains.cores.mask_of(cpu));
             walk.next = self.next_around(decision.waker, walk.start, cpu);
         }
@@ -103,7 +106,7 @@ impl State {
         true
     }
 
-    /// The next CPU of the candidates after `cpu` on the way around from `start` back to before it.
+    /// Returns the next candidate after `cpu` on the way around from `start` to the CPU before it.
     fn next_around(&self, waker: CpuId, start: CpuId, cpu: CpuId) -> Option<CpuId> {
         let candidates = &self.masks[waker.index()].select;
         let next = candidates.next_from(CpuId(cpu.0 + 1));
@@ -116,8 +119,8 @@ impl State {
 
     /// Whether all CPUs of a core are idle.
     ///
-    /// Notes the first candidate on the way that would do by itself. Once there is one, the first busy CPU ends the look; a
-    /// CPU that runs only SCHED_IDLE tasks counts as busy but is such a candidate, and ends it too.
+    /// Records the first idle candidate on the way. Once there is one, the first busy CPU ends the check. A
+    /// CPU that runs only SCHED_IDLE tasks counts as busy but is such a candidate, and ends the check too.
     fn check_core_idle(
         &self,
         ctx: &mut Ctx<'_>,
@@ -132,7 +135,7 @@ impl State {
         for cpu in self.domains.cores.mask_of(core).iter() {
             decision.nr_scanned += 1;
             looks.take();
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             if self.available_idle_cpu(cpu) {
                 if idle_cpu.is_none() && candidates.contains(cpu) {
                     *idle_cpu = Some(cpu);
@@ -151,7 +154,7 @@ impl State {
         is_idle
     }
 
-    /// An idle sibling of the previous CPU that the task may use, within the domain.
+    /// Returns an idle sibling of the previous CPU that the task may use, within the domain.
     pub(crate) fn select_idle_smt(
         &self,
         ctx: &mut Ctx<'_>,
@@ -163,7 +166,7 @@ impl State {
         let siblings = self.domains.cores.mask_of(decision.prev).iter_and(allowed);
         for cpu in siblings.filter(|&cpu| cpu != decision.prev && span.contains(cpu)) {
             ctx.charge(KernelOp::ScanCpu);
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             decision.nr_scanned += 1;
             if self.is_idle_for_wakeup(cpu) {
                 return Some(cpu);

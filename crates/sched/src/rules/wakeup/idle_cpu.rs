@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The search of a cache domain for an idle CPU, one by one, and how far it goes.
+//! Scan of a cache domain for an idle CPU, and its limit.
 //!
-//! Models `select_idle_cpu()` as far as it looks at single CPUs (6.1; [`super::idle_core`] has the rest). Three limits have been
-//! in use: since 5.19 SIS_UTIL, by the utilisation of the cache domain; before it SIS_PROP, by the waker's average idle
-//! time and what searches have cost; and none.
+//! Models the part of `select_idle_cpu()` that samples single CPUs (6.1; [`super::idle_core`] has the rest).
+//! Three limits have been in use: since 5.19 SIS_UTIL, by the utilisation of the cache domain; before that
+//! SIS_PROP, by the waker's average idle time and the average cost of scans; and none.
 
 use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
@@ -14,33 +14,33 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
-/// What SIS_PROP allows at the least, counting the CPU at which the search gives up.
-const LEAST_PROP_SCAN: u64 = 4;
+/// Minimum limit of SIS_PROP, including the CPU at which the scan gives up.
+const MIN_PROP_SCAN: u64 = 4;
 
-/// Where a search by single CPUs is.
+/// Position of a scan by single CPUs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuScan {
-    /// The domain that is searched.
     sd: DomainId,
-    /// The CPU that is looked at next.
+    /// CPU that is sampled next.
     next: CpuId,
-    /// How many were.
+    /// Number of CPUs sampled so far.
     nr_scanned: u32,
-    /// The domain to which the search is accounted, with SIS_PROP.
+    /// Domain whose average scan cost this scan updates, with SIS_PROP.
     accounted_to: Option<DomainId>,
 }
 
 impl State {
-    /// Searches the target's cache domain for an idle CPU.
+    /// Begins a scan of the target's cache domain for an idle CPU.
     ///
     /// Rules, in order:
-    /// 1. With SIS_PROP, the limit follows from the waker's idle time and its domain's average cost; without a domain
-    ///    there is no search.
-    /// 2. With SIS_UTIL the limit is `nr_idle_scan` instead; 0 means the cache domain is busy, so do not look.
+    /// 1. With SIS_PROP, the limit follows from the waker's idle time and its domain's average scan cost;
+    ///    without a domain there is no scan.
+    /// 2. With SIS_UTIL the limit is `nr_idle_scan` instead; 0 means the cache domain is busy, so there is no
+    ///    scan.
     /// 3. Start after the target and wrap, so that neighbours do not all find the same CPU.
-    /// 4. Looking at more CPUs than the limit ends the search without result.
-    /// 5. With SIS_PROP, a search that was not cut off is accounted: its cost goes into the average and comes off the idle
-    ///    time.
+    /// 4. A scan that reaches the limit ends without result.
+    /// 5. With SIS_PROP, a scan that ended before the limit is accounted: its cost goes into the average and
+    ///    is subtracted from the idle time.
     pub(super) fn select_idle_cpu(&mut self, ctx: &Ctx<'_>, sd: DomainId, mut decision: WakeupDecision) -> Selection {
         let target = decision.target;
         let mut accounted_to = None;
@@ -64,7 +64,8 @@ impl State {
         Selection::Search(IdleScan::new(ctx, walk, decision, Self::conclude_cpus))
     }
 
-    /// Rules 3 and 4 of [`State::select_idle_cpu`], for so many looks. Returns whether the search is over.
+    /// Applies rules 3 and 4 of [`State::select_idle_cpu`] within the budget. Returns whether the scan is
+    /// over.
     pub(crate) fn scan_cpus(
         &self,
         ctx: &mut Ctx<'_>,
@@ -79,7 +80,7 @@ impl State {
         let (first, nr_before) = (walk.next, walk.nr_scanned);
         let mut is_over = true;
         decision.choose(target, WakeRule::NothingIdle);
-        // A walk that was interrupted must not begin a second round.
+        // A resumed scan must not begin a second round.
         let nr_left = if nr_before == 0 { usize::MAX } else { span.weight_and(allowed) - nr_before as usize };
         for cpu in span.iter_and_wrap_from(allowed, first).take(nr_left) {
             if walk.nr_scanned == limit {
@@ -99,16 +100,16 @@ impl State {
         }
         let nr_looks = walk.nr_scanned - nr_before;
         decision.nr_scanned += nr_looks;
-        ctx.work.count(KernelOp::ScanCpu, u64::from(nr_looks));
-        // The same walk again, so that the search itself need not.
-        ctx.work.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
+        ctx.op_counts.count(KernelOp::ScanCpu, u64::from(nr_looks));
+        // Repeats the iteration to record touches, which keeps the scan itself fast.
+        ctx.op_counts.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
         is_over
     }
 
-    /// Rule 5 of [`State::select_idle_cpu`]. On a machine whose kernel code takes time the cost of a search is its time; where it
-    /// takes none, so much for each CPU that it looked at.
+    /// Applies rule 5 of [`State::select_idle_cpu`]. The cost of a scan is its simulated time. If kernel code
+    /// takes no time, it is `scan_cost_ns` per sampled CPU.
     fn conclude_cpus(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
-        if let ScanOrder::Cpus(CpuScan { nr_scanned, accounted_to: Some(this_sd), .. }) = search.walk
+        if let ScanOrder::Cpus(CpuScan { nr_scanned, accounted_to: Some(this_sd), .. }) = search.order
             && search.decision.rule != WakeRule::ScanLimit
         {
             let took = (ctx.now - search.began).0;
@@ -118,17 +119,19 @@ impl State {
         Selection::Chosen(search.decision)
     }
 
-    /// How many CPUs a search of the target's cache domain may look at by SIS_UTIL, as of the last periodic balancing.
+    /// Returns how many CPUs a scan of the target's cache domain may sample by SIS_UTIL, as of the last
+    /// periodic balancing.
     pub(crate) fn nr_idle_scan(&self, target: CpuId) -> Option<u32> {
         let shared = self.domains.cpus[target.index()].sd_llc_shared?;
         let nr = self.domains.shared[shared].nr_idle_scan;
         Some(u32::try_from(nr).expect("a number of CPUs is not negative"))
     }
 
-    /// How many CPUs a search may look at by SIS_PROP; `None`: as many as there are.
+    /// Returns how many CPUs a scan may sample by SIS_PROP; `None` means all.
     ///
-    /// The waker's average idle time halves with each jiffy without a wake-up. As large a part of it as the domain is
-    /// large may be spent, at the average cost; the CPU that would exceed it is not looked at, but the third always is.
+    /// The waker's average idle time halves with each jiffy without a wake-up. It is multiplied by the number
+    /// of CPUs of the domain and divided by the average cost per scan. The CPU that would exceed the limit is
+    /// not sampled, but three CPUs always are.
     fn prop_scan_limit(&mut self, this_cpu: CpuId, this_sd: DomainId, sd: DomainId) -> Option<u32> {
         let now = self.jiffies;
         let rq = &mut self.rqs[this_cpu.index()];
@@ -138,17 +141,18 @@ impl State {
         }
         let cost = self.domains.domains[this_sd].avg_scan_cost + 1;
         let budget = u64::from(self.domains.domains[sd].span_weight) * rq.wake_avg_idle;
-        let nr = if budget > LEAST_PROP_SCAN * cost { budget / cost } else { LEAST_PROP_SCAN };
-        // The kernel keeps the number in an int: one that does not fit may be negative or 0, and then limits nothing.
+        let nr = if budget > MIN_PROP_SCAN * cost { budget / cost } else { MIN_PROP_SCAN };
+        // The kernel stores the number in an int: a value that does not fit may become negative or 0, and
+        // then does not limit the scan.
         u32::try_from((nr as i32).wrapping_sub(1)).ok()
     }
 
-    /// Accounts the cost of a search, in nanoseconds.
+    /// Accounts the cost of a scan, in ns.
     pub(crate) fn account_scan(&mut self, this_cpu: CpuId, this_sd: DomainId, cost: u64) {
         let rq = &mut self.rqs[this_cpu.index()];
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(cost);
         let average = &mut self.domains.domains[this_sd].avg_scan_cost;
-        // One part in eight of the difference, rounded towards no change.
+        // One eighth of the difference, rounded towards zero.
         let diff = cost.wrapping_sub(*average) as i64;
         *average = average.wrapping_add_signed(diff / 8);
     }

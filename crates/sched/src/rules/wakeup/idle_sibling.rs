@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! An idle CPU near the target: first some guesses, then a search.
+//! Idle CPU near the target of a wake-up: likely CPUs first, then a scan.
 //!
-//! Models `select_idle_sibling()` and `available_idle_cpu()` (6.1). There is no hypervisor that could have taken an idle CPU
-//! away, so `available_idle_cpu()` is `idle_cpu()`.
+//! Models `select_idle_sibling()` and `available_idle_cpu()` (6.1). There is no hypervisor that could preempt
+//! an idle CPU, so `available_idle_cpu()` is `idle_cpu()`.
 
 use super::search::Selection;
 use crate::interface::ctx::Ctx;
@@ -12,18 +12,21 @@ use crate::track::fits::ClampedUtil;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// Looks for an idle CPU near the target of a wake-up. "Idle" includes CPUs that run only SCHED_IDLE tasks.
+    /// Searches for an idle CPU near the target of a wake-up. CPUs that run only SCHED_IDLE tasks count as
+    /// idle.
     ///
-    /// Rules, in order; where capacities differ, a CPU by rules 1 to 4 must also be big enough:
+    /// Rules, in order; with asymmetric capacities, a CPU of rules 1 to 4 must also fit the task:
     /// 1. The target itself.
     /// 2. The previous CPU, if it shares the target's cache.
-    /// 3. The previous CPU even if busy, if it is this one and a kernel thread bound to it wakes the task: a per-CPU worker,
-    ///    say, that has done what the task waits for, and that sleeps next.
-    /// 4. The CPU before the previous one, if it shares the target's cache. The previous one takes its place in memory.
-    /// 5. Where capacities differ: a search among all capacities, which is final.
+    /// 3. The previous CPU even if busy, if it is this CPU and the waker is a per-CPU kernel thread: for
+    ///    example a worker that has completed the work for which the task waits, and that sleeps next.
+    /// 4. The CPU before the previous one (`recent_used_cpu`), if it shares the target's cache. The previous
+    ///    one takes its place in the record.
+    /// 5. With asymmetric capacities: a scan over all capacities, whose result is final.
     /// 6. Without a cache domain, the target.
-    /// 7. With SMT, and if no core is expected to be idle: a sibling of the previous CPU, if that shares the target's cache.
-    /// 8. A search of the cache domain; the target if it finds nothing.
+    /// 7. With SMT, and if no core is expected to be idle: a sibling of the previous CPU, if that shares the
+    ///    target's cache.
+    /// 8. A scan of the cache domain; the target if it finds no CPU.
     pub(crate) fn select_idle_sibling(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -59,7 +62,7 @@ impl State {
         self.select_idle_cpu(ctx, sd, decision)
     }
 
-    /// Rules 1 to 4 of [`State::select_idle_sibling`].
+    /// Applies rules 1 to 4 of [`State::select_idle_sibling`].
     fn guess_idle_cpu(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -70,7 +73,7 @@ impl State {
         let &WakeupDecision { task, prev, target, .. } = decision;
         let this_cpu = ctx.cpu;
         let mut is_idle = |cpu| {
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             self.is_idle_for_wakeup(cpu) && self.asym_fits_cpu(util, cpu)
         };
         if is_idle(target) {
@@ -98,19 +101,19 @@ impl State {
         is_recent_idle.then_some((recent, WakeRule::RecentUsedIdle))
     }
 
-    /// Whether nothing runs on a CPU and nothing is about to.
+    /// Whether no task runs on a CPU and none is about to be enqueued there.
     #[inline]
     pub(crate) fn available_idle_cpu(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].is_idle()
     }
 
-    /// Whether a woken task would run on a CPU at once: nothing is there but SCHED_IDLE tasks.
+    /// Whether a woken task would run on a CPU at once: the CPU is idle or runs only SCHED_IDLE tasks.
     #[inline]
     pub(crate) fn is_idle_for_wakeup(&self, cpu: CpuId) -> bool {
         self.available_idle_cpu(cpu) || self.is_idle_but_for_idle_tasks(cpu)
     }
 
-    /// Whether a CPU runs SCHED_IDLE tasks only, and that is as good as nothing; before 5.4 it was not.
+    /// Whether a CPU runs only SCHED_IDLE tasks, and therefore counts as idle; before 5.4 it did not.
     #[inline]
     pub(crate) fn is_idle_but_for_idle_tasks(&self, cpu: CpuId) -> bool {
         self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy < 2

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which group of a domain is the idlest, and whether it is worth leaving the local one.
+//! Idlest group of a domain, and whether it is better than the local group.
 //!
-//! Models `find_idlest_group()`, `update_sg_wakeup_stats()` and `update_pick_idlest()` (6.1). What state a group is in is the same
-//! question as for load balancing.
+//! Models `find_idlest_group()`, `update_sg_wakeup_stats()` and `update_pick_idlest()` (6.1). Groups are
+//! classified as in load balancing.
 
 use crate::interface::balance::GroupType;
 use crate::interface::ctx::Ctx;
@@ -18,28 +18,28 @@ use crate::types::units::Capacity;
 use crate::types::weight::{NICE_0_LOAD, scale_load_down};
 use crate::types::work::KernelOp;
 
-/// A group and what it is like without the task.
+/// Group with its statistics without the task.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct IdlestCandidate {
     group: SchedGroupId,
     max_capacity: Capacity,
     stats: SgLbStats,
 }
 
-/// What is left out of account, and where.
+/// Task whose contribution is subtracted, and where.
 #[derive(Clone, Copy, Debug)]
 struct LoadWithoutTask {
     task: TaskId,
-    /// The CPU of the task, with what its load is there.
+    /// The CPU of the task, with the task's load there.
     own_cpu: CpuId,
     own_load: u64,
     is_asym: bool,
 }
 
 impl State {
-    /// The idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
+    /// Returns the idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
     ///
-    /// Groups without CPUs that the task may use do not count. If the local group is one of them, any other is better.
+    /// Groups without allowed CPUs do not count. If the local group is one of them, any other is better.
     pub(crate) fn find_idlest_group(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -47,8 +47,8 @@ impl State {
         this_cpu: CpuId,
         decision: &mut WakeupDecision,
     ) -> Option<SchedGroupId> {
-        self.refresh_tallies_in(sd);
-        let (mut local, mut idlest): (Option<Candidate>, Option<Candidate>) = (None, None);
+        self.refresh_lb_cache_in(sd);
+        let (mut local, mut idlest): (Option<IdlestCandidate>, Option<IdlestCandidate>) = (None, None);
         let first = self.domains.domains[sd].groups;
         let mut next = Some(first);
         while let Some(id) = next {
@@ -60,7 +60,7 @@ impl State {
             let is_local = group.span.contains(this_cpu);
             let max_capacity = self.domains.capacities[group.capacity].max_capacity;
             let stats = self.update_sg_wakeup_stats(ctx, sd, id, decision);
-            let candidate = Candidate { group: id, max_capacity, stats };
+            let candidate = IdlestCandidate { group: id, max_capacity, stats };
             if is_local {
                 local = Some(candidate);
             } else if update_pick_idlest(idlest.as_ref(), &candidate) {
@@ -74,10 +74,10 @@ impl State {
         }
     }
 
-    /// Gathers what a group is like without the task: sums over those of its CPUs that the task may use, but its whole
+    /// Collects the statistics of a group without the task: sums over its allowed CPUs, but its whole
     /// capacity.
     ///
-    /// Where capacities differ, a group in which no CPU is big enough for the task counts as having a misfit task.
+    /// With asymmetric capacities, a group in which no CPU fits the task counts as having a misfit task.
     fn update_sg_wakeup_stats(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -86,7 +86,7 @@ impl State {
         decision: &mut WakeupDecision,
     ) -> SgLbStats {
         let task = decision.task;
-        // The task's own load, on the one CPU where it counts: `cpu_load_without()`.
+        // The task's own load, on the one CPU where it counts (`cpu_load_without()`).
         let own_cpu = self.tasks[task.index()].cpu;
         let counts_here = self.domains.groups[id].span.contains(own_cpu)
             && self.tasks[task.index()].cpus_allowed.contains(own_cpu)
@@ -98,13 +98,13 @@ impl State {
         let group = &self.domains.groups[id];
         let capacity = &self.domains.capacities[group.capacity];
         let p = &self.tasks[task.index()];
-        ctx.work.touch_read_all(group.span.iter_and(&p.cpus_allowed));
+        ctx.op_counts.touch_read_all(group.span.iter_and(&p.cpus_allowed));
         let without = LoadWithoutTask { task, own_cpu, own_load, is_asym };
         let may_use_all = p.nr_cpus_allowed as usize == self.rqs.len();
-        let sums = self.tallies.group(id).filter(|_| may_use_all && !is_asym);
+        let sums = self.lb_cache.group(id).filter(|_| may_use_all && !is_asym);
         let (nr_cpus, mut stats) = match sums {
             Some(sums) => {
-                let stats = self.tallied_without(&without, &sums, group);
+                let stats = self.cached_stats_without_task(&without, &sums, group);
                 debug_assert_eq!(
                     (group.group_weight, stats),
                     self.stats_without_task(&without, group),
@@ -114,7 +114,7 @@ impl State {
             }
             None => self.stats_without_task(&without, group),
         };
-        ctx.work.count(KernelOp::GroupStatCpu, u64::from(nr_cpus));
+        ctx.op_counts.count(KernelOp::GroupStatCpu, u64::from(nr_cpus));
         decision.nr_scanned += nr_cpus;
         stats.group_type = group_classify(domain.imbalance_pct, capacity.imbalance, &stats);
         if matches!(stats.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
@@ -123,10 +123,11 @@ impl State {
         stats
     }
 
-    /// Sums over those CPUs of a group that the task may use, and how many they are.
+    /// Sums the values of the allowed CPUs of a group from their runqueues. Also returns the number of these
+    /// CPUs.
     fn stats_without_task(&self, without: &LoadWithoutTask, group: &SchedGroup) -> (u32, SgLbStats) {
         let &LoadWithoutTask { task, own_cpu, own_load, is_asym } = without;
-        let mut stats = self.nothing_of(group, is_asym);
+        let mut stats = self.empty_stats(group, is_asym);
         let mut nr_cpus = 0;
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             nr_cpus += 1;
@@ -147,8 +148,9 @@ impl State {
         (nr_cpus, stats)
     }
 
-    /// The same from the group's tally ([`crate::state::tallies`]): only the CPU on which the task counts is another without it.
-    fn tallied_without(&self, without: &LoadWithoutTask, sums: &LbSample, group: &SchedGroup) -> SgLbStats {
+    /// Derives the statistics from the cached ones of the group ([`crate::state::lb_cache`]). Only the CPU
+    /// that contains the task has other values without it.
+    fn cached_stats_without_task(&self, without: &LoadWithoutTask, sums: &LbSample, group: &SchedGroup) -> SgLbStats {
         let &LoadWithoutTask { task, own_cpu: cpu, own_load, is_asym } = without;
         let mut stats = SgLbStats {
             group_load: sums.load,
@@ -157,10 +159,10 @@ impl State {
             sum_nr_running: sums.nr_running,
             sum_h_nr_running: sums.h_nr_running,
             idle_cpus: sums.idle_cpus,
-            ..self.nothing_of(group, is_asym)
+            ..self.empty_stats(group, is_asym)
         };
         if group.span.contains(cpu) {
-            let with = self.tallies.cpu(cpu);
+            let with = self.lb_cache.cpu(cpu);
             let own = self.task_running_on_cpu(cpu, task);
             stats.group_load = stats.group_load.wrapping_sub(with.load.min(own_load));
             stats.group_util = stats.group_util - u64::from(with.util) + self.cpu_util_without(cpu, task);
@@ -173,8 +175,8 @@ impl State {
         stats
     }
 
-    /// A group before any of its CPUs is looked at.
-    fn nothing_of(&self, group: &SchedGroup, is_asym: bool) -> SgLbStats {
+    /// Returns the statistics of a group before any CPU is added.
+    fn empty_stats(&self, group: &SchedGroup, is_asym: bool) -> SgLbStats {
         SgLbStats {
             group_capacity: self.domains.capacities[group.capacity].capacity,
             group_weight: group.group_weight,
@@ -183,17 +185,18 @@ impl State {
         }
     }
 
-    /// Whether the idlest group beats the local one.
+    /// Whether the idlest group is better than the local one.
     ///
     /// Rules, in order:
-    /// 1. The one whose type is better.
-    /// 2. Both busy: the loads must differ by the domain's imbalance margin, both in proportion and in parts of a nice-0
-    ///    task; between nodes the local one must be the more loaded one by that part.
-    /// 3. Both too small for the task: the one with the bigger CPU.
-    /// 4. Both have room: the one with more idle CPUs; but between nodes the task stays near as long as few run here and the
-    ///    difference is small.
-    /// 5. Two groups that affinity keeps imbalanced: the local one.
-    fn is_worth_leaving(&self, sd: DomainId, local: &Candidate, idlest: &Candidate, task: TaskId) -> bool {
+    /// 1. The group of the better type.
+    /// 2. Both busy: the loads must differ by the domain's imbalance margin, both in proportion and as a
+    ///    fraction of a nice-0 task; between NUMA nodes, the local group's load must also be higher by that
+    ///    fraction.
+    /// 3. Both too small for the task: the group with the larger CPU.
+    /// 4. Both with spare capacity: the group with more idle CPUs. Between NUMA nodes the task stays local
+    ///    while few tasks run here and the difference is small.
+    /// 5. Two groups imbalanced by affinity: the local one.
+    fn is_worth_leaving(&self, sd: DomainId, local: &IdlestCandidate, idlest: &IdlestCandidate, task: TaskId) -> bool {
         let domain = &self.domains.domains[sd];
         let is_numa = domain.flags.contains(SdFlags::NUMA);
         let imbalance_pct = u64::from(domain.imbalance_pct);
@@ -218,22 +221,28 @@ impl State {
         }
     }
 
-    /// Whether the difference between two nodes is small enough to keep communicating tasks together. No more tasks than
-    /// local CPUs that the task may use count as few.
-    fn allows_numa_imbalance(&self, imb_numa_nr: u32, local: &Candidate, there: &SgLbStats, task: TaskId) -> bool {
+    /// Whether the difference between two nodes is small enough to keep communicating tasks together. The
+    /// number of allowed local CPUs also limits how many tasks count as few.
+    fn allows_numa_imbalance(
+        &self,
+        imb_numa_nr: u32,
+        local: &IdlestCandidate,
+        there: &SgLbStats,
+        task: TaskId,
+    ) -> bool {
         let usable = self.domains.groups[local.group].span.weight_and(&self.tasks[task.index()].cpus_allowed) as u32;
         let imbalance = i64::from(local.stats.idle_cpus.abs_diff(there.idle_cpus));
         adjust_numa_imbalance(imbalance, local.stats.sum_nr_running + 1, imb_numa_nr.min(usable)) == 0
     }
 }
 
-/// Whether a group is idler than the idlest so far.
+/// Whether a group is more idle than the idlest one so far.
 ///
 /// Rules, in order:
-/// 1. The better type; without a group so far, anything but an overloaded group of boundless load.
-/// 2. Both busy: less load. Both too small: a bigger CPU. Both have room: more idle CPUs, or as many and less utilisation.
-///    Both imbalanced: the first.
-fn update_pick_idlest(idlest: Option<&Candidate>, candidate: &Candidate) -> bool {
+/// 1. The better type. Without a group so far, any group except an overloaded one of unlimited load.
+/// 2. Both busy: less load. Both too small: a larger CPU. Both with spare capacity: more idle CPUs, or as
+///    many and less utilisation. Both imbalanced: the first.
+fn update_pick_idlest(idlest: Option<&IdlestCandidate>, candidate: &IdlestCandidate) -> bool {
     let new = &candidate.stats;
     let Some(idlest) = idlest else {
         return new.group_type < GroupType::Overloaded || new.avg_load < u64::from(u32::MAX);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which group of a domain is the idlest, as kernels before 5.5 saw it: by loads, not by classes of groups.
+//! Idlest group of a domain as in kernels before 5.5: by load, not by group type.
 //!
-//! Models what `find_idlest_group()` did before "Rework find_idlest_group()" (5.5), and `capacity_spare_without()` (until 4.19
-//! `capacity_spare_wake()`). The group with the least *runnable load* (of what is queued) wins; *load* (with what sleeps) decides
-//! where runnable loads are close. A task that calls exec has a utilisation, so room for it counts before all that.
+//! Models `find_idlest_group()` before "Rework find_idlest_group()" (5.5), and `capacity_spare_without()`
+//! (until 4.19 `capacity_spare_wake()`). The group with the least runnable load (of queued entities) wins.
+//! The load including sleepers decides if runnable loads are close. A task that calls exec has a utilisation,
+//! so spare capacity for it counts before both.
 //!
-//! Left out: load indexes. Where forks and execs were balanced theirs was 0, so that loads were those of the moment.
+//! Left out: load indexes. For fork and exec the index was 0, so that loads were the present ones.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeKind, WakeupDecision};
@@ -16,51 +17,53 @@ use crate::types::units::SCHED_CAPACITY_SCALE;
 use crate::types::weight::{NICE_0_LOAD, scale_load_down};
 use crate::types::work::KernelOp;
 
-/// What a group is like. Loads are in proportion to its capacity.
+/// Loads and spare capacity of a group. Loads are per capacity of the group, scaled by 1024.
 #[derive(Clone, Copy, Debug)]
-struct Loads {
+struct GroupLoads {
     runnable: u64,
     with_sleepers: u64,
-    /// What the CPU with the most room has left.
+    /// Spare capacity of the CPU that has the most.
     spare: u64,
 }
 
-impl Loads {
-    /// Before any group was seen.
+impl GroupLoads {
+    /// Initial value, before any group was compared.
     const NONE: Self = Self { runnable: u64::MAX, with_sleepers: u64::MAX, spare: 0 };
 }
 
-/// How much loads of a domain's groups may differ.
+/// Margins within which loads of a domain's groups count as close.
 #[derive(Clone, Copy, Debug)]
-struct Margin {
+struct LoadMargin {
     /// Runnable loads that differ by less than this are close.
     imbalance: u64,
-    /// By how many percent one of two other figures must exceed the other, and 100.
+    /// Percentage, above 100, by which one of two other values must exceed the other.
     scale: u64,
 }
 
-impl Margin {
-    const fn of(imbalance_pct: u32) -> Self {
+impl LoadMargin {
+    const fn from_imbalance_pct(imbalance_pct: u32) -> Self {
         let above = imbalance_pct as u64 - 100;
         Self { imbalance: scale_load_down(NICE_0_LOAD) * above / 100, scale: 100 + above / 2 }
     }
 
-    /// Whether one figure is less than another one by more than half of the domain's margin.
+    /// Whether `a` is less than `b` by more than half of the domain's margin.
     const fn is_clearly_less(self, a: u64, b: u64) -> bool {
         a.saturating_mul(self.scale) < b.saturating_mul(100)
     }
 }
 
 impl State {
-    /// The idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
+    /// Returns the idlest group of a domain for a task, or `None` if the group of `this_cpu` is as good.
     ///
-    /// Rules, in order; groups without CPUs that the task may use do not count:
-    /// 1. Exec: the local group if a CPU there has room for half of the task and the roomiest CPU elsewhere has not clearly more; or
-    ///    else the group of that one, if it has room for half of the task.
+    /// Rules, in order; groups without allowed CPUs do not count:
+    /// 1. Exec: the local group, if one of its CPUs has spare capacity for half of the task and no other CPU
+    ///    has clearly more. Otherwise the group of the CPU with the most spare capacity, if that is enough
+    ///    for half of the task.
     /// 2. Without another group, the local one.
-    /// 3. Between nodes the local group, unless its runnable load exceeds the least one by more than the margin.
-    /// 4. The local group if its runnable load is less by more than the margin; and if it is not more by that much, and its load is
-    ///    clearly less.
+    /// 3. Between NUMA nodes the local group, unless its runnable load exceeds the least one by more than the
+    ///    margin.
+    /// 4. The local group if its runnable load is less by more than the margin, or if it is not more by that
+    ///    much and its load is clearly less.
     /// 5. The other group of least load.
     pub(crate) fn find_idlest_group_by_load(
         &self,
@@ -70,9 +73,9 @@ impl State {
         decision: &mut WakeupDecision,
     ) -> Option<SchedGroupId> {
         let domain = &self.domains.domains[sd];
-        let margin = Margin::of(domain.imbalance_pct);
+        let margin = LoadMargin::from_imbalance_pct(domain.imbalance_pct);
         let (task, kind) = (decision.task, decision.kind);
-        let (mut local, mut least) = (Loads::NONE, Loads::NONE);
+        let (mut local, mut least) = (GroupLoads::NONE, GroupLoads::NONE);
         let (mut idlest, mut roomiest) = (None, None);
         for id in self.domains.ring(sd) {
             let group = &self.domains.groups[id];
@@ -90,14 +93,14 @@ impl State {
             } else if loads.runnable < least.runnable.saturating_add(margin.imbalance)
                 && margin.is_clearly_less(loads.with_sleepers, least.with_sleepers)
             {
-                // Close by what is runnable: that stays what others are compared with.
+                // Close by runnable load, which remains the reference for further groups.
                 (least.with_sleepers, idlest) = (loads.with_sleepers, Some(id));
             }
             if loads.spare > least.spare {
                 (least.spare, roomiest) = (loads.spare, Some(id));
             }
         }
-        // What a new task will use is not known before it has a CPU.
+        // The utilisation of a new task is not known before it has a CPU.
         if kind != WakeKind::Fork {
             let half = self.task_avg(task).util_avg / 2;
             if local.spare > half && local.spare.saturating_mul(margin.scale) > least.spare.saturating_mul(100) {
@@ -109,31 +112,33 @@ impl State {
         }
         let far = least.runnable.saturating_add(margin.imbalance);
         let stays_near = domain.flags.contains(SdFlags::NUMA) && far >= local.runnable;
-        // Without a local group the kernel's sum wraps, and so it does here: then only a nearly idle group is better.
+        // Without a local group the sum wraps, as in the kernel: then only a nearly idle group is better.
         let is_local_lower = least.runnable > local.runnable.wrapping_add(margin.imbalance);
         let is_local_idler = local.runnable < far && margin.is_clearly_less(local.with_sleepers, least.with_sleepers);
         idlest.filter(|_| !stays_near && !is_local_lower && !is_local_idler)
     }
 
-    /// Looks at all CPUs of a group, those that the task may not use among them.
-    fn loads_of(&self, ctx: &mut Ctx<'_>, group: &SchedGroup, task: TaskId) -> Loads {
+    /// Sums over all CPUs of a group, including those that the task may not use.
+    fn loads_of(&self, ctx: &mut Ctx<'_>, group: &SchedGroup, task: TaskId) -> GroupLoads {
         let capacity = self.domains.capacities[group.capacity].capacity;
-        let mut sums = Loads { runnable: 0, with_sleepers: 0, spare: 0 };
+        let mut sums = GroupLoads { runnable: 0, with_sleepers: 0, spare: 0 };
         for cpu in group.span.iter() {
             ctx.charge(KernelOp::GroupStatCpu);
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             sums.runnable += self.cpu_runnable_load(cpu);
             sums.with_sleepers += self.cpu_load(cpu);
             let spare = self.capacity_of(cpu).saturating_sub(self.cpu_util_without(cpu, task));
             sums.spare = sums.spare.max(spare);
         }
         let in_proportion = |load: u64| load * SCHED_CAPACITY_SCALE / capacity;
-        Loads { runnable: in_proportion(sums.runnable), with_sleepers: in_proportion(sums.with_sleepers), ..sums }
+        GroupLoads { runnable: in_proportion(sums.runnable), with_sleepers: in_proportion(sums.with_sleepers), ..sums }
     }
 
-    /// Load of what is runnable on a CPU: `weighted_cpuload()`, in 5.4 `cpu_runnable_load()`.
-    // DIFFERS: the kernels that had it kept an average of its own, which decays with time between updates; here it is the sum of the
-    // loads of queued entities as they are, and a group counts by the part of its load that is queued.
+    /// Returns the load of the runnable entities of a CPU (`weighted_cpuload()`, in 5.4
+    /// `cpu_runnable_load()`).
+    // DIFFERS: The runnable load of a CPU, which kernels before 5.5 use at fork and exec, is the present sum of the
+    // loads of queued entities, where a group counts by the queued share of its load. Those kernels kept a
+    // separate average, which decays with time between updates.
     pub(crate) fn cpu_runnable_load(&self, cpu: CpuId) -> u64 {
         self.runnable_load(CfsRqId::from_index(cpu.index()))
     }

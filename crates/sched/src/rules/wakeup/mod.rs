@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where a fair task is to run when it wakes up, is new, or calls exec.
+//! CPU selection for fair tasks at wake-up, fork and exec.
 //!
-//! Models `select_task_rq_fair()` with all that it calls (6.1), one mechanism in a module: [`select`] has the order of the questions;
-//! [`record`] and [`wake_affine`] decide near which CPU to look, [`idle_sibling`] guesses there, and a [`search`] goes on by CPUs
-//! ([`idle_cpu`]), by cores ([`idle_core`]) or by capacities ([`idle_capacity`]); [`slow_path`] and [`idlest_group`] serve fork and exec,
-//! [`energy`] where there is an energy model. Somebody's own [`policy`] takes the place of all that at wake-ups. Kernels before 5.5 had [`idlest_group_by_load`] in place of [`idlest_group`].
+//! Models `select_task_rq_fair()` and its callees (6.1), one mechanism per module:
+//! - [`select`] has the order of the rules;
+//! - [`record`] and [`wake_affine`] choose the target near which to search;
+//! - [`idle_sibling`] checks likely CPUs there first, and a [`search`] then scans by CPU ([`idle_cpu`]), core
+//!   ([`idle_core`]) or capacity ([`idle_capacity`]);
+//! - [`slow_path`] and [`idlest_group`] serve fork and exec; [`idlest_group_by_load`] has the rules before
+//!   5.5;
+//! - [`energy`] applies if there is an energy model;
+//! - a user's [`policy`] replaces these rules at wake-ups.
 
 pub(crate) mod energy;
 #[cfg(test)]

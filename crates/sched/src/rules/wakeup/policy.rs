@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The selection of a CPU by somebody's own policy, in the place of the kernel's rules.
+//! Policy hook of wake-ups: a user's policy that selects a CPU in place of the kernel's rules.
 //!
-//! The kernel has nothing of the kind (sched_ext came later, and is another class). A policy's looks are a search like the kernel's own: each sees a
-//! CPU as it is when the search comes to it, and pauses are the affair of who carries it on.
+//! The kernel has no such hook (sched_ext came later, and is a separate class). The samples of a policy are a
+//! scan like the kernel's own: each sees the CPU at the moment of the sample, and the caller decides when the
+//! scan yields.
 
 use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
@@ -12,27 +13,27 @@ use crate::state::State;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
-/// Where a policy's search is.
+/// Position of a policy's scan.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PolicyScanOrder {
-    /// The CPU that is looked at next.
+pub(crate) struct WakePolicyScan {
+    /// CPU that is sampled next.
     next: CpuId,
-    /// How many looks there were.
+    /// Number of samples so far.
     nr_looks: u32,
-    /// Why a CPU is selected.
+    /// Kind of the wake-up for which a CPU is selected.
     flags: WakeFlags,
-    /// What the policy has come to; `None`: the kernel's rules are to decide.
-    answer: Option<CpuId>,
+    /// CPU that the policy has chosen; `None` leaves the choice to the kernel's rules.
+    choice: Option<CpuId>,
 }
 
 impl State {
-    /// Asks the policy for a CPU.
+    /// Lets the policy hook select a CPU.
     ///
     /// Rules, in order:
-    /// 1. What it answers is chosen, if the task may use it.
-    /// 2. If it wants to look at a CPU first, a search begins, in which it is asked again after each look.
-    /// 3. If it leaves the choice to the kernel, the kernel's rules decide as they would have without it.
-    /// 4. What cannot be used counts as rule 3; the seat remembers it.
+    /// 1. The CPU that it returns is chosen, if the task may use it.
+    /// 2. If it requests a sample first, a scan begins; the hook is called again after each sample.
+    /// 3. If it leaves the choice to the kernel, the kernel's rules decide as they would without it.
+    /// 4. An invalid choice counts as rule 3, and is stored in the policy slot.
     pub(super) fn scan_by_policy(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -40,8 +41,8 @@ impl State {
         flags: WakeFlags,
     ) -> Selection {
         match self.policy_choice(ctx, &decision, flags, None, 0) {
-            WakeChoice::Look(next) => {
-                let walk = ScanOrder::Policy(PolicyScanOrder { next, nr_looks: 0, flags, answer: None });
+            WakeChoice::Sample(next) => {
+                let walk = ScanOrder::Policy(WakePolicyScan { next, nr_looks: 0, flags, choice: None });
                 Selection::Search(IdleScan::new(ctx, walk, decision, Self::conclude_policy))
             }
             WakeChoice::Cpu(cpu) => Selection::chosen(decision, cpu, WakeRule::Policy),
@@ -49,24 +50,24 @@ impl State {
         }
     }
 
-    /// Rule 2 of [`State::scan_by_policy`], for so many looks. Returns whether the search is over.
+    /// Applies rule 2 of [`State::scan_by_policy`] within the budget. Returns whether the scan is over.
     pub(super) fn scan_for_policy(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut PolicyScanOrder,
+        walk: &mut WakePolicyScan,
         decision: &mut WakeupDecision,
         mut looks: ScanBudget,
     ) -> bool {
         while looks.take() {
             ctx.charge(KernelOp::ScanCpu);
-            ctx.work.touch_read(walk.next);
+            ctx.op_counts.touch_read(walk.next);
             walk.nr_looks += 1;
             decision.nr_scanned += 1;
             let look = self.sample_cpu(walk.next);
             match self.policy_choice(ctx, decision, walk.flags, Some(&look), walk.nr_looks) {
-                WakeChoice::Look(next) => walk.next = next,
+                WakeChoice::Sample(next) => walk.next = next,
                 WakeChoice::Cpu(cpu) => {
-                    walk.answer = Some(cpu);
+                    walk.choice = Some(cpu);
                     return true;
                 }
                 WakeChoice::Kernel | WakeChoice::Fail(_) => return true,
@@ -75,10 +76,10 @@ impl State {
         false
     }
 
-    /// The policy has seen enough: rules 1 and 3 of [`State::scan_by_policy`].
+    /// Applies rules 1 and 3 of [`State::scan_by_policy`] at the end of the scan.
     fn conclude_policy(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
-        let ScanOrder::Policy(PolicyScanOrder { answer, flags, .. }) = search.walk else {
-            unreachable!("only a policy's search ends here: {:?}", search.walk)
+        let ScanOrder::Policy(WakePolicyScan { choice: answer, flags, .. }) = search.order else {
+            unreachable!("not a scan of a policy hook: {:?}", search.order)
         };
         match answer {
             Some(cpu) => Selection::chosen(search.decision, cpu, WakeRule::Policy),
@@ -86,7 +87,7 @@ impl State {
         }
     }
 
-    /// What the policy says, now or after a look.
+    /// Returns the choice of the policy hook, before or after a sample.
     fn policy_choice(
         &self,
         ctx: &mut Ctx<'_>,
@@ -112,10 +113,10 @@ impl State {
             active: &self.hotplug.active,
             cache: self.domains.cpus[prev.index()].sd_llc.map(|sd| &self.domains.domains[sd].span),
         };
-        seat.ask(&request, seen, nr_looks)
+        seat.choose_cpu(&request, seen, nr_looks)
     }
 
-    /// What a look at a CPU shows.
+    /// Samples a CPU for a policy hook.
     pub(crate) fn sample_cpu(&self, cpu: CpuId) -> CpuSample {
         let rq = &self.rqs[cpu.index()];
         CpuSample {

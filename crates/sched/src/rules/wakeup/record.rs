@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Who wakes whom: tasks that wake many others are not pulled together.
+//! Wakee flips: a task that wakes many different tasks does not pull them to its CPU.
 //!
 //! Models `record_wakee()` and `wake_wide()` (6.1).
 
@@ -7,14 +7,14 @@ use crate::state::State;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
-    /// Notes whom the running task of a CPU wakes.
+    /// Records that the running task of a CPU wakes `wakee` (`record_wakee()`).
     ///
     /// Rules, in order:
-    /// 1. What it has counted is halved when it wakes for the first time after a second or longer.
-    /// 2. Another task than the last one counts as a flip.
+    /// 1. The flip count is halved at the first wake-up after more than a second.
+    /// 2. A wakee other than the last one counts as a flip.
     ///
-    /// A new task's stamp lies before all jiffies of a run (the kernel counts them from a number far above 0), so its
-    /// first wake-up always sets it.
+    /// The time stamp of a new task is before all jiffies of a run (the kernel's jiffies start far above 0),
+    /// so its first wake-up always sets the stamp.
     pub(crate) fn record_wakee(&mut self, this_cpu: CpuId, wakee: TaskId) {
         let (now, second) = (self.jiffies, self.hz);
         let waker = &mut self.tasks[self.rqs[this_cpu.index()].curr.index()];
@@ -28,8 +28,8 @@ impl State {
         }
     }
 
-    /// Whether the running task of a CPU and the one that it wakes stand in a one-to-many relation that is too wide for
-    /// one cache: `wake_wide()`.
+    /// Whether the running task of a CPU and the wakee are in a one-to-many relation that is too wide for one
+    /// cache (`wake_wide()`).
     pub(crate) fn wake_wide(&self, this_cpu: CpuId, wakee: TaskId) -> bool {
         let waker = &self.tasks[self.rqs[this_cpu.index()].curr.index()];
         let llc_size = self.domains.cpus[this_cpu.index()].sd_llc_size;
@@ -37,10 +37,11 @@ impl State {
     }
 }
 
-/// Whether even the one that flips less often flips for each CPU of the cache, and the other one that many times more often.
+/// Whether the smaller flip count reaches the number of CPUs of the cache, and the larger one is at least
+/// that many times larger.
 fn is_wide(a: u32, b: u32, llc_size: u32) -> bool {
     let (master, slave) = (a.max(b), a.min(b));
-    // The kernel's product wraps; no count of flips comes near that.
+    // The kernel's product wraps; no flip count comes near the limit.
     slave >= llc_size && master >= slave.wrapping_mul(llc_size)
 }
 

@@ -1,118 +1,119 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a selection comes to: a CPU, or a search for an idle one that has begun.
+//! CPU selection in steps: a selection is either a chosen CPU or a scan for an idle CPU that has begun.
 //!
-//! A search sees each CPU as it is when it comes to it: one that was idle when the search began may be taken meanwhile, and a
-//! busy one may have become idle. The selection therefore does not search itself. It answers with a [`Search`]; who asked has
-//! it look ([`State::resume_scan`]), at as many CPUs at a time as he likes, and when it has seen enough the rules that stand behind
-//! the search conclude ([`State::conclude_search`]), perhaps with another search. What is looked for is said in
-//! [`super::idle_cpu`], [`super::idle_core`] and [`super::idle_capacity`], or by a [`super::policy`].
+//! A scan sees the state of each CPU at the moment at which it samples that CPU: an idle CPU may be taken
+//! meanwhile, and a busy one may become idle. The selection rules therefore do not scan themselves. They
+//! return an [`IdleScan`]. The caller runs it over as many CPUs at a time as it wants
+//! ([`State::resume_scan`]). At the end of the scan the rules that follow it decide
+//! ([`State::conclude_search`]), possibly with a further scan.
+//!
+//! Scans are defined by [`super::idle_cpu`], [`super::idle_core`], [`super::idle_capacity`], and by a
+//! [`super::policy`].
 
 use super::idle_capacity::CapacityScan;
 use super::idle_core::CoreScan;
 use super::idle_cpu::CpuScan;
-use super::policy::PolicyScanOrder;
+use super::policy::WakePolicyScan;
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::types::ids::CpuId;
 use crate::types::units::Nanos;
 
-/// What a selection comes to.
+/// Result of a selection step: a CPU, or a scan to run.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a selection that is dropped loses its task"]
-#[allow(clippy::large_enum_variant, reason = "both are made on each wake-up, where nothing may allocate")]
+#[allow(clippy::large_enum_variant, reason = "boxing would allocate on each wake-up, which must not allocate")]
 pub(crate) enum Selection {
-    /// A CPU is chosen.
     Chosen(WakeupDecision),
-    /// An idle CPU has to be searched for.
     Search(IdleScan),
 }
 
 impl Selection {
-    /// The end of a selection.
+    /// Ends a selection with a CPU.
     pub(super) fn chosen(mut decision: WakeupDecision, cpu: CpuId, rule: WakeRule) -> Self {
         decision.choose(cpu, rule);
         Self::Chosen(decision)
     }
 }
 
-/// The rules that stand behind a search.
-pub(crate) type Conclude = fn(&mut State, &mut Ctx<'_>, IdleScan) -> Selection;
+/// Rules that follow a scan and turn its result into a selection.
+pub(crate) type ConcludeFn = fn(&mut State, &mut Ctx<'_>, IdleScan) -> Selection;
 
-/// A search that has begun.
+/// Scan for an idle CPU in progress (`select_idle_cpu()` and its relatives).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleScan {
-    /// What is known so far, and in the end what was found.
+    /// Decision record of the selection; at the end of the scan it contains the found CPU.
     pub decision: WakeupDecision,
-    pub(super) walk: ScanOrder,
+    pub(super) order: ScanOrder,
     pub(super) began: Nanos,
-    conclude: Conclude,
+    conclude: ConcludeFn,
     is_over: bool,
 }
 
 impl IdleScan {
-    /// A search that has not looked at any CPU yet.
-    pub(super) fn new(ctx: &Ctx<'_>, walk: ScanOrder, decision: WakeupDecision, conclude: Conclude) -> Self {
-        Self { decision, walk, began: ctx.now, conclude, is_over: false }
+    /// Creates a scan that has not sampled any CPU yet.
+    pub(super) fn new(ctx: &Ctx<'_>, walk: ScanOrder, decision: WakeupDecision, conclude: ConcludeFn) -> Self {
+        Self { decision, order: walk, began: ctx.now, conclude, is_over: false }
     }
 
-    /// The same search with another rule behind it.
+    /// Returns this scan with other rules after it.
     #[cfg(test)]
-    pub(crate) fn with_rule_behind(self, conclude: Conclude) -> Self {
+    pub(crate) fn with_conclude(self, conclude: ConcludeFn) -> Self {
         Self { conclude, ..self }
     }
 
-    /// Whether it has seen enough.
+    /// Whether the scan has sampled all CPUs that it needs.
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
 }
 
-/// Where a search is.
+/// Kind of a scan, with its position.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ScanOrder {
-    /// CPU by CPU.
+    /// Samples CPU after CPU.
     Cpus(CpuScan),
-    /// Core by core.
+    /// Samples core after core.
     Cores(CoreScan),
-    /// CPU by CPU, where capacities differ.
+    /// Samples CPU after CPU, on machines with asymmetric capacities.
     Capacities(CapacityScan),
-    /// As a policy of one's own wants.
-    Policy(PolicyScanOrder),
+    /// Samples the CPUs that a policy hook requests.
+    Policy(WakePolicyScan),
 }
 
-/// How many looks a search may take now.
+/// Number of CPUs that a scan may still sample in this phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScanBudget {
     left: u32,
 }
 
 impl ScanBudget {
-    /// As many as it likes.
+    /// No limit.
     pub(crate) const ALL: Self = Self { left: u32::MAX };
 
-    /// At most so many.
+    /// Limits a phase to this number of CPUs.
     pub(crate) const fn at_most(left: u32) -> Self {
         Self { left }
     }
 
-    /// Takes one, if there is one.
+    /// Uses up one sample. Returns false if none is left.
     pub(super) fn take(&mut self) -> bool {
         let has_one = self.left > 0;
         self.left = self.left.saturating_sub(1);
         has_one
     }
 
-    /// Whether there are none left.
-    pub(super) fn are_spent(self) -> bool {
+    /// Whether no sample is left.
+    pub(super) fn is_exhausted(self) -> bool {
         self.left == 0
     }
 }
 
 impl State {
-    /// Looks further.
+    /// Continues a scan within the budget.
     pub(crate) fn resume_scan(&mut self, ctx: &mut Ctx<'_>, search: &mut IdleScan, looks: ScanBudget) {
-        let IdleScan { decision, walk, .. } = search;
+        let IdleScan { decision, order: walk, .. } = search;
         search.is_over = match walk {
             ScanOrder::Cpus(walk) => self.scan_cpus(ctx, walk, decision, looks),
             ScanOrder::Cores(walk) => self.scan_cores(ctx, walk, decision, looks),
@@ -121,20 +122,20 @@ impl State {
         };
     }
 
-    /// A search has seen enough, and the time that its last looks took has passed: the rules behind it.
+    /// Applies the rules that follow a complete scan, after the cost of its last samples has elapsed.
     pub(crate) fn conclude_search(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
-        debug_assert!(search.is_over, "a search looks until it has seen enough");
+        debug_assert!(search.is_over, "a scan must be complete before its result is used");
         (search.conclude)(self, ctx, search)
     }
 
-    /// No rule stands behind the search: what it found is chosen.
+    /// Chooses the CPU that the scan has found, for scans that no further rule follows.
     pub(super) fn take_result(&mut self, _ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
         Selection::Chosen(search.decision)
     }
 
-    /// Carries a selection through at once.
+    /// Runs a selection to its end at once.
     #[cfg(test)]
-    pub(crate) fn search_at_once(&mut self, ctx: &mut Ctx<'_>, mut selection: Selection) -> WakeupDecision {
+    pub(crate) fn finish_selection(&mut self, ctx: &mut Ctx<'_>, mut selection: Selection) -> WakeupDecision {
         loop {
             match selection {
                 Selection::Chosen(decision) => return decision,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPU a fair task is to run on: the order of the questions.
+//! CPU selection for fair tasks: the order of the rules.
 //!
 //! Models `select_task_rq_fair()` (6.1).
 
@@ -14,7 +14,8 @@ use crate::types::ids::{CpuId, TaskId};
 impl State {
     /// Selects a CPU for a fair task that may use more than one.
     ///
-    /// Of a wake-up it is noted who wakes whom. Then a policy of one's own is asked, if there is one; otherwise the kernel's rules decide.
+    /// A wake-up is first recorded in the waker's wakee flips. Then the policy hook decides, if there is one
+    /// for wake-ups; otherwise the kernel's rules do.
     pub(crate) fn select_task_rq_fair(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -24,27 +25,29 @@ impl State {
     ) -> Selection {
         let this_cpu = ctx.cpu;
         let mut decision = WakeupDecision::new(task, prev, this_cpu, flags);
-        // A task on its way out is about to leave anyway, and its CPU's load is no measure.
+        // A task that is exiting releases its CPU anyway, and the load of its CPU is no measure.
         decision.sync &= self.tasks[self.rqs[this_cpu.index()].curr.index()].state != TaskState::Dead;
 
         if flags.ttwu {
             self.record_wakee(this_cpu, task);
-            if ctx.policy.as_deref().is_some_and(|seat| seat.decides().wakeups) {
+            if ctx.policy.as_deref().is_some_and(|seat| seat.scope().wakeups) {
                 return self.scan_by_policy(ctx, decision, flags);
             }
         }
         self.select_by_rules(ctx, decision, flags)
     }
 
-    /// The kernel's rules.
+    /// Selects a CPU by the kernel's rules.
     ///
     /// Rules, in order:
-    /// 1. Where tasks are placed for the sake of energy, that decides on a wake-up.
-    /// 2. Unless the relation is too wide or the waker's CPU is forbidden, the lowest domain for affine wake-ups that
-    ///    holds the previous CPU decides on a target: the waker's or the previous CPU.
-    /// 3. If there is no such domain, the highest domain that balances on this occasion (fork, exec) gives its idlest
-    ///    CPU. No domain does so for wake-ups.
-    /// 4. Otherwise a wake-up looks for an idle CPU near the target; fork and exec leave the task where it was.
+    /// 1. With energy-aware scheduling, `find_energy_efficient_cpu()` may decide a wake-up.
+    /// 2. Unless the wakee is too wide or the waker's CPU is not allowed, the lowest domain with
+    ///    SD_WAKE_AFFINE that contains the previous CPU determines the target: the waker's or the previous
+    ///    CPU.
+    /// 3. Without such a domain, the highest domain that balances at this event (fork, exec) selects its
+    ///    idlest CPU. No domain does so for wake-ups.
+    /// 4. Otherwise a wake-up searches for an idle CPU near the target; fork and exec leave the task on its
+    ///    CPU.
     pub(super) fn select_by_rules(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -79,12 +82,14 @@ impl State {
         Selection::Chosen(decision)
     }
 
-    /// The domain of the waker that decides on an affine wake-up, or else the widest one that balances on this occasion.
+    /// Returns the domain of the waker that decides an affine wake-up, or else the widest one that balances
+    /// at this event.
     ///
-    /// Rules, walking upwards:
-    /// 1. A wake-up that is still open ends at the first domain for affine wake-ups that holds the previous CPU.
-    /// 2. A domain that balances on this occasion is kept in mind.
-    /// 3. One that does not ends the walk, unless rule 1 may still apply.
+    /// Rules, from the narrowest domain up:
+    /// 1. If an affine wake-up is still possible, the first domain with SD_WAKE_AFFINE that contains the
+    ///    previous CPU ends the search.
+    /// 2. A domain that balances at this event is recorded.
+    /// 3. A domain that does not ends the search, unless rule 1 can still apply.
     fn wake_domains(&self, decision: &WakeupDecision) -> (Option<DomainId>, Option<DomainId>) {
         let wants_affine = decision.affine == AffineRule::NoDomain;
         let occasion = decision.kind.domain_flag();
@@ -105,7 +110,7 @@ impl State {
 }
 
 impl WakeKind {
-    /// The flag of domains that balance on this occasion.
+    /// Returns the flag of domains that balance at this event.
     pub(crate) const fn domain_flag(self) -> SdFlags {
         match self {
             Self::Wakeup => SdFlags::BALANCE_WAKE,

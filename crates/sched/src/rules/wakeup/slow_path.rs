@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The idlest CPU of a domain, for tasks that are new or begin another program.
+//! Slow path of CPU selection: the idlest CPU of a domain, at fork and exec.
 //!
-//! Models `find_idlest_cpu()` and `find_idlest_group_cpu()` (6.1). Nothing is warm in any cache, so the search goes from the
-//! widest domain down and is not afraid of work; [`super::idlest_group`] compares the groups of one level, or, as before 5.5,
-//! [`super::idlest_group_by_load`].
+//! Models `find_idlest_cpu()` and `find_idlest_group_cpu()` (6.1). The task has no warm cache, so the search
+//! goes from the widest domain down and may be expensive. [`super::idlest_group`] compares the groups of one
+//! level, or, as before 5.5, [`super::idlest_group_by_load`].
 
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
@@ -17,10 +17,11 @@ impl State {
     /// Searches a domain of this CPU for the idlest CPU.
     ///
     /// Rules, in order:
-    /// 1. Without any CPU there that the task may use: its previous one.
-    /// 2. Blocked utilisation of the task is decayed first, unless it is new.
-    /// 3. At each level, from the widest down: the idlest group, then the idlest CPU in it. If that is another CPU, the
-    ///    search goes on with that one's next narrower domain; otherwise with the next narrower of the same CPU.
+    /// 1. If the domain contains no allowed CPU: the previous CPU.
+    /// 2. The blocked utilisation of the task is decayed first, unless the task is new.
+    /// 3. At each level, from the widest down: the idlest group, then its idlest CPU. If that is another CPU,
+    ///    the search continues with the next narrower domain of that CPU; otherwise with the next narrower
+    ///    domain of the same CPU.
     pub(crate) fn find_idlest_cpu(&mut self, ctx: &mut Ctx<'_>, widest: DomainId, decision: &mut WakeupDecision) {
         let WakeupDecision { task, kind, prev, waker, .. } = *decision;
         let (p, span) = (&self.tasks[task.index()], &self.domains.domains[widest].span);
@@ -55,16 +56,17 @@ impl State {
         decision.choose(cpu, if cpu == waker { WakeRule::SlowPathStays } else { WakeRule::SlowPathIdlest });
     }
 
-    /// The idlest CPU of a group.
+    /// Returns the idlest CPU of a group.
     ///
     /// Rules, in order:
-    /// 1. A group of one CPU has no other.
+    /// 1. The only CPU of a group of one.
     /// 2. The first CPU that runs only SCHED_IDLE tasks.
-    /// 3. Of the idle CPUs the one whose idle state can be left the soonest; of equals, the one that went idle last, since its
-    ///    caches are the warmest. A CPU that is in no idle state is compared only by that.
+    /// 3. The idle CPU with the shortest exit latency; among equals, the one that went idle last, because its
+    ///    caches are the warmest. A CPU outside idle states is compared only by that time.
     /// 4. The least loaded CPU before the first idle one, or `this_cpu`.
     ///
-    /// Before 5.5 an idle CPU came before one that runs only SCHED_IDLE tasks, and load was that of what is runnable.
+    /// With the tunable `fork_by_load`, as before 5.5, an idle CPU comes before one that runs only SCHED_IDLE
+    /// tasks, and load is the runnable load.
     pub(crate) fn find_idlest_group_cpu(
         &self,
         ctx: &mut Ctx<'_>,
@@ -82,7 +84,7 @@ impl State {
         let mut only_idle_tasks = None;
         for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
             ctx.charge(KernelOp::ScanCpu);
-            ctx.work.touch_read(cpu);
+            ctx.op_counts.touch_read(cpu);
             let has_only_idle_tasks = self.is_idle_but_for_idle_tasks(cpu);
             if has_only_idle_tasks && !by_runnable {
                 return cpu;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every rule of the selection by itself, in the smallest machine that shows it.
+//! Tests of each selection rule, in the smallest machine on which it applies.
 
 mod policy;
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::interface::policy::{CpuSample, PolicySlot, WakeChoice, WakeRequest};
-use crate::interface::probe::{Event, Probe};
+use crate::interface::probe::{Event, SchedObserver};
 use crate::interface::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
@@ -26,7 +26,7 @@ const SYNC: WakeFlags = WakeFlags { sync: true, ..WAKE };
 const INTERRUPT: WakeFlags = WakeFlags { in_interrupt: true, ..WAKE };
 const FORK: WakeFlags = WakeFlags { ttwu: false, fork: true, ..WAKE };
 
-/// CPUs per core, cache and node.
+/// Builds a topology from its number of CPUs, and the CPUs per core, cache and node.
 fn machine(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
     let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: cpu / llc, package: cpu / node, node: cpu / node };
     let nr_nodes = nr_cpus / node;
@@ -39,22 +39,22 @@ fn machine(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
     }
 }
 
-/// Four CPUs under one cache.
+/// Builds four CPUs that share a cache.
 fn flat() -> WakeupTestMachine {
     WakeupTestMachine::new(machine(4, 1, 4, 4))
 }
 
-/// Two cores of two CPUs under one cache.
+/// Builds two cores of two CPUs that share a cache.
 fn smt() -> WakeupTestMachine {
     WakeupTestMachine::new(machine(4, 2, 4, 4))
 }
 
-/// Two small and two big CPUs under one cache.
+/// Builds two small and two big CPUs that share a cache.
 fn big_little() -> WakeupTestMachine {
     WakeupTestMachine::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, 4) })
 }
 
-/// The same with frequency domains and an energy model. The CPU has this much utilisation of tasks that sleep.
+/// Builds [`big_little`] with frequency domains and an energy model. `util` is blocked utilisation of `cpu`.
 fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
     let mut lab = big_little();
     let governor = Governor::Schedutil(SchedutilConfig { rate_limit: Nanos(0), holds_when_busy: false });
@@ -62,7 +62,7 @@ fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
         [([0, 1], [223_000, 446_000], [20_000, 80_000]), ([2, 3], [512_000, 1_024_000], [200_000, 800_000])]
     {
         let cpus = cpus.iter().map(|&cpu| CpuId(cpu)).collect();
-        let domain = FrequencyDomain::new(cpus, khz.to_vec(), power_uw.to_vec(), governor).expect("a good domain");
+        let domain = FrequencyDomain::new(cpus, khz.to_vec(), power_uw.to_vec(), governor).expect("a valid domain");
         lab.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
     }
     lab.sched.start_governors();
@@ -70,7 +70,7 @@ fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
     lab
 }
 
-/// Two nodes of two CPUs, too far apart for anything but load balancing.
+/// Builds two nodes of two CPUs, whose distance allows load balancing only.
 fn far_nodes() -> WakeupTestMachine {
     WakeupTestMachine::new(MachineTopology { distances: vec![vec![10, 40], vec![40, 10]], ..machine(4, 1, 2, 2) })
 }
@@ -78,7 +78,7 @@ fn far_nodes() -> WakeupTestMachine {
 #[derive(Default)]
 struct DecisionLog(Vec<WakeupDecision>);
 
-impl Probe for DecisionLog {
+impl SchedObserver for DecisionLog {
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
         if let Event::WakeupDecision(decision) = event {
             self.0.push(**decision);
@@ -86,7 +86,7 @@ impl Probe for DecisionLog {
     }
 }
 
-/// A machine, and a task that sleeps. It last used CPU 0 unless the test says otherwise.
+/// Test machine with a sleeping task, which last used CPU 0 unless a test changes it.
 struct WakeupTestMachine {
     sched: Sched,
     task: TaskId,
@@ -110,7 +110,7 @@ impl WakeupTestMachine {
         Self { sched, task, work: OpCounts::default(), policy: None }
     }
 
-    /// A task of load 1024 runs on each of these CPUs.
+    /// Runs a task of load 1024 on each of these CPUs.
     fn busy(mut self, cpus: &[u32]) -> Self {
         for &cpu in cpus {
             let runner = new_task(&mut self.sched);
@@ -170,7 +170,7 @@ impl WakeupTestMachine {
         self
     }
 
-    /// What the cache domain of CPU 0 knows.
+    /// Sets the scan limit and the idle-core hint of CPU 0's cache domain.
     fn cache(mut self, nr_idle_scan: i32, has_idle_cores: bool) -> Self {
         let shared = self.sched.domains.cpus[0].sd_llc_shared.expect("a cache domain");
         let shared = &mut self.sched.domains.shared[shared];
@@ -190,12 +190,12 @@ impl WakeupTestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut effects,
-            probe: &mut recorder,
-            work: &mut self.work,
+            observer: &mut recorder,
+            op_counts: &mut self.work,
             policy: self.policy.as_mut(),
         };
-        // Tests write into runqueues as they like.
-        self.sched.tallies.mark_all_dirty();
+        // Tests write to runqueues directly.
+        self.sched.lb_cache.mark_all_dirty();
         (act(&mut self.sched, ctx), recorder)
     }
 
@@ -207,8 +207,8 @@ impl WakeupTestMachine {
         self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(prev));
         let (cpu, DecisionLog(decisions)) =
             self.with_ctx(this_cpu, |sched, ctx| sched.select_at_once(ctx, task, CpuId(prev), flags));
-        assert_eq!(decisions.len(), 1, "a selection is told once");
-        assert_eq!(decisions[0].cpu, cpu, "what is told is what is done");
+        assert_eq!(decisions.len(), 1, "a selection reports one decision");
+        assert_eq!(decisions[0].cpu, cpu, "the reported CPU is the selected one");
         decisions[0]
     }
 
@@ -223,7 +223,7 @@ fn new_task(sched: &mut Sched) -> TaskId {
     sched.new_task(new, CpuId(0))
 }
 
-/// The smallest selection that each rule decides, and the CPU that it should choose.
+/// Returns the smallest selection that a rule decides, and the CPU that it should choose.
 fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
     match rule {
         WakeRule::PinnedToOne => (flat().allow(&[2]).select(WAKE), 2),
@@ -241,7 +241,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         WakeRule::EnergyNone => (energy_aware(2, 0).select_from(0, 2, WAKE), 2),
         WakeRule::EnergyPrev => (energy_aware(2, 0).util(50).select_from(2, 0, WAKE), 0),
         WakeRule::EnergyBest => (energy_aware(2, 0).util(50).select_from(2, 2, WAKE), 0),
-        // What sleeps on CPU 0 would need a high frequency, but the task's clamp would not let it have that.
+        // The blocked utilisation of CPU 0 needs a high frequency, which the task's upper clamp excludes.
         WakeRule::EnergyUnsure => {
             (energy_aware(0, 300).util(50).clamps(Uclamp { min: 0, max: 50 }).select_from(2, 0, WAKE), 0)
         }
@@ -267,7 +267,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
     }
 }
 
-/// The smallest wake-up whose target each rule decides, and whether it is pulled to the waker.
+/// Returns the smallest wake-up whose target a rule decides.
 fn canonical_affine(rule: AffineRule) -> WakeupDecision {
     let both_busy = || flat().busy(&[0, 1]);
     match rule {
@@ -322,15 +322,15 @@ fn a_pull_to_the_waker_is_counted_in_the_lowest_domain_of_both() {
 
 #[test]
 fn wake_affine_needs_less_load_here_but_half_the_margin_is_in_favour_of_here() {
-    // Without the task: 1000 here, and there 1024 more than is compared, since the task's own load is taken off.
+    // Without the task the loads are 1000 here and `prev_load` less the task's own load there.
     let compare = |bias, prev_load| {
         let lab = flat().busy(&[0, 1]).load(0, 1000).load(1, prev_load);
         lab.feature(Feature::WaBias, bias).select_from(0, 1, WAKE).affine
     };
-    // 1024 * prev_load / (prev_load + 1) rounds down, so the task weighs 1023 there.
+    // 1024 * `prev_load` / (`prev_load` + 1) is rounded down, so the task weighs 1023 there.
     assert_eq!(compare(false, 1000 + 2 * 1023), AffineRule::NotLessLoad);
     assert_eq!(compare(false, 1001 + 2 * 1023), AffineRule::LessLoad);
-    // With a margin of 17 percent, 2023 here are less than 1.08 times 1874 there.
+    // With a margin of 17 %, 2023 here is less than 1.08 times 1874 there.
     assert_eq!(compare(true, 1873 + 1023), AffineRule::NotLessLoad);
     assert_eq!(compare(true, 1874 + 1023), AffineRule::LessLoad);
 }
@@ -353,7 +353,7 @@ fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
     };
     assert!(leaves(false, 4));
     assert!(!leaves(true, 4));
-    assert!(leaves(true, 1), "those for another cache are");
+    assert!(leaves(true, 1), "wake-ups for another cache are queued");
 }
 
 #[test]
@@ -366,7 +366,7 @@ fn a_cpu_with_a_queued_wakeup_is_not_idle_any_more() {
 #[test]
 fn an_interrupt_on_an_idle_cpu_is_no_kernel_thread() {
     let mut lab = flat().nr_running(0, 1);
-    assert!(lab.sched.tasks[lab.sched.curr(CpuId(0)).index()].is_per_cpu_kthread, "the idle task is one");
+    assert!(lab.sched.tasks[lab.sched.curr(CpuId(0)).index()].is_per_cpu_kthread, "the idle task counts");
     assert_eq!(lab.select(INTERRUPT).rule, WakeRule::IdleCpu);
     assert_eq!(lab.select(WAKE).rule, WakeRule::PerCpuKthread);
 }
@@ -395,7 +395,7 @@ fn the_search_starts_after_the_target_and_wraps() {
     let mut lab = flat().busy(&[2, 3]).recent(2);
     let decision = lab.select_from(2, 2, WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(0), 2));
-    assert_eq!(lab.work.of(KernelOp::ScanCpu), 2);
+    assert_eq!(lab.work.get(KernelOp::ScanCpu), 2);
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn without_a_limit_every_cpu_of_the_cache_is_looked_at() {
     assert_eq!((decision.rule, decision.nr_scanned, decision.nr_idle_scan), (WakeRule::NothingIdle, 4, None));
 }
 
-/// SIS_PROP with this average idle time and cost, on a machine of 16 CPUs that are all busy.
+/// Builds a machine of 16 busy CPUs with SIS_PROP, this average idle time, and this average scan cost.
 fn prop_lab(wake_avg_idle: u64, avg_scan_cost: u64) -> WakeupTestMachine {
     let all: Vec<u32> = (0..16).collect();
     let lab = WakeupTestMachine::new(machine(16, 1, 16, 16)).busy(&all);
@@ -429,7 +429,7 @@ fn by_average_idle_time_the_search_looks_at_three_cpus_at_least() {
 
 #[test]
 fn by_average_idle_time_the_search_may_cost_the_domains_part_of_it() {
-    // 16 CPUs times 500 ns idle time are worth ten CPUs at 800 ns; the tenth is not looked at.
+    // 16 CPUs times 500 ns of idle time pay for ten CPUs at 800 ns; the tenth is not sampled.
     let decision = prop_lab(500, 799).select(WAKE);
     assert_eq!((decision.rule, decision.nr_scanned, decision.nr_idle_scan), (WakeRule::ScanLimit, 9, Some(9)));
 }
@@ -450,7 +450,7 @@ fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
         let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
         (lab.sched.domains.domains[sd].avg_scan_cost, lab.sched.rqs[0].wake_avg_idle)
     };
-    // 16 CPUs cost 1600 ns; an eighth of the difference goes into the average.
+    // 16 CPUs cost 1600 ns; one eighth of the difference goes into the average.
     assert_eq!(cost_and_idle(&mut prop_lab(100_000, 0)), (200, 98_400));
     assert_eq!(cost_and_idle(&mut prop_lab(500, 799)), (799, 500));
 }
@@ -460,7 +460,7 @@ fn siblings_that_were_looked_at_before_are_no_part_of_the_searchs_cost() {
     let mut lab = smt().busy(&[0, 1, 2, 3]).cache(4, false);
     lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
     lab.sched.tunables.changes.scan_cost_ns = 800;
-    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.of(KernelOp::ScanCpu)), (5, 5));
+    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.get(KernelOp::ScanCpu)), (5, 5));
     let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
     assert_eq!(lab.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
 }
@@ -473,7 +473,7 @@ fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
     let mut lab = smt().busy(&[0]).cache(4, true);
     let decision = lab.select(WAKE);
     assert!(lab.has_idle_cores());
-    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, lab.work.of(KernelOp::ScanCore)), (2, 4, 2));
+    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, lab.work.get(KernelOp::ScanCore)), (2, 4, 2));
 }
 
 #[test]
@@ -483,7 +483,7 @@ fn a_core_becomes_idle_with_the_last_of_its_cpus() {
     assert!(!lab.has_idle_cores());
     lab.sched.rqs[1].curr = lab.sched.rqs[1].idle;
     lab.sched.rqs[1].nr_running = 0;
-    // CPU 0 need not be idle by its runqueue yet: it is about to be.
+    // The runqueue of CPU 0 need not be idle yet, because it is about to be.
     lab.sched.update_idle_core(CpuId(0));
     assert!(lab.has_idle_cores());
 }
@@ -503,7 +503,7 @@ fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
     }
     let decision = lab.select(FORK);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::SlowPathIdlest, CpuId(5)));
-    assert_eq!(u64::from(decision.nr_scanned), lab.work.of(KernelOp::GroupStatCpu));
+    assert_eq!(u64::from(decision.nr_scanned), lab.work.get(KernelOp::GroupStatCpu));
 }
 
 #[test]
@@ -532,18 +532,18 @@ fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
 
 #[test]
 fn a_fork_stays_in_its_node_while_few_tasks_run_there() {
-    // A node of 16 CPUs may have two tasks, the new one included, before an imbalance counts.
+    // A node of 16 CPUs may have two tasks, including the new one, before an imbalance counts.
     let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0]);
     assert_eq!(lab.select(FORK).cpu, CpuId(1));
     let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0, 1]);
     assert_eq!(lab.select(FORK).cpu, CpuId(16));
-    // A task that may use only one CPU of its node counts as one too many.
+    // A task that may use only one CPU of its node exceeds the limit.
     let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0]).allow(&[0, 16, 17]);
     assert_eq!(lab.select(FORK).cpu, CpuId(16));
 }
 
-/// The rules of before 5.5, with these runnable loads and loads. Margins of a domain inside one cache, which allows 17 %: runnable
-/// loads are close within 174, and clearly less means by 8 %.
+/// Builds a machine with the rules before 5.5 and these runnable loads and loads. Inside a cache domain the
+/// margin is 17 %: runnable loads are close within 174, and "clearly less" means by 8 %.
 fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> WakeupTestMachine {
     let mut lab = WakeupTestMachine::new(topology);
     lab.sched.tunables.changes.fork_by_load = true;
@@ -563,11 +563,12 @@ fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> WakeupTestMachine
 #[test]
 fn before_5_5_a_fork_goes_to_the_least_runnable_load_and_what_sleeps_decides_where_that_is_close() {
     let fork = |loads: &[(u64, u64)]| by_load(machine(4, 1, 4, 4), loads).select(FORK).cpu.0;
-    // 700 is more than 500 + 174, so CPU 2 is the new measure; CPU 3 is not below 500 - 174, and has no clearly lower load.
+    // 700 is more than 500 + 174, so CPU 2 is the new reference. CPU 3 is not below 500 - 174, and has no
+    // clearly lower load.
     assert_eq!(fork(&[(1024, 1024), (700, 700), (500, 500), (330, 480)]), 2);
     // 100 * 500 > 108 * 460: CPU 3 is close and has clearly less load.
     assert_eq!(fork(&[(1024, 1024), (700, 700), (500, 500), (330, 460)]), 3);
-    // CPU 1 has nothing runnable, but much that sleeps; CPU 2 has 100 runnable, which is close.
+    // CPU 1 has no runnable load, but much blocked load; CPU 2 has a runnable load of 100, which is close.
     assert_eq!(fork(&[(1024, 1024), (0, 700), (100, 300), (1024, 1024)]), 2);
     assert_eq!(fork(&[(1024, 1024), (0, 700), (175, 300), (1024, 1024)]), 1);
 }
@@ -576,16 +577,16 @@ fn before_5_5_a_fork_goes_to_the_least_runnable_load_and_what_sleeps_decides_whe
 fn before_5_5_a_fork_stays_where_the_local_load_is_clearly_less_and_leaves_where_all_is_equal() {
     let fork = |loads: &[(u64, u64)]| by_load(machine(4, 1, 4, 4), loads).select(FORK).cpu.0;
     let far = (1024, 1024);
-    // 108 * 300 = 32 400: less than 100 * 325, not than 100 * 324.
+    // 108 * 300 = 32 400 is less than 100 * 325, but not than 100 * 324.
     assert_eq!(fork(&[(100, 300), (0, 325), far, far]), 0);
     assert_eq!(fork(&[(100, 300), (0, 324), far, far]), 1);
-    // More runnable by the margin: what sleeps is not asked.
+    // More runnable load by the margin: blocked load does not count.
     assert_eq!(fork(&[(174, 174), (0, 1000), far, far]), 1);
     assert_eq!(fork(&[(173, 174), (0, 1000), far, far]), 0);
-    // Less runnable by more than the margin.
+    // Less runnable load by more than the margin.
     assert_eq!(fork(&[(100, 2000), (275, 10), far, far]), 0);
     assert_eq!(fork(&[(100, 2000), (274, 10), far, far]), 1);
-    // Of equals the local one is not better; today it would be kept.
+    // Among equals the local group does not win; since 5.5 it does.
     assert_eq!(fork(&[(0, 0); 4]), 1);
     assert_eq!(flat().select(FORK).cpu.0, 0);
 }
@@ -612,10 +613,11 @@ fn before_5_5_exec_looks_for_room_first() {
         }
         lab.select(EXEC).cpu.0
     };
-    // Room for 724 here and 774 there: 108 * 724 = 78 192 is more than 77 400. With 824 there it is not.
+    // Spare capacity is 724 here and 774 there: 108 * 724 = 78 192 is more than 77 400. With 824 there it is
+    // not.
     assert_eq!(exec(400, [300, 500, 250, 500]), 0);
     assert_eq!(exec(400, [300, 500, 200, 500]), 2);
-    // Not even half of the task has room here: 24 against 30. There is room for it on CPU 3.
+    // Half of the task exceeds the spare capacity here (30 against 24). CPU 3 has enough.
     assert_eq!(exec(60, [1000, 1024, 1024, 990]), 3);
 }
 
@@ -626,7 +628,7 @@ fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
         lab.sched.tunables.changes.fork_by_load = by_load;
         let cfs_rq = &mut lab.sched.cfs_rqs[2];
         (cfs_rq.idle_nr_running, cfs_rq.idle_h_nr_running) = (1, 1);
-        lab.with_ctx(0, |sched, _| sched.refresh_tallies());
+        lab.with_ctx(0, |sched, _| sched.refresh_lb_cache());
         let group = lab.sched.domains.chain(CpuId(0)).last().expect("nodes");
         let far = lab.sched.domains.ring(group).nth(1).expect("the other node");
         let task = lab.task;
@@ -699,7 +701,7 @@ fn a_task_that_is_too_big_for_the_small_cpus_is_kept_off_them() {
 
 #[test]
 fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
-    // CPU 3 has so much blocked load that what the task adds is little beside it.
+    // CPU 3 has so much blocked load that the task adds little to it.
     let choose = |energy_margin, util| {
         let mut lab = energy_aware(3, 500).util(util);
         lab.sched.tunables.changes.energy_margin = energy_margin;
@@ -709,7 +711,7 @@ fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
     assert_eq!(choose(false, 20), (WakeRule::EnergyBest, 0));
     assert_eq!(choose(true, 20), (WakeRule::EnergyPrev, 2));
     assert_eq!(choose(true, 60), (WakeRule::EnergyBest, 0));
-    // Where the task does not fit, what it would save is no question.
+    // Energy savings do not count where the task does not fit.
     let mut lab = energy_aware(3, 500).util(400);
     lab.sched.tunables.changes.energy_margin = true;
     lab.sched.cfs_rqs[0].avg.util_avg = 400;
@@ -738,7 +740,7 @@ fn forks_do_not_ask_for_energy() {
 
 #[test]
 fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
-    // The target, and the CPUs behind it until one idles.
+    // The scan reads the target and the CPUs after it up to the first idle one.
     let mut lab = WakeupTestMachine::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
     lab.select(WAKE);
     assert!(lab.work.touches().is_empty());

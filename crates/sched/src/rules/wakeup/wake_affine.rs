@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether a wake-up pulls the task to the waker's CPU or leaves it at its previous one.
+//! Affine wake-ups: whether the target is the waker's CPU or the task's previous one.
 //!
-//! Models `wake_affine()`, `wake_affine_idle()` and `wake_affine_weight()` (6.1). The answer is only the place where the
-//! search for an idle CPU starts.
+//! Models `wake_affine()`, `wake_affine_idle()` and `wake_affine_weight()` (6.1). The target is only the CPU
+//! at which the search for an idle CPU starts.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{AffineRule, WakeupDecision};
@@ -14,12 +14,16 @@ use crate::types::features::Feature;
 impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
     ///
-    /// Rules, in order: WA_IDLE; what it leaves open, WA_WEIGHT; what that leaves open stays at the previous CPU. A pull
-    /// is counted in the domain.
+    /// Rules, in order:
+    /// 1. WA_IDLE.
+    /// 2. If that is undecided, WA_WEIGHT.
+    /// 3. Otherwise the previous CPU.
+    ///
+    /// A pull is counted in the domain (`ttwu_move_affine`).
     pub(crate) fn wake_affine(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, decision: &mut WakeupDecision) {
         let mut rule = None;
-        ctx.work.touch_read(decision.prev);
-        ctx.work.touch_read(decision.waker);
+        ctx.op_counts.touch_read(decision.prev);
+        ctx.op_counts.touch_read(decision.waker);
         if self.features.has(Feature::WaIdle) {
             rule = self.wake_affine_idle(decision);
         }
@@ -33,10 +37,12 @@ impl State {
         }
     }
 
+    /// Applies WA_IDLE; `None` if undecided.
+    ///
     /// Rules, in order:
-    /// 1. The waker's CPU is idle and shares the cache: it, unless the previous CPU is idle too.
-    /// 2. The waker is about to sleep and nobody else is there: its CPU.
-    /// 3. The previous CPU is idle: that one.
+    /// 1. The waker's CPU is idle and shares the cache: the waker's CPU, unless the previous CPU is idle too.
+    /// 2. The waker is about to sleep and is alone on its CPU: the waker's CPU.
+    /// 3. The previous CPU is idle: the previous CPU.
     fn wake_affine_idle(&self, decision: &WakeupDecision) -> Option<AffineRule> {
         let (this_cpu, prev) = (decision.waker, decision.prev);
         let is_prev_idle = self.available_idle_cpu(prev);
@@ -49,20 +55,21 @@ impl State {
         }
     }
 
-    /// Compares the loads that both CPUs would have, each with the task: the load in proportion to the capacity that the
+    /// Compares the loads that both CPUs would have with the task, in proportion to the capacity that the
     /// fair class has there.
     ///
     /// Rules, in order:
-    /// 1. A waker that is about to sleep does not count; if it is more than all load, its CPU is chosen at once.
-    /// 2. The task's load goes from the previous CPU to the waker's.
-    /// 3. WA_BIAS: half of the domain's imbalance margin is in favour of the waker's CPU.
-    /// 4. The waker's CPU must be less loaded; for a waker that is about to sleep, as little is enough.
+    /// 1. A waker that is about to sleep does not count; if its load exceeds that of its CPU, this CPU is
+    ///    chosen at once.
+    /// 2. The task's load is moved from the previous CPU to the waker's.
+    /// 3. WA_BIAS: half of the domain's imbalance margin favours the waker's CPU.
+    /// 4. The waker's CPU must be less loaded; for a waker that is about to sleep, an equal load is enough.
     fn wake_affine_weight(&mut self, sd: DomainId, decision: &WakeupDecision) -> AffineRule {
         let (this_cpu, prev) = (decision.waker, decision.prev);
         let mut this_load = self.cpu_load(this_cpu) as i64;
         if decision.sync {
             let waker_load = self.task_h_load(self.rqs[this_cpu.index()].curr) as i64;
-            // Compared as numbers without a sign.
+            // Compared as unsigned numbers.
             if waker_load as u64 > this_load as u64 {
                 return AffineRule::SyncAllLoad;
             }
@@ -88,7 +95,7 @@ impl State {
 }
 
 impl AffineRule {
-    /// Whether the target is the waker's CPU because of this rule.
+    /// Whether this rule makes the waker's CPU the target.
     pub const fn is_pull(self) -> bool {
         matches!(self, Self::ThisIdle | Self::SyncAlone | Self::SyncAllLoad | Self::LessLoad)
     }

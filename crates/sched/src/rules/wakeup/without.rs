@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a CPU would be like without a task that is to go somewhere else.
+//! Values of a CPU without the contribution of a task that will be placed elsewhere.
 //!
 //! Models `cpu_runnable_without()`, `cpu_util_without()`, `cpu_util_next()` (without a destination),
 //! `task_running_on_cpu()` and `idle_cpu_without()` (6.1).
@@ -14,15 +14,15 @@ impl State {
         self.tasks[task.index()].cpu == cpu && self.task_avg(task).last_update_time != 0
     }
 
-    /// Runnable average of a CPU without a task.
+    /// Returns the runnable average of a CPU without a task.
     pub(crate) fn cpu_runnable_without(&self, cpu: CpuId, task: TaskId) -> u64 {
         let own = if self.counts_on_cpu(cpu, task) { self.task_avg(task).runnable_avg } else { 0 };
         self.cpu_runnable(cpu).saturating_sub(own)
     }
 
-    /// Utilisation of a CPU without a task.
+    /// Returns the utilisation of a CPU without a task, at most its capacity.
     ///
-    /// What is remembered of the task's utilisation counts on the CPU only while the task is queued or runs.
+    /// The task's estimated utilisation is part of the CPU's only while the task is queued or running.
     pub(crate) fn cpu_util_without(&self, cpu: CpuId, task: TaskId) -> u64 {
         if !self.counts_on_cpu(cpu, task) {
             return self.cpu_util_cfs(cpu);
@@ -37,12 +37,13 @@ impl State {
         util.min(self.rqs[cpu.index()].cpu_capacity_orig)
     }
 
-    /// 1 if a task is among the runnable ones of a CPU, otherwise 0.
+    /// Returns 1 if a task is among the runnable tasks of a CPU, otherwise 0.
     pub(crate) fn task_running_on_cpu(&self, cpu: CpuId, task: TaskId) -> u32 {
         u32::from(self.counts_on_cpu(cpu, task) && self.tasks[task.index()].is_queued())
     }
 
-    /// Whether nothing but a task occupies a CPU, and nothing is about to. That nothing else waits there is not asked.
+    /// Whether no other task than this one runs on a CPU or is about to be enqueued there. Other waiting
+    /// tasks are not checked.
     pub(crate) fn idle_cpu_without(&self, cpu: CpuId, task: TaskId) -> bool {
         let rq = &self.rqs[cpu.index()];
         (rq.is_idle_task_running() || rq.curr == task) && !rq.ttwu_pending

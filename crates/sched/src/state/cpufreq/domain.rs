@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frequency domains: CPUs whose frequency changes together, and the frequencies that they may have.
+//! Frequency domains: CPUs that change frequency together, and the frequencies available to them.
+//!
+//! Covers the parts of `struct cpufreq_policy` that a machine description sets: CPUs, frequencies, power
+//! values, the governor, and whether the driver may sleep (6.1).
 
 use crate::state::cpufreq::energy_model::perf_table;
 use crate::types::ids::CpuId;
@@ -7,73 +10,70 @@ use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What the governor schedutil is told.
+/// Parameters of the governor schedutil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedutilConfig {
-    /// Least time between two changes of frequency: the kernel's `rate_limit_us`.
+    /// Shortest time between two frequency changes: the kernel's `rate_limit_us`.
     pub rate_limit: Nanos,
-    /// Whether a CPU that is alone in its domain and has not idled since the last look keeps its frequency when it asks for
-    /// less. Only with the tick's count of idle calls (NO_HZ); without it (false) a CPU always counts as having idled.
+    /// Whether schedutil keeps the frequency of a CPU that is alone in its domain and has not idled since the
+    /// last check, instead of lowering it (`sugov_cpu_is_busy()`).
+    ///
+    /// This needs the tick's count of idle calls (NO_HZ). Without it (false) a CPU always counts as having
+    /// idled.
     pub holds_when_busy: bool,
 }
 
-/// Who sets the frequency of a domain.
+/// Source of a domain's frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Governor {
-    /// Nobody: it stays at this one.
+    /// No governor: the frequency is constant.
     Fixed {
-        /// Frequency in kHz.
+        /// Constant frequency, in kHz.
         khz: u64,
     },
-    /// The scheduler, by utilisation.
+    /// The scheduler, according to utilisation.
     Schedutil(SchedutilConfig),
 }
 
-/// A frequency domain.
+/// CPUs that share a frequency, with their frequencies and the governor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrequencyDomain {
-    /// Ascending.
+    /// CPUs in ascending order, without duplicates.
     cpus: Vec<CpuId>,
-    /// In kHz, ascending.
+    /// Available frequencies in kHz, ascending.
     khz: Vec<u64>,
-    /// In microwatts, one for each frequency; or empty.
+    /// Power of a busy CPU in microwatts, one value for each frequency; or empty.
     power_uw: Vec<u64>,
     governor: Governor,
-    /// The governor's thread asks the driver, which may sleep; otherwise whoever runs the scheduler asks it.
+    /// Whether the driver may sleep, so that the governor's thread calls it. Otherwise the CPU that runs the
+    /// scheduler calls it.
     switches_by_thread: bool,
-    /// Which frequencies are never used, although lower than the highest: those that cost no less than a higher one. Empty
-    /// if all are used.
+    /// By frequency: whether it is never used because a higher one costs no more. Empty if all frequencies
+    /// are used.
     skipped: Vec<bool>,
 }
 
-/// Why there can be no such frequency domain.
+/// Reason why a frequency domain is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum FrequencyDomainError {
-    /// It has no CPU.
+    /// The domain has no CPU.
     NoCpu,
-    /// This CPU does not exist.
+    /// The machine does not have this CPU.
     NoSuchCpu(CpuId),
-    /// This CPU is in two domains, or twice in one.
+    /// The CPU is in two domains, or twice in one.
     CpuInTwo(CpuId),
-    /// It has no frequency.
+    /// The domain has no frequency.
     NoFrequency,
     /// A frequency is 0, or not above the one before it.
-    NotAscending {
-        /// Which, in kHz.
-        khz: u64,
-    },
-    /// The lowest frequency is less than 1/1024 of the highest: in the kernel's arithmetic the CPU would stand still.
-    TooLow {
-        /// Which, in kHz.
-        khz: u64,
-    },
-    /// There are powers, but not one above 0 for each frequency.
+    NotAscending { khz: u64 },
+    /// The lowest frequency is less than 1/1024 of the highest, so that its capacity would be rounded down to
+    /// 0.
+    TooLow { khz: u64 },
+    /// Power values are missing or 0 for some frequency. None at all would be valid.
     Powers,
-    /// It is to stay at a frequency that it does not have.
-    NotAvailable {
-        /// Which, in kHz.
-        khz: u64,
-    },
+    /// The fixed frequency is not one of the domain's frequencies.
+    NotAvailable { khz: u64 },
 }
 
 impl fmt::Display for FrequencyDomainError {
@@ -96,12 +96,14 @@ impl fmt::Display for FrequencyDomainError {
 impl core::error::Error for FrequencyDomainError {}
 
 impl FrequencyDomain {
-    /// A frequency domain. `khz` ascends; `power_uw` is the power of a busy CPU at each frequency in microwatts, or empty
-    /// if unknown.
+    /// Creates a frequency domain.
+    ///
+    /// `khz` ascends; `power_uw` is the power of a busy CPU at each frequency in microwatts, or empty if
+    /// unknown.
     ///
     /// # Errors
-    /// If it has no CPUs or a CPU twice, if the frequencies do not ascend or lie too far apart, if powers are missing, or if the governor's
-    /// frequency is not among the frequencies.
+    /// If the domain has no CPU or has a CPU twice, if the frequencies do not ascend or lie too far
+    ///   apart, if power values are missing, or if the governor's frequency is not among the frequencies.
     pub fn new(
         mut cpus: Vec<CpuId>,
         khz: Vec<u64>,
@@ -137,22 +139,23 @@ impl FrequencyDomain {
         Ok(Self { cpus, khz, power_uw, governor, switches_by_thread: false, skipped: Vec::new() })
     }
 
-    /// The same domain, but frequencies that cost no less than a higher one are never used: what cpufreq does with drivers
-    /// that have a table of frequencies (`CPUFREQ_RELATION_E`). Without powers nothing is known of costs.
+    /// Excludes frequencies that cost no less than a higher one, as cpufreq does with drivers that have a
+    /// frequency table (`CPUFREQ_RELATION_E`). Without power values the costs are unknown, and no frequency
+    /// is excluded.
     #[must_use]
-    pub fn skipping_inefficient(mut self) -> Self {
+    pub fn with_inefficient_skipped(mut self) -> Self {
         self.skipped = perf_table(&self.khz, &self.power_uw).iter().map(|state| state.is_inefficient).collect();
         self
     }
 
-    /// The same domain with a driver that may sleep, so that schedutil has a thread for it: no `fast_switch_enabled`.
+    /// Declares that the driver may sleep, so that schedutil uses a thread (no `fast_switch_enabled`).
     #[must_use]
-    pub fn switching_by_thread(mut self) -> Self {
+    pub fn with_governor_thread(mut self) -> Self {
         self.switches_by_thread = true;
         self
     }
 
-    /// Whether schedutil's thread asks the driver: it drives the domain, and the driver may sleep.
+    /// Whether schedutil drives the domain through a thread, because the driver may sleep.
     pub fn has_governor_thread(&self) -> bool {
         self.switches_by_thread && matches!(self.governor, Governor::Schedutil(_))
     }
@@ -162,43 +165,44 @@ impl FrequencyDomain {
         !self.skipped.is_empty()
     }
 
-    /// Has schedutil drive it, or somebody else.
-    pub fn drive(&mut self, governor: Governor) {
+    /// Sets the governor of the domain.
+    pub fn set_governor(&mut self, governor: Governor) {
         self.governor = governor;
     }
 
-    /// Lets it stay at its highest frequency, as the governor `performance` does.
-    pub fn stay_at_highest(&mut self) {
+    /// Fixes the domain at its highest frequency, as the governor `performance` does.
+    pub fn fix_at_highest(&mut self) {
         self.governor = Governor::Fixed { khz: self.highest_khz() };
     }
 
-    /// Lets it stay at one of its frequencies, the lowest of which has the place 0; beyond the last one, at the highest.
-    pub fn stay_at(&mut self, place: usize) {
+    /// Fixes the domain at one of its frequencies, by index: 0 is the lowest, an index beyond the last one is
+    /// the highest.
+    pub fn fix_at_index(&mut self, place: usize) {
         let khz = self.khz.get(place).copied().unwrap_or_else(|| self.highest_khz());
         self.governor = Governor::Fixed { khz };
     }
 
-    /// Its CPUs, ascending.
+    /// CPUs of the domain, ascending.
     pub fn cpus(&self) -> impl Iterator<Item = CpuId> + Clone {
         self.cpus.iter().copied()
     }
 
-    /// One of its CPUs, by its place among them.
+    /// CPU of the domain with this index.
     pub(crate) fn cpu_at(&self, place: usize) -> CpuId {
         self.cpus[place]
     }
 
-    /// Number of its CPUs.
+    /// Number of CPUs in the domain.
     pub fn nr_cpus(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Whether a CPU is in it.
+    /// Whether a CPU is in the domain.
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.cpus.binary_search(&cpu).is_ok()
     }
 
-    /// Its frequencies in kHz, ascending.
+    /// Frequencies of the domain in kHz, ascending.
     pub fn khz(&self) -> &[u64] {
         &self.khz
     }
@@ -208,29 +212,31 @@ impl FrequencyDomain {
         &self.power_uw
     }
 
-    /// Who sets its frequency.
+    /// Governor that sets the domain's frequency.
     pub fn governor(&self) -> Governor {
         self.governor
     }
 
-    /// Its highest frequency, in kHz.
+    /// Highest frequency of the domain, in kHz.
     pub fn highest_khz(&self) -> u64 {
         *self.khz.last().expect("a frequency domain has frequencies")
     }
 
-    /// The lowest frequency in use that is not below `khz`, or the highest: `cpufreq_driver_resolve_freq()`.
+    /// Returns the lowest frequency in use that is not below `khz`, or the highest one:
+    /// `cpufreq_driver_resolve_freq()`.
     pub fn resolve(&self, khz: u64) -> u64 {
         self.resolve_among(khz, false)
     }
 
-    /// The same; with `all`, also those that otherwise are never used.
+    /// Returns the lowest frequency that is not below `khz`, or the highest one. With `all`, frequencies that
+    /// are never used count as well.
     pub(crate) fn resolve_among(&self, khz: u64, all: bool) -> u64 {
         let enough = self.khz.partition_point(|&own| own < khz);
         let is_used = |place: &usize| all || !self.skipped.get(*place).is_some_and(|&skipped| skipped);
         (enough..self.khz.len()).find(is_used).map_or_else(|| self.highest_khz(), |place| self.khz[place])
     }
 
-    /// A frequency as a part of 1024 of the highest, rounded down: `arch_scale_freq_capacity()`.
+    /// Frequency as a share of 1024 of the highest, rounded down: `arch_scale_freq_capacity()`.
     pub fn capacity_at(&self, khz: u64) -> Capacity {
         khz * SCHED_CAPACITY_SCALE / self.highest_khz()
     }

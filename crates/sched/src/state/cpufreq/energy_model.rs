@@ -1,57 +1,61 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The energy model of a frequency domain: what utilisation costs at each frequency.
+//! Energy model of a frequency domain: the cost of utilisation at each frequency.
 //!
-//! Models `em_create_perf_table()`, `em_pd_get_efficient_state()` and `em_cpu_energy()` (`kernel/power/energy_model.c` and its header, 6.1).
+//! Models `em_create_perf_table()`, `em_pd_get_efficient_state()` and `em_cpu_energy()`
+//! (`kernel/power/energy_model.c` and its header, 6.1).
 
 use crate::types::ids::CpuId;
 use crate::types::tunables::PublishedChanges;
 use crate::types::units::Capacity;
 use alloc::vec::Vec;
 
-/// A quarter more: `map_util_perf()`.
+/// Utilisation with a quarter added as headroom: `map_util_perf()`.
 pub(crate) const fn map_util_perf(util: u64) -> u64 {
     util + (util >> 2)
 }
 
-/// The highest power that the kernel takes for possible, in microwatts: `EM_MAX_POWER`.
+/// Highest power that the kernel accepts, in microwatts: `EM_MAX_POWER`.
 pub(crate) const EM_MAX_POWER_UW: u64 = 64_000_000;
 
-/// The most that one selection of a CPU may have to look at: `EM_MAX_COMPLEXITY`.
+/// Highest complexity of one CPU selection with which the kernel still uses EAS: `EM_MAX_COMPLEXITY`.
 pub(crate) const EM_MAX_COMPLEXITY: usize = 2048;
 
-/// A frequency with its cost: the kernel's `struct em_perf_state`.
+/// Frequency with its power and cost: the kernel's `struct em_perf_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmPerfState {
-    /// Frequency, in kHz.
+    /// Frequency of the state, in kHz.
     pub khz: u64,
     /// Power of a busy CPU, in microwatts.
     pub power_uw: u64,
-    /// Power for as much work as the highest frequency does: what utilisation costs.
+    /// Power for as much work as the highest frequency does, in microwatts: `power * highest frequency /
+    /// frequency`.
     pub cost: u64,
-    /// The same in whole milliwatts, as it was computed before 6.0.
+    /// `cost` in whole milliwatts, as kernels before 6.0 computed it.
     pub cost_mw: u64,
-    /// A higher frequency costs no more.
+    /// Whether a higher frequency costs no more.
     pub is_inefficient: bool,
 }
 
-/// A frequency domain with an energy model: the kernel's `struct em_perf_domain`.
+/// Frequency domain with an energy model: the kernel's `struct em_perf_domain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PerfDomain {
-    /// Its CPUs, ascending.
+    /// CPUs of the domain, ascending.
     pub cpus: Vec<CpuId>,
-    /// Its frequencies, ascending.
+    /// Frequencies of the domain with their costs, ascending.
     pub table: Vec<EmPerfState>,
-    /// Inefficient frequencies are never used (`EM_PERF_DOMAIN_SKIP_INEFFICIENCIES`).
+    /// Whether inefficient frequencies are never used (`EM_PERF_DOMAIN_SKIP_INEFFICIENCIES`).
     pub skips_inefficient: bool,
-    /// Capacity of each of its CPUs.
+    /// Capacity of each CPU of the domain.
     pub capacity: Capacity,
 }
 
 impl PerfDomain {
-    /// Estimates the power of the domain: every CPU runs at the frequency that the busiest one needs, for as long as it has
-    /// work. In the unit of costs, microwatts; with the tunable `energy_mw` milliwatts.
+    /// Estimates the power of the domain: `em_cpu_energy()`. Every CPU runs at the frequency that the busiest
+    /// one needs, for as long as it has work.
     ///
-    /// `max_util` is the highest utilisation of a CPU, `sum_util` that of all, `allowed_capacity` what heat leaves of a CPU.
+    /// Returns microwatts, or milliwatts with the tunable `energy_mw`. `max_util` is the highest utilisation
+    /// of a CPU, `sum_util` that of all CPUs together, `allowed_capacity` the capacity that thermal pressure
+    /// leaves of a CPU.
     pub(crate) fn energy(
         &self,
         changes: &PublishedChanges,
@@ -69,14 +73,14 @@ impl PerfDomain {
         (if changes.energy_mw { state.cost_mw } else { state.cost }) * sum_util / self.capacity
     }
 
-    /// The lowest state that is fast enough and not to be skipped, or the highest.
+    /// Returns the lowest state that is fast enough and not to be skipped, or the highest one.
     pub(crate) fn state_for(&self, khz: u64, skips_inefficient: bool) -> &EmPerfState {
         let is_good = |state: &&EmPerfState| state.khz >= khz && !(skips_inefficient && state.is_inefficient);
         self.table.iter().find(is_good).or_else(|| self.table.last()).expect("an energy model has frequencies")
     }
 }
 
-/// Costs of frequencies with these powers; both ascend.
+/// Computes the costs of frequencies from their power values; both ascend.
 ///
 /// A frequency is inefficient if a higher one costs no more.
 pub(crate) fn perf_table(khz: &[u64], power_uw: &[u64]) -> Vec<EmPerfState> {

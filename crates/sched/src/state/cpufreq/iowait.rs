@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The boost for tasks that waited for I/O: they use little of a CPU, but others wait for what they do.
+//! The frequency boost for tasks that wait for I/O: they use little of a CPU, but other work depends on them.
 //!
 //! Models `sugov_iowait_boost()`, `sugov_iowait_apply()` and `sugov_iowait_reset()` (6.1).
 
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
-/// The least boost.
+/// Lowest boost, an eighth of the full capacity.
 const IOWAIT_BOOST_MIN: u64 = SCHED_CAPACITY_SCALE / 8;
 
-/// The boost of a CPU.
+/// I/O-wait boost of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IowaitBoost {
-    /// Of 1024; 0: none.
+    /// Of 1024; 0 if there is no boost.
     boost: u64,
-    /// It was asked for since it was applied last.
+    /// Whether the boost was requested since it was last applied.
     is_pending: bool,
 }
 
 impl IowaitBoost {
-    /// A CPU asks for its frequency, for a task that waited for I/O or not; `since_last` is the time since it asked last.
+    /// Records a utilisation update of the CPU. `for_iowait` says whether a task has waited for I/O;
+    /// `since_last` is the time since the CPU's last update, in ns.
     ///
     /// Rules, in order:
-    /// 1. A boost that nobody has asked about for more than a tick is over; it begins anew if this one waited for I/O.
-    /// 2. Such a task doubles the boost, but only once until it is applied.
+    /// 1. A boost without any update for more than a tick ends. It restarts with the lowest boost if this
+    ///    task has waited for I/O.
+    /// 2. A task that has waited for I/O doubles the boost, but only once until it is applied.
     pub(crate) fn record_iowait(&mut self, for_iowait: bool, since_last: i64, tick_ns: u64) {
         if self.boost > 0 && self.reset(for_iowait, since_last, tick_ns) {
             return;
@@ -33,11 +35,11 @@ impl IowaitBoost {
         }
     }
 
-    /// The utilisation that the boost demands of a CPU of this capacity, if any.
+    /// Returns the utilisation that the boost demands of a CPU of capacity `max`, if any.
     ///
     /// Rules, in order:
-    /// 1. As rule 1 of [`IowaitBoost::note`].
-    /// 2. A boost that was not asked for since it was applied last is halved, until it is less than the least.
+    /// 1. As rule 1 of [`IowaitBoost::record_iowait`].
+    /// 2. A boost that was not requested since it was last applied is halved. Below the lowest boost it ends.
     pub(crate) fn apply(&mut self, since_last: i64, tick_ns: u64, max: Capacity) -> Option<u64> {
         if self.boost == 0 || self.reset(false, since_last, tick_ns) {
             return None;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Limits of frequencies: what the user allows, and what heat leaves.
+//! Frequency limits: the maximum that the user sets, and the cap of a cooling device.
 //!
-//! Models `policy->max` with its requests of user and cooling device (6.1).
+//! Models `policy->max` with the requests of user and cooling device (6.1). Lower limits are left out.
 
 use crate::state::cpufreq::CpufreqPolicy;
 
-/// Who limits a frequency.
+/// Source of a frequency limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrequencyLimit {
     /// The user: `scaling_max_freq`.
     User,
-    /// A cooling device.
+    /// A cooling device, because of heat.
     Thermal,
 }
 
-/// Highest frequencies of a domain, in kHz.
+/// Highest allowed frequencies of a domain, in kHz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrequencyLimits {
     pub(crate) user_khz: u64,
@@ -22,7 +22,7 @@ pub(crate) struct FrequencyLimits {
 }
 
 impl FrequencyLimits {
-    /// Anything up to the highest.
+    /// No limits: both are the highest frequency of the domain.
     pub(crate) const fn none(highest_khz: u64) -> Self {
         Self { user_khz: highest_khz, thermal_khz: highest_khz }
     }
@@ -33,8 +33,8 @@ impl FrequencyLimits {
 }
 
 impl CpufreqPolicy {
-    /// The frequency that is switched to if one is asked for: the lowest in use that is not below it, within the limits.
-    /// With `all`, inefficient ones are in use too.
+    /// Returns the frequency that the driver sets for a request of `khz`: the lowest one in use that is not
+    /// below it, within the limits. With `all`, inefficient frequencies are in use too.
     pub(crate) fn resolve(&self, khz: u64, all: bool) -> u64 {
         let max = self.limits.max_khz();
         let khz = khz.min(max);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Frequency domains with their governors, limits and energy models: what is remembered of them.
+//! State of cpufreq: frequency domains with their governors, limits and energy models.
 
 pub mod domain;
 pub mod energy_model;
@@ -13,18 +13,19 @@ use energy_model::PerfDomain;
 use limits::FrequencyLimits;
 use sugov::{SugovCpu, SugovPolicy};
 
-/// Frequency domains and their governors.
+/// State of all frequency domains and their governors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cpufreq {
-    /// The domains, in the order in which they were set.
+    /// Frequency domains, in the order in which they were set.
     pub policies: Vec<CpufreqPolicy>,
     /// Whether the governors run.
     pub(crate) is_started: bool,
-    /// Which policy's governor wants to hear of each CPU; empty as long as none does.
+    /// By CPU: index of the policy whose governor receives the CPU's updates; empty as long as no governor
+    /// does.
     pub(crate) hooks: Vec<Option<u32>>,
-    /// What schedutil knows of each CPU; empty as long as it drives none.
+    /// By CPU: state of schedutil; empty as long as schedutil drives no domain.
     pub(crate) cpus: Vec<SugovCpu>,
-    /// Domains with an energy model, if tasks may be placed for the sake of energy; those of the highest CPUs first.
+    /// Domains with an energy model, those of the highest-numbered CPUs first; empty if EAS is impossible.
     pub(crate) perf_domains: Vec<PerfDomain>,
 }
 
@@ -32,10 +33,10 @@ pub(crate) struct Cpufreq {
 #[derive(Clone, Debug)]
 pub(crate) struct CpufreqPolicy {
     pub domain: FrequencyDomain,
-    /// The present frequency, in kHz.
+    /// Present frequency, in kHz.
     pub cur_khz: u64,
-    /// Up to which frequency it may go.
+    /// Upper limits of the frequency.
     pub(crate) limits: FrequencyLimits,
-    /// The governor's state, if it is schedutil.
+    /// State of schedutil, if it is the governor.
     pub(crate) sugov: Option<SugovPolicy>,
 }

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What schedutil remembers of its policies and CPUs: `struct sugov_policy` and `struct sugov_cpu` (6.1).
+//! State of schedutil: `struct sugov_policy` and `struct sugov_cpu` (6.1).
 
 use crate::state::cpufreq::domain::SchedutilConfig;
 use crate::state::cpufreq::iowait::IowaitBoost;
 
-/// State of a policy: the kernel's `struct sugov_policy`.
+/// State of schedutil for a policy: the kernel's `struct sugov_policy`.
 #[derive(Clone, Debug)]
 pub(crate) struct SugovPolicy {
     pub(crate) config: SchedutilConfig,
-    /// When the frequency was changed last, in ns of a runqueue's clock.
+    /// Time of the last frequency change, in ns of a runqueue's clock.
     pub(crate) last_freq_update_time: u64,
-    /// The frequency that was chosen last, in kHz.
+    /// Frequency that was chosen last, in kHz.
     pub(crate) next_khz: u64,
-    /// What had been asked for then, before the domain's frequencies were looked at, in kHz.
+    /// Raw request from which `next_khz` was chosen, before it was mapped to the domain's frequencies, in
+    /// kHz.
     pub(crate) cached_raw_khz: u64,
-    /// The next update must not wait.
+    /// Whether the limits have changed, so that the next update must not wait for the rate limit.
     pub(crate) limits_changed: bool,
-    /// The next update must not trust what was chosen before.
+    /// Whether the next update must not reuse the frequency chosen before.
     pub(crate) need_freq_update: bool,
-    /// The thread was asked for and has not looked yet.
+    /// Whether the governor's thread was woken and has not read the request yet.
     pub(crate) work_in_progress: bool,
 }
 
-/// State of a CPU: the kernel's `struct sugov_cpu`.
+/// State of schedutil for a CPU: the kernel's `struct sugov_cpu`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SugovCpu {
     pub(crate) iowait: IowaitBoost,
-    /// When the CPU asked last.
+    /// Time of the CPU's last update, in ns of its runqueue's clock.
     pub(crate) last_update: u64,
-    /// Deadline bandwidth when it was looked at last.
+    /// Deadline bandwidth at the last check.
     pub(crate) bw_dl: u64,
-    /// How often the CPU had idled at that time.
+    /// Number of the CPU's idle calls at the last check.
     pub(crate) saved_idle_calls: u64,
 }
 
@@ -47,7 +48,7 @@ impl SugovPolicy {
         }
     }
 
-    /// Takes over a chosen frequency. Returns whether it is another one.
+    /// Takes over a chosen frequency. Returns whether it differs from the previous one.
     pub(crate) fn take(&mut self, now: u64, khz: u64) -> bool {
         self.need_freq_update = false;
         if self.next_khz == khz {

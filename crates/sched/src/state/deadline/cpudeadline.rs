@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPU runs the latest deadline: where a task with an earlier one may preempt.
+//! Heap of the CPUs' earliest deadlines. It finds the CPU with the latest one, where an earlier deadline may
+//! preempt.
 //!
-//! Models `cpudeadline.c` (6.1): a max-heap of the earliest deadline of each CPU that has deadline tasks, and the set of
-//! CPUs that have none. What shows is kept: among equal deadlines the newest goes up, a left child goes before a right one,
-//! and an empty heap still remembers the CPU that left it last.
+//! Models `cpudeadline.c` (6.1): a max-heap of the earliest deadline of each CPU that has deadline tasks, and
+//! the set of CPUs that have none. Observable order is kept: among equal deadlines the newest moves up, a
+//! left child goes before a right one, and an empty heap still remembers the CPU that left it last.
 
 use crate::state::deadline::time_before;
 use crate::types::cpumask::CpuMask;
@@ -11,12 +12,12 @@ use crate::types::ids::CpuId;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The kernel's `struct cpudl`.
+/// Heap of deadlines and set of free CPUs: the kernel's `struct cpudl`.
 #[derive(Clone, Debug)]
 pub struct CpuDl {
-    /// Deadlines by CPU. The first `size` are a heap with the latest deadline at its top.
+    /// Deadlines with their CPUs. The first `size` are a heap with the latest deadline at its top.
     elements: Vec<(u64, CpuId)>,
-    /// Where each CPU stands in the heap.
+    /// By CPU: position in the heap.
     places: Vec<Option<u32>>,
     size: usize,
     /// CPUs without deadline tasks.
@@ -24,7 +25,7 @@ pub struct CpuDl {
 }
 
 impl CpuDl {
-    /// No CPU has deadline tasks.
+    /// Creates a heap in which no CPU has deadline tasks.
     pub(crate) fn new(nr_cpus: usize) -> Self {
         Self {
             elements: vec![(0, CpuId(0)); nr_cpus],
@@ -34,7 +35,7 @@ impl CpuDl {
         }
     }
 
-    /// Those of a root domain in which there is no CPU.
+    /// Creates the heap of a root domain that has no CPU.
     pub(crate) fn without_cpus(nr_cpus: usize) -> Self {
         Self { free_cpus: CpuMask::new(nr_cpus), ..Self::new(nr_cpus) }
     }
@@ -44,25 +45,25 @@ impl CpuDl {
         &self.free_cpus
     }
 
-    /// The latest of the CPUs' earliest deadlines, and whose it is. If no CPU has deadline tasks, those of the last one
-    /// that had.
+    /// Latest of the CPUs' earliest deadlines, with its CPU. If no CPU has deadline tasks, the values of the
+    /// last one that had.
     pub(crate) fn latest(&self) -> (u64, CpuId) {
         self.elements[0]
     }
 
-    /// What is known as the earliest deadline of a CPU; none if it has no deadline tasks.
+    /// Earliest deadline recorded for a CPU; `None` if it has no deadline tasks.
     pub(crate) fn deadline_of(&self, cpu: CpuId) -> Option<u64> {
         self.places[cpu.index()].map(|place| self.elements[place as usize].0).filter(|_| !self.free_cpus.contains(cpu))
     }
 
-    /// Whether no element is later than the one above it, and each CPU stands where it is looked for.
+    /// Whether no element is later than its parent, and each CPU is at its recorded position.
     pub(crate) fn is_heap(&self) -> bool {
         let is_below_parent = |place: usize| place == 0 || !self.is_before((place - 1) / 2, place);
         let is_found = |place: usize| self.places[self.elements[place].1.index()] == Some(place as u32);
         (0..self.size).all(|place| is_below_parent(place) && is_found(place))
     }
 
-    /// A CPU has deadline tasks, and this is their earliest deadline: `cpudl_set()`.
+    /// Sets the earliest deadline of a CPU that has deadline tasks: `cpudl_set()`.
     pub(crate) fn set(&mut self, cpu: CpuId, deadline: u64) {
         match self.places[cpu.index()] {
             Some(place) => {
@@ -79,7 +80,7 @@ impl CpuDl {
         }
     }
 
-    /// A CPU has no deadline tasks any more, and may get some if it is online: `cpudl_clear()`.
+    /// Removes a CPU that has no deadline tasks any more: `cpudl_clear()`. It counts as free if it is online.
     pub(crate) fn clear(&mut self, cpu: CpuId, is_online: bool) {
         if let Some(place) = self.places[cpu.index()].take() {
             let place = place as usize;
@@ -127,7 +128,7 @@ impl CpuDl {
         }
     }
 
-    /// Moves an element down past its later child, as long as there is one that is later than it.
+    /// Moves an element down past its later child, as long as that child is later than the element.
     fn sift_down(&mut self, mut place: usize) {
         loop {
             let mut latest = place;

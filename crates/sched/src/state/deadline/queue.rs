@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The deadline tasks of a CPU in the order of their deadlines, and what all CPUs know of each other.
+//! Deadline tasks of a CPU in the order of their deadlines, and the state that all CPUs share.
 //!
-//! Models `struct dl_rq` and the deadline part of `struct root_domain` (6.1). The kernel's red-black trees are sorted ring
-//! buffers here: among equal deadlines the one that came first goes first.
+//! Models `struct dl_rq` and the deadline part of `struct root_domain` (6.1). The kernel's red-black trees
+//! are sorted ring buffers here; of equal deadlines, the one inserted first goes first.
 
 use crate::state::deadline::cpudeadline::CpuDl;
 use crate::state::deadline::entity::time_before;
-use crate::state::rq::ROOM;
+use crate::state::rq::QUEUE_CAPACITY;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::TaskId;
 use alloc::collections::VecDeque;
 
 /// Tasks in the order of their deadlines.
 #[derive(Clone, Debug)]
-pub(crate) struct ByDeadline {
+pub(crate) struct DeadlineQueue {
     entries: VecDeque<(u64, TaskId)>,
 }
 
-impl Default for ByDeadline {
+impl Default for DeadlineQueue {
     fn default() -> Self {
-        Self { entries: VecDeque::with_capacity(ROOM) }
+        Self { entries: VecDeque::with_capacity(QUEUE_CAPACITY) }
     }
 }
 
-impl ByDeadline {
-    /// Adds a task behind all whose deadline is not later. Returns whether it is the first.
+impl DeadlineQueue {
+    /// Adds a task behind all whose deadline is not later. Returns whether the task is the first one.
     pub(crate) fn insert(&mut self, deadline: u64, task: TaskId) -> bool {
         let place = self.entries.partition_point(|&(other, _)| !time_before(deadline, other));
         self.entries.insert(place, (deadline, task));
         place == 0
     }
 
-    /// Takes a task out. Returns whether it was the first.
+    /// Removes a task. Returns whether it was the first one.
     ///
     /// # Panics
-    /// If it is not there, or was added with another deadline.
+    /// If the task is not in the queue, or was added with another deadline.
     pub(crate) fn remove(&mut self, deadline: u64, task: TaskId) -> bool {
         let first = self.entries.partition_point(|&(other, _)| time_before(other, deadline));
         let equals = self.entries.range(first..).position(|&(_, other)| other == task);
@@ -64,23 +64,25 @@ impl ByDeadline {
 /// Deadline tasks of a CPU: the kernel's `struct dl_rq`.
 #[derive(Clone, Debug, Default)]
 pub struct DlRq {
-    /// Runnable tasks, the running one among them; throttled ones are not.
-    pub(crate) tasks: ByDeadline,
-    /// Those that may be moved: not the running one, nor such that may use only one CPU.
-    pub(crate) pushable: ByDeadline,
-    /// Number of runnable tasks.
+    /// Runnable tasks including the running one, without throttled ones.
+    pub(crate) tasks: DeadlineQueue,
+    /// Tasks that may be moved: not the running one, and none that may use only one CPU.
+    pub(crate) pushable: DeadlineQueue,
+    /// Number of runnable tasks, including the running one.
     pub nr_running: u32,
-    /// Number of those that may use more than one CPU.
+    /// Number of runnable tasks that may use more than one CPU.
     pub nr_migratory: u32,
-    /// Whether tasks could be pushed away or pulled.
+    /// Whether another CPU could take tasks, by a push or a pull.
     pub overloaded: bool,
-    /// The earliest deadline; 0 without tasks (`earliest_dl.curr`).
+    /// Earliest deadline; 0 without tasks (`earliest_dl.curr`).
     pub earliest_curr: u64,
-    /// The earliest deadline of a task that may be moved, as of when there was one last (`earliest_dl.next`).
+    /// Earliest deadline of a task that may be moved, as of the last time that there was one
+    /// (`earliest_dl.next`).
     pub earliest_next: u64,
-    /// Bandwidth of the tasks that are active: they run, wait, or slept for less than their zero-lag time.
+    /// Bandwidth of the active tasks, in units of 2^-20: they run, wait, or have slept for less than their
+    /// zero-lag time.
     pub running_bw: u64,
-    /// Bandwidth of all tasks of this CPU.
+    /// Bandwidth of all tasks of this CPU, in units of 2^-20.
     pub this_bw: u64,
 }
 
@@ -91,27 +93,29 @@ impl DlRq {
     }
 }
 
-/// What the CPUs know of each other's deadline tasks.
+/// State of deadline scheduling that all CPUs share: part of the kernel's `struct root_domain`.
 #[derive(Clone, Debug)]
 pub struct DlRoot {
-    /// Admitted bandwidth (`dl_bw.total_bw`).
+    /// Admitted bandwidth of all tasks, in units of 2^-20 (`dl_bw.total_bw`).
     pub total_bw: u64,
-    /// Each CPU's part of that.
+    /// Share of the admitted bandwidth of each CPU, in units of 2^-20.
     pub admitted_per_cpu: u64,
     /// CPUs with tasks that could be pulled (`dlo_mask`).
     pub overloaded_cpus: CpuMask,
-    /// The latest deadline among the CPUs.
+    /// Heap of the CPUs' earliest deadlines, with the latest of them on top.
     pub cpudl: CpuDl,
-    /// The same of the root domain to which CPUs belong that are in no domain (`def_root_domain`). All pass through it when domains are built
-    /// anew, and none stays that is online; but who looks finds the latest deadline that was there last.
+    /// Heap of the root domain for CPUs without sched domains (`def_root_domain`).
+    ///
+    /// All CPUs pass through it when sched domains are rebuilt, and no online CPU stays. A search of it finds
+    /// the latest deadline that was there last.
     pub(crate) default_cpudl: CpuDl,
-    /// Filled anew by each search for a CPU.
+    /// Scratch mask that each search for a CPU refills.
     pub(crate) later_mask: CpuMask,
 }
 
 impl DlRoot {
-    /// All CPUs are offline; what was admitted stays.
-    pub(crate) fn forget_cpus(&mut self) {
+    /// Marks all CPUs as offline. The admitted bandwidth stays.
+    pub(crate) fn clear_cpus(&mut self) {
         let nr_cpus = self.overloaded_cpus.nr_cpus();
         self.overloaded_cpus.clear_all();
         self.cpudl = CpuDl::without_cpus(nr_cpus);

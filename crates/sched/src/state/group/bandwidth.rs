@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CFS bandwidth: how much CPU time a group may use in each period (`cpu.max`, `cpu.max.burst`).
+//! CFS bandwidth: the CPU time that a group may use in each period (`cpu.max`, `cpu.max.burst`).
 //!
-//! Models `struct cfs_bandwidth`, `tg_set_cfs_bandwidth()` and `sync_throttle()` (6.1); [`super::pool`] has the group's pool of
-//! runtime, [`crate::classes::fair::bandwidth`] how CPUs draw from it, give back and are throttled, [`crate::paths::bandwidth`] how the
-//! pool is filled and handed out. The model in short: the pool gets the quota at the start of each
-//! period; a CPU draws slices from it while tasks of the group run there; when the pool is empty the group's cfs_rq leaves
-//! its CPU's runqueue with everything below it, until the next period or until another CPU gives back what it has left.
+//! Models `struct cfs_bandwidth`, `tg_set_cfs_bandwidth()` and `sync_throttle()` (6.1). The pool gets the
+//! quota at the start of each period. A CPU draws slices from it while tasks of the group run there. When the
+//! pool is empty, the group's cfs_rq leaves its CPU's runqueue with everything below it, until the next
+//! period or until another CPU returns unused runtime.
 //!
-//! CPUs that go offline and come back are the affair of [`crate::paths::hotplug`]: in between, groups are not limited on them. Groups are
-//! those of cgroup v2, where `__cfs_schedulable()` refuses nothing: a child may have more than its parent, which then limits
-//! it. Without `CONFIG_JUMP_LABEL` the kernel's `cfs_bandwidth_used()` is
-//! always true; with it, it is false only while no group has a quota, and then nothing is accounted or throttled anyway.
+//! - [`super::pool`]: the group's pool of runtime.
+//! - [`crate::classes::fair::bandwidth`]: CPUs draw from the pool, return runtime, and are throttled.
+//! - [`crate::paths::bandwidth`]: the pool is filled and distributed.
+//! - [`crate::paths::hotplug`]: groups are not limited on CPUs that are offline.
+//!
+//! Groups are those of cgroup v2, where `__cfs_schedulable()` rejects nothing: a child may have more than its
+//! parent, which then limits it. Without `CONFIG_JUMP_LABEL` the kernel's `cfs_bandwidth_used()` is always
+//! true. With it, it is false only while no group has a quota, and then nothing is accounted or throttled
+//! anyway.
 
 pub use crate::state::group::pool::{BandwidthStats, CfsBandwidth};
 use crate::types::units::Nanos;
 use core::fmt;
 
-/// The shortest quota and period.
-const SHORTEST: Nanos = Nanos(1_000_000);
+/// Shortest quota and shortest period.
+const MIN_CFS_QUOTA_PERIOD: Nanos = Nanos(1_000_000);
 
-/// The longest period: `max_cfs_quota_period`.
-pub(crate) const LONGEST_PERIOD: Nanos = Nanos(1_000_000_000);
+/// Longest period, 1 s: the kernel's `max_cfs_quota_period`.
+pub(crate) const MAX_CFS_QUOTA_PERIOD: Nanos = Nanos(1_000_000_000);
 
-/// The most that quota and burst may be together: 2^44 - 1 microseconds.
-const MOST_RUNTIME: Nanos = Nanos(((1 << 44) - 1) * 1000);
+/// Longest sum of quota and burst: 2^44 - 1 microseconds.
+const MAX_CFS_RUNTIME: Nanos = Nanos(((1 << 44) - 1) * 1000);
 
 /// Quota, period and burst that the kernel accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,44 +37,45 @@ pub struct Bandwidth {
     pub(crate) burst: Nanos,
 }
 
-/// Why bandwidth was refused. The kernel says EINVAL to all of them.
+/// Reason why bandwidth was rejected. The kernel returns EINVAL for each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum BandwidthError {
-    /// The root group has no quota.
+    /// The root group cannot have a quota.
     RootGroup,
-    /// The quota is too short.
+    /// The quota is shorter than 1 ms.
     QuotaTooShort(Nanos),
-    /// The quota, or the quota with the burst, is too long.
+    /// The quota, or the quota with the burst, is longer than 2^44 - 1 microseconds.
     RuntimeTooLong(Nanos),
-    /// The period is too short.
+    /// The period is shorter than 1 ms.
     PeriodTooShort(Nanos),
-    /// The period is too long.
+    /// The period is longer than 1 s.
     PeriodTooLong(Nanos),
     /// The burst is longer than the quota.
-    BurstTooLong {
-        /// The burst.
-        burst: Nanos,
-        /// The quota.
-        quota: Nanos,
-    },
+    BurstTooLong { burst: Nanos, quota: Nanos },
 }
 
 impl fmt::Display for BandwidthError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RootGroup => f.write_str("the root group cannot have a quota"),
-            Self::QuotaTooShort(quota) => write!(f, "a quota of {quota} is too short; it must be at least {SHORTEST}"),
+            Self::QuotaTooShort(quota) => {
+                write!(f, "a quota of {quota} is too short; it must be at least {MIN_CFS_QUOTA_PERIOD}")
+            }
             Self::RuntimeTooLong(runtime) => {
-                write!(f, "quota and burst of together {runtime} are too long; they may be {MOST_RUNTIME} at the most")
+                write!(
+                    f,
+                    "quota and burst together are {runtime}, which is too long; they must be at most {MAX_CFS_RUNTIME}"
+                )
             }
             Self::PeriodTooShort(period) => {
-                write!(f, "a period of {period} is too short; it must be at least {SHORTEST}")
+                write!(f, "a period of {period} is too short; it must be at least {MIN_CFS_QUOTA_PERIOD}")
             }
             Self::PeriodTooLong(period) => {
-                write!(f, "a period of {period} is too long; it may be {LONGEST_PERIOD} at the most")
+                write!(f, "a period of {period} is too long; it must be at most {MAX_CFS_QUOTA_PERIOD}")
             }
             Self::BurstTooLong { burst, quota } => {
-                write!(f, "a burst of {burst} is too long; it may be as long as the quota of {quota}")
+                write!(f, "a burst of {burst} is too long; it must be at most the quota of {quota}")
             }
         }
     }
@@ -79,7 +84,7 @@ impl fmt::Display for BandwidthError {
 impl core::error::Error for BandwidthError {}
 
 impl Bandwidth {
-    /// Quota, if there is one, period and burst.
+    /// Quota if there is one, period, and burst.
     pub const fn parts(self) -> (Option<Nanos>, Nanos, Nanos) {
         (self.quota, self.period, self.burst)
     }
@@ -93,36 +98,36 @@ impl Bandwidth {
     /// If quota or period is shorter than 1 ms, the period is longer than 1 s, the burst is longer than the quota, or both
     /// together are longer than the kernel can count.
     pub fn new(quota: Option<Nanos>, period: Nanos, burst: Nanos) -> Result<Self, BandwidthError> {
-        if let Some(quota) = quota.filter(|&quota| quota < SHORTEST) {
+        if let Some(quota) = quota.filter(|&quota| quota < MIN_CFS_QUOTA_PERIOD) {
             return Err(BandwidthError::QuotaTooShort(quota));
         }
-        if period < SHORTEST {
+        if period < MIN_CFS_QUOTA_PERIOD {
             return Err(BandwidthError::PeriodTooShort(period));
         }
-        if period > LONGEST_PERIOD {
+        if period > MAX_CFS_QUOTA_PERIOD {
             return Err(BandwidthError::PeriodTooLong(period));
         }
         if let Some(quota) = quota {
-            if quota > MOST_RUNTIME {
+            if quota > MAX_CFS_RUNTIME {
                 return Err(BandwidthError::RuntimeTooLong(quota));
             }
             if burst > quota {
                 return Err(BandwidthError::BurstTooLong { burst, quota });
             }
             let both = Nanos(quota.0 + burst.0);
-            if both > MOST_RUNTIME {
+            if both > MAX_CFS_RUNTIME {
                 return Err(BandwidthError::RuntimeTooLong(both));
             }
         }
         Ok(Self { quota, period, burst })
     }
 
-    /// Runtime in each period, of all CPUs together; `None`: no limit.
+    /// Runtime of all CPUs together in each period; `None` if there is no limit.
     pub const fn quota(&self) -> Option<Nanos> {
         self.quota
     }
 
-    /// Length of a period.
+    /// Length of a period, from 1 ms to 1 s.
     pub const fn period(&self) -> Nanos {
         self.period
     }

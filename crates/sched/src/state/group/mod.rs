@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Task groups: what the `cpu` controller calls a cgroup.
+//! Task groups: cgroups of the `cpu` controller.
 //!
-//! Models `sched_create_group()`, `sched_online_group()` and the fair part of `struct task_group` (6.1). A group has on
-//! each CPU a cfs_rq for its members and an entity that stands for them on the parent's cfs_rq.
+//! Models `sched_create_group()`, `sched_online_group()` and the fair part of `struct task_group` (6.1). A
+//! group has on each CPU a cfs_rq for its members and an entity that represents them on the parent's cfs_rq.
 
 pub mod bandwidth;
 pub(crate) mod pool;
@@ -13,26 +13,26 @@ use crate::state::task::{SchedClass, Uclamp};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::types::weight::NICE_0_LOAD;
 
-/// The kernel's `struct task_group`.
+/// Task group: the kernel's `struct task_group`.
 #[derive(Clone, Debug)]
 pub struct TaskGroup {
-    /// The group above; none for the root group.
+    /// Group above; none for the root group.
     pub parent: Option<GroupId>,
     /// `cpu.shares` at full resolution.
     pub shares: u64,
-    /// Whether it is idle (`cpu.idle`).
+    /// Whether the group is idle (`cpu.idle`).
     pub is_idle: bool,
-    /// What somebody asked it to allow: `cpu.uclamp.min` and `.max`; none: anything.
+    /// Requested limits of the members' clamps: `cpu.uclamp.min` and `cpu.uclamp.max`; none if unlimited.
     pub uclamp_req: Option<Uclamp>,
-    /// What it allows the clamps of its tasks to be, with what the groups above allow; none: anything.
+    /// Effective limits of the members' clamps, with those of the groups above; none if unlimited.
     pub uclamp: Option<Uclamp>,
-    /// Sum of the load of its cfs_rqs, as of their last contributions.
+    /// Sum of the load of the group's cfs_rqs, as of their last contributions.
     pub load_avg: i64,
-    /// The newest group below.
+    /// Newest group below this one.
     pub first_child: Option<GroupId>,
-    /// The next older group with the same parent.
+    /// Next older group with the same parent.
     pub next_sibling: Option<GroupId>,
-    /// Quota.
+    /// Quota and the pool of runtime.
     pub bandwidth: CfsBandwidth,
 }
 
@@ -53,13 +53,13 @@ impl TaskGroup {
 }
 
 impl State {
-    /// The cfs_rq of a group on a CPU.
+    /// cfs_rq of a group on a CPU.
     #[inline]
     pub(crate) fn cfs_rq_of_group(&self, group: GroupId, cpu: CpuId) -> CfsRqId {
         CfsRqId::from_index(group.index() * self.rqs.len() + cpu.index())
     }
 
-    /// The entity of a group on a CPU; the root group has none.
+    /// Entity of a group on a CPU; the root group has none.
     #[inline]
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {
         self.cfs_rqs[self.cfs_rq_of_group(group, cpu).index()].entity
@@ -70,7 +70,8 @@ impl State {
         self.cfs_rqs[id.index()].throttle_count > 0
     }
 
-    /// Whether a task cannot run, however many CPUs idle, since its group or one above has used up its quota where the task is.
+    /// Whether a task cannot run, however many CPUs idle, because its group or one above is throttled on the
+    /// task's CPU.
     pub fn waits_for_quota(&self, task: TaskId) -> bool {
         let p = self.task(task);
         p.class == SchedClass::Fair && self.is_throttled_hierarchy(self.cfs_rq_of_group(p.group, p.cpu))

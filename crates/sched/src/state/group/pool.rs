@@ -1,62 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The pool of runtime that the CPUs of a group share: the kernel's `struct cfs_bandwidth`.
+//! Pool of runtime that the CPUs of a group share: the kernel's `struct cfs_bandwidth`.
 //!
-//! Models `__refill_cfs_bandwidth_runtime()`, `runtime_refresh_within()`, the doubling of too short periods in
-//! `sched_cfs_period_timer()` (6.1). Arithmetic only: nothing here touches a runqueue.
+//! Models `__refill_cfs_bandwidth_runtime()`, `runtime_refresh_within()`, and the doubling of too short
+//! periods in `sched_cfs_period_timer()` (6.1). Arithmetic only: nothing here touches a runqueue.
 
-use crate::state::group::bandwidth::{Bandwidth, LONGEST_PERIOD};
-use crate::state::rq::ROOM;
+use crate::state::group::bandwidth::{Bandwidth, MAX_CFS_QUOTA_PERIOD};
+use crate::state::rq::QUEUE_CAPACITY;
 use crate::state::timers::forward;
 use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::units::Nanos;
 use alloc::collections::VecDeque;
 
-/// What has become of a group's quota: `cpu.stat`.
+/// Statistics of a group's quota, as in `cpu.stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BandwidthStats {
     /// Periods that have passed while the period timer ran.
     pub nr_periods: u64,
-    /// How many of them ended with a CPU throttled.
+    /// Periods that ended with a CPU throttled.
     pub nr_throttled: u64,
-    /// For how long CPUs were throttled, in ns, summed over CPUs.
+    /// Time for which CPUs were throttled, in ns, summed over CPUs.
     pub throttled_time: u64,
-    /// In how many periods more than the quota was used.
+    /// Periods in which more than the quota was used.
     pub nr_burst: u64,
-    /// How much more, in ns.
+    /// Time used beyond the quota, in ns.
     pub burst_time: u64,
 }
 
-/// Quota of a group and what is left of it.
+/// Quota of a group, and the runtime that is left of it.
 #[derive(Clone, Debug)]
 pub struct CfsBandwidth {
-    /// Limits, as they were set or as too short periods were doubled.
+    /// Limits, as they were set, or doubled because the periods were too short.
     pub limits: Bandwidth,
-    /// What is left in the pool, in ns.
+    /// Runtime that is left in the pool, in ns.
     pub runtime: u64,
-    /// What was in the pool after the last refill.
+    /// Runtime in the pool after the last refill, in ns.
     pub runtime_snap: u64,
-    /// Nobody has drawn from the pool in this period: if that stays so until its end the timer stops.
+    /// Whether no CPU has drawn from the pool in this period. If that is still so at its end, the timer
+    /// stops.
     pub idle: bool,
-    /// The period timer is armed, or its handler runs and will arm it again.
+    /// Whether the period timer is armed, or its handler runs and will arm it again.
     pub period_active: bool,
-    /// When the period timer expires, or expired last, in ns.
+    /// Time at which the period timer expires, or expired last, in ns.
     pub period_expires: u64,
-    /// The handler of the period timer runs.
+    /// Whether the handler of the period timer runs.
     pub period_running: bool,
-    /// The slack timer is armed.
+    /// Whether the slack timer is armed.
     pub slack_started: bool,
-    /// Where the period timer was started last.
+    /// CPU that started the period timer last.
     pub(crate) period_timer_cpu: CpuId,
-    /// Where the slack timer was started last.
+    /// CPU that started the slack timer last.
     pub(crate) slack_timer_cpu: CpuId,
-    /// Throttled cfs_rqs, the one first that was throttled first.
+    /// Throttled cfs_rqs, in the order in which they were throttled.
     pub throttled: VecDeque<CfsRqId>,
-    /// Counters.
+    /// Statistics, as in `cpu.stat`.
     pub stats: BandwidthStats,
 }
 
 impl CfsBandwidth {
-    /// No limit.
+    /// Creates a pool without a limit.
     pub(crate) fn new() -> Self {
         Self {
             limits: Bandwidth::UNLIMITED,
@@ -69,12 +70,12 @@ impl CfsBandwidth {
             slack_started: false,
             period_timer_cpu: CpuId(0),
             slack_timer_cpu: CpuId(0),
-            throttled: VecDeque::with_capacity(ROOM),
+            throttled: VecDeque::with_capacity(QUEUE_CAPACITY),
             stats: BandwidthStats::default(),
         }
     }
 
-    /// New limits; the pool gets a quota.
+    /// Sets new limits and adds one quota to the pool.
     pub(crate) fn set(&mut self, limits: Bandwidth) {
         self.limits = limits;
         self.refill();
@@ -94,7 +95,7 @@ impl CfsBandwidth {
         self.runtime_snap = self.runtime;
     }
 
-    /// Takes up to `wanted` ns out of the pool, without a limit all of it. Returns how much.
+    /// Takes up to `wanted` ns out of the pool, all of it without a limit. Returns the time taken, in ns.
     pub(crate) fn take(&mut self, wanted: u64) -> u64 {
         if self.limits.quota.is_none() {
             return wanted;
@@ -104,21 +105,22 @@ impl CfsBandwidth {
         taken
     }
 
-    /// Moves the end of the period past `now`. Returns how many periods have ended; one is no shorter than what timers resolve.
+    /// Moves the end of the period past `now`. Returns the number of periods that have ended. A period is at
+    /// least as long as the resolution of timers.
     pub(crate) fn forward_period(&mut self, now: u64, resolution_ns: u64) -> u64 {
         forward(&mut self.period_expires, now, self.limits.period.0.max(resolution_ns))
     }
 
-    /// Whether the pool is refilled within `span` ns, or just now: `runtime_refresh_within()`.
+    /// Whether the pool is refilled within `span` ns, or at this moment: `runtime_refresh_within()`.
     pub(crate) fn is_refilled_within(&self, now: u64, span: u64) -> bool {
         self.period_running || self.period_expires < now + span
     }
 
-    /// The handler of the period timer takes longer than a period: limits are doubled, unless the period would reach the
-    /// longest one.
+    /// Doubles the limits, because the period timer's handler takes longer than a period. Does nothing if the
+    /// period would reach the longest one.
     pub(crate) fn scale_up(&mut self) {
         let double = |time: Nanos| Nanos(time.0 * 2);
-        if double(self.limits.period) < LONGEST_PERIOD {
+        if double(self.limits.period) < MAX_CFS_QUOTA_PERIOD {
             self.limits = Bandwidth {
                 quota: self.limits.quota.map(double),
                 period: double(self.limits.period),

@@ -7,10 +7,11 @@ use crate::types::ids::{CpuId, EntityId, GroupId};
 use crate::types::pelt::SchedAvg;
 use crate::types::weight::LoadWeight;
 
-/// Averages of entities that left while the cfs_rq's lock was not held; they are subtracted at its next update.
+/// Averages of entities that left while the cfs_rq's lock was not held. The next update of the cfs_rq
+/// subtracts them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemovedAverages {
-    /// How many entities left.
+    /// Number of entities that left.
     pub nr: u32,
     /// Sum of their `load_avg`.
     pub load_avg: u64,
@@ -20,77 +21,76 @@ pub struct RemovedAverages {
     pub util_avg: u64,
 }
 
-/// The kernel's `struct cfs_rq`.
+/// Fair runqueue of a group on one CPU: the kernel's `struct cfs_rq`.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct CfsRq {
-    /// Its CPU.
     pub cpu: CpuId,
-    /// Its group.
     pub group: GroupId,
-    /// The entity that stands for it on its parent; none for a root cfs_rq.
+    /// Entity that represents the cfs_rq on its parent; none for a root cfs_rq.
     pub entity: Option<EntityId>,
     /// Sum of the weights of queued and running entities.
     pub load: LoadWeight,
-    /// Number of entities, queued and running.
+    /// Number of entities, queued or running.
     pub nr_running: u32,
-    /// Number of tasks below.
+    /// Number of runnable tasks in this group and the groups below.
     pub h_nr_running: u32,
-    /// Number of entities that are idle (SCHED_IDLE, or an idle group's).
+    /// Number of entities that are idle (SCHED_IDLE, or of an idle group).
     pub idle_nr_running: u32,
-    /// Number of tasks below that count as idle.
+    /// Number of runnable tasks in this group and below that count as idle.
     pub idle_h_nr_running: u32,
-    /// Whether its group is idle (`cpu.idle`).
+    /// Whether the group is idle (`cpu.idle`).
     pub is_idle: bool,
-    /// Virtual time that it has reached; never goes back.
+    /// Virtual time that the cfs_rq has reached, in ns of a nice-0 task; never decreases.
     pub min_vruntime: u64,
-    /// Waiting entities.
+    /// Waiting entities, ordered by virtual runtime.
     pub timeline: Timeline,
-    /// The running entity. It is not in the timeline.
+    /// Running entity, which is not in the timeline.
     pub curr: Option<EntityId>,
-    /// Whom to run next if that is not too unfair.
+    /// Entity to run next if that is not too unfair (next buddy).
     pub next: Option<EntityId>,
-    /// Who was preempted last by a wake-up, and should go on if that is not too unfair.
+    /// Entity that a wake-up preempted last, and that should continue if that is not too unfair (last buddy).
     pub last: Option<EntityId>,
-    /// Who gave way and should not be next.
+    /// Entity that yielded and should not run next (skip buddy).
     pub skip: Option<EntityId>,
-    /// Averages.
+    /// Averages of load, runnable time and utilisation (PELT).
     pub avg: SchedAvg,
-    /// Averages that are to be subtracted.
+    /// Averages that the next update subtracts.
     pub removed: RemovedAverages,
-    /// Its `load_avg` as counted in the group's sum.
+    /// Contribution of the cfs_rq to its group's `load_avg`.
     pub tg_load_avg_contrib: u64,
-    /// Whether averages have changed that the parent has to hear of.
+    /// Whether averages have changed that still have to be propagated to the parent.
     pub propagate: bool,
-    /// Change of runnable load that the parent has to hear of.
+    /// Change of runnable load that still has to be propagated to the parent.
     pub prop_runnable_sum: i64,
-    /// Load of this cfs_rq as a part of the CPU's, for load balancing.
+    /// Load of the cfs_rq as a share of the CPU's load, for load balancing.
     pub h_load: u64,
-    /// When `h_load` was computed last, in jiffies.
+    /// Time at which `h_load` was computed last, in jiffies.
     pub last_h_load_update: u64,
-    /// Whether it is in the list of its CPU's cfs_rqs that have load.
+    /// Whether the cfs_rq is in the list of its CPU's cfs_rqs that have load.
     pub on_list: bool,
-    /// Its place there.
+    /// Neighbours in that list.
     pub leaf: LeafLinks,
-    /// Whether its group has a quota.
+    /// Whether the group has a quota.
     pub runtime_enabled: bool,
-    /// What is left of the runtime that it has drawn from its group's pool, in ns.
+    /// Runtime that is left of the time drawn from the group's pool, in ns.
     pub runtime_remaining: i64,
-    /// Whether it has used that up and could not draw any more.
+    /// Whether the runtime is used up and no more could be drawn.
     pub throttled: bool,
-    /// When it was throttled last, in ns of the runqueue's clock.
+    /// Time at which the cfs_rq was last throttled, in ns of the runqueue's clock.
     pub throttled_clock: u64,
-    /// How many of its group and the groups above are throttled here.
+    /// Number of throttled groups among this group and those above it, on this CPU.
     pub throttle_count: u32,
-    /// The clock of load tracking when it was throttled.
+    /// Clock of load tracking at the time when the cfs_rq was throttled, in ns.
     pub throttled_clock_pelt: u64,
-    /// How long the clock of load tracking stood still in sum.
+    /// Total time for which the clock of load tracking stood still, in ns.
     pub throttled_clock_pelt_time: u64,
-    /// That sum when the cfs_rq last became empty; the largest number if it was throttled then.
+    /// `throttled_clock_pelt_time` when the cfs_rq last became empty; `u64::MAX` if it was throttled then.
     pub throttled_pelt_idle: u64,
 }
 
 impl CfsRq {
-    /// An empty cfs_rq. Virtual time starts shortly before it wraps.
+    /// Creates an empty cfs_rq. Virtual time starts shortly before it wraps.
     pub fn new(cpu: CpuId, group: GroupId) -> Self {
         Self {
             cpu,
@@ -128,7 +128,7 @@ impl CfsRq {
         }
     }
 
-    /// Whether only idle entities are runnable here, and at least one: `sched_idle_cfs_rq()`.
+    /// Whether there are runnable entities and all of them are idle: `sched_idle_cfs_rq()`.
     #[inline]
     pub fn has_only_idle(&self) -> bool {
         self.nr_running > 0 && self.nr_running == self.idle_nr_running

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The list of a CPU's cfs_rqs that have load, children before parents: the kernel's `rq->leaf_cfs_rq_list`.
+//! List of a CPU's cfs_rqs that have load, children before parents: the kernel's `rq->leaf_cfs_rq_list`.
 //!
-//! Models `list_add_leaf_cfs_rq()` and `list_del_leaf_cfs_rq()` (6.1). Updating blocked load walks the list, so a child
-//! has to stand before its parent. While a branch of the group tree is enqueued from the bottom, the parent of the part
-//! that was added may not be in the list yet; `tmp_alone_branch` remembers where that part ends.
+//! Models `list_add_leaf_cfs_rq()` and `list_del_leaf_cfs_rq()` (6.1). Updating blocked load goes through the
+//! list in order, so a child has to be before its parent. While a branch of the group tree is enqueued from
+//! the bottom, the parent of the added part may not be in the list yet; `tmp_alone_branch` remembers where
+//! that part ends.
 
 use crate::state::State;
 use crate::types::ids::{CfsRqId, CpuId, GroupId};
@@ -15,23 +16,25 @@ pub struct LeafLinks {
     next: Option<CfsRqId>,
 }
 
-/// The head of the list.
+/// Head of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeafList {
     /// First and last member.
     ends: LeafLinks,
-    /// Behind whom the next member of an unfinished branch goes; the head if no branch is unfinished.
+    /// Member after which the next one of an unfinished branch is inserted; the head if no branch is
+    /// unfinished.
     tmp_alone_branch: Option<CfsRqId>,
 }
 
 impl State {
-    /// Puts a cfs_rq into the list. Returns whether its branch is complete.
+    /// Adds a cfs_rq to the list. Returns whether its branch is complete.
     ///
     /// Rules, in order:
-    /// 1. A member stays where it is.
-    /// 2. If the parent is a member, the cfs_rq goes just before it, and the branch is complete.
-    /// 3. A root cfs_rq goes to the end, and the branch is complete.
-    /// 4. Otherwise it goes behind what has been added of this branch, which waits for the parent.
+    /// 1. A member stays at its position.
+    /// 2. If the parent is a member, the cfs_rq is inserted just before it, and the branch is complete.
+    /// 3. A root cfs_rq is inserted at the end, and the branch is complete.
+    /// 4. Any other cfs_rq is inserted behind the part of the branch added so far, which waits for the
+    ///    parent.
     pub(crate) fn list_add_leaf_cfs_rq(&mut self, id: CfsRqId) -> bool {
         let cpu = self.cfs_rqs[id.index()].cpu;
         if self.cfs_rqs[id.index()].on_list {
@@ -56,7 +59,7 @@ impl State {
         }
     }
 
-    /// Takes a cfs_rq out of the list.
+    /// Removes a cfs_rq from the list, if it is a member.
     pub(crate) fn list_del_leaf_cfs_rq(&mut self, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         if !cfs_rq.on_list {
@@ -72,22 +75,23 @@ impl State {
         self.leaf_links_mut(cpu, next).prev = prev;
     }
 
-    /// The first member: a cfs_rq without children in the list.
+    /// First member: a cfs_rq without children in the list.
     pub(crate) fn first_leaf_cfs_rq(&self, cpu: CpuId) -> Option<CfsRqId> {
         self.rqs[cpu.index()].leaf_list.ends.next
     }
 
-    /// The member behind another one.
+    /// Member behind a cfs_rq.
     pub(crate) fn next_leaf_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
         self.cfs_rqs[id.index()].leaf.next
     }
 
-    /// Whether a branch that was added from the bottom still waits for the part above it.
+    /// Whether a branch that was added from the bottom is still without its upper part.
     pub(crate) fn has_unfinished_branch(&self, cpu: CpuId) -> bool {
         self.rqs[cpu.index()].leaf_list.tmp_alone_branch.is_some()
     }
 
-    /// Whether a child of this cfs_rq stands just before it, or before where it would go: `child_cfs_rq_on_list()`.
+    /// Whether a child is just before this cfs_rq, or before the position that it would get:
+    /// `child_cfs_rq_on_list()`.
     pub(crate) fn child_cfs_rq_on_list(&self, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id.index()];
         let before =
@@ -95,7 +99,7 @@ impl State {
         before.is_some_and(|before| self.parent_group(self.cfs_rqs[before.index()].group) == Some(cfs_rq.group))
     }
 
-    /// The cfs_rq of the parent group on the same CPU.
+    /// cfs_rq of the parent group on the same CPU.
     pub(crate) fn parent_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
         let cfs_rq = &self.cfs_rqs[id.index()];
         self.parent_group(cfs_rq.group).map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runqueues: one for each CPU, with the state of the CPU as the scheduler knows it.
+//! Runqueues: one for each CPU, with the scheduler's state of the CPU.
+//!
+//! Models `struct rq` of `sched.h` (6.1) with the counters of schedstat. Fields that idle balancing reads of
+//! every CPU are in [`crate::state::nohz`].
 
 pub mod cfs_rq;
 pub mod leaf;
@@ -22,172 +25,170 @@ use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Counters that `/proc/schedstat` shows for a CPU.
+/// Counters of a CPU that `/proc/schedstat` shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RqStats {
-    /// Calls of `sched_yield()`.
+    /// Number of calls of `sched_yield()`.
     pub yld_count: u32,
-    /// Calls of `schedule()`.
+    /// Number of calls of `schedule()`.
     pub sched_count: u32,
-    /// Those that left the CPU idle.
+    /// Number of calls of `schedule()` that left the CPU idle.
     pub sched_goidle: u32,
-    /// Wake-ups that were done on this CPU.
+    /// Wake-ups that this CPU executed.
     pub ttwu_count: u32,
-    /// Those of them that woke a task for this CPU.
+    /// Wake-ups that this CPU executed for a task of its own.
     pub ttwu_local: u32,
-    /// Time that tasks ran, in ns.
+    /// Time for which tasks ran, in ns.
     pub rq_cpu_time: u64,
-    /// Time that tasks waited, in ns.
+    /// Time for which runnable tasks waited, in ns.
     pub run_delay: u64,
-    /// How often a task began to run.
+    /// Number of times that a task began to run.
     pub pcount: u64,
 }
 
-/// The runqueue of a CPU: the kernel's `struct rq`. Its root cfs_rq is the one with the same number.
+/// Runqueue of a CPU: the kernel's `struct rq`. Its root cfs_rq is the one with the same number.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub struct Rq {
-    /// Its CPU.
     pub cpu: CpuId,
-    /// The task that runs.
+    /// Running task, which may be the idle task or the stopper.
     pub curr: TaskId,
-    /// The CPU's idle task.
     pub idle: TaskId,
-    /// The CPU's stopper.
     pub stop: TaskId,
-    /// Whether it belongs to its root domain: what CPUs share of the classes knows it.
+    /// Whether the CPU belongs to its root domain, so that the masks and heaps shared by the classes contain
+    /// it.
     pub online: bool,
     /// Whether the running task must give way: TIF_NEED_RESCHED.
     pub need_resched: bool,
     /// Number of runnable tasks of all classes.
     pub nr_running: u32,
-    /// Number of context switches.
+    /// Number of context switches since boot.
     pub nr_switches: u64,
 
     /// Time of the last clock update, in ns.
     pub clock: u64,
-    /// The same without interrupts and stolen time.
+    /// Clock without interrupt time and steal time, in ns.
     pub clock_task: u64,
-    /// The clock of load tracking: runs slower on a slower CPU, see [`crate::words::pelt`].
+    /// Clock of load tracking, in ns, which runs slower on a slower CPU: see [`crate::types::pelt`].
     pub clock_pelt: u64,
-    /// Idle time that a slow CPU spent on work, in sum; readers of `clock_pelt` subtract it.
+    /// Total idle time that a slow CPU spent on catching up, in ns; readers of `clock_pelt` subtract it.
     pub lost_idle_time: u64,
-    /// `clock` when the CPU went idle last.
+    /// `clock` when the CPU last went idle.
     pub clock_idle: u64,
-    /// `clock_pelt` without lost time when the CPU went idle last.
+    /// `clock_pelt` without lost time when the CPU last went idle.
     pub clock_pelt_idle: u64,
-    /// The next `schedule()` need not update the clock: RQCF_REQ_SKIP.
+    /// Whether the next `schedule()` need not update the clock: RQCF_REQ_SKIP.
     pub clock_skip_requested: bool,
-    /// `schedule()` does not update the clock now: RQCF_ACT_SKIP.
+    /// Whether the running `schedule()` does not update the clock: RQCF_ACT_SKIP.
     pub clock_skip_active: bool,
-    /// What complaints about this runqueue need to remember.
+    /// State that warnings about this runqueue need.
     pub warn: RqWarn,
     /// Interrupt time of the CPU, in ns.
     pub irq_time: u64,
-    /// How much of it the clocks know of.
+    /// Part of `irq_time` that the clocks have taken into account, in ns.
     pub prev_irq_time: u64,
-    /// Time that a host has taken, in ns.
+    /// Steal time: time that the host has taken from a virtual CPU, in ns.
     pub steal_time: u64,
-    /// How much of it the clocks know of, or have dropped.
+    /// Part of `steal_time` that the clocks have taken into account or dropped, in ns.
     pub prev_steal_time: u64,
 
-    /// Capacity of the CPU at its highest frequency.
+    /// Capacity of the CPU at its highest frequency, of 1024.
     pub cpu_capacity_orig: Capacity,
-    /// What other classes and interrupts leave of it for the fair class, as of the last update.
+    /// Capacity that other classes and interrupts leave for the fair class, as of the last update.
     pub cpu_capacity: Capacity,
-    /// Frequency of the CPU, of 1024.
+    /// Frequency of the CPU as a share of 1024 of its highest.
     pub freq_capacity: Capacity,
-    /// Capacity that is lost to heat.
+    /// Thermal pressure: capacity lost to frequency capping.
     pub thermal_pressure: Capacity,
-    /// The task clock when the thermal average was looked at last, before there was any pressure, in ns.
+    /// Task clock at the last check of the thermal average, as long as there was no pressure yet, in ns.
     pub(crate) thermal_looked_at: u64,
 
-    /// Average of the real-time class.
+    /// PELT average of the real-time class.
     pub avg_rt: SchedAvg,
-    /// Average of the deadline class.
+    /// PELT average of the deadline class.
     pub avg_dl: SchedAvg,
-    /// Average of interrupts and stolen time.
+    /// PELT average of interrupt time and steal time.
     pub avg_irq: SchedAvg,
-    /// Average of thermal pressure.
+    /// PELT average of thermal pressure.
     pub avg_thermal: SchedAvg,
 
-    /// Utilisation clamps of what is runnable.
+    /// Utilisation clamps that result from the runnable tasks.
     pub uclamp: RqUclamp,
-    /// The real-time runqueue.
     pub rt: RtRq,
-    /// The deadline runqueue.
     pub dl: DlRq,
-    /// What classes have put off until the runqueue is consistent.
+    /// Balancing work that is deferred until the runqueue is consistent.
     pub callbacks: BalanceCallbacks,
     /// Fair tasks, for load balancing.
     pub cfs_tasks: TaskList,
-    /// cfs_rqs with load.
+    /// cfs_rqs with load, children before parents.
     pub leaf_list: LeafList,
-    /// What other CPUs want done here by interrupt, oldest first.
+    /// Requests of other CPUs that an interrupt delivers, oldest first.
     pub call_queue: VecDeque<CallFunction>,
-    /// Whether a wake-up is among that: the kernel's `ttwu_pending`.
+    /// Whether a wake-up is in `call_queue`: the kernel's `ttwu_pending`.
     pub ttwu_pending: bool,
     /// Whether the balancing softirq is pending.
     pub sched_softirq: bool,
-    /// Its thread ksoftirqd, once softirqs have gone over to it.
+    /// Thread ksoftirqd of the CPU, once softirqs were deferred to it.
     pub ksoftirqd: Option<TaskId>,
-    /// Whether an interrupt of each kind is under way: reschedule, call-function.
+    /// Whether an interrupt of each kind is on its way: reschedule, call-function.
     pub ipi_pending: [bool; 2],
-    /// Work for the stopper.
+    /// Work for the stopper, oldest first.
     pub stop_works: VecDeque<StopWork>,
 
-    /// Why and whether this CPU was asked to balance for idle ones: `nohz_flags`.
+    /// Requested kinds of NOHZ balancing on behalf of idle CPUs: `nohz_flags`.
     pub nohz_flags: u32,
-    /// The flags that its softirq acts on: `nohz_idle_balance`.
+    /// Flags on which the pending softirq acts: `nohz_idle_balance`.
     pub nohz_idle_balance: u32,
-    /// Whether it was idle when the balancing softirq was raised.
+    /// Whether the CPU was idle when the balancing softirq was raised.
     pub idle_balance: bool,
-    /// Whether its tick is stopped and it is in the mask of such CPUs.
+    /// Whether the CPU is in the mask of tickless idle CPUs.
     pub nohz_tick_stopped: bool,
-    /// Whether the tick is stopped, as the idle loop knows it.
+    /// Whether the idle loop has stopped the tick.
     pub tick_stopped: bool,
-    /// How often the idle loop was entered (`tick_nohz_get_idle_calls_cpu()`).
+    /// Number of times that the idle loop was entered (`tick_nohz_get_idle_calls_cpu()`).
     pub idle_calls: u64,
-    /// Load of a task that does not fit this CPU; 0: none.
+    /// Load of a task that does not fit this CPU; 0 if there is none.
     pub misfit_task_load: u64,
-    /// Whether active balancing is under way.
+    /// Whether active balancing is in progress.
     pub active_balance: bool,
-    /// Where it pushes to.
+    /// CPU to which active balancing pushes a task.
     pub push_cpu: CpuId,
-    /// When it went idle, in ns of `clock`; 0 while it does not count as idle.
+    /// Time at which the CPU went idle, in ns of `clock`; 0 while it does not count as idle.
     pub idle_stamp: u64,
-    /// How long it takes to leave the idle state in which it is; none while it is in no idle state: `idle_get_state()`.
+    /// Exit latency of the present idle state; none outside an idle state: `idle_get_state()`.
     pub idle_exit_latency: Option<Nanos>,
     /// Average idle time, in ns.
     pub avg_idle: u64,
-    /// When a wake-up ended its idle time last, in jiffies.
+    /// Time at which a wake-up last ended an idle period, in jiffies.
     pub wake_stamp: u64,
-    /// Average idle time as the search for an idle CPU sees it (SIS_PROP), in ns.
+    /// Average idle time as the search for an idle CPU estimates it (SIS_PROP), in ns.
     pub wake_avg_idle: u64,
-    /// The most that newly-idle balancing has cost, in ns.
+    /// Highest cost of newly-idle balancing, in ns.
     pub max_idle_balance_cost: u64,
-    /// The CPU that a change of affinity made on this CPU chose last (`distribute_cpu_mask_prev`).
+    /// CPU that an affinity change executed on this CPU chose last (`distribute_cpu_mask_prev`).
     pub distribute_prev: CpuId,
-    /// State of the dice of newly-idle balancing.
+    /// State of the random-number generator for newly-idle balancing.
     pub rnd_state: [u32; 4],
 
     /// High-resolution timers that this CPU has started.
     pub timers: TimerQueue,
-    /// What the slice timer is to be set to when its CPU gets to it: `hrtick_time`.
+    /// Expiry to which the CPU sets its slice timer on a remote request, in ns: `hrtick_time`.
     pub hrtick_time: u64,
-    /// A remote start of the slice timer is in the call-function queue.
+    /// Whether a remote start of the slice timer is in the call-function queue.
     pub hrtick_csd_pending: bool,
-    /// Counters.
     pub stats: RqStats,
 }
 
-/// State of the dice after the boot: `lib/random32.c` seeded with 0x5a bytes, as far as newly-idle balancing has not thrown.
+/// State of the random-number generator after boot: `lib/random32.c` seeded with 0x5a bytes, before
+/// newly-idle balancing draws.
 const RND_STATE: [u32; 4] = [4_109_893_559, 2_778_306_969, 2_433_964_639, 31_309_831];
 
-/// So much has room in the small queues of a CPU before they have to grow. They never shrink.
-pub(crate) const ROOM: usize = 16;
+/// Entries for which the small queues of a CPU have room from the start. The queues may grow and never
+/// shrink.
+pub(crate) const QUEUE_CAPACITY: usize = 16;
 
 impl Rq {
-    /// The runqueue of a CPU that has not run anything yet.
+    /// Creates the runqueue of a CPU that has not run anything yet.
     pub(crate) fn new(cpu: CpuId, idle: TaskId, stop: TaskId, capacity: Capacity, jiffies: u64) -> Self {
         Self {
             cpu,
@@ -226,12 +227,12 @@ impl Rq {
             callbacks: BalanceCallbacks::default(),
             cfs_tasks: TaskList::default(),
             leaf_list: LeafList::default(),
-            call_queue: VecDeque::with_capacity(ROOM),
+            call_queue: VecDeque::with_capacity(QUEUE_CAPACITY),
             ttwu_pending: false,
             sched_softirq: false,
             ksoftirqd: None,
             ipi_pending: [false; 2],
-            stop_works: VecDeque::with_capacity(ROOM),
+            stop_works: VecDeque::with_capacity(QUEUE_CAPACITY),
             nohz_flags: 0,
             nohz_idle_balance: 0,
             idle_balance: false,
@@ -256,13 +257,13 @@ impl Rq {
         }
     }
 
-    /// Whether the idle task runs.
+    /// Whether the idle task is the running task.
     #[inline]
     pub fn is_idle_task_running(&self) -> bool {
         self.curr == self.idle
     }
 
-    /// Whether nothing runs and nothing is about to: `idle_cpu()`.
+    /// Whether the CPU idles and no task is runnable or about to be: `idle_cpu()`.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.curr == self.idle && self.nr_running == 0 && !self.ttwu_pending

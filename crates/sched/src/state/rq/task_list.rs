@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The list of a runqueue's fair tasks, newest first: the kernel's `rq->cfs_tasks`.
+//! List of a runqueue's fair tasks, newest first: the kernel's `rq->cfs_tasks`.
 //!
-//! Load balancing walks it from the end, where the tasks are that have not run for the longest time. The links are in
-//! the tasks.
+//! Load balancing goes through it from the end, where the tasks are that have not run for the longest time.
+//! The links are stored in the tasks.
 
 use crate::state::task::Task;
 use crate::types::ids::TaskId;
@@ -22,24 +22,24 @@ pub struct TaskList {
 }
 
 impl TaskList {
-    /// The task at the head.
+    /// Task at the head of the list.
     #[inline]
     pub fn newest(&self) -> Option<TaskId> {
         self.newest
     }
 
-    /// The task at the end.
+    /// Task at the end of the list.
     #[inline]
     pub fn oldest(&self) -> Option<TaskId> {
         self.oldest
     }
 
-    /// The task before another one, towards the newest.
+    /// Task before another one, towards the newest.
     pub fn newer(tasks: &[Task], task: TaskId) -> Option<TaskId> {
         tasks[task.index()].links.newer
     }
 
-    /// Whether there are no tasks.
+    /// Whether the list has no tasks.
     pub fn is_empty(&self) -> bool {
         self.newest.is_none()
     }
@@ -54,7 +54,7 @@ impl TaskList {
         self.newest = Some(task);
     }
 
-    /// Takes a task out, wherever it is.
+    /// Removes a task from any position.
     pub fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
         let TaskLinks { newer, older } = core::mem::take(&mut tasks[task.index()].links);
         match newer {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The order of a cfs_rq's waiting entities: by virtual runtime, among equals the one that came first.
+//! Waiting entities of a cfs_rq, ordered by virtual runtime; equal ones in the order of insertion.
 //!
-//! The kernel keeps a red-black tree with a cached leftmost node. Here it is a sorted array with the first entity at its
-//! end: there most of them leave, and few have to move for it.
+//! The kernel keeps a red-black tree with a cached leftmost node. Here it is a sorted array with the first
+//! entity at its end, where most entities leave and few others have to move.
 
 use crate::state::entity::vruntime_before;
 use crate::types::ids::EntityId;
@@ -11,36 +11,36 @@ use alloc::vec::Vec;
 /// Waiting entities in order.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// The last entity comes first.
+    /// Sorted in descending order: the last entry is the first entity.
     entries: Vec<(u64, EntityId)>,
 }
 
 impl Timeline {
-    /// An empty timeline with room for so many entities before it has to grow.
+    /// Creates an empty timeline with room for `capacity` entities.
     pub fn with_capacity(capacity: usize) -> Self {
         Self { entries: Vec::with_capacity(capacity) }
     }
 
-    /// Number of entities.
+    /// Number of waiting entities.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether no entity waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Adds an entity behind all that are not later than it.
+    /// Adds an entity behind all that are not later.
     pub fn insert(&mut self, vruntime: u64, entity: EntityId) {
         let place = self.entries.partition_point(|&(other, _)| vruntime_before(vruntime, other));
         self.entries.insert(place, (vruntime, entity));
     }
 
-    /// Takes an entity out.
+    /// Removes an entity.
     ///
     /// # Panics
-    /// If it is not there, or was added with another virtual runtime.
+    /// If the entity is not in the timeline, or was added with another virtual runtime.
     pub fn remove(&mut self, vruntime: u64, entity: EntityId) {
         if self.entries.last() == Some(&(vruntime, entity)) {
             self.entries.pop();
@@ -50,25 +50,25 @@ impl Timeline {
         }
     }
 
-    /// The first entity.
+    /// First entity: the one with the lowest virtual runtime.
     #[inline]
     pub fn first(&self) -> Option<EntityId> {
         self.entries.last().map(|&(_, entity)| entity)
     }
 
-    /// The virtual runtime of the first entity.
+    /// Virtual runtime of the first entity, in ns of a nice-0 task.
     #[inline]
     pub fn first_vruntime(&self) -> Option<u64> {
         self.entries.last().map(|&(vruntime, _)| vruntime)
     }
 
-    /// The entity behind another one.
+    /// Entity behind another one.
     pub fn next(&self, vruntime: u64, entity: EntityId) -> Option<EntityId> {
         let behind = self.position(vruntime, entity).checked_sub(1)?;
         self.entries.get(behind).map(|&(_, next)| next)
     }
 
-    /// All entities in order.
+    /// All entities in order, with their virtual runtimes.
     pub fn iter(&self) -> impl Iterator<Item = (u64, EntityId)> + '_ {
         self.entries.iter().rev().copied()
     }

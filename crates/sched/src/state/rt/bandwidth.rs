@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The timer of the period of real-time runtime: the kernel's `def_rt_bandwidth`.
+//! Period timer of real-time runtime: the kernel's `def_rt_bandwidth`.
 
-/// The timer of the period: `def_rt_bandwidth`.
+/// State of the period timer of real-time runtime.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RtBandwidth {
-    /// Whether it runs.
+    /// Whether the timer runs.
     pub(crate) active: bool,
-    /// When it expires, or would, in ns. Periods go on from here while it does not run.
+    /// Expiry of the timer, in ns. Periods continue from here after the timer has stopped.
     pub(crate) expires: u64,
 }

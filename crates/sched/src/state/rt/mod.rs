@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is remembered of real-time tasks: queues by priority, and what all CPUs share of them.
+//! State of the real-time class: queues by priority, and the parts that all CPUs share.
 
 pub(crate) mod bandwidth;
 pub(crate) mod cpupri;
@@ -12,58 +12,58 @@ pub(crate) use overload::RtOverload;
 use crate::state::prio::{MAX_RT_PRIO, Prio};
 use crate::state::rt::cpupri::CpuPri;
 use crate::types::ids::CpuId;
-use queue::{PriorityQueues, Pushable, RtLinks};
+use queue::{PushableTasks, RtLinks, RtPrioArray};
 
-/// The priority of a runqueue without real-time tasks.
+/// Priority of a runqueue without real-time tasks.
 pub(crate) const NO_PRIO: Prio = MAX_RT_PRIO - 1;
 
 /// State of a task in the real-time class: the kernel's `struct sched_rt_entity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtEntity {
-    /// Ticks that are left of its time slice (SCHED_RR).
+    /// Ticks that are left of the task's time slice (SCHED_RR).
     pub time_slice: u64,
-    /// Whether it counts as runnable on a real-time runqueue.
+    /// Whether the task counts as runnable on a real-time runqueue.
     pub on_rq: bool,
     pub(crate) links: RtLinks,
 }
 
 impl RtEntity {
-    /// A task with a whole time slice.
+    /// Creates the state of a task with a whole time slice, in ticks.
     pub const fn new(time_slice: u64) -> Self {
         Self { time_slice, on_rq: false, links: RtLinks::NONE }
     }
 }
 
-/// Runnable real-time tasks of a CPU, the running one among them: the kernel's `struct rt_rq`.
+/// Runnable real-time tasks of a CPU, including the running one: the kernel's `struct rt_rq`.
 #[derive(Clone, Debug)]
 pub struct RtRq {
-    pub(crate) queues: PriorityQueues,
-    /// Tasks that could run elsewhere and do not run here.
-    pub(crate) pushable: Pushable,
-    /// Number of runnable tasks.
+    pub(crate) queues: RtPrioArray,
+    /// Tasks that another CPU could run and that do not run here.
+    pub(crate) pushable: PushableTasks,
+    /// Number of runnable tasks, including the running one.
     pub nr_running: u32,
-    /// Those of them that may use more than one CPU.
+    /// Number of runnable tasks that may use more than one CPU.
     pub(crate) nr_migratory: u32,
-    /// The highest priority of a runnable task: `highest_prio.curr`.
+    /// Highest priority of a runnable task: `highest_prio.curr`.
     pub(crate) highest_curr: Prio,
-    /// The highest priority of a pushable task: `highest_prio.next`.
+    /// Highest priority of a pushable task: `highest_prio.next`.
     pub(crate) highest_next: Prio,
     /// Whether there are tasks that another CPU could run.
     pub(crate) overloaded: bool,
-    /// Whether its tasks count as runnable on the CPU: `rt_queued`.
+    /// Whether the tasks count as runnable on the CPU: `rt_queued`.
     pub(crate) queued: bool,
-    /// Whether its tasks have used up their runtime and may not run.
+    /// Whether the tasks have used up their runtime and may not run.
     pub throttled: bool,
-    /// Runtime that was used in this period, in ns.
+    /// Runtime used in this period, in ns.
     pub rt_time: u64,
-    /// Runtime beyond the CPU's own that it has borrowed from others, or lent if negative, in ns.
+    /// Runtime that the CPU has borrowed from others beyond its own, in ns; negative if it has lent.
     pub(crate) borrowed: i64,
-    /// The CPU is offline: there is no limit, and nobody borrows (`RUNTIME_INF`).
+    /// Whether the CPU is offline and therefore has no limit, so that no CPU borrows from it (`RUNTIME_INF`).
     pub(crate) unlimited: bool,
 }
 
 impl RtRq {
-    /// How many of its tasks count as runnable on the CPU: all, or none while they are throttled.
+    /// Number of tasks that count as runnable on the CPU: all, or none while they are throttled.
     pub(crate) fn nr_counted(&self) -> u32 {
         if self.queued { self.nr_running } else { 0 }
     }
@@ -72,8 +72,8 @@ impl RtRq {
 impl Default for RtRq {
     fn default() -> Self {
         Self {
-            queues: PriorityQueues::default(),
-            pushable: Pushable::default(),
+            queues: RtPrioArray::default(),
+            pushable: PushableTasks::default(),
             nr_running: 0,
             nr_migratory: 0,
             highest_curr: NO_PRIO,
@@ -89,30 +89,31 @@ impl Default for RtRq {
 }
 
 impl RtRq {
-    /// Whether it has tasks that may run: `rt_rq_is_runnable()`.
+    /// Whether the runqueue has tasks that may run: `rt_rq_is_runnable()`.
     pub fn is_runnable(&self) -> bool {
         self.queued && self.nr_running > 0
     }
 }
 
-/// What the real-time runqueues of all CPUs share: parts of the kernel's `struct root_domain`, and `def_rt_bandwidth`.
+/// State that the real-time runqueues of all CPUs share: parts of the kernel's `struct root_domain`, and
+/// `def_rt_bandwidth`.
 #[derive(Clone, Debug)]
 pub(crate) struct RtRoot {
-    /// Priorities by CPU.
+    /// Priority level of each CPU.
     pub cpupri: CpuPri,
-    /// CPUs with tasks that others could run.
+    /// CPUs with tasks that other CPUs could run.
     pub overload: RtOverload,
-    /// The period of the limit of runtime.
+    /// Period timer of the runtime limit.
     pub bandwidth: RtBandwidth,
-    /// Where the timer of that was started last.
+    /// CPU that started the period timer last.
     pub bandwidth_timer_cpu: CpuId,
-    /// CPUs that a search found: `local_cpu_mask`.
+    /// Result of the last search for a CPU: `local_cpu_mask`.
     pub(crate) lowest: crate::types::cpumask::CpuMask,
 }
 
 impl RtRoot {
-    /// All CPUs are offline.
-    pub(crate) fn forget_cpus(&mut self) {
+    /// Marks all CPUs as offline.
+    pub(crate) fn clear_cpus(&mut self) {
         self.cpupri.clear();
         self.overload = RtOverload::new(self.lowest.nr_cpus());
     }

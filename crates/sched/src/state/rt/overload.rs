@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPUs are overloaded with real-time tasks, and which of them is asked to push.
+//! CPUs that are overloaded with real-time tasks, and which of them is asked to push.
 //!
 //! Models `rt_set_overload()`, `rt_clear_overload()` and `rto_next_cpu()` (6.1).
 
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 
-/// CPUs with real-time tasks that others could run, and the round of requests to push.
+/// CPUs with real-time tasks that other CPUs could run, and the round of push requests.
 #[derive(Clone, Debug)]
 pub(crate) struct RtOverload {
-    /// `rto_mask`.
+    /// Overloaded CPUs: the kernel's `rto_mask`.
     cpus: CpuMask,
-    /// `rto_count`.
+    /// Number of overloaded CPUs: the kernel's `rto_count`.
     count: u32,
-    /// The CPU that is asked now: `rto_cpu`. One request at a time is under way.
+    /// CPU that is asked now: `rto_cpu`. At most one request is under way.
     asked: Option<CpuId>,
-    /// How often somebody wanted to pull: `rto_loop_next`.
+    /// Number of times that a CPU wanted to pull: `rto_loop_next`.
     nr_wanted: u32,
-    /// How many of those the present round serves: `rto_loop`.
+    /// Value of `nr_wanted` that the present round serves: `rto_loop`.
     nr_served: u32,
 }
 
@@ -36,7 +36,7 @@ impl RtOverload {
         }
     }
 
-    /// Whether a CPU other than this one is overloaded.
+    /// Whether a CPU other than `cpu` is overloaded.
     pub(crate) fn has_other(&self, cpu: CpuId) -> bool {
         self.count > u32::from(self.cpus.contains(cpu))
     }
@@ -45,18 +45,20 @@ impl RtOverload {
         &self.cpus
     }
 
-    /// How many CPUs are counted as overloaded.
+    /// Number of CPUs that are counted as overloaded.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Somebody wants to pull: the first CPU to ask, unless a round of requests is under way.
+    /// Records that a CPU wants to pull. Returns the first CPU to ask, unless a round of requests is under
+    /// way.
     pub(crate) fn begin_round(&mut self, this_cpu: CpuId) -> Option<CpuId> {
         self.nr_wanted = self.nr_wanted.wrapping_add(1);
         if self.asked.is_some() { None } else { self.next(this_cpu) }
     }
 
-    /// The next CPU to ask, in ascending order; again from the first if somebody wanted to pull since the round began.
+    /// Returns the next CPU to ask, in ascending order. Starts again from the first if a CPU wanted to pull
+    /// since the round began.
     pub(crate) fn next(&mut self, this_cpu: CpuId) -> Option<CpuId> {
         loop {
             let start = self.asked.map_or(CpuId(0), |cpu| CpuId(cpu.0 + 1));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where real-time tasks wait: a queue for each priority, and the list of those that could run elsewhere.
+//! Queues of real-time tasks: one for each priority, and the list of tasks that another CPU could run.
 //!
 //! Models `struct rt_prio_array` and the ordered list (`plist`) of pushable tasks (6.1).
 
 use crate::state::prio::{MAX_RT_PRIO, Prio};
-use crate::state::rq::ROOM;
+use crate::state::rq::QUEUE_CAPACITY;
 use crate::state::rt::NO_PRIO;
 use crate::state::task::Task;
 use crate::types::ids::TaskId;
@@ -23,29 +23,29 @@ impl RtLinks {
     pub(crate) const NONE: Self = Self { before: None, behind: None };
 }
 
-/// Both ends of the queue of a priority.
+/// Both ends of the queue of one priority.
 #[derive(Clone, Copy, Debug, Default)]
-struct Queue {
+struct PrioQueue {
     head: Option<TaskId>,
     tail: Option<TaskId>,
 }
 
-/// Queues by priority; the links are in the tasks.
+/// Queues by priority. The links are stored in the tasks.
 #[derive(Clone, Debug)]
-pub(crate) struct PriorityQueues {
-    queues: Box<[Queue]>,
-    /// Bit by bit, which queues are not empty.
+pub(crate) struct RtPrioArray {
+    queues: Box<[PrioQueue]>,
+    /// One bit for each queue that is not empty.
     occupied: u128,
 }
 
-impl Default for PriorityQueues {
+impl Default for RtPrioArray {
     fn default() -> Self {
-        Self { queues: vec![Queue::default(); MAX_RT_PRIO as usize].into_boxed_slice(), occupied: 0 }
+        Self { queues: vec![PrioQueue::default(); MAX_RT_PRIO as usize].into_boxed_slice(), occupied: 0 }
     }
 }
 
-impl PriorityQueues {
-    /// Puts a task behind or before the others of its priority.
+impl RtPrioArray {
+    /// Inserts a task behind the other tasks of its priority, or before them with `at_head`.
     pub(crate) fn insert(&mut self, tasks: &mut [Task], task: TaskId, at_head: bool) {
         let prio = tasks[task.index()].prio();
         let queue = &mut self.queues[prio as usize];
@@ -66,7 +66,7 @@ impl PriorityQueues {
         self.occupied |= 1 << prio;
     }
 
-    /// Takes a task out, wherever it stands.
+    /// Removes a task from any position.
     pub(crate) fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
         let p = &mut tasks[task.index()];
         let prio = p.prio();
@@ -85,62 +85,62 @@ impl PriorityQueues {
         }
     }
 
-    /// The highest priority of a queued task.
+    /// Highest priority of a queued task, or [`NO_PRIO`].
     pub(crate) fn highest(&self) -> Prio {
         if self.occupied == 0 { NO_PRIO } else { self.occupied.trailing_zeros() as Prio }
     }
 
-    /// The first task of the highest priority.
+    /// First task of the highest priority.
     pub(crate) fn first(&self) -> Option<TaskId> {
         self.queues[self.highest() as usize].head
     }
 
-    /// All tasks, from the highest priority on and in the order of its queue.
+    /// All tasks, from the highest priority on, in the order of their queues.
     pub(crate) fn iter<'a>(&'a self, tasks: &'a [Task]) -> impl Iterator<Item = TaskId> + 'a {
         let behind = |&task: &TaskId| tasks[task.index()].rt.links.behind;
         self.queues.iter().flat_map(move |queue| core::iter::successors(queue.head, behind))
     }
 
-    /// Whether no other task of a priority is queued.
+    /// Whether at most one task of a priority is queued.
     pub(crate) fn is_alone(&self, prio: Prio) -> bool {
         let queue = &self.queues[prio as usize];
         queue.head == queue.tail
     }
 }
 
-/// Tasks by priority, among equals in the order in which they came.
+/// Tasks sorted by priority; tasks of equal priority in the order in which they were inserted.
 #[derive(Clone, Debug)]
-pub(crate) struct Pushable {
+pub(crate) struct PushableTasks {
     tasks: Vec<(Prio, TaskId)>,
 }
 
-impl Default for Pushable {
+impl Default for PushableTasks {
     fn default() -> Self {
-        Self { tasks: Vec::with_capacity(ROOM) }
+        Self { tasks: Vec::with_capacity(QUEUE_CAPACITY) }
     }
 }
 
-impl Pushable {
-    /// Puts a task behind those of its priority; if it is there already, it moves there.
+impl PushableTasks {
+    /// Inserts a task behind those of its priority. A task that is in the list already moves there.
     pub(crate) fn insert(&mut self, prio: Prio, task: TaskId) {
         self.remove(task);
         let place = self.tasks.partition_point(|&(other, _)| other <= prio);
         self.tasks.insert(place, (prio, task));
     }
 
-    /// Takes a task out, if it is there.
+    /// Removes a task, if it is in the list.
     pub(crate) fn remove(&mut self, task: TaskId) {
         if let Some(place) = self.tasks.iter().position(|&(_, other)| other == task) {
             self.tasks.remove(place);
         }
     }
 
-    /// The first of the highest priority.
+    /// First task of the highest priority, with that priority.
     pub(crate) fn first(&self) -> Option<(Prio, TaskId)> {
         self.tasks.first().copied()
     }
 
-    /// The tasks in order.
+    /// Tasks in the order of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Prio, TaskId)> + '_ {
         self.tasks.iter().copied()
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Places in the arenas of [`SchedDomains`](super::SchedDomains), each with a type of its own.
+//! Indices into the arenas of [`SchedDomains`](super::SchedDomains), each of a type of its own.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
 
-/// A name for a place in one kind of arena.
+/// Index into one kind of arena.
 pub trait ArenaId: Copy {
-    /// The name of a place.
+    /// Creates the id of an index.
     fn from_index(index: usize) -> Self;
-    /// The place.
+    /// Index of the item in its arena.
     fn index(self) -> usize;
 }
 
@@ -32,23 +32,25 @@ macro_rules! arena_id {
 }
 
 arena_id! {
-    /// A sched domain of one CPU ([`SchedDomain`](super::SchedDomain)).
+    /// Id of a sched domain of one CPU ([`SchedDomain`](super::SchedDomain)).
     DomainId
 }
 arena_id! {
-    /// A group of a sched domain ([`SchedGroup`](super::SchedGroup)). Not a task group.
+    /// Id of a group of a sched domain ([`SchedGroup`](super::SchedGroup)), which is no task group.
     SchedGroupId
 }
 arena_id! {
-    /// The capacity of sched groups with the same CPUs ([`SchedGroupCapacity`](super::SchedGroupCapacity)).
+    /// Id of the capacity of sched groups with the same CPUs
+    /// ([`SchedGroupCapacity`](super::SchedGroupCapacity)).
     CapacityId
 }
 arena_id! {
-    /// What the CPUs of a last-level cache share ([`SchedDomainShared`](super::SchedDomainShared)).
+    /// Id of the state that the CPUs of a last-level cache share
+    /// ([`SchedDomainShared`](super::SchedDomainShared)).
     SharedId
 }
 
-/// A vector that only its own kind of name opens.
+/// Vector that is indexed by one type of id only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Arena<I, T> {
     items: Vec<T>,
@@ -56,38 +58,38 @@ pub struct Arena<I, T> {
 }
 
 impl<I: ArenaId, T> Arena<I, T> {
-    /// An empty arena.
+    /// Creates an empty arena.
     pub const fn new() -> Self {
         Self { items: Vec::new(), names: PhantomData }
     }
 
-    /// Appends an item and names it.
+    /// Appends an item and returns its id.
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::from_index(self.items.len() - 1)
     }
 
-    /// How many items there are.
+    /// Number of items in the arena.
     pub const fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is nothing.
+    /// Whether the arena has no items.
     pub const fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// All items, in the order of their names.
+    /// All items, in the order of their ids.
     pub fn iter(&self) -> core::slice::Iter<'_, T> {
         self.items.iter()
     }
 
-    /// All items, to be changed.
+    /// All items, mutable, in the order of their ids.
     pub fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
         self.items.iter_mut()
     }
 
-    /// All names.
+    /// Ids of all items.
     pub fn ids(&self) -> impl Iterator<Item = I> + Clone + use<I, T> {
         (0..self.items.len()).map(I::from_index)
     }

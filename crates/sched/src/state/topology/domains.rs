@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! All sched domains of a machine, and what each CPU keeps at hand of them.
+//! All sched domains of a machine, and the domains that each CPU caches.
 
 use crate::state::topology::arena::{Arena, CapacityId, DomainId, SchedGroupId, SharedId};
 use crate::state::topology::domain::{SchedDomain, SchedDomainShared};
@@ -11,89 +11,91 @@ use crate::types::ids::CpuId;
 use crate::types::units::Capacity;
 use alloc::vec::Vec;
 
-/// The domains of all CPUs.
+/// Sched domains of all CPUs.
 ///
-/// The domains of one CPU stand side by side in the arena, from its base domain upward.
+/// The domains of one CPU are adjacent in the arena, from its base domain upward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchedDomains {
     /// Domains, by CPU and then from the base domain upward.
     pub domains: Arena<DomainId, SchedDomain>,
-    /// Groups of domains.
+    /// Groups of the domains, ring by ring.
     pub groups: Arena<SchedGroupId, SchedGroup>,
-    /// Capacities of groups.
+    /// Capacities of groups, each shared by groups with the same CPUs.
     pub capacities: Arena<CapacityId, SchedGroupCapacity>,
-    /// What CPUs of a cache share.
+    /// State that the CPUs of a last-level cache share.
     pub shared: Arena<SharedId, SchedDomainShared>,
-    /// Each CPU's place among the domains.
+    /// By CPU: its base domain and cached domains.
     pub cpus: Vec<CpuDomains>,
-    /// The root domain. There is one.
+    /// The only root domain.
     pub root: RootDomain,
-    /// Whether any domain was built of CPUs with different capacities: the static key `sched_asym_cpucapacity`.
+    /// Whether any domain was built of CPUs with different capacities: the static key
+    /// `sched_asym_cpucapacity`.
     pub asym_cpucapacity: bool,
     /// Whether any core has more than one CPU: the static key `sched_smt_present`.
     pub smt_present: bool,
-    /// Cores: their masks are the kernel's `cpu_smt_mask()`.
+    /// Cores. Their masks are the kernel's `cpu_smt_mask()`.
     pub cores: CpuUnits,
-    /// NUMA nodes that have CPUs: their masks are the kernel's `cpumask_of_node()`.
+    /// NUMA nodes that have CPUs. Their masks are the kernel's `cpumask_of_node()`.
     pub nodes: CpuUnits,
-    /// How the NUMA nodes are connected.
+    /// Kind of connection between the NUMA nodes.
     pub numa_topology: NumaTopologyType,
 }
 
-/// What a CPU keeps at hand (`rq->sd` and the per-CPU variables that `update_top_cache_domain()` sets).
+/// Domains that a CPU caches: `rq->sd` and the per-CPU variables that `update_top_cache_domain()` sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuDomains {
-    /// `rq->sd`: the base domain.
+    /// Base domain, the narrowest one: `rq->sd`.
     pub base: Option<DomainId>,
-    /// The widest domain of CPUs that share a cache.
+    /// Widest domain of CPUs that share a cache.
     pub sd_llc: Option<DomainId>,
-    /// How many CPUs it has; 1 without one.
+    /// Number of CPUs in `sd_llc`; 1 without one.
     pub sd_llc_size: u32,
-    /// Its first CPU; the CPU itself without one. CPUs share a cache when this is equal (`cpus_share_cache()`).
+    /// First CPU of `sd_llc`; the CPU itself without one. CPUs share a cache if this is equal
+    /// (`cpus_share_cache()`).
     pub sd_llc_id: CpuId,
-    /// What its CPUs share.
+    /// State that the CPUs of `sd_llc` share.
     pub sd_llc_shared: Option<SharedId>,
-    /// The narrowest domain that spans nodes.
+    /// Narrowest domain that spans nodes.
     pub sd_numa: Option<DomainId>,
-    /// The widest domain with `ASYM_PACKING` all the way up to it.
+    /// Widest domain such that it and all domains below have `ASYM_PACKING`.
     pub sd_asym_packing: Option<DomainId>,
-    /// The narrowest domain with CPUs of every capacity.
+    /// Narrowest domain with CPUs of every capacity.
     pub sd_asym_cpucapacity: Option<DomainId>,
 }
 
-/// What all CPUs of the machine share: `struct root_domain`, as far as the fair class uses it.
+/// State that all CPUs of the machine share: `struct root_domain`, as far as the fair class uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootDomain {
-    /// The CPUs that have domains.
+    /// CPUs that have domains.
     pub span: CpuMask,
-    /// Those that are online.
+    /// CPUs of `span` that are online.
     pub online: CpuMask,
-    /// Whether some CPU has more than one task, or a misfit one.
+    /// Whether some CPU has more than one task, or a misfit task.
     pub overload: bool,
-    /// Whether some CPU is over-utilized.
+    /// Whether some CPU is overutilized: `rd->overutilized`.
     pub overutilized: bool,
-    /// The highest capacity of a CPU.
+    /// Highest capacity of a CPU.
     pub max_cpu_capacity: Capacity,
 }
 
-/// How NUMA nodes are connected: the kernel's `sched_numa_topology_type`.
+/// Kind of connection between the NUMA nodes: the kernel's `sched_numa_topology_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NumaTopologyType {
-    /// Every node is next to every other.
+    /// Every node is directly connected to every other.
     Direct,
-    /// The farthest nodes meet in a node that is nearer to both.
+    /// The farthest nodes are connected through a node that is nearer to both.
     GluelessMesh,
-    /// The farthest nodes are connected through something that is no node.
+    /// The farthest nodes are connected through a backplane, which is not a node.
     Backplane,
 }
 
 impl SchedDomains {
-    /// The domains of a CPU, from its base domain upward: the kernel's `for_each_domain()`.
+    /// Domains of a CPU, from its base domain upward: the kernel's `for_each_domain()`.
     pub fn chain(&self, cpu: CpuId) -> impl Iterator<Item = DomainId> + Clone {
         core::iter::successors(self.cpus[cpu.index()].base, |&sd| self.domains[sd].parent)
     }
 
-    /// The groups of a domain, from the one its CPU is in.
+    /// Groups of a domain, beginning with the one that contains its CPU.
     pub fn ring(&self, sd: DomainId) -> impl Iterator<Item = SchedGroupId> + Clone {
         let first = self.domains[sd].groups;
         core::iter::successors(Some(first), move |&group| {
@@ -107,12 +109,13 @@ impl SchedDomains {
         a == b || self.cpus[a.index()].sd_llc_id == self.cpus[b.index()].sd_llc_id
     }
 
-    /// The widest domain of a CPU such that it and all below it have one of the flags: the kernel's `highest_flag_domain()`.
+    /// Widest domain of a CPU such that it and all below have one of the flags: the kernel's
+    /// `highest_flag_domain()`.
     pub fn highest_flag_domain(&self, cpu: CpuId, flag: SdFlags) -> Option<DomainId> {
         self.chain(cpu).take_while(|&sd| self.domains[sd].flags.intersects(flag)).last()
     }
 
-    /// The narrowest domain of a CPU with one of the flags: the kernel's `lowest_flag_domain()`.
+    /// Narrowest domain of a CPU with one of the flags: the kernel's `lowest_flag_domain()`.
     pub fn lowest_flag_domain(&self, cpu: CpuId, flag: SdFlags) -> Option<DomainId> {
         self.chain(cpu).find(|&sd| self.domains[sd].flags.intersects(flag))
     }

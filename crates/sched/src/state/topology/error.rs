@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What can be wrong with the description of a machine.
+//! Errors in the description of a machine, and the checks that find them.
 
 use crate::state::topology::{BuildParams, MachineTopology};
 use crate::types::cpumask::{CpuMask, MAX_CPUS};
@@ -7,73 +7,43 @@ use crate::types::ids::CpuId;
 use crate::types::units::SCHED_CAPACITY_SCALE;
 use core::fmt;
 
-/// The distance from a node to itself, as in ACPI's SLIT.
+/// Distance from a node to itself, as in ACPI's SLIT.
 const LOCAL_DISTANCE: u32 = 10;
 
-/// Why no domains can be built for a machine.
+/// Reason why no sched domains can be built for a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields are named after what they hold")]
 pub enum BuildError {
-    /// The machine has no CPU, or too many.
+    /// The machine has no CPU, or more than the maximum.
     NrCpus(usize),
-    /// There is not one capacity for each CPU.
-    NrCapacities {
-        /// CPUs.
-        cpus: usize,
-        /// Capacities.
-        capacities: usize,
-    },
+    /// The number of capacities differs from the number of CPUs.
+    NrCapacities { cpus: usize, capacities: usize },
     /// A capacity is not in 1 to 1024.
-    Capacity {
-        /// The CPU.
-        cpu: CpuId,
-        /// Its capacity.
-        capacity: u64,
-    },
-    /// There is not one priority for each CPU.
-    NrPriorities {
-        /// CPUs.
-        cpus: usize,
-        /// Priorities.
-        priorities: usize,
-    },
+    Capacity { cpu: CpuId, capacity: u64 },
+    /// The number of priorities differs from the number of CPUs.
+    NrPriorities { cpus: usize, priorities: usize },
     /// The table of topology levels is empty.
     NoLevels,
-    /// The mask of CPUs in use is empty, or for a machine of another size.
+    /// The mask of CPUs in use is empty, or belongs to a machine of another size.
     Online,
-    /// The table of distances does not reach as far as a CPU's node.
-    NodeWithoutDistances {
-        /// The CPU.
-        cpu: CpuId,
-        /// Its node.
-        node: u32,
-    },
-    /// A row of the table of distances has another length than the table has rows.
+    /// The table of distances has no row for a CPU's node.
+    NodeWithoutDistances { cpu: CpuId, node: u32 },
+    /// A row of the table of distances does not have one entry for each row.
     DistancesNotSquare {
-        /// The row, from 0.
+        /// Index of the row, from 0.
         row: usize,
     },
     /// The distance from a node to itself is not 10.
-    OwnDistance {
-        /// The node.
-        node: usize,
-        /// The distance.
-        distance: u32,
-    },
+    OwnDistance { node: usize, distance: u32 },
     /// A distance is not in 10 to 255.
-    Distance {
-        /// From this node
-        from: usize,
-        /// to this one.
-        to: usize,
-        /// The distance.
-        distance: u32,
-    },
-    /// Domains of a level share CPUs and yet differ, because units of the machine cross each other, or because nodes are as near to each
-    /// other as to themselves, but not all of them.
+    Distance { from: usize, to: usize, distance: u32 },
+    /// Domains of a level share CPUs and yet differ.
+    ///
+    /// Either units of the machine cross each other, or some nodes, but not all, are as near to each other as
+    /// to themselves.
     UnitsCross {
-        /// The level's name.
         level: &'static str,
-        /// A CPU of such a domain.
+        /// CPU of such a domain.
         cpu: CpuId,
     },
 }
@@ -117,7 +87,8 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// Whether the description is complete, and all numbers are in range. Crossing units show only when spans are built.
+/// Checks that the description is complete and all numbers are in range; returns the CPUs in use. Crossing
+/// units are found only when spans are built.
 pub(crate) fn check(machine: &MachineTopology, params: &BuildParams) -> Result<CpuMask, BuildError> {
     let cpus = machine.cpus.len();
     if !(1..=MAX_CPUS).contains(&cpus) {

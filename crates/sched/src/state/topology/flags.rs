@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a sched domain is for: the kernel's `SD_*` flags with the bits they have in 6.1 (`include/linux/sched/sd_flags.h`).
+//! Flags of sched domains: the kernel's `SD_*` with the bits that they have in 6.1
+//! (`include/linux/sched/sd_flags.h`).
 
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
-/// A set of `SD_*` flags.
+/// Set of `SD_*` flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SdFlags(pub u32);
 
@@ -21,11 +22,11 @@ macro_rules! flags {
 flags! {
     /// Balance when a CPU of the domain is about to go idle.
     BALANCE_NEWIDLE = 0;
-    /// Look for a CPU in the domain on exec.
+    /// Search a CPU in the domain on exec.
     BALANCE_EXEC = 1;
-    /// Look for a CPU in the domain on fork and clone.
+    /// Search a CPU in the domain on fork and clone.
     BALANCE_FORK = 2;
-    /// Look for a CPU in the domain on wake-up. No domain has it by default.
+    /// Search a CPU in the domain on wake-up. No domain has this flag by default.
     BALANCE_WAKE = 3;
     /// A wake-up may pull the task to the waking CPU.
     WAKE_AFFINE = 4;
@@ -50,7 +51,7 @@ flags! {
 }
 
 impl SdFlags {
-    /// No flag.
+    /// The empty set of flags.
     pub const EMPTY: Self = Self(0);
 
     /// Flags that do nothing in a domain of a single group: those with `SDF_NEEDS_GROUPS`, the kernel's
@@ -67,29 +68,29 @@ impl SdFlags {
         self.0 & flags.0 != 0
     }
 
-    /// With these flags added.
+    /// Returns the set with these flags added.
     #[must_use]
     pub const fn with(self, flags: Self) -> Self {
         Self(self.0 | flags.0)
     }
 
-    /// With these flags removed.
+    /// Returns the set with these flags removed.
     #[must_use]
     pub const fn without(self, flags: Self) -> Self {
         Self(self.0 & !flags.0)
     }
 
-    /// Adds these flags.
+    /// Adds flags to the set.
     pub const fn insert(&mut self, flags: Self) {
         self.0 |= flags.0;
     }
 
-    /// Removes these flags.
+    /// Removes flags from the set.
     pub const fn remove(&mut self, flags: Self) {
         self.0 &= !flags.0;
     }
 
-    /// The kernel's names of the flags that are set, from the lowest bit.
+    /// Names in the kernel of the flags that are set, from the lowest bit.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         Self::NAMES.iter().filter(move |(flag, _)| self.contains(*flag)).map(|&(_, name)| name)
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The table of topology levels from which domains are built.
+//! Table of topology levels from which sched domains are built.
 //!
-//! Models 6.1's `default_topology[]` with its masks and flags, and `sched_init_numa()`, which appends a level NODE and one
-//! level for each further distance between nodes. Leaves out memory-only nodes, which a machine here does not have.
+//! Models 6.1's `default_topology[]` with its masks and flags, and `sched_init_numa()`, which appends a level
+//! NODE and one level for each further distance between nodes. Leaves out memory-only nodes, which a machine
+//! here does not have.
 
 use crate::state::topology::flags::SdFlags;
 use crate::state::topology::units::CpuUnits;
@@ -12,21 +13,21 @@ use crate::types::ids::CpuId;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-/// A row of the table: the kernel's `struct sched_domain_topology_level`.
+/// Row of the table: the kernel's `struct sched_domain_topology_level`.
 #[derive(Clone, Debug)]
 pub(crate) struct Level {
     pub(crate) name: &'static str,
-    /// What the level adds to the flags of its domains.
+    /// Flags that the level adds to its domains.
     pub(crate) flags: SdFlags,
-    /// Domains of different nodes overlap at this level (`SDTL_OVERLAP`).
+    /// Whether domains of different nodes overlap at this level (`SDTL_OVERLAP`).
     pub(crate) overlap: bool,
-    /// The nodes of a domain are farther apart than `node_reclaim_distance`.
+    /// Whether the nodes of a domain are farther apart than `node_reclaim_distance`.
     pub(crate) beyond_reclaim_distance: bool,
-    /// The CPUs that a CPU's domain spans.
+    /// CPUs that the domain of each CPU spans.
     pub(crate) units: CpuUnits,
 }
 
-/// The table of a machine.
+/// Topology table of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct LevelTable {
     pub(crate) levels: Vec<Level>,
@@ -35,7 +36,7 @@ pub(crate) struct LevelTable {
 }
 
 impl TopologyLevel {
-    /// The name of the level's domains.
+    /// Name of the level's domains in kernels since 6.6.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Smt => "SMT",
@@ -46,7 +47,8 @@ impl TopologyLevel {
         }
     }
 
-    /// `cpu_smt_flags()`, `cpu_cluster_flags()`, `cpu_core_flags()`; the wider levels have none.
+    /// Flags of the level: `cpu_smt_flags()`, `cpu_cluster_flags()`, `cpu_core_flags()`; wider levels have
+    /// none.
     const fn flags(self) -> SdFlags {
         match self {
             Self::Smt => SdFlags::SHARE_CPUCAPACITY.with(SdFlags::SHARE_PKG_RESOURCES),
@@ -55,7 +57,7 @@ impl TopologyLevel {
         }
     }
 
-    /// The number that CPUs of one unit of the level have in common.
+    /// Number that CPUs of one unit of the level have in common.
     const fn unit(self, place: &CpuPlace) -> u32 {
         match self {
             Self::Smt => place.core,
@@ -67,7 +69,7 @@ impl TopologyLevel {
     }
 }
 
-/// The table of a machine of which the CPUs in `online` are in use.
+/// Builds the table of a machine whose CPUs in `online` are in use.
 pub(crate) fn level_table(machine: &MachineTopology, online: &CpuMask, params: &BuildParams) -> LevelTable {
     let mut levels: Vec<_> =
         machine.levels.iter().map(|&level| hardware_level(machine, online, params, level)).collect();
@@ -92,10 +94,10 @@ fn hardware_level(machine: &MachineTopology, online: &CpuMask, params: &BuildPar
     }
 }
 
-/// Distances between the nodes that have CPUs, by the places of the nodes in their [`CpuUnits`].
+/// Distances between the nodes that have CPUs, in the order of the nodes in their [`CpuUnits`].
 struct NodeDistances {
     rows: Vec<Vec<u32>>,
-    /// All that occur, ascending.
+    /// All distances that occur, ascending.
     values: Vec<u32>,
 }
 
@@ -109,9 +111,10 @@ impl NodeDistances {
         Self { rows, values }
     }
 
-    /// The levels that `sched_init_numa()` appends: at each, a CPU's domain spans the nodes up to that distance from its own.
+    /// Returns the levels that `sched_init_numa()` appends. At each, a CPU's domain spans the nodes up to a
+    /// distance from its own.
     ///
-    /// The first is NODE: the CPUs of a node, and of nodes as near to it as it is to itself.
+    /// The first level is NODE: the CPUs of a node, and of nodes as near to it as it is to itself.
     fn levels(&self, nodes: &CpuUnits, node_reclaim_distance: u32) -> Vec<Level> {
         let by_distance: Vec<BTreeMap<u32, CpuMask>> = self.rows.iter().map(|row| rings_around(row, nodes)).collect();
         let mut reach: Vec<CpuMask> = nodes.masks().iter().map(|cpus| CpuMask::new(cpus.nr_cpus())).collect();
@@ -133,7 +136,8 @@ impl NodeDistances {
         levels
     }
 
-    /// Models `init_numa_topology_type()`. It looks at the first pair of nodes that are farthest apart and no further.
+    /// Models `init_numa_topology_type()`, which examines only the first pair of nodes that are farthest
+    /// apart.
     fn topology_type(&self) -> NumaTopologyType {
         let Some(&farthest) = self.values.get(2..).and_then(<[u32]>::last) else {
             return NumaTopologyType::Direct;
@@ -152,7 +156,7 @@ impl NodeDistances {
     }
 }
 
-/// The CPUs at each distance from a node.
+/// Returns the CPUs at each distance from a node.
 fn rings_around(row: &[u32], nodes: &CpuUnits) -> BTreeMap<u32, CpuMask> {
     let mut rings: BTreeMap<u32, CpuMask> = BTreeMap::new();
     for (&distance, cpus) in row.iter().zip(nodes.masks()) {

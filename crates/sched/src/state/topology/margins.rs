@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How much more than another one a group of a domain may have: `imbalance_pct`, as releases had it.
+//! Imbalance margins of domains (`imbalance_pct`) as kernels before 5.10 had them.
 
 use crate::state::State;
 use crate::state::topology::SdFlags;
 
-/// The margin of domains of several caches before 5.10, in percent.
+/// Margin of domains that span several caches before 5.10, in percent.
 const WIDE_PCT: u32 = 125;
 
 impl State {
-    /// Gives the domains that were built just now the margins of before 5.10, if that is wanted: those of several caches were wider.
-    pub(crate) fn settle_margins(&mut self) {
+    /// Sets the margins of kernels before 5.10 in the domains that were just built, if the tunable
+    /// `wide_imbalance` is on.
+    ///
+    /// Domains that span several caches had wider margins.
+    pub(crate) fn apply_wide_imbalance(&mut self) {
         if !self.tunables.changes.wide_imbalance {
             return;
         }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The shape of a machine as the scheduler sees it.
+//! Topology of a machine and the sched domains that follow from it.
 //!
-//! [`MachineTopology`] says what the hardware is; [`build_sched_domains`] turns it into [`SchedDomains`], which hold what
-//! `kernel/sched/topology.c` (6.1) builds: each CPU's chain of domains, their groups, the groups' capacities, and what each CPU
-//! keeps at hand. Everything stands in arenas and refers to each other by index.
+//! [`MachineTopology`] describes the hardware. [`build_sched_domains`] turns it into [`SchedDomains`], which
+//! contain the result of `kernel/sched/topology.c` (6.1): each CPU's chain of domains, their groups, the
+//! groups' capacities, and the domains that each CPU caches. All are stored in arenas and refer to each other
+//! by index.
 
 pub(crate) mod arena;
 pub(crate) mod build;
@@ -26,52 +27,53 @@ pub use domains::{CpuDomains, NumaTopologyType, RootDomain, SchedDomains};
 pub use error::BuildError;
 pub use flags::SdFlags;
 pub use group::{SchedGroup, SchedGroupCapacity};
-pub use print::PrintCpu;
+pub use print::CpuDomainsDisplay;
 pub use stats::{DomainStats, LbStats, LbStatsByIdle};
 pub use units::CpuUnits;
 
 use crate::types::units::Capacity;
 use alloc::vec::Vec;
 
-/// Which units a CPU belongs to. CPUs with the same number are in the same unit.
+/// Hardware units that contain a CPU. CPUs with the same number are in the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuPlace {
-    /// Physical core: its CPUs are SMT siblings.
+    /// Physical core, whose CPUs are SMT siblings.
     pub core: u32,
-    /// Cluster: cores that share a mid-level cache or the like (`CONFIG_SCHED_CLUSTER`).
+    /// Cluster of cores that share a mid-level cache or the like (`CONFIG_SCHED_CLUSTER`).
     pub cluster: u32,
-    /// Last-level cache.
+    /// Last-level cache that the CPU uses.
     pub llc: u32,
     /// Package (socket or die).
     pub package: u32,
-    /// NUMA node.
+    /// NUMA node, an index into the table of distances.
     pub node: u32,
 }
 
-/// A level of the topology table, from which sched domains are built, lowest first. NUMA levels follow by themselves.
+/// Level of the topology table from which sched domains are built, lowest first. NUMA levels are appended
+/// automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TopologyLevel {
-    /// CPUs of a core.
+    /// CPUs of a core (`SMT`).
     Smt,
-    /// CPUs of a cluster.
+    /// CPUs of a cluster (`CLS`).
     Cluster,
     /// CPUs of a last-level cache (`MC`).
     Mc,
     /// CPUs of a package (`DIE` up to 6.5, `PKG` since).
     Package,
-    /// All CPUs.
+    /// All CPUs of the machine.
     All,
 }
 
-/// What the hardware is.
+/// Hardware of a machine, as the scheduler sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineTopology {
-    /// One place for each CPU.
+    /// Hardware units of each CPU.
     pub cpus: Vec<CpuPlace>,
     /// Capacity of each CPU, 1 to 1024.
     pub capacity: Vec<Capacity>,
-    /// The topology table, lowest level first.
+    /// Topology table, lowest level first.
     pub levels: Vec<TopologyLevel>,
-    /// Distance of each node to each, in the units of ACPI's SLIT (10 is local). Square.
+    /// Distances between all nodes, in the units of ACPI's SLIT (10 is local). Square.
     pub distances: Vec<Vec<u32>>,
 }

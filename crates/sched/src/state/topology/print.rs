@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The printed form of domains: one line for each domain of a CPU, as the scheduler's reference program prints them.
+//! Text format of sched domains: one line for each domain of a CPU, as the reference program of the scheduler
+//! prints them.
 
 use crate::state::topology::SchedDomains;
 use crate::state::topology::arena::DomainId;
 use crate::types::ids::CpuId;
 use core::fmt;
 
-/// The domains of one CPU, a line each, from its base domain upward. See [`SchedDomains::print_cpu`].
+/// Domains of one CPU, one line each, from its base domain upward. See [`SchedDomains::print_cpu`].
 #[derive(Clone, Copy, Debug)]
-pub struct PrintCpu<'a> {
+pub struct CpuDomainsDisplay<'a> {
     sds: &'a SchedDomains,
     cpu: CpuId,
 }
 
 impl SchedDomains {
-    /// Prints the domains of a CPU:
-    /// `L1 MC w=8 flags=917 imb=117 busy=16 min=8 max=16 groups: [0,1,cap=2048] [2,3,cap=2048]`.
+    /// Formats the domains of a CPU: `L1 MC w=8 flags=917 imb=117 busy=16 min=8 max=16 groups: [0,1,cap=2048]
+    /// [2,3,cap=2048]`.
     ///
-    /// The level, its name, the number of CPUs, flags in hex, `imbalance_pct`, `busy_factor`, intervals in ms, and the groups in
-    /// the order of their ring with their CPUs and capacities.
-    pub const fn print_cpu(&self, cpu: CpuId) -> PrintCpu<'_> {
-        PrintCpu { sds: self, cpu }
+    /// A line has the level, its name, the number of CPUs, the flags in hex, `imbalance_pct`, `busy_factor`,
+    /// the intervals in ms, and the groups in the order of their ring with their CPUs and capacities.
+    pub const fn print_cpu(&self, cpu: CpuId) -> CpuDomainsDisplay<'_> {
+        CpuDomainsDisplay { sds: self, cpu }
     }
 }
 
-impl fmt::Display for PrintCpu<'_> {
+impl fmt::Display for CpuDomainsDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.sds.chain(self.cpu).try_for_each(|sd| print_domain(self.sds, sd, f))
     }

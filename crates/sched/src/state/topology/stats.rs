@@ -4,7 +4,7 @@
 use crate::types::idle_type::CpuIdleType;
 use core::ops::{Index, IndexMut};
 
-/// What became of the passes of `load_balance()` in one idle state.
+/// Results of the passes of `load_balance()` for one idle state of the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LbStats {
     /// `lb_count`: passes.
@@ -25,7 +25,7 @@ pub struct LbStats {
     pub nobusyq: u32,
 }
 
-/// [`LbStats`] for each idle state.
+/// Results of `load_balance()` for each idle state of the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LbStatsByIdle([LbStats; 3]);
 
@@ -45,27 +45,27 @@ impl IndexMut<CpuIdleType> for LbStatsByIdle {
 /// All counters of a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DomainStats {
-    /// `lb_*`: passes of `load_balance()`.
+    /// `lb_*`: passes of `load_balance()`, by idle state.
     pub lb: LbStatsByIdle,
-    /// Active balancing: tried.
+    /// Active balancing: attempts.
     pub alb_count: u32,
-    /// Active balancing: nothing was moved.
+    /// Active balancing: attempts that moved nothing.
     pub alb_failed: u32,
-    /// Active balancing: a task was moved.
+    /// Active balancing: attempts that moved a task.
     pub alb_pushed: u32,
-    /// Balancing on exec: tried.
+    /// Balancing on exec: attempts.
     pub sbe_count: u32,
-    /// Balancing on exec: no better CPU. The kernel never counts it.
+    /// Balancing on exec: attempts without a better CPU. The kernel never counts it.
     pub sbe_balanced: u32,
-    /// Balancing on exec: moved. The kernel never counts it.
+    /// Balancing on exec: attempts that moved the task. The kernel never counts it.
     pub sbe_pushed: u32,
-    /// Balancing on fork: tried.
+    /// Balancing on fork: attempts.
     pub sbf_count: u32,
-    /// Balancing on fork: no better CPU. The kernel never counts it.
+    /// Balancing on fork: attempts without a better CPU. The kernel never counts it.
     pub sbf_balanced: u32,
-    /// Balancing on fork: moved. The kernel never counts it.
+    /// Balancing on fork: attempts that moved the task. The kernel never counts it.
     pub sbf_pushed: u32,
-    /// Wake-ups whose waking CPU is another than the task's, and both first meet in this domain.
+    /// Wake-ups whose waking CPU differs from the task's CPU, where this is the first domain that spans both.
     pub ttwu_wake_remote: u32,
     /// Wake-ups that pulled the task to the waking CPU.
     pub ttwu_move_affine: u32,

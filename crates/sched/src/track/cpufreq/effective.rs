@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What of a CPU's utilisation counts when a frequency is chosen or energy is estimated.
+//! Utilisation of a CPU for the choice of a frequency or the estimate of energy.
 //!
 //! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1).
 
 use crate::state::State;
 use crate::types::ids::{CpuId, TaskId};
 
-/// What utilisation is asked for.
+/// Purpose of a utilisation: the kernel's `enum cpu_util_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UtilType {
-    /// To choose a frequency: deadline tasks count with what they have reserved.
+    /// Choice of a frequency: deadline tasks count with their reserved bandwidth.
     Frequency,
-    /// To estimate energy: deadline tasks count with what they use.
+    /// Estimate of energy: deadline tasks count with their actual utilisation.
     Energy,
 }
 
 impl State {
-    /// Utilisation of a CPU by all classes, with `util_cfs` by the fair one.
+    /// Returns the utilisation of a CPU by all classes, with `util_cfs` by the fair class.
     ///
     /// Rules, in order:
-    /// 1. Runnable real-time tasks want the highest frequency, as long as nobody uses clamps, which say it better.
-    /// 2. Interrupts that fill the CPU leave nothing to think about.
-    /// 3. Fair and real-time utilisation; for a frequency within the clamps of the CPU and of `coming`, a task that would
-    ///    be added to it.
-    /// 4. If that and deadline utilisation fill what there is, all of it.
-    /// 5. Otherwise their sum, of which interrupts take their part, and the interrupts' own.
-    /// 6. For a frequency, deadline tasks count with the bandwidth that they have reserved, not with what they use.
+    /// 1. Runnable real-time tasks demand the highest frequency, as long as no clamps are used, which would
+    ///    be more precise.
+    /// 2. Interrupts that fill the CPU demand all of it.
+    /// 3. Add fair and real-time utilisation. For a frequency, limit the sum to the clamps of the CPU and of
+    ///    `coming`, a task that would be added to it.
+    /// 4. If that sum and deadline utilisation fill the CPU, return its whole capacity.
+    /// 5. Otherwise scale the sum down by the share of interrupts, and add the utilisation of interrupts.
+    /// 6. For a frequency, deadline tasks count with their reserved bandwidth, not with their utilisation.
     pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType, coming: Option<TaskId>) -> u64 {
         let rq = &self.rqs[cpu.index()];
         let max = rq.cpu_capacity_orig;
@@ -55,7 +56,7 @@ impl State {
     }
 }
 
-/// The part of a utilisation that interrupts leave.
+/// Share of a utilisation that interrupts leave.
 const fn scale_irq_capacity(util: u64, irq: u64, max: u64) -> u64 {
     util * (max - irq) / max
 }

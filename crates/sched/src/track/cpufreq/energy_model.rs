@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The energy model: what utilisation costs in each frequency domain.
+//! Perf domains: the frequency domains whose energy models EAS uses.
 //!
-//! Models `em_create_perf_table()`, `em_dev_register_perf_domain()`'s conditions, `em_pd_get_efficient_state()`,
-//! `em_cpu_energy()` (`kernel/power/energy_model.c` and its header, 6.1) and `build_perf_domains()` (`topology.c`). Leaves
-//! out models with artificial costs.
+//! Models the conditions of `em_dev_register_perf_domain()` (`kernel/power/energy_model.c`, 6.1) and
+//! `build_perf_domains()` (`topology.c`). [`crate::state::cpufreq::energy_model`] has the energy model
+//! itself. Leaves out models with artificial costs.
 
 use crate::state::State;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor};
@@ -11,25 +11,26 @@ use crate::state::cpufreq::energy_model::{EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, Pe
 use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 impl State {
-    /// Whether tasks are placed for the sake of energy: `sched_energy_enabled()`.
+    /// Whether energy-aware scheduling (EAS) is in effect: `sched_energy_enabled()`.
     #[inline]
     pub fn sched_energy_enabled(&self) -> bool {
         !self.cpufreq.perf_domains.is_empty() && self.tunables.energy_aware
     }
 
-    /// The perf domains, if tasks may be placed for the sake of energy; in the order in which they are looked at.
+    /// Perf domains in the order in which EAS goes through them; empty if EAS is impossible.
     pub fn perf_domains(&self) -> &[PerfDomain] {
         &self.cpufreq.perf_domains
     }
 
-    /// Builds the perf domains; none if energy-aware placement is impossible.
+    /// Builds the perf domains; none if EAS is impossible.
     ///
     /// Rules, in order:
     /// 1. Capacities differ, and no core has more than one CPU.
     /// 2. Every CPU is in a frequency domain that schedutil drives and that has an energy model.
-    /// 3. There are not so many domains and frequencies that a wake-up would take too long.
+    /// 3. The number of domains and frequencies does not exceed the complexity limit of a wake-up.
     ///
-    /// A domain goes before those of lower CPUs, as in the kernel's list. CPUs that are not active do not count, and domains have only CPUs that work.
+    /// Domains are in descending order of their CPUs, as in the kernel's list. CPUs that are not active do
+    /// not count, and domains contain only online CPUs.
     pub(crate) fn build_perf_domains(&mut self) {
         self.cpufreq.perf_domains.clear();
         let Some(first) = self.hotplug.active.first() else { return };
@@ -52,7 +53,8 @@ impl State {
         }
     }
 
-    /// The energy model of a frequency domain, if schedutil drives it and its powers and capacities are plausible.
+    /// Returns the energy model of a frequency domain, if schedutil drives it and its power values and
+    /// capacities are plausible.
     fn perf_domain(&self, domain: &FrequencyDomain) -> Option<PerfDomain> {
         let capacity_of = |cpu: CpuId| self.rqs[cpu.index()].cpu_capacity_orig;
         let capacity = domain.cpus().next().map(capacity_of)?;
@@ -68,7 +70,7 @@ impl State {
         })
     }
 
-    /// A CPU does not work any more.
+    /// Removes a CPU that goes offline from its perf domain.
     pub(crate) fn leave_perf_domain(&mut self, cpu: CpuId) {
         for pd in &mut self.cpufreq.perf_domains {
             pd.cpus.retain(|&other| other != cpu);

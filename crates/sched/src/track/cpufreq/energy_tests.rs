@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The energy model by itself, and when there is one.
+//! The energy model by itself, and the conditions for perf domains.
 
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
@@ -15,7 +15,7 @@ const SCHEDUTIL: Governor =
     Governor::Schedutil(SchedutilConfig { rate_limit: Nanos::from_millis(1), holds_when_busy: false });
 const KHZ: [u64; 3] = [500, 800, 1000];
 
-/// Two small and two big CPUs with `smt` of them to a core.
+/// Returns a machine of two small and two big CPUs, `smt` of them to a core.
 fn big_little(smt: u32, capacity: [u64; 4]) -> Sched {
     let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: 0, package: 0, node: 0 };
     let topology = MachineTopology {
@@ -32,7 +32,7 @@ fn domain(cpus: [u32; 2], power_uw: &[u64], governor: Governor) -> FrequencyDoma
     FrequencyDomain::new(cpus, KHZ.to_vec(), power_uw.to_vec(), governor).expect("a good domain")
 }
 
-/// First CPUs of the perf domains after the boot.
+/// Returns the first CPU of each perf domain after boot.
 fn perf_domains(mut sched: Sched, domains: [FrequencyDomain; 2]) -> Vec<u32> {
     for domain in domains {
         sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
@@ -64,7 +64,7 @@ fn inefficient_frequencies_are_skipped_only_where_cpufreq_skips_them() {
     let domain = domain([0, 1], &power_uw, SCHEDUTIL);
     assert_eq!((domain.resolve(501), domain.resolve(2000)), (800, 1000));
     assert_eq!(
-        (domain.clone().skipping_inefficient().resolve(501), domain.skipping_inefficient().resolve(0)),
+        (domain.clone().with_inefficient_skipped().resolve(501), domain.with_inefficient_skipped().resolve(0)),
         (1000, 500)
     );
     let table = perf_table(&KHZ, &power_uw);
@@ -84,7 +84,7 @@ fn energy_is_what_the_utilisation_costs_at_the_frequency_of_the_busiest() {
     assert_eq!(pd.energy(&now, 204, 300, 512), 200 * 300 / 512);
     assert_eq!(pd.energy(&now, 206, 300, 512), 375 * 300 / 512);
     assert_eq!(pd.energy(&now, 512, 300, 512), 500 * 300 / 512);
-    // Heat does not let the CPUs run faster than this.
+    // Thermal pressure keeps the CPUs below this capacity.
     assert_eq!(pd.energy(&now, 512, 300, 256), 200 * 300 / 512);
 }
 
@@ -102,7 +102,7 @@ fn before_6_0_energy_is_counted_in_whole_milliwatts() {
 #[test]
 fn before_5_16_inefficient_frequencies_are_used() {
     let power_uw = [250, 300, 500];
-    let domain = domain([0, 1], &power_uw, SCHEDUTIL).skipping_inefficient();
+    let domain = domain([0, 1], &power_uw, SCHEDUTIL).with_inefficient_skipped();
     assert_eq!((domain.resolve_among(1, false), domain.resolve_among(1, true)), (800, 500));
     let table = perf_table(&KHZ, &power_uw);
     let pd = PerfDomain { cpus: vec![CpuId(0)], table, skips_inefficient: true, capacity: 1024 };

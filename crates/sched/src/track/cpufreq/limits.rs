@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Limits of frequencies: what the user allows, and what heat leaves.
+//! Effects of frequency limits, which the user or a cooling device sets.
 //!
-//! Models `policy->max` with its requests of user and cooling device, `sugov_limits()`, and
+//! Models `policy->max` with the requests of user and cooling device, `sugov_limits()`, and
 //! `arch_update_thermal_pressure()` (6.1).
 
 use crate::interface::ctx::Ctx;
@@ -13,15 +13,17 @@ use crate::types::ids::CpuId;
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
 impl State {
-    /// The CPUs of a CPU's frequency domain may go up to this part of 1024 of their highest frequency: to the highest
-    /// frequency of the domain that is not above it, or to the lowest.
+    /// Limits a CPU's frequency domain to a share of 1024 of its highest frequency.
+    ///
+    /// The limit is the highest frequency of the domain that is not above this share, or the lowest
+    /// frequency.
     ///
     /// Rules, in order:
-    /// 1. Heat takes capacity: the part that is above the limit becomes thermal pressure. Without a frequency domain that
-    ///    is all that happens.
-    /// 2. schedutil hears that limits have changed, and keeps them from its next look at a CPU of the domain on. With a driver that may
-    ///    sleep, a frequency above the limit is lowered at once, by whoever sets the limit.
-    /// 3. A domain whose frequency is fixed goes as near to it as it may, at once.
+    /// 1. A thermal limit takes capacity: the share above the limit becomes thermal pressure. Without a
+    ///    frequency domain nothing else happens.
+    /// 2. schedutil applies changed limits at its next update of a CPU of the domain. With a driver that may
+    ///    sleep, a frequency above the limit is lowered at once, by the CPU that sets the limit.
+    /// 3. A domain whose frequency is fixed changes at once to the nearest allowed frequency.
     pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
@@ -60,8 +62,10 @@ impl State {
         }
     }
 
-    /// The pressure changes. The first pressure begins the average where it would be if it had been looked at all the time: what comes next counts from the
-    /// last look on.
+    /// Sets the thermal pressure of a CPU.
+    ///
+    /// The first pressure starts the average as if it had been updated all the time: later updates count from
+    /// the last check.
     fn set_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
         let shift = self.tunables.thermal_decay_shift;
         let rq = &mut self.rqs[cpu.index()];

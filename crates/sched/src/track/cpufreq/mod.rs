@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Where the scheduler asks for a frequency, and the frequency domains that it asks.
+//! Frequency domains, and the calls by which the scheduler requests a frequency.
 //!
-//! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and the call of a cpufreq driver. [`schedutil`] is the governor, [`effective`] what of a
-//! CPU's utilisation counts, [`energy_model`] which domains may decide by energy; what is remembered of all that is in
-//! [`crate::state::cpufreq`]. How long a driver takes is
-//! the machine's affair. Leaves out drivers that take utilisation instead of frequencies (`adjust_perf`).
+//! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and the call
+//! of a cpufreq driver. The time that a driver takes is decided by the machine. Leaves out drivers that take
+//! utilisation instead of frequencies (`adjust_perf`).
+//!
+//! - [`schedutil`]: the governor
+//! - [`effective`]: utilisation that counts for a frequency
+//! - [`energy_model`]: domains that EAS may use
+//! - [`limits`]: effects of frequency limits
+//! - [`crate::state::cpufreq`]: the state of all of these
 
 pub(crate) mod effective;
 pub mod energy_model;
@@ -28,8 +33,8 @@ use crate::types::work::KernelOp;
 pub(crate) use effective::UtilType;
 
 impl State {
-    /// Adds a frequency domain. It has its highest frequency until its governor starts, which the boot does; after the
-    /// boot it starts at once.
+    /// Adds a frequency domain. It has its highest frequency until its governor starts: at boot, or at once
+    /// after boot.
     ///
     /// # Errors
     /// If a CPU of the domain does not exist or is in another frequency domain.
@@ -52,12 +57,13 @@ impl State {
         Ok(())
     }
 
-    /// The frequency of a CPU in kHz, if it is in a frequency domain.
+    /// Frequency of a CPU in kHz, if it is in a frequency domain.
     pub fn frequency_khz(&self, cpu: CpuId) -> Option<u64> {
         self.cpufreq.policies.iter().find(|policy| policy.domain.contains(cpu)).map(|policy| policy.cur_khz)
     }
 
-    /// Starts all governors, in the order in which their domains were set. Then energy may decide where tasks are placed.
+    /// Starts all governors, in the order in which their domains were set, and then builds the perf domains
+    /// for EAS.
     pub(crate) fn start_governors(&mut self) {
         self.cpufreq.is_started = true;
         for policy in 0..self.cpufreq.policies.len() {
@@ -87,8 +93,8 @@ impl State {
         }
     }
 
-    /// A CPU has gone or come: the governor of its domain stops, and starts again with those that work now (`cpufreq_offline()`,
-    /// `cpufreq_add_policy_cpu()`).
+    /// Restarts the governor of a CPU's domain with the CPUs that are online now, after the CPU has gone
+    /// offline or come online (`cpufreq_offline()`, `cpufreq_add_policy_cpu()`).
     pub(crate) fn restart_governor(&mut self, cpu: CpuId) {
         let Self { cpufreq, hotplug, .. } = self;
         let found = cpufreq.policies.iter_mut().enumerate().find(|(_, policy)| policy.domain.contains(cpu));
@@ -101,7 +107,8 @@ impl State {
         }
     }
 
-    /// The utilisation of a cfs_rq has changed; that of the root one concerns the governor: `cfs_rq_util_change()`.
+    /// Reports changed utilisation of a cfs_rq to the governor, if it is a root cfs_rq:
+    /// `cfs_rq_util_change()`.
     #[inline]
     pub(crate) fn cfs_rq_util_change(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         if id.index() < self.rqs.len() {
@@ -110,7 +117,7 @@ impl State {
         }
     }
 
-    /// Asks the governor to look at a CPU.
+    /// Calls the governor of a CPU, if it has one.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
@@ -119,7 +126,7 @@ impl State {
         }
     }
 
-    /// Asks the governor to raise the frequency for a task that waited for I/O: SCHED_CPUFREQ_IOWAIT.
+    /// Calls the governor of a CPU for a task that waited for I/O: SCHED_CPUFREQ_IOWAIT.
     #[inline]
     pub(crate) fn cpufreq_iowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
@@ -128,14 +135,15 @@ impl State {
         }
     }
 
-    /// Whether the CPU that executes this may change the frequency of a policy: it is in it, or any governor looks at it.
+    /// Whether the executing CPU may change the frequency of a policy: it belongs to the policy, or has a
+    /// governor itself.
     fn cpufreq_this_cpu_can_update(&self, ctx: &Ctx<'_>, policy: usize) -> bool {
         let this_cpu = ctx.cpu;
         self.cpufreq.policies[policy].domain.contains(this_cpu) || self.cpufreq.hooks[this_cpu.index()].is_some()
     }
 
-    /// Switches a policy to the lowest of its frequencies that is not below `khz`, or to its highest, on all its CPUs at
-    /// once: `cpufreq_driver_fast_switch()`.
+    /// Switches all CPUs of a policy to its lowest frequency that is not below `khz`, or to its highest:
+    /// `cpufreq_driver_fast_switch()`.
     pub(crate) fn cpufreq_driver_fast_switch(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
         let policy = &mut self.cpufreq.policies[policy];
         let khz = policy.resolve(khz, self.tunables.changes.energy_inefficient);
@@ -144,7 +152,7 @@ impl State {
         }
         policy.cur_khz = khz;
         let capacity = policy.domain.capacity_at(khz);
-        debug_assert!(capacity <= SCHED_CAPACITY_SCALE, "a frequency is above the highest of its domain");
+        debug_assert!(capacity <= SCHED_CAPACITY_SCALE, "the frequency is above the highest one of its domain");
         for cpu in policy.domain.cpus() {
             self.rqs[cpu.index()].freq_capacity = capacity;
             ctx.emit(Effect::SetFrequency { cpu, capacity });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The governor schedutil: the frequency that fits the utilisation, and a quarter of it to spare.
+//! The governor schedutil: it chooses the frequency that provides the utilisation and a quarter more.
 //!
-//! Models `cpufreq_schedutil.c` (6.1), of drivers that switch at once and of those that may sleep: `sugov_update_single_freq()`,
-//! `sugov_update_shared()`, `sugov_should_update_freq()`, `sugov_next_freq_shared()`, `get_next_freq()`,
-//! `sugov_update_next_freq()`, `sugov_deferred_update()`, `sugov_work()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and
-//! `ignore_dl_rate_limit()`. `sugov_limits()` is in [`super::limits`].
+//! Models `cpufreq_schedutil.c` (6.1), for drivers that switch at once and for those that may sleep:
+//! `sugov_update_single_freq()`, `sugov_update_shared()`, `sugov_should_update_freq()`,
+//! `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_update_next_freq()`, `sugov_deferred_update()`,
+//! `sugov_work()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and `ignore_dl_rate_limit()`. `sugov_limits()`
+//! is in [`super::limits`].
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::state::State;
@@ -14,15 +15,18 @@ use crate::track::cpufreq::effective::UtilType;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// A CPU's utilisation has changed.
+    /// Handles a change of a CPU's utilisation.
     ///
     /// Rules, in order:
-    /// 1. It is noted whether a task waited for I/O, and when the CPU asked.
+    /// 1. Record whether a task waited for I/O, and the time of the update.
     /// 2. More deadline bandwidth than before does not wait for the rate limit.
-    /// 3. Nothing happens if this CPU may not change the frequency, or if it was changed less than the limit ago.
-    /// 4. The most utilised CPU of the domain, relative to capacity, decides.
-    /// 5. A CPU that is alone in its domain and has been busy all the time keeps its frequency, unless clamps keep it below.
-    /// 6. If the chosen frequency is another one than the last, the driver switches: at once, or the policy's thread has it do so.
+    /// 3. Nothing happens if this CPU may not change the frequency, or if the last change is more recent than
+    ///    the rate limit.
+    /// 4. The CPU of the domain with the highest utilisation relative to its capacity decides.
+    /// 5. A CPU that is alone in its domain and has been busy all the time keeps its frequency, unless clamps
+    ///    keep it below.
+    /// 6. If the chosen frequency differs from the last, the driver switches at once, or the policy's thread
+    ///    calls the driver.
     pub(crate) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, policy: usize, cpu: CpuId, for_iowait: bool) {
         let now = self.rqs[cpu.index()].clock;
         let tick_ns = self.tick_ns;
@@ -51,8 +55,8 @@ impl State {
         }
     }
 
-    /// Has the thread of a policy look for what was chosen, unless it was asked already and has not looked yet: an interrupt of this CPU's
-    /// own wakes it (`sugov_deferred_update()`, `sugov_irq_work()`).
+    /// Wakes the thread of a policy by an interrupt of this CPU, unless a request is pending
+    /// (`sugov_deferred_update()`, `sugov_irq_work()`).
     fn sugov_deferred_update(&mut self, ctx: &mut Ctx<'_>, policy: usize) {
         if !core::mem::replace(&mut self.sugov_mut(policy).work_in_progress, true) {
             let cpu = ctx.cpu;
@@ -60,8 +64,10 @@ impl State {
         }
     }
 
-    /// The thread of a policy looks for what was chosen last. Gives the frequency that it has to ask the driver for, in kHz; none if
-    /// the policy has it: `sugov_work()` up to the driver. Then follows [`State::end_frequency_transition`].
+    /// Starts the work of a policy's thread: `sugov_work()` up to the driver call.
+    ///
+    /// Returns the frequency to request from the driver, in kHz, or `None` if the policy has it already.
+    /// After the driver call follows [`State::end_frequency_transition`].
     pub fn begin_frequency_transition(&mut self, policy: usize) -> Option<u64> {
         let all = self.tunables.changes.energy_inefficient;
         let sugov = self.sugov_mut(policy);
@@ -71,7 +77,7 @@ impl State {
         Some(policy.resolve(khz, all)).filter(|&khz| khz != policy.cur_khz)
     }
 
-    /// The driver has switched a policy to a frequency.
+    /// Records that the driver has switched a policy to a frequency.
     pub fn end_frequency_transition(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
         self.cpufreq_driver_fast_switch(ctx, policy, khz);
     }
@@ -115,9 +121,9 @@ impl State {
         self.get_next_freq(policy, util, max)
     }
 
-    /// The frequency that gives `util` of `max` and a quarter more.
+    /// Returns the frequency that provides `util` of `max` and a quarter more.
     ///
-    /// Asking for the same as last time gives the same as last time, unless that must not be trusted.
+    /// An unchanged request returns the frequency chosen last, unless that must not be reused.
     fn get_next_freq(&mut self, policy: usize, util: u64, max: u64) -> u64 {
         let highest = self.cpufreq.policies[policy].domain.highest_khz();
         let raw = highest * map_util_perf(util) / max;
@@ -129,7 +135,7 @@ impl State {
         self.cpufreq.policies[policy].resolve(raw, self.tunables.changes.energy_inefficient)
     }
 
-    /// What a CPU asks for, its boost for I/O included.
+    /// Utilisation that a CPU requests, with its boost for I/O.
     fn sugov_get_util(&mut self, cpu: CpuId, now: u64) -> u64 {
         let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
         let (bw_dl, tick_ns) = (self.cpu_bw_dl(cpu), self.tick_ns);
@@ -143,7 +149,7 @@ impl State {
         util
     }
 
-    /// Whether a CPU has not idled since this was asked last.
+    /// Whether a CPU has not idled since the last call.
     fn sugov_cpu_is_busy(&mut self, cpu: CpuId) -> bool {
         let idle_calls = self.rqs[cpu.index()].idle_calls;
         core::mem::replace(&mut self.cpufreq.cpus[cpu.index()].saved_idle_calls, idle_calls) == idle_calls

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 use crate::interface::ctx::{Ctx, Effect};
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor, SchedutilConfig};
 use crate::state::cpufreq::iowait::IowaitBoost;
@@ -35,8 +35,8 @@ fn sched(nr_cpus: u32) -> Sched {
     Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249 }).expect("a machine")
 }
 
-/// Lets CPU `on` ask for the frequency of CPU 0 at a time after the start, with this utilisation; returns the CPUs whose
-/// frequency changes.
+/// Updates the frequency of CPU 0 from CPU `on`, at a time after the start and with this utilisation. Returns
+/// the CPUs whose frequency changes, with their new capacities.
 fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> {
     let (mut effects, mut work) = (Vec::new(), OpCounts::default());
     let now = START + Nanos::from_millis(1) + Nanos::from_micros(after_us);
@@ -46,8 +46,8 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         clock_offset: Nanos::ZERO,
         self_timed: None,
         effects: &mut effects,
-        probe: &mut NoProbe,
-        work: &mut work,
+        observer: &mut NoSchedObserver,
+        op_counts: &mut work,
         policy: None,
     };
     sched.rqs[0].clock = now.0;
@@ -110,7 +110,7 @@ fn a_quarter_more_than_is_used_is_asked_for_and_all_cpus_of_the_domain_change() 
     let mut sched = sched(2);
     sched.set_frequency_domain(domain(0..2, schedutil(1000, false))).expect("a domain");
     sched.boot(START);
-    // 1.25 * 491 is less than 622 (729 of 1200 MHz), 1.25 * 499 more.
+    // 1.25 * 491 is less than 622 (729 of 1200 MHz), 1.25 * 499 is more.
     assert_eq!(ask(&mut sched, 0, 0, 491), [(0, 622), (1, 622)]);
     assert_eq!(sched.rq(CpuId(1)).freq_capacity, 622);
     assert_eq!(ask(&mut sched, 0, 1000, 499), [(0, 819), (1, 819)]);
@@ -165,10 +165,18 @@ fn asking_is_counted() {
     let (mut effects, mut work) = (Vec::new(), OpCounts::default());
     let (cpu, now, ahead) = (CpuId(0), START, Nanos::ZERO);
     let (effects, work) = (&mut effects, &mut work);
-    let mut ctx =
-        Ctx { cpu, now, clock_offset: ahead, self_timed: None, effects, probe: &mut NoProbe, work, policy: None };
+    let mut ctx = Ctx {
+        cpu,
+        now,
+        clock_offset: ahead,
+        self_timed: None,
+        effects,
+        observer: &mut NoSchedObserver,
+        op_counts: work,
+        policy: None,
+    };
     sched.cpufreq_iowait(&mut ctx, CpuId(0));
-    assert_eq!(ctx.work.of(KernelOp::CpufreqUpdate), 1);
+    assert_eq!(ctx.op_counts.get(KernelOp::CpufreqUpdate), 1);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How averages are brought up to date, and how those of an entity enter and leave its cfs_rq's.
+//! Updates of averages, and the entry and exit of an entity's averages into those of its cfs_rq.
 //!
-//! Models `update_load_avg()`, `update_cfs_rq_load_avg()`, `attach_entity_load_avg()`, `detach_entity_load_avg()`,
-//! `remove_entity_load_avg()`, `migrate_se_pelt_lag()` and `set_task_rq_fair()` (6.1). A cfs_rq's averages are the sums
-//! over its entities, runnable or blocked; rounding keeps them from being exactly that, so sums are held above what the
-//! averages demand.
+//! Models `update_load_avg()`, `update_cfs_rq_load_avg()`, `attach_entity_load_avg()`,
+//! `detach_entity_load_avg()`, `remove_entity_load_avg()`, `migrate_se_pelt_lag()` and `set_task_rq_fair()`
+//! (6.1). A cfs_rq's averages are the sums over its entities, runnable or blocked. Rounding makes them
+//! inexact, so sums are kept above the minimum that the averages require.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
@@ -18,18 +18,18 @@ use crate::types::ids::{CfsRqId, CpuId, EntityId};
 use crate::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::tunables::{PeltScaling, Tunables};
-use crate::types::units::CAPACITY_SHIFT;
+use crate::types::units::SCHED_CAPACITY_SHIFT;
 use crate::types::weight::scale_load_down;
 use crate::types::work::KernelOp;
 
-/// What else [`State::update_load_avg`] does.
+/// Additional actions of [`State::update_load_avg`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UpdateLoad {
-    /// Tell the group of a change: UPDATE_TG.
+    /// Report a change to the group: UPDATE_TG.
     pub update_tg: bool,
     /// Do not advance the entity: SKIP_AGE_LOAD.
     pub skip_age: bool,
-    /// Attach the entity if it has just come here: DO_ATTACH.
+    /// Attach the entity if it has just arrived: DO_ATTACH.
     pub attach: bool,
     /// Detach the entity: DO_DETACH.
     pub detach: bool,
@@ -41,10 +41,10 @@ impl UpdateLoad {
 }
 
 impl State {
-    /// Brings an entity and its cfs_rq up to date, and carries on what has changed below it.
+    /// Updates the averages of an entity and its cfs_rq, and propagates changes from below the entity.
     ///
-    /// Most calls come within the same 1024 ns as the one before, on the same way through an enqueue or a switch: then nothing
-    /// is due, and nothing but the two updates is counted.
+    /// Most calls come within 1024 ns of the call before, on one path through an enqueue or a switch. Then
+    /// nothing is due, and only the two updates are counted.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
         let queue = &self.cfs_rqs[cfs_rq.index()];
@@ -58,13 +58,14 @@ impl State {
             && !how.detach
             && entity.my_q().is_none();
         if is_current {
-            ctx.work.count(KernelOp::PeltUpdate, 2 - u64::from(how.skip_age));
+            ctx.op_counts.count(KernelOp::PeltUpdate, 2 - u64::from(how.skip_age));
         } else {
             self.update_load_avg_to(ctx, now, cfs_rq, se, how);
         }
     }
 
-    /// The same to a time, whatever is due.
+    /// Updates the averages of an entity and its cfs_rq to `now`, without the fast path of
+    /// [`State::update_load_avg`].
     fn update_load_avg_to(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
         let rq = &self.rqs[queue.cpu.index()];
@@ -88,7 +89,7 @@ impl State {
         }
         let mut decayed = advanced.changed();
         if decayed {
-            self.tallies.mark_cfs_rq_dirty(cfs_rq);
+            self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         }
         if let Some(below) = below.filter(|below| self.cfs_rqs[below.index()].propagate) {
             self.propagate_entity_load_avg(ctx, se, below);
@@ -109,7 +110,7 @@ impl State {
         }
     }
 
-    /// How contributions on a CPU are scaled, in the state before 5.1.
+    /// Scale of contributions on a CPU, for PELT as before 5.1; `None` with scaled time.
     #[inline]
     pub(crate) fn contribution_scale(&self, cpu: CpuId) -> Option<ContributionScale> {
         scale_of(&self.rqs[cpu.index()], &self.tunables)
@@ -143,7 +144,8 @@ impl State {
         refreshed
     }
 
-    /// Brings a cfs_rq up to date, and takes out what has left it. Returns whether anything changed.
+    /// Updates a cfs_rq and subtracts the averages of entities that have left it. Returns whether anything
+    /// changed.
     pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         let scale = scale_of(&self.rqs[cfs_rq.cpu.index()], &self.tunables);
@@ -152,17 +154,18 @@ impl State {
             self.report_cfs_rq(ctx, id);
         }
         if advanced.changed() {
-            self.tallies.mark_cfs_rq_dirty(id);
+            self.lb_cache.mark_cfs_rq_dirty(id);
         }
         advanced.changed()
     }
 
-    /// Adds the averages of an entity that comes to a cfs_rq.
+    /// Adds the averages of an entity that arrives on a cfs_rq.
     ///
-    /// The entity takes over the phase of the cfs_rq's period, and its sums are computed anew from its averages. The load does
-    /// not follow a weight that changed while the task was of another class, as 6.1 has it: a task that leaves SCHED_IDLE for
-    /// SCHED_FIFO has its load multiplied by 341 (`reweight_task()`), and takes that with it when it comes back to SCHED_IDLE.
-    /// So load grows without bound, and wraps, if a task does so often enough.
+    /// The entity adopts the phase of the cfs_rq's period, and its sums are recomputed from its averages. As
+    /// in 6.1, the load does not follow a weight that changed while the task was in another class. A task
+    /// that leaves SCHED_IDLE for SCHED_FIFO has its load multiplied by 341 (`reweight_task()`), and keeps
+    /// that when it returns to SCHED_IDLE. So load grows without bound, and wraps, if a task does this often
+    /// enough.
     pub(crate) fn attach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
         let entity = &mut self.entities[se.index()];
@@ -182,7 +185,7 @@ impl State {
         sums.runnable_avg += avg.runnable_avg;
         sums.runnable_sum += avg.runnable_sum;
         let load_sum = avg.load_sum as i64;
-        self.tallies.mark_cfs_rq_dirty(cfs_rq);
+        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
@@ -196,20 +199,21 @@ impl State {
         sums.sub_load(avg.load_avg, weighted);
         sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
         sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
-        self.tallies.mark_cfs_rq_dirty(cfs_rq);
+        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
     }
 
-    /// Brings a blocked entity up to the time of its cfs_rq's last update: `sync_entity_load_avg()`.
+    /// Advances a blocked entity to the time of its cfs_rq's last update: `sync_entity_load_avg()`.
     pub(crate) fn sync_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         let cfs_rq = self.entities[se.index()].cfs_rq;
         let last_update_time = self.cfs_rqs[cfs_rq.index()].avg.last_update_time;
         self.update_load_avg_blocked_se(ctx, last_update_time, se);
     }
 
-    /// Notes the averages of a blocked entity that leaves: `remove_entity_load_avg()`.
+    /// Records the averages of a blocked entity that leaves, for a later subtraction:
+    /// `remove_entity_load_avg()`.
     pub(crate) fn remove_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         self.sync_entity_load_avg(ctx, se);
         let entity = &self.entities[se.index()];
@@ -222,8 +226,8 @@ impl State {
 
     /// Decays a blocked entity that leaves an idle CPU by the time since that CPU's clocks were updated.
     ///
-    /// Models `migrate_se_pelt_lag()`. Nothing is done if the CPU is busy (its clocks are fresh enough), or if the
-    /// entity's cfs_rq was throttled when it became empty.
+    /// Models `migrate_se_pelt_lag()`. Does nothing if the CPU is busy, as its clocks are recent enough, or
+    /// if the entity's cfs_rq was throttled when it became empty.
     pub(crate) fn migrate_se_pelt_lag(&mut self, ctx: &mut Ctx<'_>, id: EntityId) {
         let se = &self.entities[id.index()];
         let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
@@ -241,7 +245,8 @@ impl State {
         self.update_load_avg_blocked_se(ctx, now, id);
     }
 
-    /// An entity goes from one cfs_rq to another: it is aged to the old one's time and takes over the new one's.
+    /// Moves an entity to another cfs_rq: ages it to the time of the old one and gives it the time of the new
+    /// one.
     ///
     /// Models `set_task_rq_fair()`; only with ATTACH_AGE_LOAD, and only for entities that are attached.
     pub(crate) fn set_task_rq_fair(&mut self, ctx: &mut Ctx<'_>, id: EntityId, next: CfsRqId) {
@@ -255,25 +260,26 @@ impl State {
         self.entities[id.index()].avg.last_update_time = next_time;
     }
 
-    /// Tells listeners of refreshed averages of an entity.
+    /// Reports refreshed averages of an entity to the observer.
     pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
-        if ctx.probe.wants_pelt() {
+        if ctx.observer.wants_pelt() {
             let se = &self.entities[id.index()];
             let cpu = self.cfs_rqs[se.cfs_rq.index()].cpu;
             ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
         }
     }
 
-    /// Tells listeners of refreshed averages of a cfs_rq.
+    /// Reports refreshed averages of a cfs_rq to the observer.
     pub(crate) fn report_cfs_rq(&self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        if ctx.probe.wants_pelt() {
+        if ctx.observer.wants_pelt() {
             let cfs_rq = &self.cfs_rqs[id.index()];
             ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
         }
     }
 }
 
-/// Advances an average and counts the work: the update, and the scaling of its contribution if there is one.
+/// Advances an average and counts the operations: the update, and the scaling of its contribution if there is
+/// one.
 #[inline]
 pub(crate) fn advance(
     ctx: &mut Ctx<'_>,
@@ -290,7 +296,8 @@ pub(crate) fn advance(
     refreshed
 }
 
-/// Advances the sums of an average, and counts the work. Returns whether the averages should be refreshed.
+/// Advances the sums of an average and counts the operations. Returns whether the averages should be
+/// refreshed.
 #[inline(always)]
 fn advance_sum(
     ctx: &mut Ctx<'_>,
@@ -326,23 +333,23 @@ fn advance_entity(
     refreshed
 }
 
-/// What has happened to the averages of a cfs_rq.
+/// Changes that an update has made to the averages of a cfs_rq.
 #[derive(Clone, Copy)]
-struct Advanced {
-    /// Something that had left was taken out.
+struct CfsRqUpdate {
+    /// Whether averages of entities that had left were subtracted.
     subtracted: bool,
     refreshed: bool,
 }
 
-impl Advanced {
+impl CfsRqUpdate {
     fn changed(self) -> bool {
         self.subtracted || self.refreshed
     }
 }
 
-/// Advances a cfs_rq, and takes out what has left it.
+/// Advances a cfs_rq and subtracts the averages of entities that have left it.
 #[inline]
-fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option<ContributionScale>) -> Advanced {
+fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option<ContributionScale>) -> CfsRqUpdate {
     let subtracted = cfs_rq.removed.nr != 0;
     if subtracted {
         subtract_removed(cfs_rq);
@@ -352,7 +359,7 @@ fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option
         runnable: u64::from(cfs_rq.h_nr_running),
         running: cfs_rq.curr.is_some(),
     };
-    Advanced { subtracted, refreshed: advance(ctx, &mut cfs_rq.avg, now, what, 1, scale) }
+    CfsRqUpdate { subtracted, refreshed: advance(ctx, &mut cfs_rq.avg, now, what, 1, scale) }
 }
 
 fn subtract_removed(cfs_rq: &mut CfsRq) {
@@ -362,8 +369,8 @@ fn subtract_removed(cfs_rq: &mut CfsRq) {
     avg.sub_load(removed.load_avg, removed.load_avg.wrapping_mul(divider));
     avg.sub_util(removed.util_avg, removed.util_avg * divider);
     avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
-    // An arithmetic shift of the negated product, so it is rounded away from zero.
-    cfs_rq.add_tg_cfs_propagate(-((removed.runnable_avg * divider) as i64) >> CAPACITY_SHIFT);
+    // An arithmetic shift of the negated product, so the result is rounded away from zero.
+    cfs_rq.add_tg_cfs_propagate(-((removed.runnable_avg * divider) as i64) >> SCHED_CAPACITY_SHIFT);
 }
 
 #[inline]
@@ -377,19 +384,18 @@ fn scale_of(rq: &Rq, tunables: &Tunables) -> Option<ContributionScale> {
 }
 
 impl SchedAvg {
-    /// Adds load.
     pub(crate) fn add_load(&mut self, avg: u64, sum: u64) {
         self.load_avg = self.load_avg.wrapping_add(avg);
         self.load_sum = self.load_sum.wrapping_add(sum);
     }
 
-    /// Subtracts load, but not below zero, nor the sum below what the average demands.
+    /// Subtracts load, but not below zero, and keeps the sum above the minimum that the average requires.
     pub(crate) fn sub_load(&mut self, avg: u64, sum: u64) {
         self.load_avg = self.load_avg.saturating_sub(avg);
         self.load_sum = Self::floor_sum(self.load_sum.saturating_sub(sum), self.load_avg);
     }
 
-    /// The same for utilisation.
+    /// Subtracts utilisation, with the bounds of [`SchedAvg::sub_load`].
     pub(crate) fn sub_util(&mut self, avg: u64, sum: u64) {
         self.util_avg = self.util_avg.saturating_sub(avg);
         // The subtrahend is cut to the 32 bits of the sum first.
@@ -397,7 +403,7 @@ impl SchedAvg {
         self.util_sum = Self::floor_sum(u64::from(rest), self.util_avg) as u32;
     }
 
-    /// The same for runnable time.
+    /// Subtracts runnable time, with the bounds of [`SchedAvg::sub_load`].
     pub(crate) fn sub_runnable(&mut self, avg: u64, sum: u64) {
         self.runnable_avg = self.runnable_avg.saturating_sub(avg);
         self.runnable_sum = Self::floor_sum(self.runnable_sum.saturating_sub(sum), self.runnable_avg);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The clock of load tracking.
+//! Clock of load tracking.
 //!
-//! Models `update_rq_clock_pelt()`, `update_idle_rq_clock_pelt()`, `rq_clock_pelt()` and the throttled clock of a group
-//! (6.1). Rules:
-//! 1. While something runs the clock advances by the task clock's time scaled by frequency and by capacity: on a CPU of
-//!    half speed an always-running task takes twice as long to show.
-//! 2. When the CPU goes idle the clock is set equal to the task clock: the idle time makes up for what was lost.
-//! 3. If the CPU's utilisation was at its maximum then, there was no idle time to make up with. The difference is lost
+//! Models `update_rq_clock_pelt()`, `update_idle_rq_clock_pelt()`, `rq_clock_pelt()` and the throttled clock
+//! of a group (6.1). Rules:
+//! 1. While a task runs, the clock advances by the task clock's time, scaled by frequency and by capacity. On
+//!    a CPU of half speed the averages of an always-running task take twice as long to rise.
+//! 2. When the CPU goes idle, the clock is set to the task clock: the idle time makes up for the difference.
+//! 3. If the CPU's utilisation was at its maximum then, no idle time made up for it. The difference is lost
 //!    for good, and all readers subtract it.
 
 use crate::interface::ctx::Ctx;
@@ -17,21 +17,21 @@ use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::types::pelt::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
 use crate::types::pelt::{Contribution, ContributionScale};
 use crate::types::tunables::PeltScaling;
-use crate::types::units::{CAPACITY_SHIFT, Nanos, cap_scale};
+use crate::types::units::{Nanos, SCHED_CAPACITY_SHIFT, cap_scale};
 use crate::types::work::KernelOp;
 
-/// A utilisation sum from which on a CPU counts as having had no idle time at all.
-const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << CAPACITY_SHIFT) - LOAD_AVG_MAX;
+/// Lowest utilisation sum with which a CPU counts as having had no idle time.
+const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << SCHED_CAPACITY_SHIFT) - LOAD_AVG_MAX;
 
 impl State {
-    /// Lets the clock follow `delta_ns` of the task clock.
+    /// Advances the clock by `delta_ns` of the task clock.
     #[inline]
     pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
         let rq = &mut self.rqs[cpu.index()];
         if rq.is_idle_task_running() {
             sync_idle_clock(rq);
         } else if delta_ns == 0 {
-            // Nothing has passed.
+            // No time has passed.
         } else if self.tunables.pelt_scaling == PeltScaling::Time {
             ctx.charge(KernelOp::PeltScale);
             rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
@@ -40,7 +40,8 @@ impl State {
         }
     }
 
-    /// The CPU goes idle: the clock catches up, and time that nothing can make up for is noted as lost.
+    /// Sets the clock to the task clock because the CPU goes idle, and records lost time if no idle time made
+    /// up for it.
     pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
         let fair = self.cfs_rqs[cpu.index()].avg.util_sum;
         let rq = &mut self.rqs[cpu.index()];
@@ -51,20 +52,21 @@ impl State {
         sync_idle_clock(rq);
     }
 
-    /// The time that averages of this CPU are advanced to.
+    /// Time to which averages of this CPU are advanced, in ns.
     #[inline]
     pub(crate) fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
         rq_clock_pelt(&self.rqs[cpu.index()])
     }
 
-    /// The same for a cfs_rq, whose clock stands still while it is throttled.
+    /// Time to which averages of a cfs_rq are advanced, in ns. It stands still while the cfs_rq is throttled.
     #[inline]
     pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
         let cfs_rq = &self.cfs_rqs[id.index()];
         cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu.index()])
     }
 
-    /// Notes how long the clock of a cfs_rq that becomes empty has stood still: `update_idle_cfs_rq_clock_pelt()`.
+    /// Records for how long the clock of a cfs_rq that becomes empty has stood still:
+    /// `update_idle_cfs_rq_clock_pelt()`.
     pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled_pelt_idle =
@@ -77,7 +79,7 @@ fn rq_clock_pelt(rq: &Rq) -> u64 {
     rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
 }
 
-/// The clock of a cfs_rq on a runqueue: [`State::cfs_rq_clock_pelt`].
+/// Clock of a cfs_rq on a runqueue: [`State::cfs_rq_clock_pelt`].
 #[inline]
 pub(crate) fn cfs_rq_clock_pelt(cfs_rq: &CfsRq, rq: &Rq) -> u64 {
     let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { rq_clock_pelt(rq) };
@@ -92,7 +94,7 @@ fn sync_idle_clock(rq: &mut Rq) {
 }
 
 impl State {
-    /// A new group is throttled where its parent is: `sync_throttle()`.
+    /// Throttles a new group where its parent is throttled: `sync_throttle()`.
     pub(crate) fn sync_throttle(&mut self, group: GroupId, cpu: CpuId) {
         let id = self.cfs_rq_of_group(group, cpu);
         let Some(parent) = self.parent_cfs_rq(id) else { return };
@@ -103,7 +105,8 @@ impl State {
         cfs_rq.throttled_clock_pelt = clock_pelt;
     }
 
-    /// A task's `util_avg` as it would be if it were computed anew at a time, also within a period. Nothing changes.
+    /// Returns the `util_avg` that a task would have if it were updated at a time, also within a period.
+    /// Changes nothing.
     pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
         let se = self.entity(task);
         let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The first utilisation of a new task.
+//! First utilisation of a new task.
 //!
 //! Models `post_init_entity_util_avg()` (6.1).
 
@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::types::ids::TaskId;
 
-/// The first utilisation of a task on a cfs_rq, or what it has if no capacity is free.
+/// Computes the first utilisation of a task on a cfs_rq; `own`, its present one, if no capacity is free.
 pub(crate) fn first_util(capacity: u64, cfs_util: u64, cfs_load: u64, weight: u64, own: u64) -> u64 {
     let most = (capacity as i64 - cfs_util as i64) / 2;
     if most <= 0 {
@@ -17,10 +17,11 @@ pub(crate) fn first_util(capacity: u64, cfs_util: u64, cfs_load: u64, weight: u6
 }
 
 impl State {
-    /// Guesses the utilisation of a new task.
+    /// Estimates the utilisation of a new task.
     ///
-    /// Rules: as much of the cfs_rq's utilisation as its weight is of the load, but at the most half of the capacity that
-    /// is still free; that half if the cfs_rq has no utilisation yet. Other classes start with nothing.
+    /// Rules: the share of the cfs_rq's utilisation that the task's weight has of the load, but at most half
+    /// of the free capacity; that half if the cfs_rq has no utilisation yet. Tasks of other classes start
+    /// with none.
     pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (is_fair, entity) = (p.class == SchedClass::Fair, p.se);

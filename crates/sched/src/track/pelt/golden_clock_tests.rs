@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The clock of load tracking, step by step, with the averages that follow it.
+//! Clock of load tracking, step by step, with the averages that follow it, against recordings.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, numbers, recording, steps};
 use crate::types::ids::{EntityId, TaskId};
@@ -7,7 +7,7 @@ use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::units::{SCHED_CAPACITY_SCALE, cap_scale};
 use crate::types::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
 
-/// What a CPU does at the end of a step.
+/// Transition of a CPU at the end of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transition {
     None,
@@ -21,7 +21,7 @@ impl Transition {
     }
 }
 
-/// A CPU with one nice-0 task that runs, or a real-time task in its place, or nothing.
+/// CPU with one nice-0 task that runs, or with a real-time task instead, or with no task.
 struct OneTask {
     rig: GoldenTestMachine,
     task: TaskId,
@@ -47,7 +47,7 @@ impl OneTask {
         (rq.freq_capacity, rq.cpu_capacity_orig) = (frequency, capacity);
     }
 
-    /// Time passes, some of it in interrupts.
+    /// Advances time by `delta` ns, of which `irq` ns are spent in interrupts.
     fn pass(&mut self, delta: u64, irq: u64) {
         let rq = &mut self.rig.sched.rqs[CPU.index()];
         rq.clock += delta;
@@ -123,8 +123,8 @@ fn the_clock_and_the_averages_that_follow_it() {
     compared("update_rq_clock_pelt, update_idle_rq_clock_pelt", nr_compared, 25_692);
 }
 
-/// An always-running task, updated each millisecond: by the kernel with its slowed clock, and by the re-derivation of the
-/// state before 5.1 with scaled contributions.
+/// An always-running task, updated each millisecond: by the kernel with its slowed clock, and by a
+/// re-derivation of PELT before 5.1 with scaled contributions.
 #[test]
 fn the_ramp_of_an_always_running_task() {
     const RUNS: Contribution = Contribution { load: 1, runnable: 1, running: true };
@@ -156,14 +156,15 @@ fn the_ramp_of_an_always_running_task() {
     compared("ramp", nr_compared, 2 * 4 * 400);
 }
 
-/// The recording was made by a re-derivation of the clock of a version of the patch that was not the one merged. It differs
-/// from the clock of 6.1 in two ways, and each is left out exactly where it matters:
-/// - It scales by frequency and then by capacity, 6.1 the other way round. The clock is compared at every step: where one of
-///   the two is full or the CPU idles, with ours; where both are not, with the product in that version's order.
-/// - It notes lost idle time at each update of an idle CPU, 6.1 when the CPU goes idle. So the lost time of the recording is
-///   taken over, and what is compared is that our update of the clock never changes it.
+/// The recording was made by a re-derivation of the clock of an earlier version of the patch, not of the
+/// merged one. That clock differs from 6.1 in two ways, and each is excluded exactly where it matters:
+/// - It scales by frequency and then by capacity, 6.1 in the opposite order. The clock is compared at every
+///   step: where one factor is full or the CPU idles, with that of fairlab; where both are not, with the
+///   product in that version's order.
+/// - It records lost idle time at each update of an idle CPU, 6.1 when the CPU goes idle. So the lost time is
+///   taken from the recording, and the test checks that fairlab's update of the clock never changes it.
 ///
-/// What follows from the clock, the averages of the cfs_rq, is compared at every step.
+/// The averages of the cfs_rq, which follow from the clock, are compared at every step.
 #[test]
 fn the_clock_of_an_earlier_version_of_the_patch() {
     let (mut nr_compared, mut nr_in_other_order) = (0, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Averages after each of many updates: bare ones, those of entities, of cfs_rqs, and of the other classes.
+//! Averages after each of many updates, against recordings: bare averages, those of entities, of cfs_rqs, and
+//! of other classes.
 
 use crate::golden::{CPU, GoldenTestMachine, avg_columns, avg_from, columns, compared, number, recording, steps};
 use crate::track::pelt::other::{update_irq, update_thermal};
@@ -7,13 +8,13 @@ use crate::types::ids::EntityId;
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::weight::LoadWeight;
 
-/// What `{seq}`, step `{index}` gave.
+/// Compares the result of step `index` with the recording.
 fn check(line: &serde_json::Value, index: usize, ours: (bool, &SchedAvg), kernels: (u64, [u64; 8])) {
     assert_eq!(
         (u64::from(ours.0), avg_columns(ours.1)),
         kernels,
         "sequence {}, step {index}: refreshed, [last_update_time, load_sum, runnable_sum, util_sum, period_contrib, \
-         load_avg, runnable_avg, util_avg], ours and the kernel's",
+         load_avg, runnable_avg, util_avg], of fairlab and of the kernel",
         line["seq"]
     );
 }
@@ -108,7 +109,7 @@ fn averages_of_other_classes_of_interrupts_and_of_heat() {
                 "irq" => update_irq(&mut avg, now, amount, ContributionScale { frequency, capacity }, true),
                 kind => panic!("unknown kind {kind}"),
             };
-            // The kernel adds up what its two updates of the interrupt average return.
+            // The kernel adds up the results of its two updates of the interrupt average.
             check(&line, index, (ours, &avg), (refreshed.min(1), expected));
             nr_compared += 1;
         }
@@ -116,9 +117,11 @@ fn averages_of_other_classes_of_interrupts_and_of_heat() {
     compared("update_{rt,dl}_rq_load_avg, update_irq_load_avg, update_thermal_load_avg", nr_compared, 20_077);
 }
 
-/// The recording was made by a re-derivation of the state before 5.1, not by a kernel of that time. It scales as
-/// `pelt_contribution` does, but sums runnable *load* where 6.1 sums runnable tasks: with the same contribution as the
-/// load and no shift, so that its two columns must equal those of the load here too. There is no `runnable_sum` in it.
+/// The recording was made by a re-derivation of PELT before 5.1, not by a kernel of that time.
+///
+/// It scales as `pelt_contribution` does, but sums runnable *load* where 6.1 sums runnable tasks: with the
+/// contribution of the load and no shift. So its two columns must equal those of the load here too. It has no
+/// `runnable_sum`.
 #[test]
 fn averages_before_5_1_with_scaled_contributions() {
     let mut nr_compared = 0;

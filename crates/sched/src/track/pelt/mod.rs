@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Load tracking at work: the averages of [`crate::words::pelt`] in the entities and runqueues.
+//! Load tracking (PELT) in entities and runqueues. [`crate::types::pelt`] has the arithmetic of the averages.
 //!
-//! Models the callers of `kernel/sched/pelt.c` of 6.1: [`clock`] has the time that averages are advanced by, [`attach`] how those of
-//! entities enter and leave those of runqueues, [`propagate`] and [`through_groups`] how they travel up the tree of groups, [`util_est`]
-//! when a task's utilisation is remembered, [`first_util`] what a new one begins with, [`other`] the averages of the other classes.
+//! Models the callers of `kernel/sched/pelt.c` of 6.1:
+//! - [`clock`]: time to which averages are advanced
+//! - [`attach`]: entry and exit of an entity's averages into those of its runqueue
+//! - [`propagate`], [`through_groups`]: propagation of averages up the tree of groups
+//! - [`util_est`]: estimated utilisation of tasks
+//! - [`first_util`]: first utilisation of a new task
+//! - [`other`]: averages of the other classes, of interrupts and of thermal pressure
 
 pub(crate) mod attach;
 pub(crate) mod clock;

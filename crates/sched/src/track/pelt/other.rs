@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Averages of what takes time from the fair class: real-time, deadline, interrupts, heat.
+//! Averages of everything that takes time from the fair class: real-time and deadline tasks, interrupts,
+//! thermal pressure.
 //!
-//! Models `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, `update_irq_load_avg()`, `update_thermal_load_avg()`,
-//! `other_classes_have_blocked()` and `__update_blocked_others()` (6.1).
+//! Models `update_rt_rq_load_avg()`, `update_dl_rq_load_avg()`, `update_irq_load_avg()`,
+//! `update_thermal_load_avg()`, `others_have_blocked()` and `__update_blocked_others()` (6.1).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -14,7 +15,7 @@ use crate::types::tunables::PeltScaling;
 use crate::types::units::{Capacity, cap_scale};
 use crate::types::work::KernelOp;
 
-/// A constant contribution: the same amount counts as load, as runnable and (if there is any) as running.
+/// Contribution of a constant amount, which counts as load, as runnable and (unless it is 0) as running.
 const fn constant(amount: u64) -> Contribution {
     Contribution { load: amount, runnable: amount, running: amount != 0 }
 }
@@ -24,10 +25,11 @@ pub(crate) fn update_thermal(avg: &mut SchedAvg, now: u64, pressure: Capacity) -
     avg.update(now, constant(pressure), 1, None)
 }
 
-/// Advances the average of interrupts: `running_ns` of the time up to `clock` was theirs, as if just before it.
+/// Advances the average of interrupt time: `running_ns` of the time up to `clock` was interrupt time, counted
+/// just before `clock`.
 ///
-/// Interrupt time is no part of the task clock, so it is scaled by frequency and capacity here: by the time, or in the
-/// state before 5.1 by the contribution.
+/// Interrupt time is no part of the task clock, so it is scaled by frequency and capacity here: by the time,
+/// or in PELT before 5.1 by the contribution.
 pub(crate) fn update_irq(
     avg: &mut SchedAvg,
     clock: u64,
@@ -72,8 +74,8 @@ impl State {
 
     /// Advances the thermal average to the task clock, slowed by the tunable shift.
     ///
-    /// A CPU that never was under thermal pressure has no such average, as in a kernel that is built without it; it only notes when it would have
-    /// been looked at.
+    /// A CPU that never was under thermal pressure has no such average, as in a kernel that is built without
+    /// it. It only records the time of the last check.
     pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let shift = self.tunables.thermal_decay_shift;
         let rq = &mut self.rqs[cpu.index()];
@@ -85,13 +87,15 @@ impl State {
         update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, rq.thermal_pressure)
     }
 
-    /// Whether anything of other classes is left to decay.
+    /// Whether any average of other classes, interrupts or thermal pressure is left to decay:
+    /// `others_have_blocked()`.
     pub(crate) fn other_classes_have_blocked(&self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.avg_rt.util_avg > 0 || rq.avg_dl.util_avg > 0 || rq.avg_thermal.load_avg > 0 || rq.avg_irq.util_avg > 0
     }
 
-    /// Decays the averages of other classes. Returns whether any was refreshed.
+    /// Decays the averages of other classes, interrupts and thermal pressure. Returns whether any was
+    /// refreshed.
     pub(crate) fn update_blocked_others(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let now = self.rq_clock_pelt(cpu);
         let class = self.tasks[self.rqs[cpu.index()].curr.index()].class;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a change of averages travels up the tree of task groups.
+//! Propagation of changed averages up the tree of task groups.
 //!
-//! Models `propagate_entity_load_avg()`, `update_tg_cfs_{util,runnable,load}()` and `update_tg_load_avg()` (6.1). When
-//! an entity is attached to or leaves a group's cfs_rq, the entity that stands for the group takes over the new averages
-//! of the cfs_rq at once, and so on upwards; the passing of time alone needs no such help.
+//! Models `propagate_entity_load_avg()`, `update_tg_cfs_{util,runnable,load}()` and `update_tg_load_avg()`
+//! (6.1). When an entity joins or leaves a group's cfs_rq, the entity that represents the group adopts the
+//! new averages of the cfs_rq at once, and so on upwards. Time that passes needs no such propagation.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::types::ids::{CfsRqId, EntityId, GroupId};
 use crate::types::pelt::SchedAvg;
-use crate::types::units::CAPACITY_SHIFT;
+use crate::types::units::SCHED_CAPACITY_SHIFT;
 use crate::types::weight::scale_load_down;
 
-/// Averages and sums of one kind before and after a change, as signed differences.
+/// Signed differences of an average and its sum before and after a change.
 #[derive(Clone, Copy)]
 struct LoadChange {
     avg: i64,
@@ -21,7 +21,7 @@ struct LoadChange {
 }
 
 impl CfsRq {
-    /// Notes that the parent has to hear of a change: `add_tg_cfs_propagate()`.
+    /// Records a change that has to be propagated to the parent: `add_tg_cfs_propagate()`.
     #[inline]
     pub(crate) fn add_tg_cfs_propagate(&mut self, runnable_sum: i64) {
         self.propagate = true;
@@ -30,22 +30,22 @@ impl CfsRq {
 }
 
 impl State {
-    /// Lets a group's entity take over what has changed in its cfs_rq, `below`.
+    /// Propagates changed averages of the cfs_rq `below` to the group's entity `id` and its cfs_rq.
     pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId, below: CfsRqId) {
         let cfs_rq = self.entities[id.index()].cfs_rq;
         let group_cfs_rq = &mut self.cfs_rqs[below.index()];
         group_cfs_rq.propagate = false;
         let runnable_sum = group_cfs_rq.prop_runnable_sum;
         self.cfs_rqs[cfs_rq.index()].add_tg_cfs_propagate(runnable_sum);
-        self.tallies.mark_cfs_rq_dirty(cfs_rq);
-        self.take_over_util(id, cfs_rq, below);
-        self.take_over_runnable(id, cfs_rq, below);
-        self.take_over_load(id, cfs_rq, below);
+        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
+        self.update_tg_cfs_util(id, cfs_rq, below);
+        self.update_tg_cfs_runnable(id, cfs_rq, below);
+        self.update_tg_cfs_load(id, cfs_rq, below);
         self.report_cfs_rq(ctx, cfs_rq);
         self.report_entity(ctx, id);
     }
 
-    fn take_over_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+    fn update_tg_cfs_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
         let new_avg = self.cfs_rqs[below.index()].avg.util_avg;
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
         let avg = &mut self.entities[se.index()].avg;
@@ -65,7 +65,7 @@ impl State {
         sums.util_sum = SchedAvg::floor_sum(sum, sums.util_avg) as u32;
     }
 
-    fn take_over_runnable(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+    fn update_tg_cfs_runnable(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
         let new_avg = self.cfs_rqs[below.index()].avg.runnable_avg;
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
         let avg = &mut self.entities[se.index()].avg;
@@ -83,13 +83,13 @@ impl State {
         sums.runnable_sum = SchedAvg::floor_sum(add_positive(sums.runnable_sum, change.sum), sums.runnable_avg);
     }
 
-    /// Load needs more than a copy: a group's load depends on its shares.
+    /// Propagates load, which is not a plain copy because a group's load depends on its shares.
     ///
     /// Rules, in order:
     /// 1. Load that was attached below adds to the entity's runnable sum, up to always runnable.
-    /// 2. Load that was detached leaves at the most what the cfs_rq below has per unit of weight.
+    /// 2. After a detach below, the sum is at most the load of the cfs_rq below for each unit of weight.
     /// 3. The entity was runnable at least while it ran.
-    fn take_over_load(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+    fn update_tg_cfs_load(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
         let below = &mut self.cfs_rqs[below.index()];
         let attached = core::mem::take(&mut below.prop_runnable_sum);
         if attached == 0 {
@@ -108,7 +108,7 @@ impl State {
             let per_weight = below_sum.checked_div(below_weight).unwrap_or(0);
             avg.load_sum.min(per_weight) as i64
         };
-        let runnable_sum = runnable_sum.max(i64::from(avg.util_sum >> CAPACITY_SHIFT)) as u64;
+        let runnable_sum = runnable_sum.max(i64::from(avg.util_sum >> SCHED_CAPACITY_SHIFT)) as u64;
 
         let load_sum = weight.wrapping_mul(runnable_sum);
         let load_avg = load_sum / divider;
@@ -125,7 +125,8 @@ impl State {
         sums.load_sum = SchedAvg::floor_sum(add_positive(sums.load_sum, change.sum), sums.load_avg);
     }
 
-    /// Adds the load of a cfs_rq to its group's sum, unless the change is less than 1/64: `update_tg_load_avg()`.
+    /// Updates the contribution of a cfs_rq to its group's load, unless it changed by 1/64 or less:
+    /// `update_tg_load_avg()`.
     #[inline]
     pub(crate) fn update_tg_load_avg(&mut self, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
@@ -140,15 +141,15 @@ impl State {
         }
     }
 
-    /// Whether a group's entity has nothing to decay and nothing to pass on: `skip_blocked_update()`.
+    /// Whether a group's entity has nothing to decay and nothing to propagate: `skip_blocked_update()`.
     pub(crate) fn skip_blocked_update(&self, id: EntityId) -> bool {
         let se = &self.entities[id.index()];
-        let below = se.my_q().expect("only the entity of a group is asked");
+        let below = se.my_q().expect("called only for the entity of a group");
         se.avg.load_avg == 0 && se.avg.util_avg == 0 && !self.cfs_rqs[below.index()].propagate
     }
 }
 
-/// Adds a signed change, but does not go below zero: `add_positive()`.
+/// Adds a signed change, with a lower bound of zero: `add_positive()`.
 fn add_positive(value: u64, change: i64) -> u64 {
     let sum = value.wrapping_add(change as u64);
     if change < 0 && sum > value { 0 } else { sum }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Averages of an entity that comes or goes, told to all groups above it.
+//! Attach and detach of an entity's averages, propagated to all groups above it.
 //!
 //! Models `attach_entity_cfs_rq()`, `detach_entity_cfs_rq()` and `propagate_entity_cfs_rq()` (6.1).
 
@@ -8,7 +8,8 @@ use crate::state::State;
 use crate::track::pelt::attach::UpdateLoad;
 
 impl State {
-    /// Puts the averages of an entity into its cfs_rq, and tells the groups above: `attach_entity_cfs_rq()`.
+    /// Adds the averages of an entity to its cfs_rq, and propagates them to the groups above:
+    /// `attach_entity_cfs_rq()`.
     pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
         let cfs_rq = self.entities[se.index()].cfs_rq;
         let skip_age = !self.features.has(crate::types::features::Feature::AttachAgeLoad);
@@ -18,7 +19,8 @@ impl State {
         self.propagate_entity_cfs_rq(ctx, se);
     }
 
-    /// Takes the averages of an entity out of its cfs_rq, and tells the groups above: `detach_entity_cfs_rq()`.
+    /// Subtracts the averages of an entity from its cfs_rq, and propagates that to the groups above:
+    /// `detach_entity_cfs_rq()`.
     pub(crate) fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
         if self.entities[se.index()].avg.last_update_time == 0 {
             return;

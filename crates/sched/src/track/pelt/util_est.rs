@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Estimated utilisation: what a task used before it slept, which its decayed `util_avg` has forgotten.
+//! Estimated utilisation (UTIL_EST): the utilisation of a task before it slept, which its decayed `util_avg`
+//! no longer shows.
 //!
 //! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
 
@@ -7,29 +8,29 @@ use crate::state::State;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 impl State {
-    /// Adds a task's estimate to its runqueue's. Models `util_est_enqueue()`.
+    /// Adds a task's estimate to the sum of its runqueue. Models `util_est_enqueue()`.
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
             let root = self.root_cfs_rq(cpu);
-            self.tallies.mark_dirty(cpu);
+            self.lb_cache.mark_dirty(cpu);
             let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
             *sum = sum.wrapping_add(estimate);
         }
     }
 
-    /// Takes a task's estimate out of its runqueue's. Models `util_est_dequeue()`.
+    /// Subtracts a task's estimate from the sum of its runqueue. Models `util_est_dequeue()`.
     pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
             let root = self.root_cfs_rq(cpu);
-            self.tallies.mark_dirty(cpu);
+            self.lb_cache.mark_dirty(cpu);
             let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
             *sum = sum.saturating_sub(estimate);
         }
     }
 
-    /// Lets a task that goes to sleep remember its utilisation.
+    /// Updates the estimate of a task that goes to sleep. Models `util_est_update()`.
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, task: TaskId, task_sleep: bool) {
         if !self.features.has(Feature::UtilEst) || !task_sleep {
             return;
@@ -41,7 +42,7 @@ impl State {
         avg.util_est.sample(avg.util_avg, fast_up, capacity);
     }
 
-    /// A task's utilisation, the larger of tracked and remembered: `task_util_est()`.
+    /// Utilisation of a task, the larger of tracked and estimated: `task_util_est()`.
     pub(crate) fn task_util_est(&self, task: TaskId) -> u64 {
         let avg = self.task_avg(task);
         avg.util_avg.max(avg.util_est.estimate())

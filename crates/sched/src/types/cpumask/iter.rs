@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Walking over the CPUs of one mask, or of what two have in common, from any CPU around.
+//! Iteration over the CPUs of one mask or of the intersection of two, from any CPU around.
 
 use crate::types::cpumask::{BITS, cpu_at, from_bit};
 use crate::types::ids::CpuId;
 
-/// Where an iteration gets its words from.
+/// Source of the words of an iteration.
 pub(crate) trait WordSource: Clone {
     fn nr_words(&self) -> usize;
     fn word(&self, index: usize) -> u64;
@@ -38,20 +38,21 @@ impl WordSource for PairSource<'_> {
     }
 }
 
-/// Walks the words once around: the upper part of the first word, the others, the lower part of the first word.
+/// Iterates once over the words: the upper bits of the first word, the other words, and the lower bits of the
+/// first word.
 #[derive(Clone)]
-pub(crate) struct Cpus<S> {
+pub(crate) struct CpuMaskIter<S> {
     source: S,
-    /// What is left of the word at `index`.
+    /// Remaining bits of the word at `index`.
     current: u64,
     index: usize,
-    /// Words still to load; the last of them is the first word again.
+    /// Number of words still to load; the last of them is the first word again.
     words_left: usize,
-    /// The bits of the first word that come last.
+    /// Bits of the first word that come last.
     last_bits: u64,
 }
 
-impl<S: WordSource> Cpus<S> {
+impl<S: WordSource> CpuMaskIter<S> {
     #[inline]
     pub(crate) fn new(source: S, start: CpuId) -> Self {
         let index = start.index() / BITS;
@@ -64,7 +65,7 @@ impl<S: WordSource> Cpus<S> {
         }
     }
 
-    /// Goes on to the next word, which may have no CPUs. Returns whether there is one.
+    /// Loads the next word, which may be 0. Returns false if there is none.
     #[inline]
     fn load_next_word(&mut self) -> bool {
         if self.words_left == 0 {
@@ -83,7 +84,7 @@ impl<S: WordSource> Cpus<S> {
     }
 }
 
-impl<S: WordSource> Iterator for Cpus<S> {
+impl<S: WordSource> Iterator for CpuMaskIter<S> {
     type Item = CpuId;
 
     #[inline]
@@ -98,7 +99,7 @@ impl<S: WordSource> Iterator for Cpus<S> {
         Some(cpu)
     }
 
-    /// Whole words at a time: what `for_each` and sums use.
+    /// Iterates by whole words, for `for_each()` and sums.
     #[inline]
     fn fold<B, F: FnMut(B, CpuId) -> B>(mut self, init: B, mut f: F) -> B {
         let mut result = init;

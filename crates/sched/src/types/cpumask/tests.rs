@@ -4,7 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-/// A set of CPUs that differs for each seed, and the same as an ordered set.
+/// Returns a set of CPUs that differs for each seed, as a mask and as an ordered set.
 fn sample(nr_cpus: usize, seed: u64) -> (CpuMask, BTreeSet<u32>) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut mask = CpuMask::new(nr_cpus);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The series itself, and how averages are added to and taken from those of a cfs_rq; remembered utilisation.
+//! Golden tests of the series, of attaching and detaching averages, and of estimated utilisation.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, numbers, recording, steps};
 use crate::types::pelt::SchedAvg;

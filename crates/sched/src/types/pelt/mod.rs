@@ -1,87 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Load tracking: per-entity geometric averages of load, runnable time and running time.
+//! Load tracking (PELT): geometric averages of load, runnable time and running time.
 //!
-//! Models `kernel/sched/pelt.c` of 6.1. An average is a sum over a geometric series ([`decay`]) divided by what the sum
-//! would be for something that is always there. This is the average itself, and [`util_est`] the memory of a
-//! task's utilisation; where averages are kept and when they advance is in [`crate::track::pelt`].
+//! Models `kernel/sched/pelt.c` of 6.1. An average is a sum over a geometric series ([`decay`]) divided by
+//! the sum of a constant contribution. This module has the averages, and [`util_est`] the estimated
+//! utilisation of tasks. [`crate::track::pelt`] stores and updates the averages.
 
 pub mod decay;
 #[cfg(test)]
 mod golden_sum_tests;
 pub mod util_est;
 
-use crate::types::units::{CAPACITY_SHIFT, Capacity, SCHED_CAPACITY_SCALE, cap_scale};
+use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT, cap_scale};
 use decay::{MIN_DIVIDER, accumulate_segments, decay_load};
 use util_est::UtilEst;
 
-/// Averages of an entity or a runqueue: the kernel's `struct sched_avg`.
+/// Averages of an entity or a runqueue (`struct sched_avg`).
 ///
 /// The sums are in units of 1024 ns, weighted by the series; `runnable_sum` and `util_sum` also by 1024.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedAvg {
-    /// Time of the last update, in ns of the clock of load tracking, cut to 1024 ns.
+    /// Time of the last update on the PELT clock, in ns, rounded down to a multiple of 1024 ns.
     pub last_update_time: u64,
-    /// Sum of load; of an entity without its weight.
+    /// Sum of load; that of an entity excludes its weight.
     pub load_sum: u64,
     /// Sum of the number of runnable tasks.
     pub runnable_sum: u64,
     /// Sum of running time.
     pub util_sum: u32,
-    /// How much of the current period is in the sums, in units of 1024 ns (0 to 1023).
+    /// Part of the current period that the sums include, in units of 1024 ns (0 to 1023).
     pub period_contrib: u32,
-    /// Average load: weight times the part of time in which it was runnable.
+    /// Average load: weight times the runnable fraction of time.
     pub load_avg: u64,
     /// Average number of runnable tasks, times 1024.
     pub runnable_avg: u64,
-    /// Average part of time in which it ran, of 1024.
+    /// Average running fraction of time (always running: 1024).
     pub util_avg: u64,
-    /// What is remembered of the utilisation before a sleep.
+    /// Utilisation before the last sleep.
     pub util_est: UtilEst,
 }
 
-/// What goes into the sums while time passes.
+/// Rates at which the sums grow while time passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Contribution {
-    /// Load: 1 for a runnable entity, the weight of a cfs_rq. With 0 nothing is contributed at all.
+    /// Load: 1 for a runnable entity, the weight of a cfs_rq. With 0, the other rates count as 0 too.
     pub load: u64,
     /// Number of runnable tasks.
     pub runnable: u64,
-    /// Whether it runs.
+    /// Whether the entity runs.
     pub running: bool,
 }
 
 impl Contribution {
-    /// Nothing runs, nothing waits: the averages only decay.
+    /// No contribution: the averages only decay.
     pub const NONE: Self = Self { load: 0, runnable: 0, running: false };
 }
 
-/// By what each contribution is scaled before 5.1 ([`crate::words::tunables::PeltScaling::Contribution`]).
+/// Scale of each contribution before 5.1 ([`crate::types::tunables::PeltScaling::Contribution`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContributionScale {
-    /// Frequency of the CPU, of 1024.
+    /// Frequency of the CPU as a fraction of the highest one (1024).
     pub frequency: Capacity,
-    /// Capacity of the CPU; scales only running time.
+    /// Capacity of the CPU, which scales only running time.
     pub capacity: Capacity,
 }
 
 impl SchedAvg {
-    /// What the sums are divided by to give averages: `get_pelt_divider()`.
+    /// Returns the divider of the sums (`get_pelt_divider()`).
     #[inline]
     pub fn divider(&self) -> u32 {
         MIN_DIVIDER + self.period_contrib
     }
 
-    /// Whether less than 1024 ns have passed since the last update, so that nothing is to be done yet.
+    /// Whether less than 1024 ns have passed since the last update, so that no update is due.
     #[inline]
     pub(crate) fn is_current(&self, now: u64) -> bool {
         now.wrapping_sub(self.last_update_time) < 1024
     }
 
-    /// Advances the sums to `now`. Returns whether a period ended, i.e. whether the averages should be refreshed.
+    /// Advances the sums to `now`. Returns whether a period ended, and so whether the averages must be
+    /// recomputed.
     ///
-    /// Models `___update_load_sum()`. Rules:
-    /// 1. Time that goes backwards only sets the time of the last update.
-    /// 2. Less than 1024 ns is left for later.
+    /// Models `___update_load_sum()` (6.1). Rules:
+    /// 1. If time goes backwards, only the time of the last update is set.
+    /// 2. Less than 1024 ns is left for a later update.
     /// 3. Without load there is neither runnable nor running time.
     #[inline(always)]
     pub fn update_sum(&mut self, now: u64, mut what: Contribution, scale: Option<ContributionScale>) -> bool {
@@ -105,17 +106,17 @@ impl SchedAvg {
         }
     }
 
-    /// Decays the sums by the periods that end within the next `units` of 1024 ns, and adds what they contribute.
+    /// Decays the sums by the periods that end within the next `units` of 1024 ns, and adds the contribution.
     ///
-    /// Models `accumulate_sum()`, which returns the number of periods cut to 32 bits: a jump of a multiple of 2^32
-    /// periods decays everything but counts as none.
+    /// Models `accumulate_sum()` (6.1), which truncates the number of periods to 32 bits: a jump by a
+    /// multiple of 2^32 periods decays everything but reports no period.
     fn accumulate(&mut self, units: u64, load: u64, runnable: u64, running: bool) -> bool {
         let (periods, contrib) = self.decay(units, load != 0);
         self.contribute(Contribution { load, runnable, running }, contrib, SCHED_CAPACITY_SCALE as u32);
         periods as u32 != 0
     }
 
-    /// The same with contributions that are scaled.
+    /// Does the work of `accumulate()` with scaled contributions, as before 5.1.
     #[cold]
     fn accumulate_scaled(&mut self, units: u64, what: Contribution, scale: ContributionScale) -> bool {
         let (periods, contrib) = self.decay(units, what.load != 0);
@@ -123,7 +124,7 @@ impl SchedAvg {
         periods as u32 != 0
     }
 
-    /// Decays the sums. Returns the number of periods that end, and what something contributes that is always there.
+    /// Decays the sums. Returns the number of periods that end, and the contribution of a constant rate of 1.
     #[inline(always)]
     fn decay(&mut self, units: u64, contributes: bool) -> (u64, u32) {
         let filled = units + u64::from(self.period_contrib);
@@ -147,7 +148,7 @@ impl SchedAvg {
             self.load_sum = self.load_sum.wrapping_add(what.load.wrapping_mul(u64::from(contrib)));
         }
         if what.runnable != 0 {
-            let added = what.runnable.wrapping_mul(u64::from(contrib)) << CAPACITY_SHIFT;
+            let added = what.runnable.wrapping_mul(u64::from(contrib)) << SCHED_CAPACITY_SHIFT;
             self.runnable_sum = self.runnable_sum.wrapping_add(added);
         }
         if what.running {
@@ -155,9 +156,10 @@ impl SchedAvg {
         }
     }
 
-    /// Computes the averages from the sums; `weight` is that of an entity, without extra bits, or 1.
+    /// Computes the averages from the sums. `weight` is the weight of an entity without the extra resolution,
+    /// or 1.
     ///
-    /// Models `___update_load_avg()`.
+    /// Models `___update_load_avg()` (6.1).
     #[inline]
     pub fn refresh(&mut self, weight: u64) {
         let divider = self.divider();
@@ -166,7 +168,7 @@ impl SchedAvg {
         self.util_avg = u64::from(self.util_sum / divider);
     }
 
-    /// Advances and refreshes in one. Returns whether the averages were refreshed.
+    /// Advances the sums and recomputes the averages if a period ended. Returns whether it did.
     #[inline]
     pub fn update(&mut self, now: u64, what: Contribution, weight: u64, scale: Option<ContributionScale>) -> bool {
         let refreshed = self.update_sum(now, what, scale);
@@ -176,15 +178,16 @@ impl SchedAvg {
         refreshed
     }
 
-    /// Whether nothing is left to decay: `load_avg_is_decayed()`.
+    /// Whether all sums are 0 (`load_avg_is_decayed()`).
     #[inline]
     pub fn is_decayed(&self) -> bool {
         self.load_sum == 0 && self.util_sum == 0 && self.runnable_sum == 0
     }
 
-    /// Raises the sums to what the averages demand at the least; rounding of attach and detach lets them fall below it.
+    /// Returns `sum`, raised to the minimum that `avg` requires. Rounding in attach and detach can let a sum
+    /// fall below it.
     ///
-    /// The kernel compares 32-bit numbers here, so a sum of more than that loses its upper half.
+    /// The kernel compares 32-bit numbers here, so a larger sum loses its upper half.
     pub(crate) fn floor_sum(sum: u64, avg: u64) -> u64 {
         u64::from((sum as u32).max(avg.wrapping_mul(u64::from(MIN_DIVIDER)) as u32))
     }

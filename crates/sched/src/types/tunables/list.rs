@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The list of tunables. There is no other: scenarios, the command line, named kernels, studies and the book's page of switches
-//! follow it.
+//! List of all tunables. Scenarios, the command line, kernel profiles, studies and the book's page of
+//! switches are derived from this list.
 
 use super::InitialValue::{Fixed, Scaled};
-use super::SetBy::{Arm, Tune};
-use super::{Number, PeltScaling, TunableInfo};
+use super::TunableStatement::{Arm, Tune};
+use super::{PeltScaling, TunableInfo, TunableValue};
 use crate::types::features::Demo::{Complaints, Digest, NoRun};
 use crate::types::features::{FormerDefault, LONG_LATENCY};
 use core::ops::RangeInclusive;
 
-/// The name of a tunable: that of its field unless it has another.
+/// Returns the name of a tunable: that of its field unless it has another one.
 macro_rules! name_of {
     ($field:ident) => {
         stringify!($field)
@@ -19,7 +19,7 @@ macro_rules! name_of {
     };
 }
 
-/// Declares the tunables once: the field, its name if that is another, its type, the meaning, and the rest of [`TunableInfo`].
+/// Declares the tunables: field, name if it differs, type, meaning, and the rest of [`TunableInfo`].
 macro_rules! tunables {
     (
         numbers { $($field:ident $(as $name:literal)?: $type:ty {
@@ -29,49 +29,49 @@ macro_rules! tunables {
             $change_meaning:literal, $($change_key:ident: $change_value:expr),* $(,)?
         })* }
     ) => {
-        /// Numbers that steer the scheduler. Nothing is derived anew when one of them is set, as in the kernel's debugfs.
+        /// Values of all tunables. Setting one recomputes no derived value, as in the kernel's debugfs.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Tunables {
             $(#[doc = $meaning] pub $field: $type,)*
-            /// Number of tasks for which the latency period holds; with more of them it is stretched (`sched_nr_latency`). It has
-            /// no name by which it could be set.
+            /// Number of tasks up to which the latency period holds; with more tasks the period grows
+            /// (`sched_nr_latency`). It cannot be set by name.
             pub nr_latency: u32,
-            /// The states before or beside the published changes.
+            /// Switches of published changes.
             pub changes: PublishedChanges,
         }
 
-        /// The published changes that fairlab studies, each as a number that at its default leaves 6.1 as it is.
+        /// Published changes that fairlab can reproduce. Each default leaves 6.1 unchanged.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct PublishedChanges {
             $(#[doc = $change_meaning] pub $change: $change_type,)*
         }
 
         impl Tunables {
-            /// What can be set is 0.
+            /// Returns a value in which all settable numbers are 0.
             pub(super) fn zero() -> Self {
                 Self {
-                    $($field: Number::of(0),)*
+                    $($field: TunableValue::of(0),)*
                     nr_latency: 8,
-                    changes: PublishedChanges { $($change: Number::of(0),)* },
+                    changes: PublishedChanges { $($change: TunableValue::of(0),)* },
                 }
             }
         }
 
-        /// All tunables.
+        /// Descriptions of all tunables.
         pub const TUNABLES: &[TunableInfo] = &[
             $(TunableInfo {
                 name: name_of!($field $($name)?),
                 meaning: $meaning,
                 $($key: $value,)*
                 get: |tunables| tunables.$field.number(),
-                set: |tunables, value| tunables.$field = Number::of(value),
+                set: |tunables, value| tunables.$field = TunableValue::of(value),
             },)*
             $(TunableInfo {
                 name: name_of!($change $($change_name)?),
                 meaning: $change_meaning,
                 $($change_key: $change_value,)*
                 get: |tunables| tunables.changes.$change.number(),
-                set: |tunables, value| tunables.changes.$change = Number::of(value),
+                set: |tunables, value| tunables.changes.$change = TunableValue::of(value),
             },)*
         ];
     };
@@ -81,284 +81,284 @@ const NS: RangeInclusive<i64> = 0..=4_000_000_000;
 const SWITCH: RangeInclusive<i64> = 0..=1;
 const ARM: RangeInclusive<i64> = 0..=1_000_000;
 
-const NO_EMPTIED: &str = "Only where kernel code takes time can a runqueue lose its tasks before its lock is taken; scenarios are free of prices.";
-const NO_SOFTIRQD: &str =
-    "Only where kernel code takes time do softirqs go over to a thread; scenarios are free of prices.";
-const NO_SKIPPED: &str = "Frequencies are skipped on machines of machine files only; scenarios use all of theirs.";
+const NO_EMPTIED: &str = "A runqueue can lose its tasks before its lock is taken only if kernel code takes time; in scenarios it takes none.";
+const NO_SOFTIRQD: &str = "Softirqs are left to ksoftirqd only if kernel code takes time; in scenarios it takes none.";
+const NO_SKIPPED: &str =
+    "Frequencies are skipped only on machines from machine files; scenarios use all of their frequencies.";
 
 tunables! {
     numbers {
         latency_ns: u64 {
             "Period in which every runnable task of a CPU should run once.",
             unit: "ns", range: NS, default: Scaled(6_000_000), statement: Some(Tune),
-            test_values: [6_000_000, 3_000_000], shown: Digest("fair-share.scn", "how long tasks run at a time"),
-            before: &[],
+            test_values: [6_000_000, 3_000_000], demo: Digest("fair-share.scn", "how long tasks run at a time"),
+            former_values: &[],
         }
         min_granularity_ns: u64 {
             "Lowest slice.",
             unit: "ns", range: NS, default: Scaled(750_000), statement: Some(Tune),
-            test_values: [750_000, 6_000_000], shown: Digest("fair-share.scn", "how long tasks run at a time"),
-            before: &[],
+            test_values: [750_000, 6_000_000], demo: Digest("fair-share.scn", "how long tasks run at a time"),
+            former_values: &[],
         }
         idle_min_granularity_ns: u64 {
             "Lowest slice of an idle entity beside normal ones.",
             unit: "ns", range: NS, default: Fixed(750_000), statement: Some(Tune),
-            test_values: [750_000, 20_000_000], shown: Digest("switches/idle-slice.scn", "how long the idle one runs"),
-            before: &[],
+            test_values: [750_000, 20_000_000], demo: Digest("switches/idle-slice.scn", "how long the SCHED_IDLE task runs"),
+            former_values: &[],
         }
         wakeup_granularity_ns: u64 {
             "How far behind the running task a woken one must be to preempt it.",
             unit: "ns", range: NS, default: Scaled(1_000_000), statement: Some(Tune),
-            test_values: [1_000_000, 20_000_000], shown: Digest("wakeup-preemption.scn", "the editor's latency"),
-            before: &[],
+            test_values: [1_000_000, 20_000_000], demo: Digest("wakeup-preemption.scn", "the editor's latency"),
+            former_values: &[],
         }
         child_runs_first: bool {
             "Whether a child runs before its parent after fork.",
             unit: "0 or 1", range: NS, default: Fixed(0), statement: Some(Tune),
-            test_values: [0, 1], shown: Digest("switches/fork.scn", "who runs when the children are forked"),
-            before: &[],
+            test_values: [0, 1], demo: Digest("switches/fork.scn", "which task runs when the children are forked"),
+            former_values: &[],
         }
         migration_cost_ns: i64 {
             "How long a task counts as cache-hot after it ran (-1: always, 0: never).",
             unit: "ns", range: -1..=4_000_000_000, default: Fixed(500_000), statement: Some(Tune),
-            test_values: [500_000, 0], shown: Digest("newidle.scn", "whether a task that ran just now is moved"),
-            before: &[],
+            test_values: [500_000, 0], demo: Digest("newidle.scn", "whether a task that ran just now is moved"),
+            former_values: &[],
         }
         nr_migrate: u32 {
-            "How many tasks one balancing pass may look at with interrupts off.",
+            "Maximum number of tasks that a balancing pass examines with interrupts off.",
             unit: "tasks", range: 0..=u32::MAX as i64, default: Fixed(32), statement: Some(Tune),
-            test_values: [32, 1], shown: Digest("newidle.scn", "how many tasks a pass looks at"),
-            before: &[],
+            test_values: [32, 1], demo: Digest("newidle.scn", "how many tasks a pass examines"),
+            former_values: &[],
         }
         cfs_bandwidth_slice_us: u64 {
             "Slice of quota that a CPU takes from its group's pool.",
             unit: "us", range: NS, default: Fixed(5_000), statement: Some(Tune),
-            test_values: [5_000, 500], shown: Digest("bandwidth.scn", "when which CPU is throttled"),
-            before: &[],
+            test_values: [5_000, 500], demo: Digest("bandwidth.scn", "when which CPU is throttled"),
+            former_values: &[],
         }
         rr_timeslice_ms: u64 {
             "Time slice of SCHED_RR.",
             unit: "ms", range: 1..=100_000, default: Fixed(100), statement: None,
-            test_values: [100, 10], shown: Digest("switches/rt-limits.scn", "how long the two tasks of CPU 1 run at a time"),
-            before: &[],
+            test_values: [100, 10], demo: Digest("switches/rt-limits.scn", "how long the two tasks of CPU 1 run at a time"),
+            former_values: &[],
         }
         rt_period_us: u64 {
             "Period over which real-time runtime is limited.",
             unit: "us", range: 1..=4_000_000_000, default: Fixed(1_000_000), statement: None,
-            test_values: [1_000_000, 500_000], shown: Digest("switches/rt-limits.scn", "when the fair task gets its CPU"),
-            before: &[],
+            test_values: [1_000_000, 500_000], demo: Digest("switches/rt-limits.scn", "when the fair task gets its CPU"),
+            former_values: &[],
         }
         rt_runtime_us: i64 {
             "Real-time runtime in each period (-1: no limit).",
             unit: "us", range: -1..=4_000_000_000, default: Fixed(950_000), statement: None,
-            test_values: [950_000, 400_000], shown: Digest("switches/rt-limits.scn", "how much the fair task gets"),
-            before: &[],
+            test_values: [950_000, 400_000], demo: Digest("switches/rt-limits.scn", "how much the fair task gets"),
+            former_values: &[],
         }
         latency_warn_ms: u64 {
-            "With LATENCY_WARN: for how long a CPU may fail to reschedule before it is complained of (0: for ever).",
+            "With LATENCY_WARN: time without rescheduling after which the scheduler warns (0: never).",
             unit: "ms", range: 0..=u32::MAX as i64, default: Fixed(100), statement: None,
-            test_values: [100, 10], shown: Complaints(LONG_LATENCY, "after how long it complains"),
-            before: &[],
+            test_values: [100, 10], demo: Complaints(LONG_LATENCY, "after which time the scheduler warns"),
+            former_values: &[],
         }
         latency_warn_once: bool {
-            "With LATENCY_WARN: whether one complaint is enough.",
+            "With LATENCY_WARN: whether the scheduler warns only once.",
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
-            test_values: [1, 0], shown: Complaints(LONG_LATENCY, "how often it complains"),
-            before: &[],
+            test_values: [1, 0], demo: Complaints(LONG_LATENCY, "how often the scheduler warns"),
+            former_values: &[],
         }
         energy_aware: bool {
-            "Whether tasks are placed for the sake of energy where the machine's energy model allows that.",
+            "Energy-aware scheduling (EAS), where the machine's energy model allows it.",
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
-            test_values: [1, 0], shown: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
-            before: &[(0, FormerDefault::reported((5, 0), "tasks are not placed for the sake of energy"))],
+            test_values: [1, 0], demo: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
+            former_values: &[(0, FormerDefault::new((5, 0), "there is no energy-aware scheduling"))],
         }
         ksoftirqd_first: bool {
             "While a CPU's ksoftirqd is runnable, softirqs that are raised there wait for it (since 4.9), instead of running at the end of the interrupt (0: as before, and since 6.5).",
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
-            test_values: [1, 0], shown: NoRun(NO_SOFTIRQD),
-            before: &[],
+            test_values: [1, 0], demo: NoRun(NO_SOFTIRQD),
+            former_values: &[],
         }
         thermal_decay_shift: u32 {
             "Slows the decay of thermal pressure.",
             unit: "power of two", range: 0..=10, default: Fixed(0), statement: None,
-            test_values: [0, 4], shown: Digest("thermal.scn", "how long the pressure lasts after the cap"),
-            before: &[],
+            test_values: [0, 4], demo: Digest("thermal.scn", "how long the pressure lasts after the cap"),
+            former_values: &[],
         }
         pelt_scaling as "pelt_contribution": PeltScaling {
             "As before 5.1: contributions to load tracking are scaled (1) instead of its clock (0).",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
-            test_values: [0, 1], shown: Digest("misfit.scn", "how fast utilisation grows on a small CPU"),
-            before: &[(1, FormerDefault::reported((5, 1), "load tracking scales contributions by frequency and capacity, not its clock"))],
+            test_values: [0, 1], demo: Digest("misfit.scn", "how fast utilisation grows on a small CPU"),
+            former_values: &[(1, FormerDefault::new((5, 1), "load tracking scales contributions by frequency and capacity, not its clock"))],
         }
     }
     changes {
         misfit_kick: bool {
-            "A runqueue with a misfit task asks for idle balancing whether or not a better CPU exists.",
+            "A runqueue with a misfit task kicks idle balancing even if no better CPU exists.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
-            test_values: [0, 1], shown: Digest("misfit.scn", "calls of `kick_ilb()` with reason `Misfit`"),
-            before: &[(1, FormerDefault::reported((5, 1), "a misfit task asks for idle balancing even if no better CPU exists; a busy cache domain asks for it also where capacities differ"))],
+            test_values: [0, 1], demo: Digest("misfit.scn", "calls of `kick_ilb()` with reason `Misfit`"),
+            former_values: &[(1, FormerDefault::new((5, 1), "a misfit task kicks idle balancing even if no better CPU exists; so does a busy cache domain where capacities differ"))],
         }
         llc_kick: bool {
-            "More than one busy CPU in the cache domain asks for idle balancing also where capacities differ.",
+            "More than one busy CPU in the cache domain kicks idle balancing also where capacities differ.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
-            test_values: [0, 1], shown: Digest("misfit.scn", "calls of `kick_ilb()` with reason `LlcBusy`"),
-            before: &[(1, FormerDefault::with_another((5, 1)))],
+            test_values: [0, 1], demo: Digest("misfit.scn", "calls of `kick_ilb()` with reason `LlcBusy`"),
+            former_values: &[(1, FormerDefault::without_description((5, 1)))],
         }
         kick_next: bool {
-            "As before 5.12: a kick moves the next idle balancing on by one jiffy from where it is.",
+            "As before 5.12: a kick delays the next idle balancing by one jiffy relative to its due time.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
-            test_values: [0, 1], shown: Digest("nohz-kick.scn", "calls of `kick_ilb()`"),
-            before: &[(1, FormerDefault::reported((5, 12), "a kick moves the next idle balancing on by one jiffy, which otherwise follows those for whom others balance; a CPU that runs out of work updates blocked load of others itself"))],
+            test_values: [0, 1], demo: Digest("nohz-kick.scn", "calls of `kick_ilb()`"),
+            former_values: &[(1, FormerDefault::new((5, 12), "a kick delays the next idle balancing by one jiffy; otherwise its due time follows the tickless CPUs except the one that balances; a CPU that runs out of work updates the blocked load of others itself"))],
         }
         ilb_others: u8 {
-            "When idle balancing is due next follows the tickless CPUs other than the one that does it: 1 as before 5.12; 2 as before 5.9, when that was written at the very end.",
+            "The due time of idle balancing follows the tickless CPUs except the one that balances: 1 as before 5.12; 2 as before 5.9, when the time was written at the very end.",
             unit: "0 to 2", range: 0..=2, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("all-pinned.scn", "when which CPU balances"),
-            before: &[
-                (2, FormerDefault::with_another((5, 9))),
-                (1, FormerDefault::with_another((5, 12))),
+            test_values: [0, 1], demo: Digest("all-pinned.scn", "when which CPU balances"),
+            former_values: &[
+                (2, FormerDefault::without_description((5, 9))),
+                (1, FormerDefault::without_description((5, 12))),
             ],
         }
         ilb_first: bool {
-            "As before 5.2: only the first tickless CPU is asked to balance, or none if that one is not idle.",
+            "As before 5.2: only the first tickless CPU is kicked to balance, or none if that CPU is not idle.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("idle-core.scn", "who balances for the tickless CPUs"),
-            before: &[(1, FormerDefault::reported((5, 2), "only the first tickless CPU is asked to balance for all, or none if that one is not idle"))],
+            test_values: [0, 1], demo: Digest("idle-core.scn", "which CPU balances for the tickless CPUs"),
+            former_values: &[(1, FormerDefault::new((5, 2), "only the first tickless CPU is kicked to balance for all, or none if that CPU is not idle"))],
         }
         kick_stats: bool {
-            "As before 5.9: a kick for blocked load alone, too, moves the next idle balancing on.",
+            "As before 5.9: a kick for blocked load alone also delays the next idle balancing.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("bandwidth.scn", "calls of `kick_ilb()`"),
-            before: &[(1, FormerDefault::reported((5, 9), "a kick for blocked load alone moves the next idle balancing on, too, and who balances for all tickless CPUs writes at its very end, or when it breaks off, when the next one is due"))],
+            test_values: [0, 1], demo: Digest("bandwidth.scn", "calls of `kick_ilb()`"),
+            former_values: &[(1, FormerDefault::new((5, 9), "a kick for blocked load alone also delays the next idle balancing; the CPU that balances for all tickless CPUs writes the next due time at the very end or when it aborts"))],
         }
         redo_max: Option<u32> {
-            "How often a balancing pass may start over when all tasks of the busiest CPU are pinned (-1: no limit).",
+            "Maximum number of restarts of a balancing pass because all tasks of the busiest CPU are pinned (-1: no limit).",
             unit: "times", range: -1..=1_000_000, default: Fixed(-1), statement: Some(Arm),
-            test_values: [-1, 0], shown: Digest("periodic-balance.scn", "passes that start over"),
-            before: &[],
+            test_values: [-1, 0], demo: Digest("periodic-balance.scn", "passes that start over"),
+            former_values: &[],
         }
         redo_emptied: bool {
             "As before 5.13: a balancing pass also starts over when the busiest CPU has lost its tasks meanwhile.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: NoRun(NO_EMPTIED),
-            before: &[(1, FormerDefault::reported((5, 13), "a balancing pass starts over also when the busiest runqueue has lost its tasks meanwhile"))],
+            test_values: [0, 1], demo: NoRun(NO_EMPTIED),
+            former_values: &[(1, FormerDefault::new((5, 13), "a balancing pass starts over also when the busiest runqueue has lost its tasks meanwhile"))],
         }
         blocked_limit: u64 {
             "Ticks beyond one before the blocked load of a tickless CPU is updated again.",
             unit: "ticks", range: ARM, default: Fixed(0), statement: Some(Arm),
-            test_values: [0, 12], shown: Digest("scan-limit.scn", "calls of `update_blocked_averages()`"),
-            before: &[],
+            test_values: [0, 12], demo: Digest("scan-limit.scn", "calls of `update_blocked_averages()`"),
+            former_values: &[],
         }
         newidle_blocked: bool {
-            "As before 5.12: a CPU that runs out of work brings tickless CPUs' blocked load up to date itself.",
+            "As before 5.12: a CPU that runs out of work updates the blocked load of tickless CPUs itself.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
-            test_values: [0, 1], shown: Digest("energy.scn", "who calls `update_blocked_averages()`"),
-            before: &[(1, FormerDefault::with_another((5, 12)))],
+            test_values: [0, 1], demo: Digest("energy.scn", "which CPU calls `update_blocked_averages()`"),
+            former_values: &[(1, FormerDefault::without_description((5, 12)))],
         }
         scan_cost_ns as "scan_cost": u64 {
-            "What SIS_PROP measures for each CPU that the idle-CPU scan looked at.",
+            "Cost that SIS_PROP measures for each CPU of an idle-CPU scan.",
             unit: "ns", range: ARM, default: Fixed(0), statement: Some(Arm),
-            test_values: [1_000, 0], shown: Digest("scan-before-6.0.scn", "how many CPUs a search looks at"),
-            before: &[],
+            test_values: [1_000, 0], demo: Digest("scan-before-6.0.scn", "how many CPUs a search scans"),
+            former_values: &[],
         }
         energy_margin: bool {
             "As before 6.0: a task leaves its previous CPU only if that saves more than a sixteenth of the energy.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
-            before: &[(1, FormerDefault::reported((6, 0), "placement by energy leaves the previous CPU only for a sixteenth of the energy, which is estimated in milliwatts from the sum of the CPUs' utilisations with the task"))],
+            test_values: [0, 1], demo: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
+            former_values: &[(1, FormerDefault::new((6, 0), "energy-aware scheduling leaves the previous CPU only for a sixteenth of the energy, which is estimated in milliwatts from the sum of the CPUs' utilisations with the task"))],
         }
         energy_sum: bool {
             "As before 6.0: energy with a task is that of the sum of the CPUs' estimates, which is less where much load is blocked.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
-            before: &[(1, FormerDefault::with_another((6, 0)))],
+            test_values: [0, 1], demo: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
+            former_values: &[(1, FormerDefault::without_description((6, 0)))],
         }
         energy_mw: bool {
             "As before 6.0: energy is computed in whole milliwatts, so small differences are none.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
-            before: &[(1, FormerDefault::with_another((6, 0)))],
+            test_values: [0, 1], demo: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
+            former_values: &[(1, FormerDefault::without_description((6, 0)))],
         }
         energy_inefficient: bool {
-            "As before 5.16: frequencies that cost no less than a higher one are used all the same.",
+            "As before 5.16: frequencies that cost no less than a higher one are used nevertheless.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: NoRun(NO_SKIPPED),
-            before: &[(1, FormerDefault::reported((5, 16), "frequencies that cost no less than a higher one are used; a CPU that expects to idle for less than a migration costs does not look for work"))],
+            test_values: [0, 1], demo: NoRun(NO_SKIPPED),
+            former_values: &[(1, FormerDefault::new((5, 16), "frequencies that cost no less than a higher one are used; a CPU whose expected idle time is below the migration cost does not balance"))],
         }
         newidle_min_idle: bool {
-            "As before 5.16: a CPU that expects to idle for less than migration_cost_ns does not look for work.",
+            "As before 5.16: a CPU whose expected idle time is below migration_cost_ns does not do newly-idle balancing.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("numa.scn", "who looks for work"),
-            before: &[(1, FormerDefault::with_another((5, 16)))],
+            test_values: [0, 1], demo: Digest("numa.scn", "which newly-idle CPUs balance"),
+            former_values: &[(1, FormerDefault::without_description((5, 16)))],
         }
         wakelist_far: bool {
             "As before 6.0: with TTWU_QUEUE only wake-ups for CPUs of another cache are queued, not those for idle ones.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("ping-pong.scn", "which interrupts a wake-up sends"),
-            before: &[(1, FormerDefault::reported((6, 0), "a task that wakes up for an idle CPU of the same cache is enqueued by the waker"))],
+            test_values: [0, 1], demo: Digest("ping-pong.scn", "which interrupts a wake-up sends"),
+            former_values: &[(1, FormerDefault::new((6, 0), "a task that wakes up for an idle CPU of the same cache is enqueued by the waker"))],
         }
         no_misfit: bool {
-            "As before 4.20: no task counts as too big for its CPU, so that none is moved to a bigger one for that.",
+            "As before 4.20: no task counts as too big for its CPU, so none is moved to a bigger CPU for that reason.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("misfit.scn", "whether the tasks get to the big CPUs"),
-            before: &[(1, FormerDefault::reported((4, 20), "no task counts as too big for its CPU"))],
+            test_values: [0, 1], demo: Digest("misfit.scn", "whether the tasks get to the big CPUs"),
+            former_values: &[(1, FormerDefault::new((4, 20), "no task counts as too big for its CPU"))],
         }
         sched_idle_busy: u8 {
             "A CPU that only runs SCHED_IDLE tasks counts as busy: 1 as before 5.6, when it balances; 2 as before 5.4, when a task wakes up too.",
             unit: "0 to 2", range: 0..=2, default: Fixed(0), statement: None,
-            test_values: [0, 2], shown: Digest("idle-policy.scn", "whether tasks wake up beside SCHED_IDLE ones"),
-            before: &[
-                (2, FormerDefault::reported((5, 4), "a CPU that only runs SCHED_IDLE tasks is not as good as an idle one when a task wakes up")),
-                (1, FormerDefault::reported((5, 6), "a CPU that only runs SCHED_IDLE tasks balances as seldom as a busy one; real-time tasks do not look for CPUs as big as their lower clamp")),
+            test_values: [0, 2], demo: Digest("idle-policy.scn", "whether tasks wake up beside SCHED_IDLE ones"),
+            former_values: &[
+                (2, FormerDefault::new((5, 4), "a CPU that only runs SCHED_IDLE tasks does not count as idle when a task wakes up")),
+                (1, FormerDefault::new((5, 6), "a CPU that only runs SCHED_IDLE tasks balances as rarely as a busy one; real-time tasks are placed regardless of their uclamp minimum")),
             ],
         }
         fork_by_load: bool {
-            "As before 5.5: fork and exec look for the group of CPUs with the least load, and exec first for room, instead of classifying groups.",
+            "As before 5.5: fork and exec choose the group of CPUs with the least load, and exec first one with spare capacity, instead of classifying groups.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("fork-spread.scn", "where the children start"),
-            before: &[(1, FormerDefault::reported((5, 5), "a new task goes to the group of CPUs with the least load, exec first to where there is room, without classes of groups"))],
+            test_values: [0, 1], demo: Digest("fork-spread.scn", "where the children start"),
+            former_values: &[(1, FormerDefault::new((5, 5), "a new task goes to the group of CPUs with the least load, exec first to one with spare capacity; groups are not classified"))],
         }
         rt_any_cpu: bool {
-            "As before 5.6: a real-time task goes to any CPU, however small, whatever its lower utilisation clamp says.",
+            "As before 5.6: a real-time task goes to any CPU, even if its capacity is below the task's uclamp minimum.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/clamped-rt.scn", "on which CPUs the real-time tasks wake up"),
-            before: &[(1, FormerDefault::with_another((5, 6)))],
+            test_values: [0, 1], demo: Digest("switches/clamped-rt.scn", "on which CPUs the real-time tasks wake up"),
+            former_values: &[(1, FormerDefault::without_description((5, 6)))],
         }
         dl_any_cpu: bool {
-            "As before 5.9: deadline tasks are admitted by the number of CPUs, and go to any, whatever their capacities.",
+            "As before 5.9: deadline tasks are admitted by the number of CPUs and go to any CPU, regardless of capacities.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/dense-deadlines.scn", "whether dense deadline tasks are on small CPUs"),
-            before: &[(1, FormerDefault::reported((5, 9), "deadline tasks are admitted by the number of CPUs and wake up on any, whatever their capacities"))],
+            test_values: [0, 1], demo: Digest("switches/dense-deadlines.scn", "whether dense deadline tasks are on small CPUs"),
+            former_values: &[(1, FormerDefault::new((5, 9), "deadline tasks are admitted by the number of CPUs and wake up on any CPU, regardless of capacities"))],
         }
         busy_balance_rare: bool {
             "As before 5.10: busy CPUs balance half as often, and at all levels at the same time.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("periodic-balance.scn", "when busy CPUs balance"),
-            before: &[(1, FormerDefault::reported((5, 10), "busy CPUs balance half as often, and at all levels at the same time; between caches a group may have 25 percent more than another, not 17; a task is moved if half of its load is within the imbalance, or if that has failed too often"))],
+            test_values: [0, 1], demo: Digest("periodic-balance.scn", "when busy CPUs balance"),
+            former_values: &[(1, FormerDefault::new((5, 10), "busy CPUs balance half as often, and at all levels at the same time; between caches an imbalance of 25 percent is tolerated, instead of 17; a task is moved if half of its load is within the imbalance, or after too many failures"))],
         }
         wide_imbalance: bool {
-            "As before 5.10: in domains of several caches a difference of 25 percent is none, not 17.",
+            "As before 5.10: domains of several caches tolerate an imbalance of 25 percent instead of 17.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("numa.scn", "which passes find the nodes balanced"),
-            before: &[(1, FormerDefault::with_another((5, 10)))],
+            test_values: [0, 1], demo: Digest("numa.scn", "which passes find the nodes balanced"),
+            former_values: &[(1, FormerDefault::without_description((5, 10)))],
         }
         detach_half: bool {
-            "As before 5.10: a task may be moved if half of its load is within the imbalance, and any task if that has failed too often.",
+            "As before 5.10: a task may be moved if half of its load is within the imbalance, and any task after too many failures.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("periodic-balance.scn", "which tasks a pass moves"),
-            before: &[(1, FormerDefault::with_another((5, 10)))],
+            test_values: [0, 1], demo: Digest("periodic-balance.scn", "which tasks a pass moves"),
+            former_values: &[(1, FormerDefault::without_description((5, 10)))],
         }
         small_llc_scan: bool {
             "As proposed in 2022: SIS_UTIL's limit is multiplied by 32 / CPUs in cache domains of at most 16 CPUs.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/small-llc.scn", "whether a search gives up before it finds an idle CPU"),
-            before: &[],
+            test_values: [0, 1], demo: Digest("switches/small-llc.scn", "whether a search ends before it finds an idle CPU"),
+            former_values: &[],
         }
         numa_domains_lost: bool {
-            "The missing scheduling domains of 2016's wasted cores: domains that are built anew, when a CPU goes offline or comes back, span no more than a node.",
+            "The missing scheduling domains of the 2016 paper on wasted cores: domains that are rebuilt after CPU hotplug span at most one node.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
-            test_values: [0, 1], shown: Digest("switches/wasted-domains.scn", "whether the other node takes tasks after the hotplug"),
-            before: &[],
+            test_values: [0, 1], demo: Digest("switches/wasted-domains.scn", "whether the other node takes tasks after the hotplug"),
+            former_values: &[],
         }
     }
 }

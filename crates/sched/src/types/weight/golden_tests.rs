@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scaling of time by weights, as the kernel does it.
+//! Golden tests of scaling time by weights.
 
 use crate::golden::{compared, number, recording};
 use crate::types::weight::{LoadWeight, calc_delta, calc_delta_fair};
@@ -22,7 +22,7 @@ fn virtual_time_at_every_nice_value() {
     let mut nr_compared = 0;
     for line in recording("vec-arith-core-6.1.jsonl.zst").iter().filter(|line| line["f"] == "calc_delta_fair") {
         let nice = line["nice"].as_i64().expect("a nice value") as i8;
-        let ours = calc_delta_fair(number(&line["delta"]), &mut LoadWeight::of_nice(nice));
+        let ours = calc_delta_fair(number(&line["delta"]), &mut LoadWeight::from_nice(nice));
         assert_eq!(ours, number(&line["out"]), "{line}");
         nr_compared += 1;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
 
-use super::{ExperimentReport, figure};
+use super::{ExperimentReport, metric_text};
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
 use quick_xml::Writer;
@@ -18,7 +18,7 @@ pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
         for (which, arm) in report.arms.iter().enumerate().skip(1) {
             let of = |row: &&MetricRow| row.changes[which - 1].verdict;
             let count = |wanted: ChangeVerdict| rows.iter().filter(|row| of(row) == wanted).count().to_string();
-            let skipped = rows.iter().filter(|row| skipped(report, of(row)).is_some()).count().to_string();
+            let skipped = rows.iter().filter(|row| skip_reason(report, of(row)).is_some()).count().to_string();
             let (tests, failures) = (rows.len().to_string(), count(ChangeVerdict::Worse));
             let suite = writer.create_element("testsuite").with_attributes([
                 ("name", format!("{title}: {arm} beside {}", report.arms[0]).as_str()),
@@ -28,7 +28,7 @@ pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
                 ("skipped", skipped.as_str()),
             ]);
             suite.write_inner_content(|writer| {
-                if let Some(stopped) = report.stopped() {
+                if let Some(stopped) = report.stop_note() {
                     writer.create_element("properties").write_inner_content(|writer| {
                         let property = writer.create_element("property").with_attribute(("name", "stopped"));
                         property.with_attribute(("value", stopped.as_str())).write_empty()?;
@@ -54,7 +54,7 @@ fn case(
     change: &MetricChange,
     arm: &str,
 ) -> io::Result<()> {
-    let told = property_text(row, change);
+    let told = change_text(row, change);
     let class = format!("{}.{arm}", report.workload());
     let case = writer
         .create_element("testcase")
@@ -66,7 +66,7 @@ fn case(
                 failure.with_attribute(("type", "worse")).write_empty()?;
             }
             verdict => {
-                if let Some(why) = skipped(report, verdict) {
+                if let Some(why) = skip_reason(report, verdict) {
                     writer.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()?;
                 }
             }
@@ -78,19 +78,22 @@ fn case(
 }
 
 /// Why nothing can be said of a metric, if that is so.
-fn skipped(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<String> {
+fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<String> {
     match verdict {
         ChangeVerdict::Untested => Some("one repetition: there is no test".to_owned()),
-        ChangeVerdict::TooFew => report.too_few(),
+        ChangeVerdict::TooFew => report.too_few_note(),
         _ => None,
     }
 }
 
 /// The change in a line.
-fn property_text(row: &MetricRow, change: &MetricChange) -> String {
+fn change_text(row: &MetricRow, change: &MetricChange) -> String {
     let unit = &row.metric.unit;
-    let from_to =
-        format!("{} to {}", figure(unit, row.arms[0].value), figure(unit, row.arms[0].value + change.difference));
+    let from_to = format!(
+        "{} to {}",
+        metric_text(unit, row.arms[0].value),
+        metric_text(unit, row.arms[0].value + change.difference)
+    );
     let percent = change.percent.map_or_else(String::new, |percent| format!(", {percent:+.2} %"));
     let interval =
         change.percent_interval.map_or_else(String::new, |[low, high]| format!(" ({low:+.2} to {high:+.2} %)"));

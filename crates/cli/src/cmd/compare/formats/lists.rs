@@ -25,14 +25,14 @@ fn judged(report: &ExperimentReport) -> impl Iterator<Item = &MetricRow> {
 }
 
 /// The first word of what was run, as cases are called.
-fn case(report: &ExperimentReport) -> String {
+fn case_name(report: &ExperimentReport) -> String {
     let first = report.workload().split_whitespace().next().unwrap_or_default();
     std::path::Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
 pub(super) fn std(report: &ExperimentReport) -> String {
     let mut text = String::new();
-    let case = case(report);
+    let case = case_name(report);
     for (which, arm) in report.arms.iter().enumerate().skip(1) {
         text.push_str(&format!("baseline: {}; compare: {arm}\n", report.arms[0]));
         text.push_str("case            \tload            \tbaseline(std%)\tcompare%( std%)\n");
@@ -49,12 +49,12 @@ pub(super) fn std(report: &ExperimentReport) -> String {
         }
         text.push('\n');
     }
-    text + &too_few(report)
+    text + &too_few_note(report)
 }
 
 /// A line behind the table if so few repetitions can find nothing.
-fn too_few(report: &ExperimentReport) -> String {
-    report.too_few().map_or_else(String::new, |why| format!("# {why}\n"))
+fn too_few_note(report: &ExperimentReport) -> String {
+    report.too_few_note().map_or_else(String::new, |why| format!("# {why}\n"))
 }
 
 fn harmonic(values: &[f64]) -> f64 {
@@ -107,7 +107,7 @@ pub(super) fn mmtests(report: &ExperimentReport) -> String {
         line(&mut text, "Stddev", &row.metric.name, &spread(|arm| arm.deviation));
         line(&mut text, "CoeffVar", &row.metric.name, &spread(deviation));
     }
-    text + &too_few(report)
+    text + &too_few_note(report)
 }
 
 const fn is_found(change: &MetricChange) -> bool {
@@ -133,23 +133,23 @@ pub(super) fn lkp(report: &ExperimentReport) -> String {
     text.push_str(&format!("\n{} {}\n", "-".repeat(16), vec!["-".repeat(27); report.arms.len() - 1].join(" ")));
     text.push_str(&format!("         %stddev{}\n", "     %change         %stddev".repeat(report.arms.len() - 1)));
     text.push_str(&format!("             \\  {}\n", "        |                \\  ".repeat(report.arms.len() - 1)));
-    let case = case(report);
+    let case = case_name(report);
     for row in &report.comparison.rows {
-        text.push_str(&robots(&row.arms[0], 10));
+        text.push_str(&lkp_value(&row.arms[0], 10));
         for (change, arm) in row.changes.iter().zip(&row.arms[1..]) {
             let percent = change
                 .percent
                 .map_or_else(|| format!("{:>+10.1} ", change.difference), |percent| format!("{percent:>+10.1}%"));
             text.push_str(&percent);
-            text.push_str(&robots(arm, 11));
+            text.push_str(&lkp_value(arm, 11));
         }
         text.push_str(&format!("        {case}.{}\n", row.metric.name.replace(": ", ".").replace([' ', ','], "_")));
     }
-    text + &too_few(report)
+    text + &too_few_note(report)
 }
 
 /// A value as the robot writes it: with its deviation in percent if that is a percent or more.
-fn robots(arm: &ArmFigure, wide: usize) -> String {
+fn lkp_value(arm: &ArmFigure, wide: usize) -> String {
     let value = arm.value;
     let number = match value.abs() {
         size if size >= 1000.0 || value.fract() == 0.0 => format!("{value:.0}"),

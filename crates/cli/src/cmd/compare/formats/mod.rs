@@ -6,13 +6,14 @@ mod lists;
 mod markdown;
 mod text;
 mod values;
+mod verdict;
 
 use super::report::ExperimentReport;
-use crate::error::{CliError, for_shell};
+use crate::error::{CliError, quote_for_shell};
 use crate::output::Styles;
 use fairlab_study::experiment::page::{PageHead, page};
 
-pub(crate) use values::{figure, signed};
+pub(crate) use values::{metric_text, signed};
 
 /// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,12 @@ impl ReportFormat {
     ];
 
     /// The report in this form.
-    pub(crate) fn of(self, report: &ExperimentReport, styles: Styles) -> Result<String, CliError> {
+    pub(crate) fn render(self, report: &ExperimentReport, styles: Styles) -> Result<String, CliError> {
         Ok(match self {
             Self::Text => text::text(report, styles),
-            Self::Std => marked(report, lists::std),
-            Self::Mmtests => marked(report, lists::mmtests),
-            Self::Lkp => marked(report, lists::lkp),
+            Self::Std => with_stop_note(report, lists::std),
+            Self::Mmtests => with_stop_note(report, lists::mmtests),
+            Self::Lkp => with_stop_note(report, lists::lkp),
             Self::Markdown => markdown::text(report),
             Self::Json => serde_json::to_string_pretty(report).map_err(CliError::run)? + "\n",
             Self::Html => html(report),
@@ -78,8 +79,8 @@ pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, String> {
 }
 
 /// A form without notes; what a signal has cut short says so in a comment before it.
-fn marked(report: &ExperimentReport, form: fn(&ExperimentReport) -> String) -> String {
-    report.stopped().map_or_else(String::new, |stopped| format!("# {stopped}\n")) + &form(report)
+fn with_stop_note(report: &ExperimentReport, form: fn(&ExperimentReport) -> String) -> String {
+    report.stop_note().map_or_else(String::new, |stopped| format!("# {stopped}\n")) + &form(report)
 }
 
 fn html(report: &ExperimentReport) -> String {
@@ -87,9 +88,9 @@ fn html(report: &ExperimentReport) -> String {
         title: report.title(),
         arms: report.arms.clone(),
         notes: report.notes(),
-        command: for_shell(&report.command),
+        command: quote_for_shell(&report.command),
     };
-    page(&report.comparison, &head, &|row, value| figure(&row.metric.unit, value))
+    page(&report.comparison, &head, &|row, value| metric_text(&row.metric.unit, value))
 }
 
 #[cfg(test)]

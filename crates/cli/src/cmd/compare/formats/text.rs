@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! fairlab's own table: for each arm but the first, its metrics beside those of the first.
 
-use super::{ExperimentReport, figure, signed};
+use super::{ExperimentReport, metric_text, signed, verdict};
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Styles, wrap};
 use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 
 pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
-    let mut text = report.stopped().map_or_else(String::new, |stopped| wrap(&stopped, 2));
+    let mut text = report.stop_note().map_or_else(String::new, |stopped| wrap(&stopped, 2));
     text.push_str(&wrap(&styles.bold(&report.title()), 2));
     for (which, arm) in report.arms.iter().enumerate() {
         text.push_str(&wrap(&format!("  {}: {arm}", letter(which)), 5));
     }
     for which in 1..report.arms.len() {
         text.push('\n');
-        text.push_str(&table(report, which, styles));
+        text.push_str(&wrap(&styles.bold(&verdict::sentence(report, which)), 2));
+        let rows = report.comparison.rows.iter();
+        let (shown, others): (Vec<&MetricRow>, Vec<&MetricRow>) =
+            rows.partition(|row| report.has_all_rows || verdict::differs(&row.changes[which - 1]));
+        if !shown.is_empty() {
+            text.push('\n');
+            text.push_str(&table(&shown, which, styles));
+        }
+        text.push_str(&wrap(&verdict::others(&others, which), 2));
     }
     text.push('\n');
-    for note in report.notes().iter().skip(usize::from(report.stopped().is_some())) {
-        text.push_str(&wrap(note, 2));
+    let verdicts: Vec<String> = report.identical_arms().into_iter().chain(report.too_few_note()).collect();
+    let notes = report.notes().into_iter().skip(usize::from(report.stop_note().is_some()));
+    for note in notes.filter(|note| !verdicts.contains(note)) {
+        text.push_str(&wrap(&note, 2));
     }
     text
 }
@@ -31,7 +41,7 @@ fn letter(which: usize) -> String {
 }
 
 /// Eighty columns: families have a line of their own, percentages stand without their sign, and a verdict is one word.
-fn table(report: &ExperimentReport, which: usize, styles: Styles) -> String {
+fn table(rows: &[&MetricRow], which: usize, styles: Styles) -> String {
     let (first, other) = (format!("{} ±%", letter(0)), format!("{} ±%", letter(which)));
     let columns = [
         ("metric", Align::Left),
@@ -39,11 +49,11 @@ fn table(report: &ExperimentReport, which: usize, styles: Styles) -> String {
         (other.as_str(), Align::Right),
         ("change % (95 %)", Align::Right),
         ("", Align::Left),
-        ("shows", Align::Right),
+        ("MDE %", Align::Right),
     ];
     let mut table = Table::new(&columns);
     let mut family = "";
-    for row in &report.comparison.rows {
+    for row in rows {
         let (of, name) =
             row.metric.name.split_once(": ").map_or(("", row.metric.name.as_str()), |(of, name)| (of, name));
         if of != family && !of.is_empty() {
@@ -62,8 +72,8 @@ fn table(report: &ExperimentReport, which: usize, styles: Styles) -> String {
             format!("{}{name}", if of.is_empty() { "" } else { "  " }).into(),
             value(row, &row.arms[0]).into(),
             value(row, &row.arms[which]).into(),
-            difference(row, change).into(),
-            verdict(change.verdict),
+            change_text(row, change).into(),
+            verdict_cell(change.verdict),
             change.could_show_percent.map_or_else(String::new, unsigned).into(),
         ]);
     }
@@ -72,7 +82,7 @@ fn table(report: &ExperimentReport, which: usize, styles: Styles) -> String {
 
 /// The value of an arm with the standard deviation of its runs in percent, if they differ.
 fn value(row: &MetricRow, arm: &ArmFigure) -> String {
-    let value = figure(&row.metric.unit, arm.value);
+    let value = metric_text(&row.metric.unit, arm.value);
     if arm.deviation == 0.0 || arm.value == 0.0 {
         return value;
     }
@@ -84,23 +94,23 @@ fn unsigned(percent: f64) -> String {
 }
 
 /// The change with its interval; in the metric's unit where the first arm has nothing.
-fn difference(row: &MetricRow, change: &MetricChange) -> String {
+fn change_text(row: &MetricRow, change: &MetricChange) -> String {
     if change.verdict == ChangeVerdict::Identical {
         return String::new();
     }
     let Some(percent) = change.percent else {
         let sign = if change.difference < 0.0 { "-" } else { "+" };
-        return format!("{sign}{}", figure(&row.metric.unit, change.difference.abs()));
+        return format!("{sign}{}", metric_text(&row.metric.unit, change.difference.abs()));
     };
     let interval = change.percent_interval.map(|[low, high]| format!(" ({}..{})", signed(low), signed(high)));
     format!("{}{}", signed(percent), interval.unwrap_or_default())
 }
 
-fn verdict(verdict: ChangeVerdict) -> Cell {
+fn verdict_cell(verdict: ChangeVerdict) -> Cell {
     match verdict {
         ChangeVerdict::Better => Cell::from("better").good(),
         ChangeVerdict::Worse => Cell::from("worse").bad(),
-        ChangeVerdict::NotFound => "none".into(),
+        ChangeVerdict::NotFound => "n.s.".into(),
         ChangeVerdict::TooFew => Cell::from("too few").notable(),
         ChangeVerdict::Identical => "same".into(),
         ChangeVerdict::Untested => Cell::from("once").quiet(),

@@ -4,7 +4,7 @@
 use crate::output::figures::time;
 
 /// A value with its unit, with about three digits.
-pub(crate) fn figure(unit: &str, value: f64) -> String {
+pub(crate) fn metric_text(unit: &str, value: f64) -> String {
     let ns = |per: f64| time((value * per).round().max(0.0) as u64);
     match unit {
         "ns" => ns(1.0),

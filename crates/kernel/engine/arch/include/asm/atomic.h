@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One thread executes all CPUs, so plain arithmetic is atomic. What is not here the generic headers derive. */
+/*
+ * One thread executes all CPUs, so plain arithmetic is atomic. The generic headers derive the other
+ * operations.
+ */
 #ifndef _ASM_FAIRLAB_ATOMIC_H
 #define _ASM_FAIRLAB_ATOMIC_H
 
@@ -7,7 +10,7 @@
 #include <asm/barrier.h>
 #include <asm/cmpxchg.h>
 
-/* Trees before 5.13 ask which of the two kinds of names these are. */
+/* Trees before 5.13 need to know which of the two kinds of names these are. */
 #define ARCH_ATOMIC
 #define ATOMIC64_INIT(value) { (value) }
 

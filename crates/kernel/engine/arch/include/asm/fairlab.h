@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What passes between the kernel's side and the laboratory. Plain C types only: the laboratory, the host and the kernel's side all read
- * this. Rust's mirror of it is crates/kernel/src/object/raw.rs, and fl_layout() lets it compare sizes.
+ * Interface between the kernel's side and fairlab. Plain C types only: fairlab, the host and the kernel's
+ * side all read this. The mirror in Rust is crates/kernel/src/object/raw.rs, which compares sizes by means of
+ * fl_layout().
  */
 #ifndef _ASM_FAIRLAB_H
 #define _ASM_FAIRLAB_H
 
-/* ---- the kernel's side tells ---- */
+/* ---- records of the kernel's side ---- */
 
 enum fl_kind {
-	FL_WAKEUP,	/* task, cpu; is it new */
-	FL_SWITCH,	/* task, cpu; next task; state of the one that goes */
-	FL_MIGRATE,	/* task, cpu where it was; where it will be */
-	FL_IPI,		/* cpu that is sent one; kind */
-	FL_STAT,	/* cpu of the domain, its level in task; by how much; text is the counter */
-	FL_TIMER,	/* cpu; when */
-	FL_FREQUENCY,	/* cpu; part of the highest, of 1024 */
-	FL_GOVERNOR,	/* cpu that asks; frequency domain in task */
+	FL_WAKEUP,	/* task, cpu; a: whether it is new */
+	FL_SWITCH,	/* task, cpu; a: next task; b: state of the previous one */
+	FL_MIGRATE,	/* task, cpu where it was; a: its new CPU */
+	FL_IPI,		/* cpu that gets it; a: kind */
+	FL_STAT,	/* cpu of the domain, its level in task; a: amount; text is the counter */
+	FL_TIMER,	/* cpu; a: expiry */
+	FL_FREQUENCY,	/* cpu; a: share of the highest frequency, of 1024 */
+	FL_GOVERNOR,	/* cpu that wakes its thread; frequency domain in task */
 };
 
 struct fl_record {
-	unsigned int kind, on;		/* who executes */
+	unsigned int kind, on;		/* CPU that executes */
 	unsigned int cpu, task;
 	long long a, b;
 	const char *text;
@@ -29,27 +30,27 @@ struct fl_record {
 enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_STOP_BOOKS, FL_STOP_CONTEXT, FL_STOP_ENDLESS,
 	       FL_STOP_DEADLOCK };
 
-/* ---- provided by the host (host.c), which is part of the C library's world ---- */
+/* ---- provided by the host (host.c), in the world of the C library ---- */
 
 void fl_host_record(const struct fl_record *record);
 void fl_host_log(const char *format, __builtin_va_list args);
 void __attribute__((noreturn)) fl_host_stop(int why, const char *text);
 void *fl_host_zalloc(unsigned long size);
-extern unsigned long long fl_host_measured;	/* clocks are ahead by this */
-void fl_host_waits(int cpu, int has, int wants);	/* runqueues' locks, before the two that follow */
+extern unsigned long long fl_host_measured;	/* offset of clocks while a function measures */
+void fl_host_waits(int cpu, int has, int wants);	/* locks of runqueues; the two reports that follow belong to it */
 void fl_host_stack(void);
 void fl_host_taken(const char *what, const void *const *places, int nr);	/* for a report, before its end */
 
-struct fl_path;				/* a stack on which calls run that leave kernel code in the middle */
+struct fl_path;				/* stack of a call that may yield */
 
 struct fl_path *fl_host_path(void (*act)(void *), void *arg);
 int fl_host_run(struct fl_path *path);
 void fl_host_leave(void);
 int fl_host_mark(void);
-extern unsigned int fl_host_looks;	/* a search leaves after so many; 0: never */
+extern unsigned int fl_host_looks;	/* a search yields after this many scanned CPUs; 0: never */
 void fl_look(void);			/* provided by the kernel's side for the host */
 
-/* ---- provided by the kernel's side: what the laboratory calls ---- */
+/* ---- provided by the kernel's side: calls by fairlab ---- */
 
 struct fl_cpu { int core, cluster, llc, package, node; unsigned int capacity; };
 
@@ -57,12 +58,12 @@ struct fl_frequency_domain {
 	unsigned int nr_cpus, nr_points, rate_limit_us, holds_when_busy;
 	unsigned int sleeps, skips_inefficient;	/* the driver; frequencies that cost no less than a higher one */
 	unsigned int fixed_khz;			/* 0: schedutil */
-	const unsigned int *cpus, *khz, *uw;	/* ascending; uw may be missing */
+	const unsigned int *cpus, *khz, *uw;	/* ascending; uw may be NULL */
 };
 
 struct fl_policy {
-	int policy, priority;		/* the kernel's numbers */
-	int reclaims, is_governor;	/* takes what others leave; is a governor's thread */
+	int policy, priority;		/* numbers of the kernel */
+	int reclaims, is_governor;	/* uses the bandwidth that others leave; is a governor's thread */
 	long long runtime, deadline, period;
 };
 
@@ -74,7 +75,7 @@ struct fl_task_spec {
 	const unsigned long *mask;	/* one bit for each CPU */
 };
 
-/* Jiffies are counted from the kernel's own beginning. */
+/* Jiffies are counted from INITIAL_JIFFIES. */
 struct fl_nohz { unsigned int nr_cpus, has_blocked, needs_update; long long next_balance, next_blocked; };
 
 struct fl_llc { unsigned int is_first, size, has_idle_cores; int nr_idle_scan, nr_busy_cpus; };
@@ -140,7 +141,7 @@ int fl_skips_inefficient(void);
 unsigned int fl_begin_transition(unsigned int domain);
 void fl_end_transition(unsigned int domain, unsigned int khz);
 
-int fl_has_group_file(const char *name);	/* of the controller, without its prefix */
+int fl_has_group_file(const char *name);	/* of the cpu controller, without its prefix */
 int fl_group_new(int cpu, int parent);
 int fl_group_shares(int cpu, int group, unsigned long shares);
 int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us);
@@ -169,39 +170,39 @@ int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask);
 void fl_set_nice(int cpu, unsigned int task, int nice);
 int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy);
 int fl_set_uclamp(int cpu, unsigned int task, int min, int max);
-unsigned int fl_uclamp(unsigned int task);	/* the upper one in the upper half */
+unsigned int fl_uclamp(unsigned int task);	/* the upper clamp is in the upper half */
 int fl_spans_domain(unsigned int task);
 void fl_move(int cpu, unsigned int task, int group);
 
 enum fl_irq { FL_IRQ_RESCHEDULE, FL_IRQ_CALL, FL_IRQ_TIMER };
 
-/* Calls that leave kernel code in the middle once they may. */
+/* Calls that yield in the middle of kernel code, once yields are enabled. */
 enum fl_call {
-	FL_CALL_WAKE,		/* task; sync: whether it slept */
+	FL_CALL_WAKE,		/* task; sync. Result: whether it was asleep */
 	FL_CALL_WAKE_NEW,	/* task that was forked */
-	FL_CALL_INTERRUPT,	/* which */
+	FL_CALL_INTERRUPT,	/* kind of interrupt */
 	FL_CALL_TICK,
-	FL_CALL_INTERRUPT_WAKE,	/* task: whether it slept */
+	FL_CALL_INTERRUPT_WAKE,	/* task. Result: whether it was asleep */
 	FL_CALL_RESCHEDULE,
-	FL_CALL_BLOCK,		/* does it end; for a device */
+	FL_CALL_BLOCK,		/* whether the task ends; whether it waits for I/O */
 	FL_CALL_YIELD,
 	FL_CALL_EXEC,
 	FL_CALL_STOPPER,
-	FL_CALL_IDLE_ENTER,	/* what becomes of the tick: enum fl_tick */
+	FL_CALL_IDLE_ENTER,	/* tick of the idle CPU: enum fl_tick */
 };
 
-/* The governor would have it stop, but it is kept for a timer that is near; or he lets it go on. */
+/* The tick stops, is retained for a timer that expires soon, or is retained by the governor. */
 enum fl_tick { FL_TICK_STOPS, FL_TICK_IS_KEPT, FL_TICK_GOES_ON };
 
 #define FL_LEFT (-1L)		/* a call is not over */
 
-/* Why a call has left: nothing comes first, a runqueue's lock does, it tries to take that, it spins. */
+/* Condition for the resumption: none, a runqueue's lock, an attempt to take that lock, the end of a spin. */
 enum fl_why { FL_PAUSE_NONE, FL_PAUSE_LOCK, FL_PAUSE_TRY, FL_PAUSE_SPIN };
 
 struct fl_pause {
 	int why, cpu, call, mark;	/* the mark is that of fl_mark() */
 	int is_search, irqs_off, in_softirq;
-	unsigned int nr;		/* how often the call has left */
+	unsigned int nr;		/* how often the call has yielded */
 };
 
 void fl_set_leaving(unsigned int looks);
@@ -218,7 +219,7 @@ int fl_is_asleep(unsigned int task);
 void fl_awaited_stopper(int cpu);
 void fl_wake_idle(int cpu);
 void fl_idle_exit(int cpu);
-void fl_leaving(void);			/* the end of each call: is the context as it was */
+void fl_leaving(void);			/* end of each call: checks that the context is unchanged */
 
 enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK };
 
@@ -228,28 +229,28 @@ int fl_cpu_of(unsigned int task);
 int fl_is_queued(unsigned int task);
 int fl_tick_is_stopped(int cpu);
 
-/* What the kernel's side shows of its state, as it is: nothing is brought up to date for it. */
+/* Snapshots of the kernel's side. Nothing is updated for them. */
 void fl_show_nohz(struct fl_nohz *to);
 void fl_show_llc(int cpu, struct fl_llc *to);
 void fl_show_rq(int cpu, struct fl_rq *to);
 void fl_show_task(unsigned int task, struct fl_task *to);
 void fl_show_schedstat(int cpu, struct fl_schedstat *to);
 
-/* ---- provided by the host for the laboratory ---- */
+/* ---- provided by the host for fairlab ---- */
 
 const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
 void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct);
 void fl_measure(unsigned long function, int operation, unsigned int ns);
-void fl_mark(unsigned long function, int mark);		/* a path that leaves within it is in the middle of this */
-void fl_count_as_look(int operation);			/* searches leave after some */
-long long *fl_counts(unsigned long long *which);	/* by operation, a bit for each that has one; who reads them sets them to 0 */
+void fl_mark(unsigned long function, int mark);		/* path of calls that yield while the function runs */
+void fl_count_as_look(int operation);			/* searches yield after some of these operations */
+long long *fl_counts(unsigned long long *which);	/* by operation, a bit for each that is not 0; the reader sets them to 0 */
 
-/* A function that was entered, as long as that is wanted, or a call of the laboratory. */
+/* A function that was entered, while tracing is on, or a call by fairlab. */
 struct fl_called {
-	unsigned long function;		/* its place in the object; 0: the laboratory calls */
+	unsigned long function;		/* address in the object; 0: a call by fairlab */
 	int depth, cpu;
 	unsigned long long at;
-	const char *what;		/* of a call of the laboratory */
+	const char *what;		/* name of a call by fairlab */
 };
 
 void fl_trace(int on);

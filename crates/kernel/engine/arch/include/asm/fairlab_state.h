@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is one thing in this process and one thing per CPU on a machine: who executes, what it holds, and whether interrupts are off. */
+/*
+ * State that this process has once and a machine has per CPU: the CPU that executes, the sections and locks
+ * that it holds, and whether interrupts are off.
+ */
 #ifndef _ASM_FAIRLAB_STATE_H
 #define _ASM_FAIRLAB_STATE_H
 
 struct task_struct;
 
-#define FL_CALLERS 3	/* of who takes a lock, innermost first; NULL: no more are known */
-#define FL_SECTIONS 8	/* of which is known where they began */
+#define FL_CALLERS 3	/* recorded callers of a function that takes a lock, innermost first; NULL: no more are known */
+#define FL_SECTIONS 8	/* sections whose beginnings are recorded */
 
-/* What a call keeps while it has left kernel code: see paths.c. */
+/* Part of the state that a call keeps while it has yielded: see paths.c. */
 #define FL_CONTEXT \
 	int cpu;				/* the CPU that executes */ \
 	int depth;				/* sections without preemption that the call has begun and not ended */ \
-	const void *began[FL_SECTIONS];		/* where, last at each depth */ \
-	const void *turned_off;			/* where interrupts were */ \
+	const void *began[FL_SECTIONS];		/* their positions, the last one at each depth */ \
+	const void *turned_off;			/* position where interrupts were disabled */ \
 	void *stack_end;			/* frames of the kernel's side lie below */ \
 	unsigned long irqs_off;
 
@@ -24,16 +27,16 @@ struct fl_state {
 		struct { FL_CONTEXT };
 		struct fl_context context;
 	};
-	int leaves;				/* what executes leaves kernel code where time passes */
-	unsigned long long now;			/* the time of the machine's event, in ns */
-	unsigned long long ahead;		/* how far sched_clock() has run on during the event */
-	unsigned long long newidle_cost;	/* by how much each newly-idle pass lets it run on */
-	struct task_struct *running[];		/* what each CPU runs */
+	int leaves;				/* whether the current call yields where time passes */
+	unsigned long long now;			/* time of the machine's event, in ns */
+	unsigned long long ahead;		/* offset by which sched_clock() has run ahead during the event */
+	unsigned long long newidle_cost;	/* increase of that offset with each newly-idle pass */
+	struct task_struct *running[];		/* current task of each CPU */
 };
 
 extern struct fl_state fl_state;
 
-/* The place in the code at which this stands. */
+/* Returns the address of the code at which it is inlined. */
 static inline __attribute__((always_inline)) const void *fl_here(void)
 {
 	const void *here;
@@ -48,7 +51,10 @@ static inline __attribute__((always_inline)) const void *fl_here(void)
 	return here;
 }
 
-/* Who has called the function in which this stands. Whoever called the laboratory has frames of another make, which lie above. */
+/*
+ * Stores the callers of the function in which it is inlined. Frames of fairlab, which lie above stack_end,
+ * have another layout.
+ */
 static inline __attribute__((always_inline)) void fl_note_callers(const void **to)
 {
 #if defined(CONFIG_FRAME_POINTER) && (defined(__x86_64__) || defined(__aarch64__))

@@ -4,7 +4,7 @@
 
 #include <asm/fairlab_state.h>
 
-/* The machine interrupts nobody in the middle of kernel code, so that the flag is only there to be looked at. */
+/* The machine interrupts no CPU in the middle of kernel code, so the flag is only there to be read. */
 #define ARCH_IRQ_DISABLED 1
 #define ARCH_IRQ_ENABLED 0
 

@@ -2,7 +2,7 @@
 #ifndef _ASM_FAIRLAB_PAGE_H
 #define _ASM_FAIRLAB_PAGE_H
 
-/* Memory is that of the process: addresses are what they are, and nothing is paged. */
+/* Memory is that of the process: addresses need no conversion, and nothing is paged. */
 #if __has_include(<vdso/page.h>)
 #include <vdso/page.h>
 #else
@@ -32,7 +32,7 @@ void copy_user_page(void *to, void *from, unsigned long address, pgtable_t pg);
 #define clear_user_page clear_user_page
 #endif
 
-/* Newer trees have no map of memory for nodes unless it is a sparse one. Nobody looks into it. */
+/* Newer trees have no memory map for nodes unless it is a sparse one. It is never read. */
 #if !defined(CONFIG_FLATMEM) && !defined(CONFIG_SPARSEMEM)
 #define __pfn_to_page(x) ((struct page *)NULL + (x))
 #define __page_to_pfn(x) ((unsigned long)((x) - (struct page *)NULL))

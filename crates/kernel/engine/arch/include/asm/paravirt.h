@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A host takes time of CPUs: how much, it says. */
+/* Steal time: the time that a hypervisor has taken from each CPU. */
 #ifndef _ASM_FAIRLAB_PARAVIRT_H
 #define _ASM_FAIRLAB_PARAVIRT_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tree's own counting. Besides, who keeps others from being preempted (by a lock, an RCU reader's section, or preempt_disable() itself) is
- * remembered until he allows it again: who still stands there at the end of a call has forgotten to.
+ * Uses the tree's own counting. In addition it records where a section without preemption began (by a lock,
+ * an RCU read-side section, or preempt_disable() itself) until the section ends. A section that is still
+ * recorded at the end of a call was not ended.
  */
 #ifndef _ASM_FAIRLAB_PREEMPT_H
 #define _ASM_FAIRLAB_PREEMPT_H
@@ -14,7 +15,7 @@
 
 #include <asm/fairlab_state.h>
 
-/* Interrupts count in the same number, in higher digits. */
+/* Interrupts are counted in higher bits of the same number. */
 #define FL_IS_SECTION(val) ((val) == 1)
 
 static __always_inline void __preempt_count_add(int val)

@@ -18,7 +18,7 @@ struct thread_struct { };
 #define task_pt_regs(task) ((struct pt_regs *)NULL)
 #define KSTK_EIP(task) 0UL
 #define KSTK_ESP(task) 0UL
-/* Somebody spins until another CPU has done something. */
+/* The caller spins until another CPU has done something. */
 void fl_relax(void);
 #define cpu_relax() fl_relax()
 

@@ -4,7 +4,7 @@
 
 #include <uapi/asm/ptrace.h>
 
-/* Interrupts come from tasks in user mode or from the idle loop; nobody asks where exactly. */
+/* Interrupts come from tasks in user mode or from the idle loop; the exact address does not matter. */
 struct pt_regs { unsigned long where; };
 
 #define user_mode(regs) 1

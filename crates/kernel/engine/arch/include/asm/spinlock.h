@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One thread executes all CPUs. A path that leaves kernel code in the middle does so here: before it takes the lock of a runqueue, when it gives back
- * the last one, and while another lock is held by one that has left. In all other calls a lock that is held when somebody wants it will be held for
- * ever. That ends the run, as does one that is given back without being held.
+ * One thread executes all CPUs. A call yields in the middle of kernel code in three cases: before it takes
+ * the lock of a runqueue, when it releases the last one, and while a yielded call holds another lock that it
+ * needs.
+ * In all other calls, a lock that is held when a call needs it would be held for ever. That ends the run, as
+ * does the release of a lock that is not held.
  */
 #ifndef _ASM_FAIRLAB_SPINLOCK_H
 #define _ASM_FAIRLAB_SPINLOCK_H

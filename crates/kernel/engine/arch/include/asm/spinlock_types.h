@@ -5,11 +5,12 @@
 #include <asm/fairlab_state.h>
 
 /*
- * Who holds it: 0 nobody, otherwise the CPU's number plus one; and where it was taken last. That of a runqueue knows its CPU, plus one, once paths
- * leave kernel code; there who gives one back keeps it until the phase is over.
+ * `holder` is 0, or the number of the CPU that holds the lock plus one; `taker` is where it was taken last.
+ * The lock of a runqueue has its CPU plus one in `runqueue` once yields are enabled; a released lock is then
+ * held until the phase is over.
  */
 typedef struct { unsigned int holder, runqueue, is_given; const void *taker[FL_CALLERS]; } arch_spinlock_t;
-/* How many read; -1 if one writes. */
+/* Number of readers; -1 for a writer. */
 typedef struct { int users; } arch_rwlock_t;
 
 #define __ARCH_SPIN_LOCK_UNLOCKED { 0 }

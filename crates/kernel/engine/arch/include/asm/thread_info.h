@@ -12,8 +12,8 @@ struct thread_info {
 	unsigned long syscall_work;
 	int preempt_count;
 	u32 cpu;
-	u32 id;			/* the number by which the laboratory knows the task */
-	u32 cpuset;		/* that it is in */
+	u32 id;			/* number of the task in fairlab */
+	u32 cpuset;		/* number of its cpuset */
 };
 #define INIT_THREAD_INFO(task) { .flags = 0 }
 #endif

@@ -4,7 +4,7 @@
 
 #include <linux/cpumask.h>
 
-/* Of each CPU, as the machine's description has it. */
+/* Topology of each CPU, from the machine's description. */
 struct fl_place {
 	int core, cluster, llc, package, node;
 	unsigned long capacity, frequency, pressure;	/* of 1024 */
@@ -24,7 +24,7 @@ const struct cpumask *cpu_coregroup_mask(int cpu);
 const struct cpumask *cpu_clustergroup_mask(int cpu);
 
 #define arch_scale_cpu_capacity(cpu) (fl_place[cpu].capacity)
-/* Scaling by it is counted. */
+/* A call, because scaling by the frequency is counted. */
 unsigned long fl_frequency_of(int cpu);
 #define arch_scale_freq_capacity(cpu) fl_frequency_of(cpu)
 #define arch_scale_freq_invariant() true

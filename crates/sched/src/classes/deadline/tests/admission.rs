@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is admitted, what is refused, and when bandwidth is free again.
+//! Tests of admission control and of the release of bandwidth.
 
 use crate::classes::deadline::admission::PolicyError;
 use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 
-/// How many tasks of a policy are admitted, one after the other.
+/// Returns the number of tasks of a policy that are admitted one after the other, up to 200.
 fn nr_admitted(lab: &mut DlTestMachine, policy: Policy) -> usize {
     (0..200)
         .take_while(|_| {

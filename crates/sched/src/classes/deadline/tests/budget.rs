@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Budgets: how much a task may run in each period, and when it gets more.
+//! Tests of budgets and replenishment.
 
 use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
 use crate::state::deadline::DlEntity;
@@ -8,8 +8,8 @@ use crate::types::ids::{CpuId, TaskId};
 
 const CPU: CpuId = CpuId(0);
 
-/// One CPU on which budgets end exactly.
-fn precise_lab(capacity: u64) -> DlTestMachine {
+/// Returns a machine with one CPU on which budgets end exactly.
+fn exact_test_machine(capacity: u64) -> DlTestMachine {
     let mut lab = DlTestMachine::new(&[capacity]);
     lab.sched.features_mut().set(Feature::HrtickDl, true);
     lab
@@ -21,7 +21,7 @@ fn entity(lab: &DlTestMachine, task: TaskId) -> DlEntity {
 
 #[test]
 fn a_task_that_never_sleeps_runs_for_its_budget_in_each_period() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + 95 * MS);
     assert_eq!(lab.ran[task.index()], 30 * MS);
@@ -43,17 +43,17 @@ fn an_overrun_until_the_tick_is_paid_back_in_the_next_period() {
 
 #[test]
 fn a_budget_lasts_longer_on_a_slower_cpu() {
-    let mut lab = precise_lab(512);
+    let mut lab = exact_test_machine(512);
     let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + 10 * MS);
     let late = lab.ran[task.index()] - 6 * MS;
-    // The timer is set for what is left of the budget as if the CPU were fast, so that it fires several times.
+    // The timer is set for the rest of the budget as if the CPU were fast, so it fires several times.
     assert!(late <= 10 * US, "{late} ns late");
 }
 
 #[test]
 fn who_yields_waits_for_the_next_period() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = lab.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     lab.run_until(START + MS);
     lab.on(CPU, |sched, ctx| sched.handle_yield(ctx));
@@ -66,7 +66,7 @@ fn who_yields_waits_for_the_next_period() {
     assert_eq!(lab.ran[task.index()], 6 * MS - 2 * MS, "what was left of the first budget is lost");
 }
 
-/// A task that blocks after `work` and wakes up at `again`.
+/// Returns a task that blocks after `work` and wakes up at `again`.
 fn sleeper(lab: &mut DlTestMachine, policy: crate::state::task::Policy, work: u64, again: u64) -> TaskId {
     let task = lab.fork_deadline(CPU, policy);
     lab.set_job(task, Job { work, due: u64::MAX });
@@ -76,7 +76,7 @@ fn sleeper(lab: &mut DlTestMachine, policy: crate::state::task::Policy, work: u6
 
 #[test]
 fn who_wakes_up_soon_goes_on_with_its_budget_and_deadline() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 2 * MS);
     lab.run_until(START + 2 * MS + US);
     assert_eq!(entity(&lab, task).deadline, START + 10 * MS);
@@ -85,7 +85,7 @@ fn who_wakes_up_soon_goes_on_with_its_budget_and_deadline() {
 
 #[test]
 fn who_wakes_up_so_late_that_its_budget_does_not_fit_gets_a_new_period() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 6 * MS);
     lab.run_until(START + 6 * MS + US);
     assert_eq!(entity(&lab, task).deadline, START + 16 * MS);
@@ -94,18 +94,18 @@ fn who_wakes_up_so_late_that_its_budget_does_not_fit_gets_a_new_period() {
 
 #[test]
 fn with_an_early_deadline_the_budget_is_cut_instead() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 20 * MS), MS, START + 6 * MS);
     lab.run_until(START + 6 * MS + US);
     assert_eq!(entity(&lab, task).deadline, START + 10 * MS);
-    // Density 0.4 of the 4 ms that are left, rounded down to units of 2^-20.
+    // Density 0.4 of the remaining 4 ms, rounded down to units of 2^-20.
     let density = (4 << 20) / 10;
     assert_eq!(entity(&lab, task).runtime, ((density * 4 * MS) >> 20) as i64);
 }
 
 #[test]
 fn who_wakes_up_between_its_deadline_and_the_end_of_its_period_waits() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 20 * MS), MS, START + 12 * MS);
     lab.run_until(START + 20 * MS - 1);
     assert!(entity(&lab, task).is_throttled);
@@ -117,7 +117,7 @@ fn who_wakes_up_between_its_deadline_and_the_end_of_its_period_waits() {
 
 #[test]
 fn who_sleeps_stays_active_until_its_zero_lag_time() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 50 * MS);
     let bw = entity(&lab, task).dl_bw;
     // 3 ms of budget are left: at 4 ms in 10 they would last for 7.5 ms until the deadline.
@@ -136,7 +136,7 @@ fn who_sleeps_stays_active_until_its_zero_lag_time() {
 
 #[test]
 fn who_wakes_up_before_its_zero_lag_time_was_active_all_the_time() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 2 * MS);
     lab.run_until(START + 3 * MS);
     assert!(!entity(&lab, task).is_non_contending);
@@ -145,7 +145,7 @@ fn who_wakes_up_before_its_zero_lag_time_was_active_all_the_time() {
 
 #[test]
 fn who_is_throttled_and_asleep_gets_its_budget_back_all_the_same() {
-    let mut lab = precise_lab(1024);
+    let mut lab = exact_test_machine(1024);
     let task = sleeper(&mut lab, dl(4 * MS, 10 * MS, 10 * MS), 4 * MS, START + 11 * MS);
     lab.run_until(START + 10 * MS - 1);
     assert!(entity(&lab, task).is_throttled);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Who runs on one CPU: the earliest deadline.
+//! Tests of earliest deadline first on one CPU.
 
 use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
 use crate::types::ids::{CpuId, TaskId};
@@ -7,15 +7,15 @@ use alloc::vec::Vec;
 
 const CPU: CpuId = CpuId(0);
 
-/// All periods are multiples of this; a share of 1/480 of each is a whole number.
+/// Divisor of all periods; 1/480 of it is a whole number.
 const UNIT: u64 = 960 * US;
-/// All periods divide this.
+/// Multiple of all periods.
 const HYPERPERIOD: u64 = 48 * UNIT;
 
-/// A generator of random numbers: splitmix64.
-struct EdfRandom(u64);
+/// Random-number generator splitmix64.
+struct EdfRng(u64);
 
-impl EdfRandom {
+impl EdfRng {
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -25,8 +25,8 @@ impl EdfRandom {
     }
 }
 
-/// Runtimes and periods of a set of tasks that need exactly one CPU.
-fn full_task_set(random: &mut EdfRandom) -> Vec<(u64, u64)> {
+/// Returns runtimes and periods of a set of tasks that need exactly one CPU.
+fn full_task_set(random: &mut EdfRng) -> Vec<(u64, u64)> {
     const PERIODS: [u64; 8] = [1, 2, 3, 4, 6, 12, 24, 48];
     const SHARES: u64 = 480;
     let nr_tasks = 1 + random.below(8);
@@ -49,7 +49,7 @@ fn full_task_set(random: &mut EdfRandom) -> Vec<(u64, u64)> {
 fn all_deadlines_are_met_although_the_cpu_is_in_use_all_the_time() {
     const SETS: u64 = 10_000;
     for seed in 0..SETS {
-        let set = full_task_set(&mut EdfRandom(seed));
+        let set = full_task_set(&mut EdfRng(seed));
         let mut lab = DlTestMachine::new(&[1024]);
         lab.sched.tunables_mut().rt_runtime_us = -1;
         lab.checks = seed % 100 == 0;
@@ -126,7 +126,7 @@ fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
     let mut lab = DlTestMachine::new(&[1024]);
     let urgent = lab.fork_deadline(CPU, dl(9 * MS, 10 * MS, 10 * MS));
     let admitted = lab.sched.dl_root.total_bw;
-    // More than is free, with the earlier deadline.
+    // More bandwidth than is free, with the earlier deadline.
     let thread = lab.fork_special(CPU, dl(MS, 5 * MS, 5 * MS));
     lab.set_job(thread, Job { work: 4 * MS, due: START + 5 * MS });
     lab.run_until(START + 3 * MS);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A bare machine for tests: jobs that are released at given times, ticks, timers and interrupts that take no time.
+//! Minimal test machine: jobs that are released at given times, ticks, timers and interrupts that take no
+//! time.
 
 use crate::check::InvariantChecker;
 use crate::interface::ctx::{Ctx, Effect, IpiKind};
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::idle::IdleTick;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::new_task::NewTask;
@@ -19,11 +20,11 @@ use alloc::vec::Vec;
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
-/// When a test begins; the boot comes before.
+/// Start of a test in ns; the boot precedes it.
 pub(crate) const START: u64 = 1_000_000_000;
 const TICK_NS: u64 = 4 * MS;
 
-/// A deadline policy, in ns.
+/// Returns a deadline policy; times are in ns.
 pub(crate) fn dl(runtime: u64, deadline: u64, period: u64) -> Policy {
     Policy::Deadline { runtime: Nanos(runtime), deadline: Nanos(deadline), period: Nanos(period) }
 }
@@ -36,7 +37,7 @@ enum DlJobEvent {
     Release(TaskId, Job),
 }
 
-/// Work of a task, in ns, that is to be done by a time.
+/// Work of a task in ns, with its due time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub work: u64,
@@ -52,16 +53,15 @@ struct DlTimer {
 pub(crate) struct DlTestMachine {
     pub sched: Sched,
     pub now: u64,
-    /// Time that each task has run, in ns.
+    /// Runtime of each task in ns.
     pub ran: Vec<u64>,
-    /// Jobs that ended late: the task, and when.
+    /// Jobs that ended late: task and time.
     pub misses: Vec<(TaskId, u64)>,
-    /// Timer interrupts that were served.
+    /// Number of timer interrupts that were served.
     pub nr_timer_interrupts: u32,
-    /// Whether invariants are checked after each event.
     pub checks: bool,
     checker: InvariantChecker,
-    /// Sorted by time, then by when they were pushed.
+    /// Sorted by time, then by order of insertion.
     events: Vec<(u64, DlJobEvent)>,
     timers: Vec<DlTimer>,
     jobs: Vec<Option<Job>>,
@@ -70,7 +70,7 @@ pub(crate) struct DlTestMachine {
 }
 
 impl DlTestMachine {
-    /// CPUs of these capacities under one cache.
+    /// Returns a machine whose CPUs have these capacities and share one cache.
     pub(crate) fn new(capacity: &[u64]) -> Self {
         let nr_cpus = capacity.len();
         let place = |cpu| CpuPlace { core: cpu, cluster: cpu, llc: 0, package: 0, node: 0 };
@@ -104,7 +104,7 @@ impl DlTestMachine {
         lab
     }
 
-    /// Lets the scheduler do something on a CPU.
+    /// Calls the scheduler on a CPU and applies its effects.
     pub(crate) fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
         let mut effects = core::mem::take(&mut self.effects);
         let mut ctx = Ctx {
@@ -113,8 +113,8 @@ impl DlTestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut effects,
-            probe: &mut NoProbe,
-            work: &mut OpCounts::default(),
+            observer: &mut NoSchedObserver,
+            op_counts: &mut OpCounts::default(),
             policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
@@ -129,7 +129,7 @@ impl DlTestMachine {
         result
     }
 
-    /// A task that runs for ever, forked on a CPU.
+    /// Forks a task on a CPU. It runs for ever unless it gets a job.
     pub(crate) fn fork(&mut self, cpu: CpuId, cpus_allowed: Option<&[CpuId]>) -> TaskId {
         let nr_cpus = self.sched.nr_cpus();
         let new = NewTask {
@@ -150,32 +150,32 @@ impl DlTestMachine {
         task
     }
 
-    /// The same as a deadline task at once.
+    /// Forks a task and makes it a deadline task.
     pub(crate) fn fork_deadline(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
         let task = self.fork(cpu, None);
         self.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
         task
     }
 
-    /// The same as the thread of a governor.
+    /// Forks a task and makes it a governor's thread with a deadline policy.
     pub(crate) fn fork_special(&mut self, cpu: CpuId, policy: Policy) -> TaskId {
         let task = self.fork(cpu, None);
-        self.sched.make_special(task);
+        self.sched.set_dl_special(task);
         self.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
         task
     }
 
-    /// The present job of a task ends after so much work, and by a time.
+    /// Sets the present job of a task.
     pub(crate) fn set_job(&mut self, task: TaskId, job: Job) {
         self.jobs[task.index()] = Some(job);
     }
 
-    /// A job is released, which wakes its task.
+    /// Queues the release of a job, which wakes its task.
     pub(crate) fn release(&mut self, at: u64, task: TaskId, job: Job) {
         self.push(at, DlJobEvent::Release(task, job));
     }
 
-    /// Lets time pass.
+    /// Simulates up to a time.
     pub(crate) fn run_until(&mut self, until: u64) {
         self.settle_all();
         loop {
@@ -201,16 +201,16 @@ impl DlTestMachine {
     }
 
     fn end_of(&self, task: TaskId) -> u64 {
-        self.now.saturating_add(self.jobs[task.index()].expect("who runs has a job").work)
+        self.now.saturating_add(self.jobs[task.index()].expect("a running task has a job").work)
     }
 
     fn account(&mut self, task: TaskId, time: u64) {
         self.ran[task.index()] += time;
-        let job = self.jobs[task.index()].as_mut().expect("who runs has a job");
+        let job = self.jobs[task.index()].as_mut().expect("a running task has a job");
         job.work = if job.work == u64::MAX { u64::MAX } else { job.work - time };
     }
 
-    /// CPUs whose current task has a job, with that.
+    /// Returns the CPUs whose current task has a job, with that task.
     fn running(&self) -> impl Iterator<Item = (CpuId, TaskId)> + '_ {
         let current = self.sched.cpu_ids().map(|cpu| (cpu, self.sched.curr(cpu)));
         current.filter(|&(_, task)| self.jobs.get(task.index()).is_some_and(Option::is_some))
@@ -265,7 +265,7 @@ impl DlTestMachine {
                     self.on(cpu, |sched, ctx| sched.handle_idle_exit(ctx));
                 }
                 self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
-            } else if self.sched.duty(cpu) == CpuAction::Stopper {
+            } else if self.sched.next_action(cpu) == CpuAction::Stopper {
                 self.on(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) {
                 if core::mem::replace(&mut self.is_idle[cpu.index()], true) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! On which CPUs deadline tasks run.
+//! Tests of the CPUs on which deadline tasks run.
 
 use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
 use crate::state::timers::Timer;
@@ -14,7 +14,7 @@ fn running(lab: &DlTestMachine) -> Vec<TaskId> {
     lab.sched.cpu_ids().map(|cpu| lab.sched.curr(cpu)).collect()
 }
 
-/// Tasks with these deadlines, all forked on the first CPU at the start.
+/// Returns tasks with these deadlines, all forked on the first CPU at the start.
 fn tasks(lab: &mut DlTestMachine, deadlines_ms: &[u64]) -> Vec<TaskId> {
     deadlines_ms.iter().map(|&ms| lab.fork_deadline(A, dl(ms * MS / 5, ms * MS, ms * MS))).collect()
 }
@@ -78,7 +78,8 @@ fn a_wakeup_that_ends_in_a_push_counts_as_remote() {
     lab.set_job(late, Job { work: MS, due: u64::MAX });
     lab.run_until(START + 2 * MS);
     let early = lab.fork_deadline(A, dl(9 * MS, 10 * MS, 10 * MS));
-    // Its old deadline would preempt, so that it stays when a CPU is selected; the new one does not, so that it is pushed.
+    // The old deadline of `late` would preempt, so the task stays when a CPU is selected; its new deadline
+    // does not, so it is pushed.
     lab.release(START + 153 * MS, late, Job { work: MS, due: u64::MAX });
     lab.run_until(START + 153 * MS - 1);
     assert_eq!((lab.sched.curr(A), lab.sched.task(late).cpu), (early, A));
@@ -142,8 +143,8 @@ fn damage_is_found() {
     };
     assert!(damage(|sched, _| sched.rqs[0].dl.nr_migratory += 1).contains("miscounted"));
     assert!(damage(|sched, task| sched.tasks[task.index()].dl.deadline += 1).contains("is queued on"));
-    assert!(damage(|sched, _| sched.rqs[1].dl.running_bw -= 1).contains("has bandwidths"));
-    assert!(damage(|sched, _| sched.rqs[1].dl.earliest_curr += 1).contains("is known for"));
+    assert!(damage(|sched, _| sched.rqs[1].dl.running_bw -= 1).contains("running_bw is"));
+    assert!(damage(|sched, _| sched.rqs[1].dl.earliest_curr += 1).contains("the earliest deadline of"));
     assert!(damage(|sched, _| sched.dl_root.overloaded_cpus.clear_all()).contains("marked as overloaded"));
-    assert!(damage(|sched, _| sched.dl_root.total_bw = 0).contains("was admitted"));
+    assert!(damage(|sched, _| sched.dl_root.total_bw = 0).contains("is admitted"));
 }

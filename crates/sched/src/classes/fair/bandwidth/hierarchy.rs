@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Walks over a group and all groups below it.
+//! Traversals of a group and all groups below it.
 //!
-//! Models the two walks of `walk_tg_tree_from()` (6.1) that throttling needs. Children come in the kernel's order, the
-//! newest first, because the order decides where cfs_rqs stand in the list of those that have load.
+//! Models the two traversals of `walk_tg_tree_from()` (6.1) that throttling needs. Children are visited in
+//! the kernel's order, the newest first, because the order determines the order of cfs_rqs in the leaf list.
 
 use crate::state::State;
 use crate::types::ids::GroupId;
 
 impl State {
-    /// The group after `group` in a walk over everything below `top`, parents before children.
+    /// Returns the next group of a traversal of everything below `top`, parents before children.
     pub(crate) fn next_downwards(&self, top: GroupId, mut group: GroupId) -> Option<GroupId> {
         if let Some(child) = self.groups[group.index()].first_child {
             return Some(child);
@@ -23,7 +23,7 @@ impl State {
         None
     }
 
-    /// Where a walk begins that visits children before parents.
+    /// Returns the first group of a traversal with children before parents.
     pub(crate) fn first_upwards(&self, mut group: GroupId) -> GroupId {
         while let Some(child) = self.groups[group.index()].first_child {
             group = child;
@@ -31,7 +31,7 @@ impl State {
         group
     }
 
-    /// The group after `group` in a walk over everything below `top`, children before parents.
+    /// Returns the next group of a traversal of everything below `top`, children before parents.
     pub(crate) fn next_upwards(&self, top: GroupId, group: GroupId) -> Option<GroupId> {
         if group == top {
             return None;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Quotas of groups at work: CPUs draw from the pool ([`runtime`]), and what runs dry leaves its runqueue ([`throttle`]).
+//! CFS bandwidth control: CPUs draw runtime from a group's pool ([`runtime`]), and a cfs_rq without runtime
+//! is throttled ([`throttle`]).
 
 pub(crate) mod hierarchy;
 pub(crate) mod runtime;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How the CPUs of a group use up runtime, draw more of it from the pool, and give back what they do not need.
+//! Runtime of a group's CPUs: consumption, transfer from the pool, and return of unused runtime.
 //!
 //! Models `account_cfs_rq_runtime()`, `assign_cfs_rq_runtime()` and `return_cfs_rq_runtime()` (6.1).
 
@@ -7,11 +7,11 @@ use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::types::ids::CfsRqId;
 
-/// What a CPU keeps when its last task of the group leaves: `min_cfs_rq_runtime`.
-const KEPT_NS: i64 = 1_000_000;
+/// Runtime that a CPU keeps when the last task of the group leaves it (`min_cfs_rq_runtime`).
+const MIN_CFS_RQ_RUNTIME_NS: i64 = 1_000_000;
 
 impl State {
-    /// Charges time that was used to a cfs_rq, if its group has a quota.
+    /// Charges used time to a cfs_rq, if its group has a quota.
     #[inline]
     pub(crate) fn account_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, used_ns: u64) {
         if self.cfs_rqs[id.index()].runtime_enabled {
@@ -19,8 +19,8 @@ impl State {
         }
     }
 
-    /// Uses runtime up. When it has run out a slice is drawn from the pool; if that fails too, whoever runs has to stop,
-    /// and the cfs_rq is throttled on that occasion.
+    /// Consumes runtime. When it has run out, a slice is drawn from the pool. If the pool is empty, the
+    /// running task must reschedule, and the cfs_rq is throttled then.
     fn use_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, used_ns: u64) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.runtime_remaining -= used_ns as i64;
@@ -36,9 +36,10 @@ impl State {
         }
     }
 
-    /// Draws from the pool until a cfs_rq has `target_ns`, as far as the pool goes. Returns whether it has any runtime then.
+    /// Draws from the pool until a cfs_rq has `target_ns`, or the pool is empty. Returns whether the cfs_rq
+    /// then has runtime.
     ///
-    /// Somebody who draws keeps the period timer running.
+    /// The period timer keeps running while a CPU draws.
     pub(crate) fn assign_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, target_ns: u64) -> bool {
         let group = self.cfs_rqs[id.index()].group;
         if self.groups[group.index()].bandwidth.limits.quota.is_some() {
@@ -52,13 +53,14 @@ impl State {
         cfs_rq.runtime_remaining > 0
     }
 
-    /// A cfs_rq of a group with a quota gives back what it does not need, if it has become empty.
+    /// Returns unused runtime of an empty cfs_rq to the pool, if its group has a quota.
     ///
-    /// It keeps 1 ms. If others are throttled and the pool then holds more than a slice, they get it soon.
+    /// The cfs_rq keeps 1 ms. If other cfs_rqs are throttled and the pool then holds more than a slice, the
+    /// slack timer distributes it soon.
     #[inline]
     pub(crate) fn return_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];
-        if cfs_rq.runtime_enabled && cfs_rq.nr_running == 0 && cfs_rq.runtime_remaining > KEPT_NS {
+        if cfs_rq.runtime_enabled && cfs_rq.nr_running == 0 && cfs_rq.runtime_remaining > MIN_CFS_RQ_RUNTIME_NS {
             self.return_runtime(ctx, id);
         }
     }
@@ -66,8 +68,8 @@ impl State {
     fn return_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let slice = self.bandwidth_slice_ns();
         let cfs_rq = &mut self.cfs_rqs[id.index()];
-        let slack = cfs_rq.runtime_remaining - KEPT_NS;
-        cfs_rq.runtime_remaining = KEPT_NS;
+        let slack = cfs_rq.runtime_remaining - MIN_CFS_RQ_RUNTIME_NS;
+        cfs_rq.runtime_remaining = MIN_CFS_RQ_RUNTIME_NS;
         let group = cfs_rq.group;
         let pool = &mut self.groups[group.index()].bandwidth;
         if pool.limits.quota().is_some() {
@@ -78,7 +80,7 @@ impl State {
         }
     }
 
-    /// How much a CPU draws at a time: `sched_cfs_bandwidth_slice()`.
+    /// Returns the amount that a CPU draws at a time (`sched_cfs_bandwidth_slice()`), in ns.
     pub(crate) fn bandwidth_slice_ns(&self) -> u64 {
         self.tunables.cfs_bandwidth_slice_us * 1000
     }

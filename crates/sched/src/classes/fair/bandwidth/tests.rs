@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use crate::interface::ctx::Ctx;
-use crate::interface::probe::NoProbe;
+use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError, CfsBandwidth};
 use crate::state::new_task::NewTask;
@@ -26,7 +26,7 @@ fn limits(quota_ms: u64, period_ms: u64, burst_ms: u64) -> Bandwidth {
     Bandwidth::new(Some(ms(quota_ms)), ms(period_ms), ms(burst_ms)).expect("the kernel accepts it")
 }
 
-/// A scheduler whose time the test moves. It starts at 1 s.
+/// A scheduler whose time the test sets. It starts at 1 s.
 struct BandwidthTestMachine {
     sched: Sched,
     now: Nanos,
@@ -56,8 +56,8 @@ impl BandwidthTestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut effects,
-            probe: &mut NoProbe,
-            work: &mut OpCounts::default(),
+            observer: &mut NoSchedObserver,
+            op_counts: &mut OpCounts::default(),
             policy: None,
         };
         let result = act(&mut self.sched, &mut ctx);
@@ -77,7 +77,7 @@ impl BandwidthTestMachine {
         })
     }
 
-    /// A task that is runnable on a CPU and nowhere else.
+    /// Forks a task that may use only one CPU.
     fn task(&mut self, cpu: CpuId, group: GroupId) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), [cpu]);
         let new = NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
@@ -114,8 +114,8 @@ fn what_the_kernel_refuses_is_refused_with_the_way_out() {
         (Some(Nanos(999_999)), ms(100), ms(0), "a quota of 999.999us is too short; it must be at least 1ms"),
         (Some(ms(1)), Nanos(999_999), ms(0), "a period of 999.999us is too short; it must be at least 1ms"),
         (None, Nanos(5), ms(0), "a period of 5ns is too short; it must be at least 1ms"),
-        (Some(ms(1)), Nanos(1_000_000_001), ms(0), "a period of 1.000000001s is too long; it may be 1s at the most"),
-        (Some(ms(2)), ms(100), ms(3), "a burst of 3ms is too long; it may be as long as the quota of 2ms"),
+        (Some(ms(1)), Nanos(1_000_000_001), ms(0), "a period of 1.000000001s is too long; it must be at most 1s"),
+        (Some(ms(2)), ms(100), ms(3), "a burst of 3ms is too long; it must be at most the quota of 2ms"),
     ];
     for (quota, period, burst, message) in table {
         let error = Bandwidth::new(quota, period, burst).expect_err(message);
@@ -124,7 +124,7 @@ fn what_the_kernel_refuses_is_refused_with_the_way_out() {
     assert!(Bandwidth::new(Some(long), ms(100), ms(0)).is_ok());
     assert_eq!(Bandwidth::new(Some(long), ms(100), Nanos(1)), Err(BandwidthError::RuntimeTooLong(Nanos(long.0 + 1))));
     assert!(Bandwidth::new(Some(ms(1)), ms(1), ms(1)).is_ok());
-    assert!(Bandwidth::new(None, ms(1000), ms(500)).is_ok(), "without a quota the burst is not looked at");
+    assert!(Bandwidth::new(None, ms(1000), ms(500)).is_ok(), "without a quota the burst is ignored");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
     assert!(!lab.is_idle(CPU0));
     assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 0);
     let pool = &lab.sched.group(top).bandwidth;
-    assert_eq!(pool.runtime, 2_000_000 - 1, "the debt, and 1 ns to go on with");
+    assert_eq!(pool.runtime, 2_000_000 - 1, "the debt, and 1 ns to continue with");
     assert_eq!((pool.stats.nr_periods, pool.stats.nr_throttled, pool.stats.throttled_time), (1, 1, 6_000_000));
 }
 

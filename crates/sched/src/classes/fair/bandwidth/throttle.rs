@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What happens to a group on a CPU when its runtime there has run out, and when it gets some again.
+//! Throttling of a group on a CPU when its runtime is exhausted, and the end of throttling.
 //!
 //! Models `check_cfs_rq_runtime()`, `check_enqueue_throttle()`, `throttle_cfs_rq()`, `unthrottle_cfs_rq()`,
-//! `tg_throttle_down()` and `tg_unthrottle_up()` (6.1). A throttled cfs_rq keeps its tasks, but the entity that stands for
-//! it leaves the runqueue, so the CPU neither sees nor counts them. The load-tracking clocks of the group and of all groups
-//! below it stand still meanwhile: throttled time is no time for them.
+//! `tg_throttle_down()` and `tg_unthrottle_up()` (6.1). A throttled cfs_rq keeps its tasks, but its group
+//! entity leaves the runqueue, so the CPU does not count them. The PELT clocks of the group and of all groups
+//! below it stop meanwhile, because throttled time must not count.
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
@@ -14,16 +14,17 @@ use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::types::work::KernelOp;
 
-/// How many tasks a throttled cfs_rq takes away or brings back.
+/// Number of tasks that a throttled cfs_rq removes or restores.
 #[derive(Clone, Copy)]
 struct ThrottledTasks {
     all: u32,
-    /// How many of them count as idle; all of them above an idle group.
+    /// Number of tasks that count as idle; above an idle group all do.
     idle: u32,
 }
 
 impl State {
-    /// Throttles a cfs_rq that runs or has just run, if its runtime has run out. Returns whether it is throttled.
+    /// Throttles a cfs_rq that runs or has just run, if its runtime is exhausted. Returns whether it is
+    /// throttled.
     #[inline]
     pub(crate) fn check_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id.index()];
@@ -33,8 +34,8 @@ impl State {
         cfs_rq.throttled || self.throttle_cfs_rq(ctx, id)
     }
 
-    /// Throttles a cfs_rq to which its first entity comes, if it has no runtime and gets none. A running one gets its check
-    /// later.
+    /// Throttles a cfs_rq that gets its first entity, if it has no runtime and cannot draw any. A running
+    /// cfs_rq is checked later.
     #[inline]
     pub(crate) fn check_enqueue_throttle(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];
@@ -47,14 +48,14 @@ impl State {
         }
     }
 
-    /// Throttles a cfs_rq. Returns whether it had to be.
+    /// Throttles a cfs_rq. Returns whether it was necessary.
     ///
     /// Rules, in order:
-    /// 1. If the pool has got something meanwhile the cfs_rq draws just enough to go on.
-    /// 2. Otherwise it waits behind those that were throttled before it.
-    /// 3. The load-tracking clocks of its group and of those below stop.
-    /// 4. Its entity leaves the runqueue, and those above it that have nothing else left; its tasks are no longer counted
-    ///    further up, as far as the groups there are queued.
+    /// 1. If the pool has received runtime meanwhile, the cfs_rq draws just enough to continue.
+    /// 2. Otherwise it is queued behind the cfs_rqs that were throttled earlier.
+    /// 3. The PELT clocks of its group and of the groups below stop.
+    /// 4. Its entity leaves the runqueue, and so do the entities above that have no other runnable entity.
+    ///    Its tasks are subtracted from the counts further up, as far as the groups there are queued.
     fn throttle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) -> bool {
         const ENOUGH_TO_GO_ON: u64 = 1;
         if self.assign_cfs_rq_runtime(ctx, id, ENOUGH_TO_GO_ON) {
@@ -76,13 +77,15 @@ impl State {
         true
     }
 
-    /// Ends the throttling of a cfs_rq, which may have got runtime or lost its quota.
+    /// Ends the throttling of a cfs_rq, which has received runtime or lost its quota.
     ///
     /// Rules, in order:
-    /// 1. The load-tracking clocks of its group and of those below go on, unless another group above is throttled too.
-    /// 2. If it has tasks, its entity and those above it come back as after a sleep, up to the next throttled group.
-    /// 3. If it has none but still has load, it and the groups above it belong to the list of those that have load.
-    /// 4. An idle CPU that has got work reschedules.
+    /// 1. The PELT clocks of its group and of the groups below continue, unless another group above is
+    ///    throttled too.
+    /// 2. If it has tasks, its entity and those above are enqueued as after a sleep, up to the next throttled
+    ///    group.
+    /// 3. If it has none but still has load, it and the groups above it return to the leaf list.
+    /// 4. An idle CPU that has received work reschedules.
     pub(crate) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = false;
@@ -111,7 +114,7 @@ impl State {
         }
     }
 
-    /// Stops the load-tracking clocks of a group and those below it on a CPU.
+    /// Stops the PELT clocks of a group and of the groups below it on a CPU.
     fn stop_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
         let mut next = Some(top);
         while let Some(group) = next {
@@ -126,7 +129,7 @@ impl State {
         }
     }
 
-    /// Lets the load-tracking clocks of a group and those below it go on where they stood.
+    /// Restarts the PELT clocks of a group and of the groups below it where they stopped.
     fn restart_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
         let now = self.rq_clock_pelt(cpu);
         let mut next = Some(self.first_upwards(top));
@@ -146,8 +149,8 @@ impl State {
         }
     }
 
-    /// Takes the entity of a throttled cfs_rq off, with those above it that have nothing else. Returns whether its tasks
-    /// counted as the CPU's: not if some group above was not queued anyway.
+    /// Dequeues the entity of a throttled cfs_rq, and the entities above that have no other runnable entity.
+    /// Returns whether its tasks counted for the CPU, which is not so if a group above was not queued.
     fn detach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: ThrottledTasks) -> bool {
         let mut idle = tasks.idle;
         let mut is_last = true;
@@ -173,8 +176,8 @@ impl State {
         true
     }
 
-    /// Puts the entity of a cfs_rq on again, with those above it. Returns whether its tasks count as the CPU's: not if some
-    /// group above is throttled.
+    /// Enqueues the entity of a cfs_rq, and those above it. Returns whether its tasks count for the CPU,
+    /// which is not so if a group above is throttled.
     fn attach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: ThrottledTasks) -> bool {
         let mut idle = tasks.idle;
         let mut is_first = true;
@@ -200,7 +203,7 @@ impl State {
         true
     }
 
-    /// Adds the cfs_rqs above to the list of those that have load, until the branch hangs together.
+    /// Adds the cfs_rqs above to the leaf list until the branch is connected.
     fn complete_leaf_branch(&mut self, mut entity: Option<EntityId>) {
         while let Some(se) = entity {
             let (above, parent) = self.place_of(se);

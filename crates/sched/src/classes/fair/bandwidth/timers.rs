@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The two timers of a group's quota are started: by who draws from the pool, and by who gives back.
+//! Start of the two timers of a group's quota: the period timer when a CPU draws runtime, the slack timer
+//! when a CPU returns runtime.
 //!
-//! Models `start_cfs_bandwidth()` and `start_cfs_slack_bandwidth()` (6.1); what they do when they expire is in
+//! Models `start_cfs_bandwidth()` and `start_cfs_slack_bandwidth()` (6.1). Their expiry is handled in
 //! [`crate::paths::bandwidth`].
 
 use crate::interface::ctx::Ctx;
@@ -9,15 +10,16 @@ use crate::state::State;
 use crate::state::timers::Timer;
 use crate::types::ids::GroupId;
 
-/// How long runtime that was given back waits for more of it: `cfs_bandwidth_slack_period`.
+/// Delay before returned runtime is distributed, to collect more of it (`cfs_bandwidth_slack_period`), in ns.
 pub(crate) const SLACK_PERIOD_NS: u64 = 5_000_000;
 
-/// It is not worth while to hand it out if the pool is filled within this time: `min_bandwidth_expiration`.
+/// Minimum time to the next refill for which returned runtime is distributed (`min_bandwidth_expiration`), in
+/// ns.
 pub(crate) const MIN_EXPIRATION_NS: u64 = 2_000_000;
 
 impl State {
-    /// Starts the period timer on the CPU that executes this, unless it runs. Periods end at multiples of their length,
-    /// counted from where the timer stood last.
+    /// Starts the period timer on the executing CPU, unless it is active. Periods end at multiples of their
+    /// length, counted from the timer's last expiry.
     pub(crate) fn start_cfs_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         let resolution = self.hrtimer_resolution();
         let pool = &mut self.groups[group.index()].bandwidth;
@@ -30,7 +32,7 @@ impl State {
         self.start_timer(ctx, Timer::CfsPeriod(group), at);
     }
 
-    /// Starts the slack timer on the CPU that executes this, unless it runs or the pool is filled soon.
+    /// Starts the slack timer on the executing CPU, unless it is active or the pool is refilled soon.
     pub(crate) fn start_cfs_slack_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         let now = ctx.now.0;
         let pool = &mut self.groups[group.index()].bandwidth;

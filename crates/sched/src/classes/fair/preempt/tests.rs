@@ -3,7 +3,8 @@ use crate::test_machine::flat;
 use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 
-/// Whether a task that wakes up, or is forked, beside others is the next one, although rescheduling is due anyway.
+/// Returns whether a task that wakes up, or is forked, beside others becomes the next buddy although
+/// rescheduling is due anyway.
 fn is_next(nr_tasks: u32, next_buddy: bool, is_fork: bool) -> bool {
     let mut lab = flat(1);
     let tasks: std::vec::Vec<_> = (0..nr_tasks).map(|_| lab.task(0, &[0])).collect();

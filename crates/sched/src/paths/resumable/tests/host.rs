@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A host for tests of pauses: it delivers what the scheduler asks for when the test says so, and lets CPUs settle.
+//! Test machine for resumable paths: delivers interrupts when the test requests it, and lets CPUs settle.
 
 use crate::check::InvariantChecker;
 use crate::interface::ctx::{Ctx, Effect, IpiKind};
 use crate::interface::policy::{CpuSample, PolicySlot, WakeChoice, WakeRequest};
-use crate::interface::probe::{BalanceDecision, Event, KickDecision, Probe};
+use crate::interface::probe::{BalanceDecision, Event, KickDecision, SchedObserver};
 use crate::paths::idle::IdleTick;
 use crate::paths::resumable::{PathKind, YieldMode, YieldedPath};
 use crate::paths::sched::{Sched, SchedConfig};
@@ -21,10 +21,10 @@ use std::string::String;
 use std::vec::Vec;
 use std::{format, vec};
 
-/// Pauses as the simulated machine has them.
-pub(crate) const PAUSING: YieldMode = YieldMode::On { looks_per_phase: 4 };
+/// Yield mode of the simulated machine.
+pub(crate) const YIELDING: YieldMode = YieldMode::On { cpus_per_phase: 4 };
 
-/// What the host has heard.
+/// Events that the observer of the test machine has received.
 #[derive(Clone, Default)]
 pub(crate) struct ObservedEvents {
     pub(crate) log: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct ObservedEvents {
     pub(crate) kicks: Vec<KickDecision>,
 }
 
-impl Probe for ObservedEvents {
+impl SchedObserver for ObservedEvents {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.log.push(format!("{now} {event:?}"));
         match event {
@@ -47,18 +47,18 @@ impl Probe for ObservedEvents {
 pub(crate) struct PathTestMachine {
     pub(crate) sched: Sched,
     pub(crate) now: Nanos,
-    pub(crate) heard: ObservedEvents,
+    pub(crate) observed: ObservedEvents,
     pub(crate) work: OpCounts,
-    /// Interrupts that were sent and have not arrived.
+    /// Interrupts that were sent and have not arrived yet.
     pub(crate) ipis: Vec<(CpuId, IpiKind)>,
     in_idle: Vec<bool>,
     effects: Vec<Effect>,
     checker: InvariantChecker,
-    /// Paths are carried to their end at once.
+    /// Completes paths at once, inside the call that begins them.
     pub(crate) resumes_at_once: bool,
-    /// Phases of searches for an idle CPU.
+    /// Number of phases of idle scans.
     pub(crate) nr_search_phases: usize,
-    /// Who selects CPUs in the place of the kernel's rules.
+    /// Policy hook that replaces the kernel's selection rules.
     pub(crate) policy: Option<fn(&WakeRequest<'_>, Option<&CpuSample>) -> WakeChoice>,
 }
 
@@ -71,7 +71,7 @@ impl PathTestMachine {
         let mut host = Self {
             sched,
             now,
-            heard: ObservedEvents::default(),
+            observed: ObservedEvents::default(),
             work: OpCounts::default(),
             ipis: Vec::new(),
             in_idle: vec![false; nr_cpus],
@@ -88,15 +88,15 @@ impl PathTestMachine {
     }
 
     pub(crate) fn paused(&self, cpu: CpuId) -> Option<YieldedPath> {
-        self.sched.paused(cpu)
+        self.sched.yielded_path(cpu)
     }
 
-    /// Whether an interrupt can be handled on a CPU.
+    /// Whether a CPU can handle an interrupt.
     pub(crate) fn takes_irqs(&self, cpu: CpuId) -> bool {
         self.paused(cpu).is_none_or(|pause| pause.irqs_on)
     }
 
-    /// Does something on a CPU and lets it settle, unless it pauses.
+    /// Runs `act` on a CPU and lets the CPU settle, unless it has yielded.
     pub(crate) fn on<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> R {
         let result = self.enter(cpu, act);
         self.settle(cpu);
@@ -112,12 +112,12 @@ impl PathTestMachine {
             clock_offset: Nanos::ZERO,
             self_timed: None,
             effects: &mut self.effects,
-            probe: &mut self.heard,
-            work: &mut self.work,
+            observer: &mut self.observed,
+            op_counts: &mut self.work,
             policy: seat.as_mut(),
         };
         let result = act(&mut self.sched, &mut ctx);
-        while self.resumes_at_once && self.sched.paused(cpu).is_some() {
+        while self.resumes_at_once && self.sched.yielded_path(cpu).is_some() {
             self.sched.handle_resume(&mut ctx);
         }
         for effect in self.effects.drain(..) {
@@ -130,7 +130,7 @@ impl PathTestMachine {
         result
     }
 
-    /// Lets a CPU reschedule and idle until only time is left to pass.
+    /// Lets a CPU reschedule and idle until only time can pass.
     fn settle(&mut self, cpu: CpuId) {
         for _ in 0..1000 {
             if self.paused(cpu).is_some() {
@@ -144,13 +144,13 @@ impl PathTestMachine {
                     }
                     sched.handle_reschedule(ctx);
                 });
-            } else if self.sched.duty(cpu) == CpuAction::Stopper {
+            } else if self.sched.next_action(cpu) == CpuAction::Stopper {
                 self.enter(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) && !self.in_idle[cpu.index()] {
                 let paused = |host: &Self| host.paused(cpu).map(|pause| pause.path) == Some(PathKind::IdleLoop);
                 self.enter(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stop));
                 if self.resumes_at_once && !self.sched.rqs[cpu.index()].tick_stopped && !self.sched.need_resched(cpu) {
-                    // The walk was carried to its end: the loop is entered again.
+                    // The path was completed, so the loop must be entered again.
                     continue;
                 }
                 self.in_idle[cpu.index()] = !paused(self);
@@ -158,30 +158,30 @@ impl PathTestMachine {
                 return;
             }
         }
-        panic!("{cpu:?} does not settle");
+        panic!("{cpu:?} does not settle in 1000 steps");
     }
 
-    /// All invariants hold.
+    /// Panics if an invariant does not hold.
     pub(crate) fn check(&mut self) {
         if let Err(broken) = self.checker.check(&self.sched) {
-            let paused: Vec<_> = self.sched.cpu_ids().map(|cpu| self.sched.paused(cpu)).collect();
-            panic!("{broken}; paused: {paused:?}; last: {:#?}", self.heard.log.last());
+            let paused: Vec<_> = self.sched.cpu_ids().map(|cpu| self.sched.yielded_path(cpu)).collect();
+            panic!("{broken}; yielded paths: {paused:?}; last event: {:#?}", self.observed.log.last());
         }
     }
 
-    /// Carries a CPU's path on by a phase.
+    /// Runs one phase of a CPU's path.
     pub(crate) fn resume(&mut self, cpu: CpuId) {
         self.on(cpu, |sched, ctx| sched.handle_resume(ctx));
     }
 
-    /// Carries a CPU's path on until it pauses with `at`, or is over.
+    /// Runs a CPU's path until `at` holds or the path is complete.
     pub(crate) fn resume_until(&mut self, cpu: u32, at: impl Fn(&Self) -> bool) {
         while self.paused(CpuId(cpu)).is_some() && !at(self) {
             self.resume(CpuId(cpu));
         }
     }
 
-    /// Forks a fair task on a CPU, which it may not leave until [`PathTestMachine::allow`].
+    /// Forks a fair task that may only use `cpu` until [`PathTestMachine::allow`].
     pub(crate) fn fork(&mut self, cpu: u32) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), [CpuId(cpu)]);
         let (policy, group, uclamp) = (Policy::Normal, GroupId::ROOT, None);
@@ -189,7 +189,7 @@ impl PathTestMachine {
         self.on(CpuId(cpu), |sched, ctx| sched.handle_fork(ctx, new))
     }
 
-    /// A task may use all CPUs from now on.
+    /// Allows a task to use all CPUs.
     pub(crate) fn allow(&mut self, task: TaskId) {
         let nr_cpus = self.sched.rqs.len() as u32;
         let p = &mut self.sched.tasks[task.index()];
@@ -197,18 +197,18 @@ impl PathTestMachine {
         p.nr_cpus_allowed = nr_cpus;
     }
 
-    /// Some time passes, with as many jiffies as fit into it but no ticks.
+    /// Advances time and jiffies without ticks.
     pub(crate) fn wait(&mut self, ms: u64) {
         self.now += Nanos::from_millis(ms);
         self.sched.handle_jiffy(self.now.0 / 4_000_000);
     }
 
-    /// An interrupt on a CPU wakes a task: the wake-up is carried to its end.
+    /// Wakes a task by an interrupt on a CPU, and completes the wake-up.
     pub(crate) fn wake(&mut self, cpu: CpuId, task: TaskId) {
         self.carry_wakeup(cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, task));
     }
 
-    /// What runs on a CPU wakes a task: the same.
+    /// Wakes a task by the running task of a CPU, and completes the wake-up.
     pub(crate) fn wake_from_task(&mut self, cpu: CpuId, task: TaskId) {
         self.carry_wakeup(cpu, |sched, ctx| sched.handle_wakeup(ctx, task, false));
     }
@@ -217,7 +217,7 @@ impl PathTestMachine {
         let mut nr_phases = 0;
         self.on(cpu, |sched, ctx| {
             begin(sched, ctx);
-            while let Some(YieldedPath { path, .. }) = sched.paused(cpu)
+            while let Some(YieldedPath { path, .. }) = sched.yielded_path(cpu)
                 && [PathKind::Search, PathKind::Wakeup, PathKind::InterruptEnd].contains(&path)
             {
                 nr_phases += usize::from(path == PathKind::Search);
@@ -227,7 +227,7 @@ impl PathTestMachine {
         self.nr_search_phases += nr_phases;
     }
 
-    /// Delivers an interrupt, if its CPU takes it.
+    /// Delivers an interrupt if its CPU accepts it.
     pub(crate) fn deliver(&mut self, index: usize) {
         let (cpu, kind) = self.ipis[index];
         if self.takes_irqs(cpu) {
@@ -243,7 +243,7 @@ impl PathTestMachine {
         }
     }
 
-    /// Whether the current task of a CPU is one of the test's, and may do something.
+    /// Returns the current task of a CPU if it is a task of the test that can act.
     pub(crate) fn runs(&self, cpu: CpuId) -> Option<TaskId> {
         let curr = self.sched.curr(cpu);
         let rq = &self.sched.rqs[cpu.index()];

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! All orders in which the phases of two CPUs' paths can follow one another, on small machines.
+//! Exhaustive tests of all orders of the phases of two CPUs' paths, on small machines.
 
 use crate::paths::resumable::PathKind;
-use crate::paths::resumable::tests::host::{PAUSING, PathTestMachine};
+use crate::paths::resumable::tests::host::{PathTestMachine, YIELDING};
 use crate::state::topology::TopologyLevel;
 use crate::test_machine::machine;
 use crate::types::ids::{CpuId, TaskId};
 use std::vec::Vec;
 
-/// Follows each order to its end. Invariants are checked after each phase. Returns the number of orders.
+/// Runs each order to its end and checks the invariants after each phase. Returns the number of orders.
 fn explore(host: &PathTestMachine, tasks: &[TaskId], outcomes: &mut Vec<u32>) -> u32 {
     let paused: Vec<CpuId> = host.sched.cpu_ids().filter(|&cpu| host.paused(cpu).is_some()).collect();
     if paused.is_empty() {
-        let moved: u32 = host.heard.passes.iter().map(|pass| pass.nr_moved).sum();
+        let moved: u32 = host.observed.passes.iter().map(|pass| pass.nr_moved).sum();
         outcomes.push(moved);
         let nr_queued: u32 = host.sched.rqs.iter().map(|rq| rq.nr_running).sum();
         let nr_runnable = tasks.iter().filter(|&&task| !host.sleeps(task)).count();
@@ -30,7 +30,7 @@ fn explore(host: &PathTestMachine, tasks: &[TaskId], outcomes: &mut Vec<u32>) ->
         .sum()
 }
 
-/// Three tasks on CPU 0 and one on each of the others, of which those of CPUs 1 and 2 block.
+/// Builds a machine with `nr_on_first` tasks on CPU 0 and one on each of CPUs 1 and 2, which both block.
 fn two_newly_idle(redo_emptied: bool, nr_on_first: usize) -> (PathTestMachine, Vec<TaskId>) {
     let mut host = PathTestMachine::new(machine(3, 1, 3, &[TopologyLevel::Mc]));
     host.sched.tunables.changes.redo_emptied = redo_emptied;
@@ -42,7 +42,7 @@ fn two_newly_idle(redo_emptied: bool, nr_on_first: usize) -> (PathTestMachine, V
     host.wait(40);
     host.tick(CpuId(0));
     host.wait(4);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     for cpu in [CpuId(1), CpuId(2)] {
         host.on(cpu, |sched, ctx| sched.handle_block(ctx));
         assert_eq!(host.paused(cpu).map(|pause| pause.path), Some(PathKind::NewIdle));
@@ -79,7 +79,7 @@ fn a_softirq_and_a_cpu_that_runs_out_of_work_meet_in_every_order() {
     tasks.extend([1, 2].map(|cpu| host.fork(cpu)));
     tasks.iter().for_each(|&task| host.allow(task));
     host.wait(400);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     host.tick(CpuId(1));
     host.resume_until(1, |host| host.paused(CpuId(1)).map(|pause| pause.path) == Some(PathKind::Softirq));
     assert!(host.paused(CpuId(1)).is_some());

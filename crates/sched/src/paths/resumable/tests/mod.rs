@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What others do between the phases of a path is seen, and nothing else changes.
+//! Tests of resumable paths: changes by other CPUs between two phases have an effect, and yielding alone has
+//! none.
 
 pub(crate) mod host;
 pub(crate) mod interleavings;

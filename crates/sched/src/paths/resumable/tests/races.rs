@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What happens to a path while it pauses.
+//! Tests of changes by other CPUs while a path has yielded.
 
 use crate::interface::balance::{BalanceVerdict, KickReason};
-use crate::paths::resumable::tests::host::{PAUSING, PathTestMachine};
+use crate::paths::resumable::tests::host::{PathTestMachine, YIELDING};
 use crate::paths::resumable::{PathKind, PhaseLock, YieldMode, YieldedPath};
 use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;
@@ -40,14 +40,15 @@ fn path(host: &PathTestMachine, cpu: u32) -> Option<PathKind> {
     host.paused(CpuId(cpu)).map(|pause| pause.path)
 }
 
-/// CPUs 0 and 3 have two tasks each; CPU 1 has run out of work and is about to lock the busiest runqueue. Returns which.
+/// Builds a machine with two tasks on CPUs 0 and 3. CPU 1 is newly idle and about to lock the busiest
+/// runqueue, whose CPU is returned.
 fn about_to_lock(redo_emptied: bool) -> (PathTestMachine, CpuId) {
     let mut host = flat(4);
     host.sched.tunables.changes.redo_emptied = redo_emptied;
     fork_all(&mut host, &[0, 0, 1, 2, 3, 3]);
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     assert_eq!(
         host.paused(CpuId(1)),
@@ -62,9 +63,9 @@ fn about_to_lock(redo_emptied: bool) -> (PathTestMachine, CpuId) {
     (host, busiest)
 }
 
-/// The last pass for CPU 1.
+/// Returns the last load-balance pass for CPU 1.
 fn last_pass(host: &PathTestMachine) -> crate::interface::balance::BalanceDecision {
-    *host.heard.passes.iter().rev().find(|pass| pass.dst_cpu == CpuId(1)).expect("it has passed")
+    *host.observed.passes.iter().rev().find(|pass| pass.dst_cpu == CpuId(1)).expect("CPU 1 has run a pass")
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn pinned_tasks_are_no_race() {
     }
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     finish(&mut host, 1);
     let pass = last_pass(&host);
@@ -134,12 +135,12 @@ fn who_changes_a_task_between_two_runqueues_waits_until_it_has_arrived() {
     let (mut host, busiest) = about_to_lock(false);
     let before: Vec<_> = host.sched.tasks.iter().map(|task| task.cpu).collect();
     host.resume(CpuId(1));
-    let moved = host.sched.tasks.iter().zip(before).position(|(task, cpu)| task.cpu != cpu).expect("one was taken");
+    let moved = host.sched.tasks.iter().zip(before).position(|(task, cpu)| task.cpu != cpu).expect("a detached task");
     let moved = TaskId::from_index(moved);
     host.on(busiest, |sched, ctx| sched.set_nice(ctx, moved, 5));
     assert_eq!(host.paused(CpuId(1)), None);
     assert_eq!(host.sched.curr(CpuId(1)), moved);
-    // What was to be carried on is over, and that is no harm.
+    // The path is complete; resuming again does nothing.
     host.resume(CpuId(1));
 }
 
@@ -149,7 +150,7 @@ fn who_changes_a_task_that_its_cpu_is_about_to_leave_waits_until_it_has_left() {
     let tasks = fork_all(&mut host, &[0, 0, 1, 2, 3]);
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     let leaves = tasks[2];
     assert!(path(&host, 1) == Some(PathKind::NewIdle) && host.sched.curr(CpuId(1)) == leaves);
@@ -169,14 +170,16 @@ fn a_wake_up_that_comes_while_a_cpu_looks_for_work_ends_the_search() {
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
     (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     assert_eq!(path(&host, 1), Some(PathKind::NewIdle));
-    // CPU 1 does not count as idle to others, and has no task: the wake-up is left to it.
+    // Other CPUs do not see CPU 1 as idle, and it has no task, so the wake-up is queued on it.
     host.wake_from_task(CpuId(0), sleeper);
     assert!(host.sched.rqs[1].ttwu_pending);
     finish(&mut host, 1);
-    assert!(host.heard.passes.iter().all(|pass| pass.dst_cpu != CpuId(1) || pass.verdict == BalanceVerdict::NotOurs));
+    assert!(
+        host.observed.passes.iter().all(|pass| pass.dst_cpu != CpuId(1) || pass.verdict == BalanceVerdict::NotOurs)
+    );
     while !host.ipis.is_empty() {
         host.deliver(0);
     }
@@ -194,7 +197,7 @@ fn a_task_that_is_enqueued_while_a_cpu_looks_for_work_counts_as_pulled() {
     host.tick(CpuId(0));
     let p = &mut host.sched.tasks[sleeper.index()];
     (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     host.wake_from_task(CpuId(0), sleeper);
     assert_eq!(host.sched.rqs[1].nr_running, 1);
@@ -209,7 +212,7 @@ fn a_task_that_its_cpu_has_not_left_yet_is_woken_there() {
     let tasks = fork_all(&mut host, &[0, 0, 1, 2, 3]);
     host.wait(40);
     host.tick(CpuId(0));
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     host.wake_from_task(CpuId(0), tasks[2]);
     assert!(host.sched.rqs[1].ttwu_pending);
@@ -229,21 +232,21 @@ fn wake_ups_that_are_left_to_a_cpu_happen_there_in_their_order() {
         host.wake_from_task(CpuId(0), task);
     }
     assert!(host.sched.rqs[1].ttwu_pending && host.ipis.len() == 1);
-    host.heard.log.clear();
+    host.observed.log.clear();
     host.deliver(0);
-    let woken: Vec<_> = host.heard.log.iter().filter(|line| line.contains(" Wakeup {")).collect();
+    let woken: Vec<_> = host.observed.log.iter().filter(|line| line.contains(" Wakeup {")).collect();
     assert_eq!(woken.len(), 3);
     for (line, task) in woken.into_iter().zip(sleepers) {
-        assert!(line.contains(&std::format!("{task:?}")), "{line} is not of {task:?}");
+        assert!(line.contains(&std::format!("{task:?}")), "{line} does not name {task:?}");
     }
 }
 
-/// CPU 0 is in its softirq, at the start.
+/// Builds a machine whose CPU 0 is at the start of its softirq.
 fn in_softirq() -> PathTestMachine {
     let mut host = flat(4);
     fork_all(&mut host, &[0, 0, 1, 2, 3]);
     host.wait(400);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     host.tick(CpuId(0));
     host.resume_until(0, |host| path(host, 0) == Some(PathKind::Softirq));
     assert!(host.paused(CpuId(0)).is_some_and(|pause| pause.irqs_on));
@@ -253,7 +256,7 @@ fn in_softirq() -> PathTestMachine {
 #[test]
 fn a_softirq_that_is_raised_while_it_runs_runs_again_afterwards() {
     let mut host = in_softirq();
-    let rounds = |host: &PathTestMachine| host.work.of(crate::types::work::KernelOp::SoftirqRaise);
+    let rounds = |host: &PathTestMachine| host.work.get(crate::types::work::KernelOp::SoftirqRaise);
     let before = rounds(&host);
     host.resume(CpuId(0));
     host.wait(400);
@@ -268,7 +271,7 @@ fn a_softirq_that_is_raised_while_it_runs_runs_again_afterwards() {
 
 #[test]
 fn where_softirqs_go_over_one_that_is_raised_again_is_left_if_the_cpu_has_to_reschedule_or_time_is_over() {
-    // Ticks of 4 ms: 2 ms are over with the next jiffy.
+    // With a tick of 4 ms, 2 ms have passed at the next jiffy.
     for (reschedules, jiffies, is_left) in [(false, 0, false), (true, 0, true), (false, 1, true)] {
         let mut host = in_softirq();
         host.sched.set_softirq_deferral(true);
@@ -281,7 +284,7 @@ fn where_softirqs_go_over_one_that_is_raised_again_is_left_if_the_cpu_has_to_res
         }
         host.resume_until(0, |host| path(host, 0) != Some(PathKind::Softirq));
         assert_eq!(host.sched.rqs[0].sched_softirq, is_left, "{reschedules} {jiffies}");
-        // Without its thread the next interrupt runs it.
+        // Without ksoftirqd the next interrupt runs the softirq.
         finish(&mut host, 0);
         host.on(CpuId(0), Sched::run_softirqs);
         finish(&mut host, 0);
@@ -305,11 +308,11 @@ fn softirqs_are_left_to_a_thread_that_is_runnable_and_the_thread_runs_them() {
         };
         let thread = host.on(CpuId(0), |sched, ctx| sched.add_ksoftirqd(ctx, new));
         host.sched.rqs[0].sched_softirq = true;
-        assert!(!host.sched.defers_softirqs(CpuId(0)), "it sleeps");
+        assert!(!host.sched.defers_softirqs(CpuId(0)), "ksoftirqd sleeps");
         let load = host.sched.cfs_rqs[0].avg.load_avg;
         host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, thread, false));
         assert_eq!(host.sched.defers_softirqs(CpuId(0)), waits);
-        assert!(host.sched.cfs_rqs[0].avg.load_avg <= load, "it has slept since the boot and adds no load");
+        assert!(host.sched.cfs_rqs[0].avg.load_avg <= load, "ksoftirqd has slept since boot and adds no load");
         host.on(CpuId(0), Sched::run_softirqs);
         assert_eq!(host.sched.rqs[0].sched_softirq, waits);
         host.on(CpuId(0), Sched::handle_softirqs);
@@ -336,34 +339,34 @@ fn a_walk_for_tickless_cpus_ends_when_its_cpu_gets_work() {
         block(&mut host, cpu);
     }
     host.wait(400);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     host.tick(CpuId(0));
-    assert_eq!(path(&host, 0), Some(PathKind::NohzKick), "it has not left the tickless CPUs yet");
+    assert_eq!(path(&host, 0), Some(PathKind::NohzKick), "CPU 0 still counts as tickless");
     host.resume(CpuId(0));
-    assert_eq!(path(&host, 0), Some(PathKind::NohzKick), "it has not looked yet");
-    assert!(!host.sched.nohz.idle_cpus_mask.contains(CpuId(0)) && host.heard.kicks.is_empty());
+    assert_eq!(path(&host, 0), Some(PathKind::NohzKick), "CPU 0 has not decided yet");
+    assert!(!host.sched.nohz.idle_cpus_mask.contains(CpuId(0)) && host.observed.kicks.is_empty());
     host.resume(CpuId(0));
-    assert_eq!(path(&host, 0), Some(PathKind::NohzKick), "it has not asked yet");
+    assert_eq!(path(&host, 0), Some(PathKind::NohzKick), "CPU 0 has not kicked yet");
     host.resume(CpuId(0));
-    let kick = *host.heard.kicks.last().expect("a tick");
+    let kick = *host.observed.kicks.last().expect("a tick");
     assert_eq!((kick.reason, kick.target, kick.kicked), (KickReason::ManyTasks, Some(CpuId(1)), true));
     finish(&mut host, 0);
     host.deliver(0);
     assert_eq!(path(&host, 1), Some(PathKind::Softirq));
     host.resume(CpuId(1));
-    // An interrupt on that CPU wakes a task for it.
+    // An interrupt on CPU 1 wakes a task for this CPU.
     let woken = tasks[3];
     host.wake(CpuId(1), woken);
     assert!(host.sched.need_resched(CpuId(1)));
-    host.heard.passes.clear();
+    host.observed.passes.clear();
     finish(&mut host, 1);
-    assert!(host.sched.nohz.has_blocked, "what was left undone is asked for again");
-    let others: Vec<_> = host.heard.passes.iter().filter(|pass| pass.idle == CpuIdleType::Idle).collect();
+    assert!(host.sched.nohz.has_blocked, "the remaining work is requested again");
+    let others: Vec<_> = host.observed.passes.iter().filter(|pass| pass.idle == CpuIdleType::Idle).collect();
     assert!(others.len() <= 1, "{others:?}");
     assert_eq!(host.sched.curr(CpuId(1)), woken);
 }
 
-/// CPUs 0 and 1 have two tasks each, the others none.
+/// Builds a machine with two tasks on each of CPUs 0 and 1 and none on CPUs 2 and 3.
 fn with_two_tickless() -> PathTestMachine {
     let mut host = flat(4);
     for cpu in [0, 0, 1, 1, 2, 3] {
@@ -372,7 +375,7 @@ fn with_two_tickless() -> PathTestMachine {
     block(&mut host, 2);
     block(&mut host, 3);
     host.wait(400);
-    host.heard.kicks.clear();
+    host.observed.kicks.clear();
     host
 }
 
@@ -380,18 +383,18 @@ fn with_two_tickless() -> PathTestMachine {
 fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
     let kicks = |pausing: bool| {
         let mut host = with_two_tickless();
-        host.sched.set_pausing(if pausing { PAUSING } else { YieldMode::Off });
+        host.sched.set_yield_mode(if pausing { YIELDING } else { YieldMode::Off });
         host.tick(CpuId(0));
         host.tick(CpuId(1));
         if pausing {
-            // Each leaves the tickless CPUs first, then looks.
+            // Each CPU first leaves the tickless state, then decides.
             for cpu in [0, 1, 0, 1] {
                 host.resume(CpuId(cpu));
             }
         }
         finish(&mut host, 0);
         finish(&mut host, 1);
-        host.heard.kicks.iter().map(|kick| kick.reason).collect::<Vec<_>>()
+        host.observed.kicks.iter().map(|kick| kick.reason).collect::<Vec<_>>()
     };
     assert_eq!(kicks(false), [KickReason::ManyTasks, KickReason::NotDue]);
     assert_eq!(kicks(true), [KickReason::ManyTasks, KickReason::ManyTasks]);
@@ -400,13 +403,13 @@ fn two_ticks_decide_to_kick_before_either_has_put_off_the_next() {
 #[test]
 fn a_tick_that_looks_after_another_has_asked_sees_that() {
     let mut host = with_two_tickless();
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     host.tick(CpuId(0));
     host.tick(CpuId(1));
-    // CPU 1 is slow: it comes to look when CPU 0 is through.
+    // CPU 1 is slow: it decides after CPU 0 has finished.
     finish(&mut host, 0);
     finish(&mut host, 1);
-    let reasons: Vec<_> = host.heard.kicks.iter().map(|kick| kick.reason).collect();
+    let reasons: Vec<_> = host.observed.kicks.iter().map(|kick| kick.reason).collect();
     assert_eq!(reasons, [KickReason::ManyTasks, KickReason::NotDue]);
 }
 
@@ -421,7 +424,7 @@ fn domains_between_nodes_are_balanced_by_one_cpu_at_a_time() {
     });
     fork_all(&mut host, &[0, 0, 1, 2, 2, 3]);
     host.wait(4000);
-    host.sched.set_pausing(PAUSING);
+    host.sched.set_yield_mode(YIELDING);
     host.tick(CpuId(0));
     host.tick(CpuId(2));
     host.resume_until(0, |host| host.sched.balancing);
@@ -429,8 +432,9 @@ fn domains_between_nodes_are_balanced_by_one_cpu_at_a_time() {
     finish(&mut host, 2);
     let widest = host.sched.domains.chain(CpuId(2)).last().expect("a domain");
     let level = host.sched.domains.domains[widest].level;
-    let by_cpu =
-        |host: &PathTestMachine, cpu| host.heard.passes.iter().any(|pass| pass.on == CpuId(cpu) && pass.level == level);
+    let by_cpu = |host: &PathTestMachine, cpu| {
+        host.observed.passes.iter().any(|pass| pass.on == CpuId(cpu) && pass.level == level)
+    };
     assert!(!by_cpu(&host, 2));
     finish(&mut host, 0);
     assert!(by_cpu(&host, 0) && !host.sched.balancing);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random runs: with pauses that last no time they are the runs without pauses; with pauses of any length all invariants
-//! hold.
+//! Random runs: yielding without delay gives the same run as no yielding, and with yields of any length all
+//! invariants hold.
 
 use crate::paths::resumable::YieldMode;
-use crate::paths::resumable::tests::host::{PAUSING, PathTestMachine};
+use crate::paths::resumable::tests::host::{PathTestMachine, YIELDING};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::test_machine::machine;
 use crate::types::ids::{CpuId, TaskId};
@@ -11,10 +11,10 @@ use crate::types::units::Nanos;
 use std::vec;
 use std::vec::Vec;
 
-/// SplitMix64.
-struct DiceStream(u64);
+/// SplitMix64 generator.
+struct TestRng(u64);
 
-impl DiceStream {
+impl TestRng {
     pub(crate) fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -24,7 +24,7 @@ impl DiceStream {
     }
 }
 
-/// Two nodes of four CPUs, in cores of two.
+/// Builds a topology of two nodes with four CPUs each, in cores of two.
 fn numa() -> MachineTopology {
     let place = |cpu: u32| CpuPlace { core: cpu / 2, cluster: cpu, llc: cpu / 4, package: cpu / 4, node: cpu / 4 };
     MachineTopology {
@@ -46,7 +46,7 @@ fn prepare(topology: MachineTopology, seed: u64) -> (PathTestMachine, Vec<TaskId
     let nr_cpus = host.sched.nr_cpus() as u64;
     let changes = &mut host.sched.tunables.changes;
     (changes.newidle_blocked, changes.redo_emptied, changes.kick_next) = (seed & 1 != 0, seed & 2 != 0, seed & 4 != 0);
-    let mut dice = DiceStream(seed);
+    let mut dice = TestRng(seed);
     let mut tasks = Vec::new();
     for _ in 0..nr_cpus + 3 {
         let task = host.fork(dice.below(nr_cpus) as u32);
@@ -58,8 +58,8 @@ fn prepare(topology: MachineTopology, seed: u64) -> (PathTestMachine, Vec<TaskId
     (host, tasks)
 }
 
-/// One thing that happens, of the dice's choice. Paths may be paused anywhere.
-fn act(host: &mut PathTestMachine, tasks: &[TaskId], dice: &mut DiceStream) {
+/// Runs one random action. Paths may have yielded at any point.
+fn act(host: &mut PathTestMachine, tasks: &[TaskId], dice: &mut TestRng) {
     let cpu = CpuId(dice.below(host.sched.nr_cpus() as u64) as u32);
     let task = tasks[dice.below(tasks.len() as u64) as usize];
     match dice.below(16) {
@@ -93,8 +93,8 @@ fn with_pauses_that_take_no_time_a_run_is_the_same_as_without() {
             let run = |pausing: bool| {
                 let (mut host, tasks) = prepare(topology.clone(), seed);
                 host.resumes_at_once = pausing;
-                host.sched.set_pausing(if pausing { PAUSING } else { YieldMode::Off });
-                let mut dice = DiceStream(1000 + seed);
+                host.sched.set_yield_mode(if pausing { YIELDING } else { YieldMode::Off });
+                let mut dice = TestRng(1000 + seed);
                 for _ in 0..600 {
                     act(&mut host, &tasks, &mut dice);
                     deliver_all(&mut host);
@@ -102,19 +102,19 @@ fn with_pauses_that_take_no_time_a_run_is_the_same_as_without() {
                 host
             };
             let (plain, paused) = (run(false), run(true));
-            for (a, b) in plain.heard.log.iter().zip(&paused.heard.log) {
+            for (a, b) in plain.observed.log.iter().zip(&paused.observed.log) {
                 assert_eq!(a, b, "machine {index}, seed {seed}");
             }
-            assert_eq!(plain.heard.log.len(), paused.heard.log.len());
+            assert_eq!(plain.observed.log.len(), paused.observed.log.len());
             assert_eq!(plain.work.counts(), paused.work.counts(), "machine {index}, seed {seed}");
             assert_eq!(plain.nr_search_phases, 0);
             nr_search_phases += paused.nr_search_phases;
-            nr_passes += plain.heard.passes.len();
-            nr_kicks += plain.heard.kicks.iter().filter(|kick| kick.kicked).count();
+            nr_passes += plain.observed.passes.len();
+            nr_kicks += plain.observed.kicks.iter().filter(|kick| kick.kicked).count();
         }
     }
     assert!(nr_passes > 2000 && nr_kicks > 100, "{nr_passes} passes and {nr_kicks} kicks are too few");
-    assert!(nr_search_phases > 1000, "{nr_search_phases} phases of searches are too few");
+    assert!(nr_search_phases > 1000, "{nr_search_phases} phases of scans are too few");
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn with_pauses_of_any_length_all_invariants_hold() {
     for topology in machines() {
         for seed in 0..24 {
             let (mut host, tasks) = prepare(topology.clone(), seed);
-            host.sched.set_pausing(PAUSING);
-            let mut dice = DiceStream(2000 + seed);
+            host.sched.set_yield_mode(YIELDING);
+            let mut dice = TestRng(2000 + seed);
             for _ in 0..1500 {
                 act(&mut host, &tasks, &mut dice);
                 let cpu = CpuId(dice.below(host.sched.nr_cpus() as u64) as u32);
@@ -137,7 +137,7 @@ fn with_pauses_of_any_length_all_invariants_hold() {
                     host.deliver(index);
                 }
             }
-            // All paths come to an end, and nothing is left behind.
+            // All paths must complete without leaving any state.
             for _ in 0..10_000 {
                 let Some(cpu) = host.sched.cpu_ids().find(|&cpu| host.paused(cpu).is_some()) else { break };
                 host.resume(cpu);
@@ -145,10 +145,10 @@ fn with_pauses_of_any_length_all_invariants_hold() {
             assert!(host.sched.cpu_ids().all(|cpu| host.paused(cpu).is_none()));
             assert!(!host.sched.balancing);
             deliver_all_resuming(&mut host);
-            nr_emptied += host.heard.passes.iter().map(|pass| pass.emptied).sum::<u32>();
+            nr_emptied += host.observed.passes.iter().map(|pass| pass.emptied).sum::<u32>();
         }
     }
-    assert!(nr_paused > 10_000 && nr_emptied > 0, "{nr_paused} pauses, {nr_emptied} runqueues emptied");
+    assert!(nr_paused > 10_000 && nr_emptied > 0, "{nr_paused} yields, {nr_emptied} emptied runqueues");
 }
 
 fn deliver_all_resuming(host: &mut PathTestMachine) {

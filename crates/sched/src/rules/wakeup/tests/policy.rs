@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A policy of one's own: when it is asked, what it sees and pays, and what becomes of answers that cannot be used.
+//! Tests of the policy hook of wake-ups: when it is called, what it sees, what it costs, and how invalid
+//! choices are handled.
 
 use super::*;
 use crate::interface::policy::{InvalidChoice, PolicyRequest};
 use std::string::ToString;
 
-/// The first idle CPU of the cache, from the previous one on; the kernel's rules if there is none.
+/// Policy that selects the first idle CPU of the cache, from the previous one on; without one the kernel
+/// decides.
 fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuSample>) -> WakeChoice {
     match seen {
-        None => WakeChoice::Look(request.prev),
+        None => WakeChoice::Sample(request.prev),
         Some(look) if look.is_idle => WakeChoice::Cpu(look.cpu),
-        Some(look) => request.next_in_cache(look.cpu).map_or(WakeChoice::Kernel, WakeChoice::Look),
+        Some(look) => request.next_in_cache(look.cpu).map_or(WakeChoice::Kernel, WakeChoice::Sample),
     }
 }
 
 fn refusal(lab: &WakeupTestMachine) -> Option<InvalidChoice> {
-    let refused = lab.policy.as_ref().expect("there is a policy").refused();
+    let refused = lab.policy.as_ref().expect("there is a policy").invalid_choice();
     refused.map(|(whom, refusal)| {
         assert_eq!(whom, PolicyRequest::Wakeup(lab.task));
         refusal.clone()
@@ -27,14 +29,14 @@ fn each_look_is_counted_as_one_of_the_kernels() {
     let mut lab = flat().busy(&[0, 1, 2]).policy(first_idle);
     let decision = lab.select_from(0, 1, WAKE);
     assert_eq!((decision.cpu, decision.rule, decision.nr_scanned), (CpuId(3), WakeRule::Policy, 3));
-    assert_eq!(lab.work.of(KernelOp::ScanCpu), 3);
+    assert_eq!(lab.work.get(KernelOp::ScanCpu), 3);
 }
 
 #[test]
 fn looks_go_around_the_cache_once_and_leave_out_what_the_task_may_not_use() {
     let mut lab = flat().busy(&[0, 1, 2, 3]).policy(first_idle);
     lab.select_from(0, 2, WAKE);
-    assert_eq!(lab.work.of(KernelOp::ScanCpu), 4 + 4, "all four once, and once more by the kernel's rules behind it");
+    assert_eq!(lab.work.get(KernelOp::ScanCpu), 4 + 4, "the hook samples all four CPUs, and so do the kernel's rules");
     let mut lab = flat().busy(&[0, 1]).allow(&[0, 1]).policy(first_idle);
     assert_eq!(lab.select_from(0, 1, WAKE).rule, WakeRule::NothingIdle);
 }
@@ -48,7 +50,7 @@ fn what_it_leaves_to_the_kernel_is_as_without_it() {
 
 #[test]
 fn a_task_that_is_new_or_has_no_choice_is_not_its_affair() {
-    let refuses = || flat().policy(|_, _| WakeChoice::Fail("must not be asked".to_string()));
+    let refuses = || flat().policy(|_, _| WakeChoice::Fail("must not be called".to_string()));
     let mut new = refuses();
     assert_eq!(new.select(FORK).rule, WakeRule::SlowPathStays);
     let mut pinned = refuses().allow(&[2]);
@@ -64,7 +66,7 @@ fn it_sees_the_wake_up_and_what_a_cpu_is_doing() {
             assert_eq!((prev, waker, sync, in_interrupt, util, pid), (CpuId(1), CpuId(0), true, false, 300, 1000));
             assert_eq!((request.allowed.weight(), request.cache.map(CpuMask::weight)), (4, Some(4)));
             assert!(request.may_use(CpuId(3)) && !request.may_use(CpuId(4)));
-            WakeChoice::Look(CpuId(2))
+            WakeChoice::Sample(CpuId(2))
         }
         Some(look) => {
             assert_eq!((look.cpu, look.is_idle, look.nr_running, look.load), (CpuId(2), false, 5, 77));
@@ -80,7 +82,7 @@ fn an_answer_that_cannot_be_used_is_remembered_and_the_kernels_rules_decide() {
     let cases: [(WakeupTestMachine, InvalidChoice); 4] = [
         (flat().policy(|_, _| WakeChoice::Cpu(CpuId(9))), InvalidChoice::NoSuchCpu { cpu: CpuId(9), nr_cpus: 4 }),
         (flat().allow(&[0, 1]).policy(|_, _| WakeChoice::Cpu(CpuId(3))), InvalidChoice::NotAllowed(CpuId(3))),
-        (flat().policy(|_, _| WakeChoice::Look(CpuId(0))), InvalidChoice::Endless(64)),
+        (flat().policy(|_, _| WakeChoice::Sample(CpuId(0))), InvalidChoice::Endless(64)),
         (flat().policy(|_, _| WakeChoice::Fail("is tired".to_string())), InvalidChoice::Failed("is tired".to_string())),
     ];
     for (mut lab, expected) in cases {
@@ -88,7 +90,7 @@ fn an_answer_that_cannot_be_used_is_remembered_and_the_kernels_rules_decide() {
         assert_eq!(
             (lab.select(WAKE).rule, refusal(&lab)),
             (WakeRule::TargetIdle, Some(expected)),
-            "it is not asked again"
+            "the hook is not called again"
         );
     }
 }

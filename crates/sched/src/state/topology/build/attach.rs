@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Dropping domains that add nothing, and moving what is left into the arenas.
+//! Removal of domains that add nothing, and transfer of the remaining ones into the arenas.
 //!
-//! Models `cpu_attach_domain()` with `sd_degenerate()` and `sd_parent_degenerate()`, and `update_top_cache_domain()` (6.1).
+//! Models `cpu_attach_domain()` with `sd_degenerate()` and `sd_parent_degenerate()`, and
+//! `update_top_cache_domain()` (6.1).
 
-use crate::state::topology::build::draft::{Draft, Drafts};
+use crate::state::topology::build::draft::{DomainDraft, DomainDrafts};
 use crate::state::topology::build::groups::{DraftCapacity, GroupCpus, RingGroup, RingId, Rings};
 use crate::state::topology::level::LevelTable;
 use crate::state::topology::{
@@ -17,10 +18,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// Marks the drafts that add nothing. Rules for the chain of a CPU, in order:
-/// 1. From the lowest domain upward, a domain whose next one spans the same CPUs and has no use of its own drops that one, and
-///    takes over its `PREFER_SIBLING`.
-/// 2. If then the lowest domain has no use, it is dropped too, and the group of the next one that stood for it loses its flags.
-pub(crate) fn drop_degenerate(drafts: &mut Drafts, rings: &mut Rings<'_>) {
+/// 1. From the lowest domain upward, a domain drops the next one if that one spans the same CPUs and has no
+///    use of its own, and inherits its `PREFER_SIBLING`.
+/// 2. If the lowest domain then has no use, it is dropped too, and the group of the next one that represented
+///    it loses its flags.
+pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>) {
     for cpu in drafts.cpus() {
         let chain = drafts.of_mut(cpu);
         let mut kept = 0;
@@ -42,15 +44,17 @@ pub(crate) fn drop_degenerate(drafts: &mut Drafts, rings: &mut Rings<'_>) {
     }
 }
 
-/// Whether a domain is of no use by itself: it has one CPU, or only one group and no flag that acts without a second.
-fn sd_degenerate(rings: &Rings<'_>, sd: &Draft) -> bool {
+/// Whether a domain has no use by itself: it has one CPU, or only one group and no flag that acts without a
+/// second.
+fn sd_degenerate(rings: &Rings<'_>, sd: &DomainDraft) -> bool {
     let several_groups = rings.ring(sd.ring).len() > 1;
     rings.spans.weight(sd.span) == 1
         || !(sd.flags.intersects(SdFlags::NEEDS_GROUPS) && several_groups || sd.flags.contains(SdFlags::WAKE_AFFINE))
 }
 
-/// Whether `parent` adds nothing to `sd`: it is of no use by itself, or spans the same CPUs and has no flag that acts and `sd` lacks.
-fn sd_parent_degenerate(rings: &Rings<'_>, sd: &Draft, parent: &Draft) -> bool {
+/// Whether `parent` adds nothing to `sd`: it has no use by itself, or spans the same CPUs and has no acting
+/// flag that `sd` lacks.
+fn sd_parent_degenerate(rings: &Rings<'_>, sd: &DomainDraft, parent: &DomainDraft) -> bool {
     let spans = rings.spans;
     let single_group = rings.ring(parent.ring).len() == 1;
     let acting = if single_group { parent.flags.without(SdFlags::NEEDS_GROUPS) } else { parent.flags };
@@ -58,8 +62,9 @@ fn sd_parent_degenerate(rings: &Rings<'_>, sd: &Draft, parent: &Draft) -> bool {
         || spans.cpus(sd.span) == spans.cpus(parent.span) && acting.without(sd.flags) == SdFlags::EMPTY
 }
 
-/// Where groups do not overlap, all CPUs of the group see the change; otherwise each CPU has groups of its own.
-fn clear_own_group_flags(rings: &mut Rings<'_>, draft: &mut Draft) {
+/// Clears the flags of the CPU's own group. Where groups do not overlap, all CPUs of the group see the
+/// change; where they overlap, each CPU has groups of its own.
+fn clear_own_group_flags(rings: &mut Rings<'_>, draft: &mut DomainDraft) {
     if draft.flags.contains(SdFlags::OVERLAP) {
         let mut ring = rings.ring(draft.ring).to_vec();
         ring.rotate_left(draft.own_group);
@@ -70,18 +75,18 @@ fn clear_own_group_flags(rings: &mut Rings<'_>, draft: &mut Draft) {
     }
 }
 
-/// Moves what was kept into the arenas, and sets what CPUs keep at hand.
+/// Moves the remaining drafts into the arenas, and sets the domains that each CPU caches.
 pub(crate) fn attach(
     machine: &MachineTopology,
     online: CpuMask,
     table: LevelTable,
-    drafts: &Drafts,
+    drafts: &DomainDrafts,
     rings: &Rings<'_>,
     jiffies: u64,
 ) -> SchedDomains {
-    let mut arenas = Arenas::new(rings, &table, jiffies);
+    let mut arenas = ArenaBuilder::new(rings, &table, jiffies);
     let bases: Vec<_> = drafts.cpus().map(|cpu| arenas.add_chain(drafts.of(cpu))).collect();
-    let Arenas { domains, groups, capacities, shared, .. } = arenas;
+    let ArenaBuilder { domains, groups, capacities, shared, .. } = arenas;
     let max_cpu_capacity = online.iter().map(|cpu| machine.capacity[cpu.index()]).max().unwrap_or(0);
     let cores = CpuUnits::by_number(&online, |cpu| machine.cpus[cpu.index()].core);
     let root = RootDomain { span: online.clone(), online, overload: false, overutilized: false, max_cpu_capacity };
@@ -106,7 +111,7 @@ pub(crate) fn attach(
 }
 
 impl CpuDomains {
-    /// What a CPU has at hand before `update_top_cache_domain()`.
+    /// Creates the entry of a CPU before `update_top_cache_domain()`.
     const fn without_caches(cpu: CpuId, base: Option<DomainId>) -> Self {
         Self {
             base,
@@ -135,8 +140,8 @@ fn update_top_cache_domain(sds: &mut SchedDomains, cpu: CpuId) {
     sds.cpus[cpu.index()] = cached;
 }
 
-/// The arenas while they fill.
-struct Arenas<'a> {
+/// Arenas while they are filled.
+struct ArenaBuilder<'a> {
     rings: &'a Rings<'a>,
     table: &'a LevelTable,
     jiffies: u64,
@@ -144,15 +149,15 @@ struct Arenas<'a> {
     groups: Arena<SchedGroupId, SchedGroup>,
     capacities: Arena<CapacityId, SchedGroupCapacity>,
     shared: Arena<SharedId, SchedDomainShared>,
-    /// Where the groups of each ring begin.
+    /// By ring: index of its first group.
     ring_begin: Vec<Option<usize>>,
-    /// By [`Rings::place`].
+    /// By [`Rings::place`]: id of the capacity, once it is added.
     capacity_at: Vec<Option<CapacityId>>,
-    /// By level and first CPU of the unit.
+    /// By level and first CPU of the unit: id of the shared state.
     shared_at: BTreeMap<(usize, CpuId), SharedId>,
 }
 
-impl<'a> Arenas<'a> {
+impl<'a> ArenaBuilder<'a> {
     fn new(rings: &'a Rings<'a>, table: &'a LevelTable, jiffies: u64) -> Self {
         Self {
             rings,
@@ -168,8 +173,8 @@ impl<'a> Arenas<'a> {
         }
     }
 
-    /// Adds the domains that a CPU keeps, and returns the lowest.
-    fn add_chain(&mut self, chain: &[Draft]) -> Option<DomainId> {
+    /// Adds the domains that a CPU keeps, and returns the lowest one.
+    fn add_chain(&mut self, chain: &[DomainDraft]) -> Option<DomainId> {
         let mut child: Option<DomainId> = None;
         let mut base = None;
         for draft in chain.iter().filter(|draft| !draft.dropped) {
@@ -184,7 +189,7 @@ impl<'a> Arenas<'a> {
         base
     }
 
-    fn new_domain(&mut self, draft: &Draft, child: Option<DomainId>) -> SchedDomain {
+    fn new_domain(&mut self, draft: &DomainDraft, child: Option<DomainId>) -> SchedDomain {
         let spans = self.rings.spans;
         let begin = self.ring_begin(draft.ring, draft.flags.contains(SdFlags::ASYM_PACKING));
         let shared = draft.flags.contains(SdFlags::SHARE_PKG_RESOURCES).then(|| self.shared(draft));
@@ -219,7 +224,7 @@ impl<'a> Arenas<'a> {
         }
     }
 
-    fn shared(&mut self, draft: &Draft) -> SharedId {
+    fn shared(&mut self, draft: &DomainDraft) -> SharedId {
         let nr_busy_cpus = draft.unit_weight as i32;
         let shared = &mut self.shared;
         *self

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Capacities of groups before anything runs.
 //!
-//! Models the loop over `init_sched_groups_capacity()` in `build_sched_domains()`, with `update_group_capacity()` as it acts on CPUs
-//! without any pressure (6.1). What it does at run time is the matter of balancing.
+//! Models the loop over `init_sched_groups_capacity()` in `build_sched_domains()`, with
+//! `update_group_capacity()` as it acts on CPUs without any pressure (6.1). Leaves out later updates, which
+//! load balancing makes.
 
 use crate::state::topology::build::BuildParams;
-use crate::state::topology::build::draft::{Draft, Drafts};
+use crate::state::topology::build::draft::{DomainDraft, DomainDrafts};
 use crate::state::topology::build::groups::{DraftCapacity, GroupCpus, Rings};
 use crate::state::topology::{MachineTopology, SdFlags};
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 use alloc::vec;
 
 /// Sets the capacities of all groups. Rules, in order:
-/// 1. From the highest CPU to the lowest, and from its lowest domain upward, a CPU sets the capacity of its own groups of which it
-///    is the first to balance.
-/// 2. A single CPU's is its own. Above groups that overlap, it is summed over CPUs, and a CPU that has not had its turn counts
-///    as full; otherwise over the groups of the domain below.
+/// 1. From the highest CPU to the lowest, and from its lowest domain upward, a CPU sets the capacity of those
+///    of its own groups for which it is the first to balance.
+/// 2. A group of a single CPU has the capacity of that CPU.
+/// 3. Above groups that overlap, the capacity is summed over CPUs, and a CPU that was not handled yet counts
+///    as 1024. Above other groups, it is summed over the groups of the domain below.
 pub(crate) fn init_sched_groups_capacity(
-    drafts: &Drafts,
+    drafts: &DomainDrafts,
     rings: &mut Rings<'_>,
     machine: &MachineTopology,
     params: &BuildParams,
@@ -46,7 +48,7 @@ pub(crate) fn init_sched_groups_capacity(
     }
 }
 
-fn group_capacity(rings: &Rings<'_>, child: &Draft, cpus: GroupCpus, cpu_capacity: &[Capacity]) -> DraftCapacity {
+fn group_capacity(rings: &Rings<'_>, child: &DomainDraft, cpus: GroupCpus, cpu_capacity: &[Capacity]) -> DraftCapacity {
     match cpus {
         GroupCpus::Span(span) if child.flags.contains(SdFlags::OVERLAP) => {
             sum(rings.spans.cpus(span).iter().map(|cpu| alike(cpu_capacity[cpu.index()])))
@@ -55,7 +57,7 @@ fn group_capacity(rings: &Rings<'_>, child: &Draft, cpus: GroupCpus, cpu_capacit
     }
 }
 
-/// The capacity of a single CPU.
+/// Capacity of a single CPU.
 const fn alike(capacity: Capacity) -> DraftCapacity {
     DraftCapacity { capacity, min_capacity: capacity, max_capacity: capacity, next_update: 0 }
 }

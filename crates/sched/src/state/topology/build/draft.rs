@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Flags and numbers of domains, before any is dropped.
 //!
-//! Models `sd_init()`, `asym_cpu_capacity_classify()` and the computation of `imb_numa_nr` in `build_sched_domains()` (6.1).
+//! Models `sd_init()`, `asym_cpu_capacity_classify()` and the computation of `imb_numa_nr` in
+//! `build_sched_domains()` (6.1).
 
 use crate::state::topology::build::groups::RingId;
 use crate::state::topology::build::spans::{SpanId, Spans};
@@ -12,79 +13,79 @@ use crate::types::ids::CpuId;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A domain in the making.
+/// Sched domain under construction.
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct DomainDraft {
     pub(crate) cpu: CpuId,
     pub(crate) level: usize,
     pub(crate) span: SpanId,
     pub(crate) flags: SdFlags,
     pub(crate) imbalance_pct: u32,
     pub(crate) cache_nice_tries: u32,
-    /// How many CPUs the level's unit has: not the domain's weight where its span was widened.
+    /// Number of CPUs in the level's unit: not the domain's weight where its span was widened.
     pub(crate) unit_weight: u32,
-    /// Its first CPU: the one whose `SchedDomainShared` is used.
+    /// First CPU of the level's unit, whose `SchedDomainShared` is used.
     pub(crate) unit_first: CpuId,
     pub(crate) imb_numa_nr: u32,
     pub(crate) ring: RingId,
-    /// The place in the ring of the group that the CPU is in.
+    /// Position in the ring of the group that contains the CPU.
     pub(crate) own_group: usize,
     pub(crate) dropped: bool,
 }
 
-/// The drafts of all CPUs, those of one CPU side by side from the lowest level upward.
+/// Drafts of all CPUs. Those of one CPU are adjacent, from the lowest level upward.
 #[derive(Clone, Debug)]
-pub(crate) struct Drafts {
-    domains: Vec<Draft>,
-    /// Where the drafts of each CPU begin, and of one CPU more.
+pub(crate) struct DomainDrafts {
+    domains: Vec<DomainDraft>,
+    /// Index of the first draft of each CPU, with a final entry for the end.
     begin: Vec<usize>,
 }
 
-impl Drafts {
-    /// The drafts of a CPU, from the lowest level upward.
-    pub(crate) fn of(&self, cpu: CpuId) -> &[Draft] {
+impl DomainDrafts {
+    /// Drafts of a CPU, from the lowest level upward.
+    pub(crate) fn of(&self, cpu: CpuId) -> &[DomainDraft] {
         &self.domains[self.begin[cpu.index()]..self.begin[cpu.index() + 1]]
     }
 
-    pub(crate) fn of_mut(&mut self, cpu: CpuId) -> &mut [Draft] {
+    pub(crate) fn of_mut(&mut self, cpu: CpuId) -> &mut [DomainDraft] {
         &mut self.domains[self.begin[cpu.index()]..self.begin[cpu.index() + 1]]
     }
 
-    pub(crate) fn get(&self, level: usize, cpu: CpuId) -> Option<&Draft> {
+    pub(crate) fn get(&self, level: usize, cpu: CpuId) -> Option<&DomainDraft> {
         self.of(cpu).get(level)
     }
 
-    /// How many CPUs the machine has.
+    /// Number of CPUs of the machine.
     pub(crate) const fn nr_cpus(&self) -> usize {
         self.begin.len() - 1
     }
 
-    /// All CPUs of the machine, also those without domains.
+    /// All CPUs of the machine, including those without domains.
     pub(crate) fn cpus(&self) -> impl DoubleEndedIterator<Item = CpuId> + use<> {
         (0..self.nr_cpus()).map(CpuId::from_index)
     }
 
-    pub(crate) fn iter(&self) -> core::slice::Iter<'_, Draft> {
+    pub(crate) fn iter(&self) -> core::slice::Iter<'_, DomainDraft> {
         self.domains.iter()
     }
 }
 
-/// What domains take from their unit itself, whether or not their span was widened beyond it.
+/// Properties that a domain takes from its unit, whether or not its span was widened beyond the unit.
 #[derive(Clone, Copy)]
-struct Unit {
+struct UnitInfo {
     weight: u32,
     first: CpuId,
     asym: SdFlags,
 }
 
-/// Tells units whose CPUs have the same capacity from others.
-struct Capacities {
-    /// The rank of each CPU's capacity among those that occur.
+/// Classification of units by the capacities of their CPUs.
+struct CapacityRanks {
+    /// By CPU: rank of its capacity among those that occur.
     ranks: Vec<usize>,
     nr_ranks: usize,
 }
 
-impl Capacities {
+impl CapacityRanks {
     fn new(machine: &MachineTopology, online: &CpuMask) -> Self {
         let mut values: Vec<_> = online.iter().map(|cpu| machine.capacity[cpu.index()]).collect();
         values.sort_unstable();
@@ -93,8 +94,10 @@ impl Capacities {
         Self { ranks: machine.capacity.iter().map(|&capacity| rank(capacity)).collect(), nr_ranks: values.len() }
     }
 
-    /// Models `asym_cpu_capacity_classify()`: no flag if the CPUs are alike, otherwise `ASYM_CPUCAPACITY`, and
-    /// `ASYM_CPUCAPACITY_FULL` as well if there is a CPU of every capacity that occurs among those in use.
+    /// Returns the capacity flags of a unit. Models `asym_cpu_capacity_classify()`.
+    ///
+    /// CPUs of equal capacity have no flag. Others have `ASYM_CPUCAPACITY`, and also `ASYM_CPUCAPACITY_FULL`
+    /// if they have every capacity that occurs among the CPUs in use.
     fn classify(&self, cpus: &CpuMask) -> SdFlags {
         if self.nr_ranks == 1 {
             return SdFlags::EMPTY;
@@ -110,28 +113,28 @@ impl Capacities {
     }
 }
 
-/// Drafts the domains of all CPUs. The weights of units are those of the same levels as `counted` has them.
+/// Drafts the domains of all CPUs. The weights of units are taken from the same levels of `counted`.
 pub(crate) fn draft_domains(
     machine: &MachineTopology,
     levels: &[Level],
     counted: &[Level],
     spans: &Spans,
     online: &CpuMask,
-) -> Drafts {
-    let capacities = Capacities::new(machine, online);
-    let unit = |cpus: &CpuMask| Unit {
+) -> DomainDrafts {
+    let capacities = CapacityRanks::new(machine, online);
+    let unit = |cpus: &CpuMask| UnitInfo {
         weight: 0,
         first: cpus.first().expect("a unit has a cpu"),
         asym: capacities.classify(cpus),
     };
-    let units: Vec<Vec<Unit>> = levels.iter().map(|level| level.units.masks().iter().map(unit).collect()).collect();
-    let mut drafts = Drafts { domains: Vec::new(), begin: vec![0] };
+    let units: Vec<Vec<UnitInfo>> = levels.iter().map(|level| level.units.masks().iter().map(unit).collect()).collect();
+    let mut drafts = DomainDrafts { domains: Vec::new(), begin: vec![0] };
     for cpu in (0..online.nr_cpus()).map(CpuId::from_index) {
         let begin = drafts.domains.len();
         for (number, level) in levels.iter().enumerate() {
             let Some(span) = spans.at(number, cpu) else { break };
             let weight = counted[number].units.mask_of(cpu).weight() as u32;
-            let unit = Unit { weight, ..units[number][level.units.place_of(cpu)] };
+            let unit = UnitInfo { weight, ..units[number][level.units.place_of(cpu)] };
             let draft = sd_init(level, number, cpu, span, unit);
             if draft.flags.contains(SdFlags::ASYM_CPUCAPACITY)
                 && let Some(child) = drafts.domains[begin..].last_mut()
@@ -145,12 +148,12 @@ pub(crate) fn draft_domains(
     drafts
 }
 
-/// Models `sd_init()`. Rules, in order:
+/// Drafts a domain. Models `sd_init()`. Rules, in order:
 /// 1. Every domain balances when newly idle, on exec and on fork, lets wake-ups pull, and prefers siblings.
 /// 2. With capacities that differ, the domain below does not prefer siblings (see [`draft_domains`]).
-/// 3. A core's CPUs: 110 %. A cache's: one try before hot tasks move. Nodes: two tries, one balancer at a time, no
-///    preference for siblings, and beyond the reclaim distance nothing is placed there. Others: one try.
-fn sd_init(level: &Level, number: usize, cpu: CpuId, span: SpanId, unit: Unit) -> Draft {
+/// 3. A core: 110 %. A cache: one try before cache-hot tasks move. Nodes: two tries, one balancer at a time,
+///    no preference for siblings, and no placement beyond the reclaim distance. Others: one try.
+fn sd_init(level: &Level, number: usize, cpu: CpuId, span: SpanId, unit: UnitInfo) -> DomainDraft {
     const PLACE: SdFlags = SdFlags::BALANCE_EXEC.with(SdFlags::BALANCE_FORK).with(SdFlags::WAKE_AFFINE);
     let mut flags = PLACE | SdFlags::BALANCE_NEWIDLE | SdFlags::PREFER_SIBLING | level.flags | unit.asym;
     let (imbalance_pct, cache_nice_tries) = if flags.contains(SdFlags::SHARE_CPUCAPACITY) {
@@ -170,7 +173,7 @@ fn sd_init(level: &Level, number: usize, cpu: CpuId, span: SpanId, unit: Unit) -
     if level.overlap {
         flags.insert(SdFlags::OVERLAP);
     }
-    Draft {
+    DomainDraft {
         cpu,
         level: number,
         span,
@@ -186,12 +189,14 @@ fn sd_init(level: &Level, number: usize, cpu: CpuId, span: SpanId, unit: Unit) -
     }
 }
 
-/// How many running tasks may stay together in a domain before a NUMA imbalance counts. Rules, in order:
+/// Sets the number of running tasks that may stay together in a domain before a NUMA imbalance counts. Rules,
+/// in order:
 /// 1. Up to the last-level cache: 0.
-/// 2. The first domain above it: as many as it has caches, or an eighth of its CPUs if it has one; at least 1.
-/// 3. Above that: as many, times the number of such units in the domain, where the unit is the first domain that spans nodes, or
-///    else the domain of rule 2.
-pub(crate) fn set_imb_numa_nr(drafts: &mut Drafts, spans: &Spans) {
+/// 2. The first domain above it: the number of its caches, or an eighth of its CPUs if it has one cache; at
+///    least 1.
+/// 3. Above that: the number of rule 2 times the number of units in the domain. The unit is the first domain
+///    that spans nodes, or the domain of rule 2 if there is none.
+pub(crate) fn set_imb_numa_nr(drafts: &mut DomainDrafts, spans: &Spans) {
     for cpu in drafts.cpus() {
         let chain = drafts.of_mut(cpu);
         let (mut imb, mut imb_span) = (0, 1);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Groups of domains that do not overlap, and the store of all rings of groups.
 //!
-//! Models `build_sched_groups()` and `get_group()` (6.1). All CPUs of a span share one ring; each enters it at its own group.
+//! Models `build_sched_groups()` and `get_group()` (6.1). All CPUs of a span share one ring; each enters it
+//! at its own group.
 
 use crate::state::topology::SdFlags;
 use crate::state::topology::build::BuildParams;
-use crate::state::topology::build::draft::{Draft, Drafts};
+use crate::state::topology::build::draft::{DomainDraft, DomainDrafts};
 use crate::state::topology::build::spans::{SpanId, Spans};
 use crate::state::topology::level::Level;
 use crate::types::cpumask::CpuMask;
@@ -15,12 +16,12 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A ring of groups in [`Rings`].
+/// Id of a ring of groups in [`Rings`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RingId(u32);
 
 impl RingId {
-    /// The ring of a draft that has none yet.
+    /// Ring of a draft that has none yet.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     pub(crate) const fn index(self) -> usize {
@@ -28,29 +29,30 @@ impl RingId {
     }
 }
 
-/// The CPUs of a group.
+/// CPUs of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GroupCpus {
     /// One CPU, at the lowest level.
     One(CpuId),
-    /// Those of a child domain.
+    /// CPUs of a child domain.
     Span(SpanId),
 }
 
-/// A group in the making.
+/// Sched group under construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RingGroup {
     pub(crate) cpus: GroupCpus,
     pub(crate) flags: SdFlags,
-    /// The level whose capacity it has: lower than the domain's where overlapping groups had to be narrowed.
+    /// Level whose capacity the group has: lower than the domain's level where overlapping groups had to be
+    /// narrowed.
     pub(crate) level: usize,
-    /// The first CPU that may balance for it; the capacity is that CPU's.
+    /// First CPU that may balance for the group. The group has that CPU's capacity entry.
     pub(crate) balance_cpu: CpuId,
-    /// The place of its balance mask in [`Rings::balance_masks`]; `None`: all its CPUs.
+    /// Index of the group's mask in [`Rings::balance_masks`]; `None` if all its CPUs may balance.
     pub(crate) balance_mask: Option<u32>,
 }
 
-/// The capacity of a group in the making.
+/// Capacity of a group under construction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DraftCapacity {
     pub(crate) capacity: Capacity,
@@ -59,16 +61,16 @@ pub(crate) struct DraftCapacity {
     pub(crate) next_update: u64,
 }
 
-/// All rings of groups, with what groups refer to.
+/// All rings of groups, with the tables to which groups refer.
 pub(crate) struct Rings<'a> {
     pub(crate) spans: &'a Spans,
-    /// For `ASYM_PACKING`.
+    /// Priority of each CPU for `ASYM_PACKING`.
     priority: Option<&'a [i32]>,
     rings: Vec<Vec<RingGroup>>,
-    /// Rings that several domains may have found independently.
+    /// Index of rings that several domains may build independently.
     by_content: BTreeMap<Vec<RingGroup>, RingId>,
     pub(crate) balance_masks: Vec<CpuMask>,
-    /// By level and CPU, as [`place`](Self::place) counts.
+    /// By level and CPU, in the order of [`place`](Self::place).
     capacities: Vec<DraftCapacity>,
     nr_cpus: usize,
 }
@@ -94,12 +96,12 @@ impl<'a> Rings<'a> {
         &self.rings[ring.index()]
     }
 
-    /// The group of a domain that its CPU is in.
-    pub(crate) fn own_group(&self, draft: &Draft) -> &RingGroup {
+    /// Group of a domain that contains the domain's CPU.
+    pub(crate) fn own_group(&self, draft: &DomainDraft) -> &RingGroup {
         &self.ring(draft.ring)[draft.own_group]
     }
 
-    pub(crate) fn own_group_mut(&mut self, draft: &Draft) -> &mut RingGroup {
+    pub(crate) fn own_group_mut(&mut self, draft: &DomainDraft) -> &mut RingGroup {
         &mut self.rings[draft.ring.index()][draft.own_group]
     }
 
@@ -119,12 +121,12 @@ impl<'a> Rings<'a> {
         self.capacities[place] = capacity;
     }
 
-    /// The place of a group's capacity: groups with equal places share it.
+    /// Index of a group's capacity. Groups with equal indices share it.
     pub(crate) const fn place(&self, group: &RingGroup) -> usize {
         group.level * self.nr_cpus + group.balance_cpu.index()
     }
 
-    /// The CPU with the highest priority, the lowest of several: as `sched_asym_prefer()` compares.
+    /// Returns the CPU with the highest priority, of several the lowest, as `sched_asym_prefer()` compares.
     pub(crate) fn preferred(&self, cpus: &CpuMask) -> CpuId {
         let priority = |cpu: &CpuId| self.priority.map_or(0, |priority| priority[cpu.index()]);
         cpus.iter().reduce(|best, cpu| if priority(&cpu) > priority(&best) { cpu } else { best }).unwrap_or(CpuId(0))
@@ -138,7 +140,7 @@ impl<'a> Rings<'a> {
         self.capacities.len()
     }
 
-    /// What a group can do until it has been computed.
+    /// Sets the capacity that a group has until it is computed.
     pub(crate) fn set_nominal_capacity(&mut self, group: &RingGroup) {
         let nominal = DraftCapacity {
             capacity: SCHED_CAPACITY_SCALE * Capacity::from(self.weight(group)),
@@ -154,7 +156,7 @@ impl<'a> Rings<'a> {
         RingId(self.rings.len() as u32 - 1)
     }
 
-    /// The ring of these groups wherever it begins, and the place of the first of them in it.
+    /// Returns the ring of these groups, at whichever group it begins, and the position of `ring[0]` in it.
     pub(crate) fn intern(&mut self, mut ring: Vec<RingGroup>) -> (RingId, usize) {
         let lowest = (0..ring.len()).min_by_key(|&place| ring[place]).expect("a ring has a group");
         let own_group = (ring.len() - lowest) % ring.len();
@@ -170,11 +172,12 @@ impl<'a> Rings<'a> {
 
 /// Builds the groups of all domains that do not overlap.
 ///
-/// The order of a ring is that in which the span's highest CPU meets the groups: it is the last to link them.
-pub(crate) fn build_sched_groups(drafts: &mut Drafts, rings: &mut Rings<'_>, levels: &[Level]) {
+/// A ring has the order in which the highest CPU of the span meets the groups, because that CPU is the last
+/// to link them.
+pub(crate) fn build_sched_groups(drafts: &mut DomainDrafts, rings: &mut Rings<'_>, levels: &[Level]) {
     let spans = rings.spans;
     for number in (0..spans.nr_levels()).filter(|&number| !levels[number].overlap) {
-        // By the lowest CPU of a group.
+        // Position in the ring, by the lowest CPU of a group.
         let mut place_of = vec![None; drafts.nr_cpus()];
         for last in drafts.cpus() {
             let Some(span) = spans.at(number, last).filter(|&span| spans.last(span) == last) else { continue };
@@ -199,8 +202,9 @@ pub(crate) fn build_sched_groups(drafts: &mut Drafts, rings: &mut Rings<'_>, lev
     }
 }
 
-/// The group of a CPU at a level: the CPUs of the domain below, or the CPU itself at the lowest level.
-fn get_group(drafts: &Drafts, spans: &Spans, level: usize, cpu: CpuId) -> RingGroup {
+/// Returns the group of a CPU at a level: the CPUs of the domain below, or the CPU itself at the lowest
+/// level.
+fn get_group(drafts: &DomainDrafts, spans: &Spans, level: usize, cpu: CpuId) -> RingGroup {
     let child = level.checked_sub(1).and_then(|below| drafts.get(below, cpu));
     let (cpus, flags, balance_cpu) = match child {
         Some(child) => (GroupCpus::Span(child.span), child.flags, spans.first(child.span)),

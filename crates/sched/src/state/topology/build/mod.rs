@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! From the shape of a machine to its sched domains.
+//! Construction of sched domains from a machine topology.
 //!
 //! Models `build_sched_domains()` of `kernel/sched/topology.c` (6.1), in its order:
-//! 1. [`spans`]: which CPUs the domain of each CPU spans at each level (`build_sched_domain()`).
-//! 2. [`draft`]: flags and numbers of the domains (`sd_init()`), and the NUMA imbalance that is allowed (`imb_numa_nr`).
-//! 3. [`groups`]: groups of domains that do not overlap (`build_sched_groups()`), [`overlap`]: of those that do.
+//! 1. [`spans`]: CPUs that the domain of each CPU spans at each level (`build_sched_domain()`).
+//! 2. [`draft`]: flags and numbers of the domains (`sd_init()`), and the allowed NUMA imbalance
+//!    (`imb_numa_nr`).
+//! 3. [`groups`]: groups of domains that do not overlap (`build_sched_groups()`), [`overlap`]: groups of
+//!    domains that do.
 //! 4. [`capacity`]: capacities of groups (`init_sched_groups_capacity()`).
-//! 5. [`attach`]: domains that add nothing are dropped, the rest goes into the arenas (`cpu_attach_domain()`,
-//!    `update_top_cache_domain()`).
+//! 5. [`attach`]: domains that add nothing are dropped, the others move into the arenas
+//!    (`cpu_attach_domain()`, `update_top_cache_domain()`).
 //!
-//! The kernel builds each CPU's domains for themselves. Here CPUs share what is equal (spans, rings of groups), so that a machine of
-//! thousands of CPUs is built in milliseconds; the result is the same.
+//! The kernel builds each CPU's domains separately. Here CPUs share equal spans and rings of groups, so that
+//! a machine of thousands of CPUs is built in milliseconds; the result does not differ.
 //!
-//! Leaves out partitions of cpusets and isolated CPUs (there is one root domain), `relax_domain_level`, and perf domains.
+//! Leaves out partitions of cpusets and isolated CPUs (there is one root domain), `relax_domain_level`, and
+//! perf domains.
 
 pub(crate) mod attach;
 pub(crate) mod capacity;
@@ -29,29 +32,31 @@ use alloc::vec::Vec;
 use groups::Rings;
 use spans::Spans;
 
-/// What else domains depend on.
+/// Parameters of domain construction, beside the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildParams {
-    /// Now, in jiffies.
+    /// Present time, in jiffies.
     pub jiffies: u64,
-    /// Jiffies per second.
+    /// Jiffies per second (`CONFIG_HZ`).
     pub hz: u32,
-    /// Beyond this distance tasks are not placed in another node on fork, exec and wake-up. 30; the kernel sets 32 on AMD's
-    /// Zen.
+    /// Distance beyond which fork, exec and wake-up do not place tasks in another node. 30; the kernel sets
+    /// 32 on AMD's Zen.
     pub node_reclaim_distance: u32,
-    /// CPUs in use; all if `None`. The others get no domains, and no domain spans them.
+    /// CPUs in use; all if `None`. Other CPUs get no domains, and no domain spans them.
     pub online: Option<CpuMask>,
-    /// CPUs that count in the weights of levels: those in use if `None`. One that is about to go offline still counts there.
+    /// CPUs that count in the weights of levels; those in use if `None`. A CPU that is about to go offline still
+    /// counts there.
     pub working: Option<CpuMask>,
-    /// With priorities of the CPUs (`arch_asym_cpu_priority()`, such as those of Intel's ITMT), higher ones first, the levels
-    /// SMT, CLS and MC get `ASYM_PACKING`.
+    /// Priorities of the CPUs (`arch_asym_cpu_priority()`, for example of Intel's ITMT), higher ones first.
+    ///
+    /// With priorities, the levels SMT, CLS and MC get `ASYM_PACKING`.
     pub asym_priority: Option<Vec<i32>>,
-    /// No domain spans several nodes: a fault that kernels had.
+    /// Whether no domain spans several nodes, which models a kernel bug.
     pub numa_domains_lost: bool,
 }
 
 impl Default for BuildParams {
-    /// 250 jiffies per second, the first is now, all CPUs are in use and none is preferred.
+    /// Defaults: 250 jiffies per second, time 0, all CPUs in use, no priorities.
     fn default() -> Self {
         Self {
             jiffies: 0,
@@ -65,10 +70,11 @@ impl Default for BuildParams {
     }
 }
 
-/// Builds the domains of all CPUs.
+/// Builds the sched domains of all CPUs.
 ///
 /// # Errors
-/// If the machine's description is incomplete, a number is out of range, or its units cross each other.
+/// If the machine's description is incomplete, a number is out of range, or its units cross each
+///   other.
 pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> Result<SchedDomains, BuildError> {
     let online = check(machine, params)?;
     let table = level_table(machine, &online, params);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Groups of domains that span NUMA nodes, which may overlap.
 //!
-//! Models `build_overlap_sched_groups()`, `build_balance_mask()` and `find_descended_sibling()` (6.1). Rules for the domain of a CPU, in order:
-//! 1. From the CPU on and around, the next CPU of the span that no group covers yet gives the next group: the domain below its own domain
-//!    of this level.
-//! 2. If that reaches beyond the span, the search descends to a lower level of that CPU until it does not.
-//! 3. Only those CPUs balance for a group, and stand for its capacity, whose domain below the level is just the group.
+//! Models `build_overlap_sched_groups()`, `build_balance_mask()` and `find_descended_sibling()` (6.1). Rules
+//! for the domain of a CPU, in order:
+//! 1. From the CPU on and around, the next CPU of the span that no group covers yet provides the next group:
+//!    the domain below its own domain of this level.
+//! 2. If that group reaches beyond the span, the search descends to lower levels of that CPU until it does
+//!    not.
+//! 3. Only CPUs whose domain below the level equals the group balance for it and represent its capacity.
 
 use crate::state::topology::BuildError;
-use crate::state::topology::build::draft::Drafts;
+use crate::state::topology::build::draft::DomainDrafts;
 use crate::state::topology::build::groups::{GroupCpus, RingGroup, Rings};
 use crate::state::topology::build::spans::{SpanId, Spans};
 use crate::state::topology::level::Level;
@@ -20,9 +22,10 @@ use alloc::vec::Vec;
 /// Builds the groups of all domains that may overlap.
 ///
 /// # Errors
-/// If no domain of a CPU fits into the span, which happens only when a unit below the nodes lies in several of them.
+/// If no domain of a CPU fits into the span, which happens only when a unit below the nodes lies in
+///   several of them.
 pub(crate) fn build_overlap_sched_groups(
-    drafts: &mut Drafts,
+    drafts: &mut DomainDrafts,
     rings: &mut Rings<'_>,
     levels: &[Level],
 ) -> Result<(), BuildError> {
@@ -51,7 +54,8 @@ pub(crate) fn build_overlap_sched_groups(
     Ok(())
 }
 
-/// The widest domain of `cpu` below `level` that lies within `span`, and the level above that domain's.
+/// Returns the widest domain of `cpu` below `level` that lies within `span`, and the level above that
+/// domain's.
 fn find_descended_sibling(spans: &Spans, level: usize, cpu: CpuId, span: SpanId) -> Option<(usize, SpanId)> {
     (1..=level).rev().find_map(|level| {
         let child = spans.below(level, cpu)?;
@@ -59,11 +63,12 @@ fn find_descended_sibling(spans: &Spans, level: usize, cpu: CpuId, span: SpanId)
     })
 }
 
-/// Who balances for the groups over a span at a level: the place of the mask, if it is not the span itself, and its first CPU.
+/// Balancing CPUs of the groups over a span at a level: the index of their mask, if it is not the span
+/// itself, and the first CPU.
 type Balancers = BTreeMap<(usize, SpanId), (Option<u32>, CpuId)>;
 
 fn overlap_group(
-    drafts: &Drafts,
+    drafts: &DomainDrafts,
     rings: &mut Rings<'_>,
     balancers: &mut Balancers,
     cpu: CpuId,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which CPUs the domain of each CPU spans at each level.
+//! CPUs that the domain of each CPU spans at each level.
 //!
-//! Models the first loop of `build_sched_domains()` with `build_sched_domain()` and `topology_span_sane()` (6.1). Rules, in order:
+//! Models the first loop of `build_sched_domains()` with `build_sched_domain()` and `topology_span_sane()`
+//! (6.1). Rules, in order:
 //! 1. At a level, the domain of a CPU spans the CPU's unit.
-//! 2. If that leaves out a CPU of the domain below, the span is widened by it.
+//! 2. The span is widened to include all CPUs of the domain below.
 //! 3. A CPU whose domain spans all CPUs in use has no domain at higher levels.
 
 use crate::state::topology::BuildError;
@@ -14,11 +15,11 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A span in the table of [`Spans`]. Two domains of one level span the same CPUs if and only if their ids are equal.
+/// Id of a span in [`Spans`]. Two domains of one level span the same CPUs if and only if their ids are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SpanId(u32);
 
-/// The spans of all domains, each stored once per level.
+/// Spans of all domains, each stored once per level.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
     table: Vec<Span>,
@@ -82,7 +83,8 @@ impl Spans {
         SpanId(self.table.len() as u32 - 1)
     }
 
-    /// Whether the domains that share a CPU at the newest level are equal, as groups that do not overlap demand.
+    /// Checks that domains of the newest level which share a CPU are equal, as groups that do not overlap
+    /// require.
     fn check_disjoint(&self, level: &Level, rising: &[CpuId]) -> Result<(), BuildError> {
         let row = self.levels.last().expect("the level was just added");
         for &cpu in rising {
@@ -91,7 +93,7 @@ impl Spans {
                 return Err(BuildError::UnitsCross { level: level.name, cpu: other });
             }
         }
-        // A span whose first CPU belongs to another one is not seen above.
+        // The loop above misses a span whose first CPU belongs to another span.
         match rising
             .iter()
             .find(|&&cpu| row[cpu.index()].is_some_and(|span| row[self.first(span).index()] != Some(span)))
@@ -101,17 +103,17 @@ impl Spans {
         }
     }
 
-    /// How many levels some CPU has a domain at.
+    /// Number of levels at which any CPU has a domain.
     pub(crate) const fn nr_levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// What the domain of the CPU at the level spans, if it has one.
+    /// Span of the CPU's domain at the level, if it has one.
     pub(crate) fn at(&self, level: usize, cpu: CpuId) -> Option<SpanId> {
         *self.levels.get(level)?.get(cpu.index())?
     }
 
-    /// What the domain below the level's spans.
+    /// Span of the CPU's domain just below the level, if it has one.
     pub(crate) fn below(&self, level: usize, cpu: CpuId) -> Option<SpanId> {
         self.at(level.checked_sub(1)?, cpu)
     }
@@ -133,7 +135,7 @@ impl Spans {
     }
 }
 
-/// Models `topology_span_sane()`: the units that CPUs have at a level are equal or have nothing in common.
+/// Checks that the units at a level are equal or disjoint. Models `topology_span_sane()`.
 fn check_units(level: &Level, rising: &[CpuId]) -> Result<(), BuildError> {
     for &cpu in rising {
         let cpus = level.units.mask_of(cpu);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The verdict of a comparison in one sentence, and one line about the metrics that do not differ.
+
+use super::super::report::ExperimentReport;
+use super::signed;
+use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
+
+/// Whether a change belongs into the table: significant, or not tested but with an interval without zero.
+pub(super) fn differs(change: &MetricChange) -> bool {
+    match change.verdict {
+        ChangeVerdict::Better | ChangeVerdict::Worse => true,
+        ChangeVerdict::NotFound | ChangeVerdict::Identical => false,
+        ChangeVerdict::Untested => change.difference != 0.0,
+        ChangeVerdict::TooFew | ChangeVerdict::Unjudged => {
+            change.difference != 0.0 && change.interval.is_none_or(|[low, high]| low > 0.0 || high < 0.0)
+        }
+    }
+}
+
+/// Returns the verdict on an arm, beside the first one.
+pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
+    let (arm, first) = (&report.arms[which], &report.arms[0]);
+    let comparison = &report.comparison;
+    if comparison.identical[which - 1] {
+        return format!("`{arm}` made no difference: every run is identical to that of `{first}` in every event");
+    }
+    if let Some(note) = report.too_few_note() {
+        return format!("no verdict on `{arm}`: {}", note.strip_prefix("too few: ").unwrap_or(&note));
+    }
+    let with = |verdict: ChangeVerdict| -> Vec<&MetricRow> {
+        comparison.rows.iter().filter(|row| row.changes[which - 1].verdict == verdict).collect()
+    };
+    let (worse, better) = (with(ChangeVerdict::Worse), with(ChangeVerdict::Better));
+    let named = |name: &str, rows: &[&MetricRow]| match rows {
+        [] => None,
+        [row] => Some(format!("{name} than `{first}` in {}", change_of(row, which))),
+        rows => {
+            let most = change_of(largest(rows, which), which);
+            Some(format!("{name} than `{first}` in {} metrics, most in {most}", rows.len()))
+        }
+    };
+    let parts: Vec<String> = [named("worse", &worse), named("better", &better)].into_iter().flatten().collect();
+    if !parts.is_empty() {
+        return format!("`{arm}` is {}", parts.join(", and "));
+    }
+    if !with(ChangeVerdict::Untested).is_empty() {
+        return format!("no verdict on `{arm}`: the runs of an arm do not vary, so that nothing can be tested");
+    }
+    format!(
+        "no significant difference between `{first}` and `{arm}` in {}",
+        metrics(comparison.tests / comparison.identical.len())
+    )
+}
+
+/// Returns the line about rows that are not in the table.
+pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let verdicts = || rows.iter().map(|row| row.changes[which - 1].verdict);
+    if verdicts().all(|verdict| verdict == ChangeVerdict::Identical) {
+        return format!("{}: identical; --all prints them", metrics(rows.len()));
+    }
+    if verdicts().any(|verdict| verdict == ChangeVerdict::TooFew) {
+        return format!("{} whose confidence intervals contain 0; --all prints them", metrics(rows.len()));
+    }
+    let effects = rows.iter().filter_map(|row| row.changes[which - 1].could_show_percent);
+    let (low, high) = effects.fold((f64::INFINITY, 0.0_f64), |(low, high), effect| (low.min(effect), high.max(effect)));
+    let detectable = match (low, high) {
+        (low, _) if low.is_infinite() => String::new(),
+        (low, high) if unsigned(low) == unsigned(high) => format!(" (minimum detectable effect {} %)", unsigned(low)),
+        (low, high) => format!(" (minimum detectable effect {} to {} %)", unsigned(low), unsigned(high)),
+    };
+    format!("{} without a significant difference{detectable}; --all prints them", metrics(rows.len()))
+}
+
+/// Returns the metric whose change is largest in percent.
+fn largest<'a>(rows: &[&'a MetricRow], which: usize) -> &'a MetricRow {
+    let size = |row: &MetricRow| row.changes[which - 1].percent.unwrap_or(0.0).abs();
+    rows.iter().copied().reduce(|most, row| if size(row) > size(most) { row } else { most }).expect("there are rows")
+}
+
+fn change_of(row: &MetricRow, which: usize) -> String {
+    let change = row.changes[which - 1].percent.map_or_else(String::new, |percent| format!(" ({} %)", signed(percent)));
+    format!("{}{change}", row.metric.name)
+}
+
+fn unsigned(percent: f64) -> String {
+    signed(percent).trim_start_matches('+').to_owned()
+}
+
+fn metrics(number: usize) -> String {
+    format!("{number} metric{}", if number == 1 { "" } else { "s" })
+}
