@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Report of an experiment, for all output formats: arms, comparison, and notes about the method.
 
+use crate::output::figures::counted;
 use fairlab_observe::summary::RunSubject;
 use fairlab_study::experiment::comparison::Comparison;
 use schemars::JsonSchema;
@@ -166,5 +167,5 @@ impl ExperimentReport {
 
 /// So many tests, in words.
 pub(crate) fn tests_text(number: usize) -> String {
-    format!("{number} test{}", if number == 1 { "" } else { "s" })
+    counted(number as u64, "test")
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! fairlab's own table: for each arm but the first, its metrics beside those of the first.
 
+use super::values::unsigned;
 use super::{ExperimentReport, metric_text, signed, verdict};
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Styles, wrap};
@@ -87,10 +88,6 @@ fn value(row: &MetricRow, arm: &ArmFigure) -> String {
         return value;
     }
     format!("{value} ±{}", unsigned(100.0 * arm.deviation / arm.value))
-}
-
-fn unsigned(percent: f64) -> String {
-    signed(percent).trim_start_matches('+').to_owned()
 }
 
 /// The change with its interval; in the metric's unit where the first arm has nothing.

@@ -33,3 +33,8 @@ pub(crate) fn signed(percent: f64) -> String {
     let digits = if percent.abs() < 9.95 { 1 } else { 0 };
     format!("{percent:+.digits$}")
 }
+
+/// Formats a percentage like [`signed`], without a plus sign.
+pub(super) fn unsigned(percent: f64) -> String {
+    signed(percent).trim_start_matches('+').to_owned()
+}

@@ -3,6 +3,8 @@
 
 use super::super::report::ExperimentReport;
 use super::signed;
+use super::values::unsigned;
+use crate::output::figures::counted;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
 
 /// Whether a change belongs into the table: significant, or not tested but with an interval without zero.
@@ -85,10 +87,6 @@ fn change_of(row: &MetricRow, which: usize) -> String {
     format!("{}{change}", row.metric.name)
 }
 
-fn unsigned(percent: f64) -> String {
-    signed(percent).trim_start_matches('+').to_owned()
-}
-
 fn metrics(number: usize) -> String {
-    format!("{number} metric{}", if number == 1 { "" } else { "s" })
+    counted(number as u64, "metric")
 }
