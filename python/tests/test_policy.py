@@ -113,24 +113,24 @@ def test_a_wrong_answer_ends_the_run_and_is_named(busy: fairlab.Workload) -> Non
         yield "all"
 
     cases: list[tuple[Callable[..., Any], str]] = [
-        (lambda request: 8, "has answered CPU 8, but there are only CPUs 0 to 7"),
-        (lambda request: -1, "has answered -1, which is not a CPU"),
-        (lambda request: "big", "has answered 'big', which is not a CPU"),
-        (lambda request: 1.5, "has answered 1.5, which is not a CPU"),
-        (yields_text, "has yielded 'all', which is not a CPU"),
-        (samples_missing_cpu, "has answered CPU 99"),
-        (samples_forever, "has looked 128 times and goes on looking"),
+        (lambda request: 8, "chose CPU 8, but there are only CPUs 0 to 7"),
+        (lambda request: -1, "returned -1, which is not a CPU"),
+        (lambda request: "big", "returned 'big', which is not a CPU"),
+        (lambda request: 1.5, "returned 1.5, which is not a CPU"),
+        (yields_text, "yielded 'all', which is not a CPU"),
+        (samples_missing_cpu, "chose CPU 99"),
+        (samples_forever, "sampled CPUs 128 times without making a choice"),
     ]
     for policy, expected in cases:
         assert expected in str(fails_with(policy, busy))
     for broken in (raises, raises_later):
         error = fails_with(broken, busy)
-        assert "has raised KeyError: 'lost'" in str(error) and isinstance(error.__cause__, KeyError)
+        assert "raised KeyError: 'lost'" in str(error) and isinstance(error.__cause__, KeyError)
 
 
 def test_a_cpu_that_a_task_may_not_use_is_a_wrong_answer() -> None:
     pinned = fairlab.Workload.of(fairlab.periodic("ui", period_ms=4, run_ms=1, cpus=[0, 1]))
-    assert "has answered CPU 5, which the task is not allowed to use" in str(fails_with(lambda request: 5, pinned))
+    assert "chose CPU 5, which the task is not allowed to use" in str(fails_with(lambda request: 5, pinned))
 
 
 class LeaveAlone:
@@ -215,13 +215,13 @@ def test_wrong_answers_of_the_others_end_the_run(busy: fairlab.Workload) -> None
         raise KeyError("lost")
 
     cases: list[tuple[str, Callable[..., Any], str]] = [
-        ("balance", lambda request: True, "has answered True, which is neither False nor a CPU with a number of tasks"),
-        ("balance", lambda request: (99, 1), "has answered CPU 99"),
+        ("balance", lambda request: True, "returned True, which is neither False nor a CPU with a number of tasks"),
+        ("balance", lambda request: (99, 1), "chose CPU 99"),
         ("balance", lambda request: (request.cpu, 1), "which takes no part in the pass"),
-        ("balance", raises, "has raised KeyError: 'lost'"),
-        ("idle_state", lambda request: 9, "has answered idle state 9, but there are only states 0 to"),
-        ("idle_state", lambda request: "deep", "has answered 'deep', which is not a state"),
-        ("idle_state", raises, "has raised KeyError: 'lost'"),
+        ("balance", raises, "raised KeyError: 'lost'"),
+        ("idle_state", lambda request: 9, "chose idle state 9, but there are only states 0 to"),
+        ("idle_state", lambda request: "deep", "returned 'deep', which is not a state"),
+        ("idle_state", raises, "raised KeyError: 'lost'"),
     ]
     for name, function, expected in cases:
         with pytest.raises(fairlab.RunError) as error:

@@ -16,7 +16,7 @@ pub(crate) struct EnginesArgs {
     /// Directory of tarballs named linux-source-VERSION.tar.xz, as in Debian's packages.
     #[arg(long, default_value = "/usr/src")]
     sources: PathBuf,
-    /// Only these releases.
+    /// Test these releases only; without any, all that are listed.
     releases: Vec<String>,
 }
 

@@ -48,6 +48,11 @@ const STEPS: &[CheckStep] = &[
         program: "cargo",
         arguments: "xtask oracle --seeds 1..100",
     },
+    CheckStep {
+        name: "long commands of README and book, with small budgets",
+        program: "cargo",
+        arguments: "test -p fairlab --release --quiet --test tutorials -- --ignored",
+    },
     CheckStep { name: "engines of kernel trees, all scenarios", program: "cargo", arguments: "xtask engines" },
     CheckStep {
         name: "the fuzz targets of the parsers, five minutes each",

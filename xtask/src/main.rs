@@ -52,7 +52,7 @@ enum XtaskCommand {
     Licences,
     /// Print one of the README's two commands.
     ReadmeCommand {
-        /// Command to print.
+        /// README command to print.
         which: readme::ReadmeCommand,
     },
     /// Compare random scenarios with the reference program or an engine, line by line.

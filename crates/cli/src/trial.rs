@@ -8,7 +8,7 @@ use crate::cmd::bench::args::Bench;
 use crate::cmd::bench::{self as bench_command, ReadyBench, line, new_machine, prepare};
 use crate::cmd::run::{RunObservers, advance_interruptible, simulate_with_progress};
 use crate::engine;
-use crate::engine::trial::{Wanted, What};
+use crate::engine::trial::{TrialInput, Wanted};
 use crate::error::CliError;
 use crate::exports::ExportArgs;
 use crate::input::{self, WorkloadText};
@@ -67,14 +67,14 @@ pub(crate) struct Settings {
 
 /// Result of a trial.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct TrialResult {
     pub(crate) summary: RunSummary,
     /// Metrics of the benchmark.
     pub(crate) bench: Option<Value>,
 }
 
 /// Callback with the length of a run and the simulated time since the last call.
-pub(crate) type Hears<'a> = &'a mut dyn FnMut(Nanos, Nanos);
+pub(crate) type TrialProgressFn<'a> = &'a mut dyn FnMut(Nanos, Nanos);
 
 /// Workload files by path. Each is read once, since a pipe can only be read once.
 #[derive(Default)]
@@ -169,24 +169,30 @@ impl Trial {
         let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
         new_machine(&bench, &self.variant, self.warmup, self.choices(seed))
     }
-    pub(crate) fn run(&self, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
-        let told = match &self.work {
-            Work::File(text) => self.run_file(text, seed, hears),
-            Work::Bench(line) => self.run_bench(line, seed, hears),
+    pub(crate) fn run(&self, seed: Option<u64>, on_progress: TrialProgressFn<'_>) -> Result<TrialResult, CliError> {
+        let result = match &self.work {
+            Work::File(text) => self.run_file(text, seed, on_progress),
+            Work::Bench(line) => self.run_bench(line, seed, on_progress),
         };
         // A run that was stopped is not a trial.
-        interrupt::requested().map_or(told, |signal| Err(CliError::Stopped { signal }))
+        interrupt::requested().map_or(result, |signal| Err(CliError::Stopped { signal }))
     }
 
-    fn run_file(&self, text: &Arc<WorkloadText>, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+    fn run_file(
+        &self,
+        text: &Arc<WorkloadText>,
+        seed: Option<u64>,
+        on_progress: TrialProgressFn<'_>,
+    ) -> Result<TrialResult, CliError> {
         if let Some(engine) = self.variant.kernel_engine() {
-            return self.run_with(engine, seed, hears);
+            return self.run_with(engine, seed, on_progress);
         }
         let mut plan = self.plan(text, seed)?;
         let mut listeners = RunObservers::for_summary(&plan.machine);
         let failed = |error| CliError::run(format!("{}: {error}", text.name));
         let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
-        let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
+        let mut report_progress =
+            |elapsed: Nanos| on_progress(length, elapsed - std::mem::replace(&mut shown, elapsed));
         if self.warmup > Nanos::ZERO {
             plan.machine.start(&mut listeners).map_err(failed)?;
             let has_more =
@@ -197,19 +203,19 @@ impl Trial {
                 advance_interruptible(&mut plan.machine, &mut listeners, Nanos(u64::MAX)).map_err(failed)?;
             }
             plan.machine.finish(&mut listeners);
-            told(length);
+            report_progress(length);
         } else {
-            simulate_with_progress(&mut plan.machine, &mut listeners, &mut told).map_err(failed)?;
+            simulate_with_progress(&mut plan.machine, &mut listeners, &mut report_progress).map_err(failed)?;
         }
         let recorder = listeners.recorder.expect("trials are recorded");
-        Ok(Told { summary: RunSummary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
+        Ok(TrialResult { summary: RunSummary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
     }
 
     /// Returns the request for a worker with a compiled-kernel engine.
     pub(crate) fn wanted(&self, seed: Option<u64>) -> Wanted<'_> {
         let what = match &self.work {
-            Work::File(text) => What::File(text),
-            Work::Bench(line) => What::Bench(line),
+            Work::File(text) => TrialInput::File(text),
+            Work::Bench(line) => TrialInput::Bench(line),
         };
         Wanted { what, variant: &self.variant, choices: self.choices(seed), warmup: self.warmup, exports: None }
     }
@@ -219,29 +225,39 @@ impl Trial {
         &self,
         seed: Option<u64>,
         exports: &ExportArgs,
-        hears: Hears<'_>,
-    ) -> Result<Told, CliError> {
-        let Some(engine) = self.variant.kernel_engine() else { return self.run(seed, hears) };
-        let told = engine::trial::trial(engine, &Wanted { exports: Some(exports), ..self.wanted(seed) })?;
-        let length = Nanos(told.summary.duration_ns);
-        hears(length, length);
-        interrupt::requested().map_or(Ok(told), |signal| Err(CliError::Stopped { signal }))
+        on_progress: TrialProgressFn<'_>,
+    ) -> Result<TrialResult, CliError> {
+        let Some(engine) = self.variant.kernel_engine() else { return self.run(seed, on_progress) };
+        let result = engine::trial::trial(engine, &Wanted { exports: Some(exports), ..self.wanted(seed) })?;
+        let length = Nanos(result.summary.duration_ns);
+        on_progress(length, length);
+        interrupt::requested().map_or(Ok(result), |signal| Err(CliError::Stopped { signal }))
     }
 
     /// Runs the trial with a compiled-kernel engine.
-    fn run_with(&self, engine: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
-        let told = engine::trial::trial(engine, &self.wanted(seed))?;
-        let length = Nanos(told.summary.duration_ns);
-        hears(length, length);
-        Ok(told)
+    fn run_with(
+        &self,
+        engine: &str,
+        seed: Option<u64>,
+        on_progress: TrialProgressFn<'_>,
+    ) -> Result<TrialResult, CliError> {
+        let result = engine::trial::trial(engine, &self.wanted(seed))?;
+        let length = Nanos(result.summary.duration_ns);
+        on_progress(length, length);
+        Ok(result)
     }
 
-    fn run_bench(&self, line: &str, seed: Option<u64>, hears: Hears<'_>) -> Result<Told, CliError> {
+    fn run_bench(
+        &self,
+        line: &str,
+        seed: Option<u64>,
+        on_progress: TrialProgressFn<'_>,
+    ) -> Result<TrialResult, CliError> {
         if let Some(engine) = self.variant.kernel_engine() {
-            return self.run_with(engine, seed, hears);
+            return self.run_with(engine, seed, on_progress);
         }
         let ReadyBench { about, mut machine, mut meter } = self.ready(line, seed, "fairlab compare")?;
-        measure(&about, &mut machine, &mut *meter, self.warmup, line, hears)
+        measure(&about, &mut machine, &mut *meter, self.warmup, line, on_progress)
     }
 }
 
@@ -261,8 +277,8 @@ pub(crate) fn measure<E: Engine>(
     meter: &mut dyn BenchObserver,
     warmup: Nanos,
     line: &str,
-    hears: Hears<'_>,
-) -> Result<Told, CliError> {
+    on_progress: TrialProgressFn<'_>,
+) -> Result<TrialResult, CliError> {
     let failed = |error| CliError::run(format!("{line}: {error}"));
     let mut recorder = SummaryObserver::new(machine);
     let has_more = || interrupt::requested().is_none();
@@ -275,19 +291,19 @@ pub(crate) fn measure<E: Engine>(
         recorder.reset(machine, START + warmup);
     }
     let (length, mut shown) = (machine.duration(), Nanos::ZERO);
-    let mut told = |elapsed: Nanos| hears(length, elapsed - std::mem::replace(&mut shown, elapsed));
-    let heard = &mut |elapsed: Nanos| {
-        told(elapsed);
+    let mut report_progress = |elapsed: Nanos| on_progress(length, elapsed - std::mem::replace(&mut shown, elapsed));
+    let on_slice = &mut |elapsed: Nanos| {
+        report_progress(elapsed);
         has_more()
     };
-    bench::run_to_end(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), heard)
+    bench::run_to_end(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), on_slice)
         .map_err(failed)?;
     // A benchmark may finish early; the progress counts its whole length.
-    told(length);
+    report_progress(length);
     let mut data = meter.outcome(RunProgress::from_machine(machine), machine.duration().saturating_since(warmup)).data;
     take_off(&mut data, about.later);
     let subject = subject(about, line, &machine.hardware().name);
-    Ok(Told { summary: RunSummary::new(subject, machine, &recorder), bench: Some(data) })
+    Ok(TrialResult { summary: RunSummary::new(subject, machine, &recorder), bench: Some(data) })
 }
 
 /// Subtracts a randomised start time: a benchmark that measures its duration counts from its own start.
@@ -302,18 +318,18 @@ fn take_off(data: &mut Value, later: Nanos) {
     }
 }
 
-impl Told {
+impl TrialResult {
     /// Returns the result as JSON: that of `fairlab run --json`, with the benchmark's metrics as `bench`.
     pub(crate) fn json(&self) -> Value {
-        let mut told = serde_json::to_value(&self.summary).expect("a summary is JSON");
-        told["bench"] = self.bench.clone().unwrap_or(Value::Null);
+        let mut json = serde_json::to_value(&self.summary).expect("a summary is JSON");
+        json["bench"] = self.bench.clone().unwrap_or(Value::Null);
         // A compiled-kernel engine does not report these; absent is not zero.
-        if let (Some(_), Some(keys)) = (&self.summary.engine, told.as_object_mut()) {
+        if let (Some(_), Some(keys)) = (&self.summary.engine, json.as_object_mut()) {
             for key in ["placement", "selection", "balance", "measure"] {
                 keys.remove(key);
             }
         }
-        told
+        json
     }
 }
 

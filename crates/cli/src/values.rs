@@ -155,7 +155,7 @@ impl GovernorName {
 /// Engine of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum EngineName {
-    /// Built-in scheduler.
+    /// The scheduler that is part of fairlab.
     BuiltIn,
     /// Scheduler of a kernel tree, by the name under which it was built.
     Kernel(String),

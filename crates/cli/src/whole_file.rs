@@ -156,8 +156,8 @@ mod tests {
         let path = folder.path().join("in.json");
         fs::write(&path, "{}").expect("it is written");
         let round_about = folder.path().join(".").join("in.json");
-        let told = refuse_to_replace(&round_about, "--export", [path.as_path()]).expect_err("it is the same");
-        assert!(told.to_string().contains("--export would overwrite it"), "{told}");
+        let error = refuse_to_replace(&round_about, "--export", [path.as_path()]).expect_err("it is the same");
+        assert!(error.to_string().contains("--export would overwrite it"), "{error}");
         assert!(refuse_to_replace(&folder.path().join("out"), "--export", [path.as_path()]).is_ok());
     }
 }

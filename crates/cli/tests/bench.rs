@@ -122,7 +122,7 @@ fn a_signal_ends_a_benchmark_with_what_it_has_reached_and_marks_it() {
             assert_eq!(number(&answer["cut_short_of_ns"]), 1_000_000_000_000_000);
             assert!(number(&answer["simulated_ns"]) < 1_000_000_000_000_000);
         } else {
-            assert!(text.starts_with("STOPPED before its end") && text.contains("trans/s"), "{text}");
+            assert!(text.starts_with("stopped before the end") && text.contains("trans/s"), "{text}");
         }
     }
 }

@@ -70,9 +70,9 @@ fn an_experiment_finds_what_an_arm_does_in_every_form_and_fails_where_it_is_to()
         &junit,
     ];
     let output = fairlab(&args);
-    let (text, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("worse than `with`: energy, busy of `without`"), "{told}");
+    let (text, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("worse than `with`: energy, busy of `without`"), "{stderr}");
     for expected in ["worse", "%stddev", "Amean     energy, busy", "compare%( std%)", "| energy, busy |"] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
@@ -100,15 +100,18 @@ fn a_comparison_that_can_find_nothing_says_so_and_is_no_gate() {
     let text = stdout_of(&[&args[..], &["--runs", "5"]].concat());
     assert!(text.contains("too few") && text.contains("at least 6 could"), "{text}");
     let few = [&args[..], &["--runs", "5", "--fail-on", "worse"]].concat();
-    let told = complaint("five runs", &fairlab(&few)).replace("\n  ", " ");
-    assert!(told.contains("--runs 5 cannot find any difference in 1 test") && told.contains("add --runs 6"), "{told}");
+    let message = complaint("five runs", &fairlab(&few)).replace("\n  ", " ");
+    assert!(
+        message.contains("--runs 5 cannot find any difference in 1 test") && message.contains("add --runs 6"),
+        "{message}"
+    );
     // Exits from idle states depend on the seed on hikey960. Here nothing does, so all repetitions are
     // identical.
     let still = ["compare", "scenarios/numa.scn", "--features", "NO_NI_RANDOM", "--runs", "6", "--hold-still"];
     let still = [&still[..], &["--arm", "latency_ns=3000000", "--arm", "latency_ns=12000000"]].concat();
     let still = fairlab(&[&still[..], &["--metric", "waiting", "--fail-on", "worse"]].concat());
-    let told = String::from_utf8_lossy(&still.stderr).replace("\n  ", " ");
-    assert!(still.status.code() == Some(2) && told.contains("would have passed whatever happened"), "{told}");
+    let message = String::from_utf8_lossy(&still.stderr).replace("\n  ", " ");
+    assert!(still.status.code() == Some(2) && message.contains("would have passed whatever happened"), "{message}");
     let passed = fairlab(&[&args[..], &["--runs", "6", "--fail-on", "worse"]].concat());
     assert_eq!(
         passed.status.code(),
@@ -266,13 +269,13 @@ fn a_signal_ends_an_experiment_with_the_repetitions_that_are_done_and_marks_it()
     let (stdout, stderr) = (text(&shown.stdout), text(&shown.stderr));
     assert_eq!(shown.status.code(), Some(130), "{stderr}");
     assert!(
-        stdout.starts_with("STOPPED before its end, after ") && stdout.contains("of 10000 repetitions"),
+        stdout.starts_with("stopped before the end, after ") && stdout.contains("of 10000 repetitions"),
         "{stdout}"
     );
     assert!(stdout.contains("CPU time") || stdout.contains("switches"), "{stdout}");
-    let told = stopped(&[&short[..], &["--json"]].concat(), "TERM", Duration::from_secs(5));
-    assert_eq!(told.status.code(), Some(143), "{}", text(&told.stderr));
-    let report: Value = serde_json::from_slice(&told.stdout).expect("it is whole");
+    let output = stopped(&[&short[..], &["--json"]].concat(), "TERM", Duration::from_secs(5));
+    assert_eq!(output.status.code(), Some(143), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is whole");
     assert_eq!(number(&report["cut_short_of_runs"]), 10000);
     let done = number(&report["comparison"]["repetitions"]);
     assert!(done > 0 && done < 10000, "{done}");

@@ -77,7 +77,7 @@ fn what_cannot_be_exported_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn sched_domains_are_told_as_debugfs_tells_them() {
+fn sched_domains_are_printed_in_the_format_of_debugfs() {
     let text = stdout_of(&["machine", "domains", "hikey960", "--cpu", "5"]);
     for line in [
         "cpu5/domain0/name:MC",

@@ -23,25 +23,25 @@ impl TestRng {
 }
 
 fn scenario(number: u64) -> String {
-    let mut dice = TestRng(number);
-    let nr_cpus = 1 + dice.below(6);
-    let mut text = format!("cpus {nr_cpus}\nend {}ms\nscale 1\n", 40 + dice.below(80));
+    let mut rng = TestRng(number);
+    let nr_cpus = 1 + rng.below(6);
+    let mut text = format!("cpus {nr_cpus}\nend {}ms\nscale 1\n", 40 + rng.below(80));
     for cpu in 0..nr_cpus {
         let _ = writeln!(text, "fdom {cpu} 250000 500000 1000000");
     }
-    let nr_groups = 1 + dice.below(3);
+    let nr_groups = 1 + rng.below(3);
     for group in 0..nr_groups {
-        let min = dice.below(600);
-        let _ = writeln!(text, "group g{group} umin={min} umax={}", min + dice.below(1025 - min));
+        let min = rng.below(600);
+        let _ = writeln!(text, "group g{group} umin={min} umax={}", min + rng.below(1025 - min));
     }
-    for task in 0..1 + dice.below(5) {
-        let (run, sleep) = (100 + dice.below(9_000), 1 + dice.below(9_000));
-        let _ = writeln!(text, "task t{task} group=g{} run {run}us sleep {sleep}us", dice.below(nr_groups));
+    for task in 0..1 + rng.below(5) {
+        let (run, sleep) = (100 + rng.below(9_000), 1 + rng.below(9_000));
+        let _ = writeln!(text, "task t{task} group=g{} run {run}us sleep {sleep}us", rng.below(nr_groups));
     }
-    for _ in 0..dice.below(4) {
-        let min = dice.below(1025);
-        let (at, group) = (1 + dice.below(40), dice.below(nr_groups));
-        let _ = writeln!(text, "groupclamp {at}ms g{group} {min} {}", min + dice.below(1025 - min));
+    for _ in 0..rng.below(4) {
+        let min = rng.below(1025);
+        let (at, group) = (1 + rng.below(40), rng.below(nr_groups));
+        let _ = writeln!(text, "groupclamp {at}ms g{group} {min} {}", min + rng.below(1025 - min));
     }
     text
 }

@@ -58,9 +58,9 @@ fn an_import_is_a_workload_for_other_commands_and_says_what_is_missing() {
     let ((_, scenario), trace) = (place.scenario(), place.file("trace.txt"));
     stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("ftrace={trace}")]);
     let workload = place.file("app.rec");
-    let told = stdout_of(&["import", &trace, "-o", &workload]);
-    assert!(told.contains("sched_switch") && told.contains("no machine was given"), "{told}");
-    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    let text = stdout_of(&["import", &trace, "-o", &workload]);
+    assert!(text.contains("sched_switch") && text.contains("no machine was given"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let summary = json_of(&["run", &workload, "--json"]);
     assert_eq!(summary["run"]["kind"], "recorded");
     stdout_of(&["run", &workload, "--machine", "hikey960"]);
@@ -73,8 +73,8 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
     let place = TestDir::new();
     for (name, text) in [("empty", ""), ("json", "{}"), ("text", "hello\n"), ("dat", "\u{17}\u{8}Dtracing6\0")] {
         let path = place.with(name, text);
-        let told = complaint(name, &fairlab(&["import", &path]));
-        assert!(told.contains("help: ") && told.contains(name), "{told}");
+        let message = complaint(name, &fairlab(&["import", &path]));
+        assert!(message.contains("help: ") && message.contains(name), "{message}");
     }
     complaint("nothing", &fairlab(&["replay", &place.file("nothing")]));
     complaint("no machine", &fairlab(&["machine", "capture", &place.with("x.json", "{}")]));
@@ -103,11 +103,13 @@ fn a_machine_s_own_governor_threads_stand_for_recorded_ones() {
         let words = [&["replay", trace.as_str(), "--as-recorded", "--machine", "hikey960", "--json"], more].concat();
         json_of(&words)
     };
-    let says_so =
-        |told: &serde_json::Value| told["notes"].to_string().contains("threads of schedutil (sugov:N) are left out");
-    let told = replay(&[]);
-    assert!(says_so(&told), "{}", told["notes"]);
-    let family = items(&told["families"]).iter().find(|family| family["name"] == "sugov:0").expect("it was recorded");
+    let says_so = |replayed: &serde_json::Value| {
+        replayed["notes"].to_string().contains("threads of schedutil (sugov:N) are left out")
+    };
+    let replayed = replay(&[]);
+    assert!(says_so(&replayed), "{}", replayed["notes"]);
+    let family =
+        items(&replayed["families"]).iter().find(|family| family["name"] == "sugov:0").expect("it was recorded");
     assert_eq!(number(&family["tasks"]), 1);
     assert!(number(&family["switches"]["simulated"]) > 0, "the machine's own: {family}");
     assert!(!says_so(&replay(&["--governor", "performance"])), "this machine has none");

@@ -65,16 +65,16 @@ fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
             "--vary",
         ],
     ] {
-        let (mut ours, theirs) = (json_of(run), json_output(&[run, &engine[..]].concat()));
+        let (mut built_in, compiled) = (json_of(run), json_output(&[run, &engine[..]].concat()));
         // Only the built-in scheduler reports which CPUs fit a task.
-        for family in ours["families"].as_array_mut().expect("there are families") {
+        for family in built_in["families"].as_array_mut().expect("there are families") {
             if let Some(residency) = family.get_mut("residency").and_then(Value::as_object_mut) {
                 residency.extend(["too_small_ns", "too_large_ns"].map(|name| (name.to_owned(), Value::Null)));
             }
         }
-        assert_eq!(theirs["engine"]["name"], "kernel:under-test");
+        assert_eq!(compiled["engine"]["name"], "kernel:under-test");
         for key in ["digest", "totals", "families", "cpus"] {
-            assert_eq!(ours[key], theirs[key], "{run:?}: {key}");
+            assert_eq!(built_in[key], compiled[key], "{run:?}: {key}");
         }
     }
 }
@@ -93,8 +93,8 @@ fn an_engines_trace_is_that_of_the_built_in_one() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         std::fs::read_to_string(file).expect("the trace was written")
     };
-    let (ours, theirs) = (trace("ours", &[]), trace("theirs", &["--engine", "kernel:under-test"]));
-    assert!(ours.matches("sched_switch").count() > 100 && ours == theirs, "the same trace");
+    let (built_in, compiled) = (trace("built-in", &[]), trace("compiled", &["--engine", "kernel:under-test"]));
+    assert!(built_in.matches("sched_switch").count() > 100 && built_in == compiled, "the same trace");
     let state = ["run", "scenarios/group-shares.scn", "--export", "sched-debug=here", "--engine", "kernel:under-test"];
     assert!(complaint(&state.join(" "), &with_engines(&state)).contains("sched-debug contains state of the built-in"));
 }
@@ -104,18 +104,18 @@ fn arms_may_have_engines() {
     if !has_engine() {
         return;
     }
-    let compare = ["compare", "scenarios/numa.scn", "--for", "100ms", "--arm", "ours: engine=built-in", "--arm"];
-    let once = with_engines(&[&compare[..], &["theirs: engine=kernel:under-test"]].concat());
+    let compare = ["compare", "scenarios/numa.scn", "--for", "100ms", "--arm", "base: engine=built-in", "--arm"];
+    let once = with_engines(&[&compare[..], &["compiled: engine=kernel:under-test"]].concat());
     let page = String::from_utf8_lossy(&once.stdout).into_owned();
-    assert!(page.contains("`theirs` made no difference"), "{page}{}", String::from_utf8_lossy(&once.stderr));
+    assert!(page.contains("`compiled` made no difference"), "{page}{}", String::from_utf8_lossy(&once.stderr));
     let scanned = page.lines().find(|line| line.starts_with("CPUs scanned")).expect("the row is there");
     assert!(
         scanned.split_whitespace().nth(3) == Some("-"),
         "a value that the engine does not report is not zero: {scanned}"
     );
-    let arms = [&["--json"], &compare[..], &["theirs: engine=kernel:under-test", "--runs", "2"]].concat();
+    let arms = [&["--json"], &compare[..], &["compiled: engine=kernel:under-test", "--runs", "2"]].concat();
     let several = json_output(&arms);
-    assert!(several.to_string().contains("theirs"), "{several:#}");
+    assert!(several.to_string().contains("compiled"), "{several:#}");
 }
 
 /// Compares all kinds of trace lines: snapshots, counters, steps of load balancing, frequencies.
@@ -131,16 +131,19 @@ fn every_line_of_a_trace_is_that_of_the_built_in_scheduler() {
         let place = tempfile::NamedTempFile::with_suffix(".scn").expect("there is a place for temporary files");
         std::fs::write(&place, given).expect("there is room");
         let run = ["run", place.path().to_str().expect("it has a plain name"), "--trace-jsonl", "-"];
-        let (ours, theirs) =
+        let (built_in, compiled) =
             (with_engines(&run), with_engines(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        assert!(theirs.status.success(), "{scenario}: {}", text(&theirs.stderr));
-        let (ours, theirs) = (text(&ours.stdout), text(&theirs.stdout));
+        assert!(compiled.status.success(), "{scenario}: {}", text(&compiled.stderr));
+        let (built_in, compiled) = (text(&built_in.stdout), text(&compiled.stdout));
         for kind in ["nohz", "rq", "se", "schedstat"] {
-            assert!(ours.contains(&format!("\"e\":\"{kind}\"")), "{scenario} has {kind}");
+            assert!(built_in.contains(&format!("\"e\":\"{kind}\"")), "{scenario} has {kind}");
         }
-        let differing = ours.lines().zip(theirs.lines()).find(|(one, other)| one != other);
-        assert!(differing.is_none() && ours.lines().count() == theirs.lines().count(), "{scenario}: {differing:?}");
+        let differing = built_in.lines().zip(compiled.lines()).find(|(one, other)| one != other);
+        assert!(
+            differing.is_none() && built_in.lines().count() == compiled.lines().count(),
+            "{scenario}: {differing:?}"
+        );
     }
 }
 
@@ -292,14 +295,14 @@ fn operation_counts_are_written_call_by_call() {
         let line = |line: &str| serde_json::from_str::<Value>(line).expect("a line is JSON");
         String::from_utf8(output.stdout).expect("text").lines().map(line).collect::<Vec<_>>()
     };
-    let (ours, theirs) = (lines(&run), lines(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
-    assert!(ours.len() > 100 && ours.len() == theirs.len(), "{} {}", ours.len(), theirs.len());
-    for (one, other) in ours.iter().zip(&theirs) {
+    let (built_in, compiled) = (lines(&run), lines(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
+    assert!(built_in.len() > 100 && built_in.len() == compiled.len(), "{} {}", built_in.len(), compiled.len());
+    for (one, other) in built_in.iter().zip(&compiled) {
         for key in ["t", "cpu", "path", "ScanCpu", "CpufreqUpdate", "PeltUpdate", "Enqueue"] {
             assert_eq!(one[key], other[key], "{key}: {one} {other}");
         }
     }
-    assert!(ours.iter().any(|line| line["CpufreqUpdate"].as_u64() > Some(0)), "the governor is asked");
+    assert!(built_in.iter().any(|line| line["CpufreqUpdate"].as_u64() > Some(0)), "the governor is asked");
 }
 
 #[test]
@@ -308,10 +311,10 @@ fn an_engines_operations_are_counted_as_the_built_in_ones() {
         return;
     }
     let run = ["--json", "run", "scenarios/hello.json", "--machine", "epyc-16llc", "--plain", "--for", "300ms"];
-    let (ours, theirs) = (json_of(&run), json_output(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
+    let (built_in, compiled) = (json_of(&run), json_output(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
     for op in EQUAL_COUNTS {
-        assert!(ours["work"][op].as_u64() > Some(0), "{op} is in this run");
-        assert_eq!(ours["work"][op], theirs["work"][op], "{op}");
+        assert!(built_in["work"][op].as_u64() > Some(0), "{op} is in this run");
+        assert_eq!(built_in["work"][op], compiled["work"][op], "{op}");
     }
 }
 
@@ -331,7 +334,7 @@ fn benchmarks_run_on_an_engine_whose_code_takes_time() {
     let line = bench[1..6].join(" ");
     let compare =
         ["--json", "compare", "--bench", &line, "--machine", "hikey960", "--plain=priced", "--runs", "2", "--arm"];
-    let arms = json_output(&[&compare[..], &["ours:", "--arm", "theirs: engine=kernel:under-test"]].concat());
+    let arms = json_output(&[&compare[..], &["base:", "--arm", "compiled: engine=kernel:under-test"]].concat());
     let row = arms["rows"].as_array().or_else(|| arms["comparison"]["rows"].as_array()).expect("there are rows");
     assert!(row.iter().any(|row| row["name"] == "time"), "{arms:#}");
 }
@@ -479,8 +482,9 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
         .1;
     let again = with_engines(&command.split(' ').collect::<Vec<_>>());
     assert!(flat(&again.stderr).contains("rcu_read_lock() or"), "{command}");
-    let told: Value = serde_json::from_slice(&with_engines(&[&patch[..], &["--json"]].concat()).stdout).expect("JSON");
-    assert_valid(&validator("patch"), &told, "a kernel that does not return");
+    let report: Value =
+        serde_json::from_slice(&with_engines(&[&patch[..], &["--json"]].concat()).stdout).expect("JSON");
+    assert_valid(&validator("patch"), &report, "a kernel that does not return");
 }
 
 /// Outdated averages of a tickless CPU cause no event themselves, but a later event that follows from them.
@@ -498,11 +502,11 @@ fn a_decision_before_the_first_event_that_differs_is_found() {
     build("no-stats", edit);
     let patch = ["patch", "kernel:under-test", "kernel:no-stats", "--only", "cyclictest", "--runs", "1", "--json"];
     let output = with_engines(&patch);
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", flat(&output.stderr)));
-    let outcomes = told["outcomes"].as_array().expect("cases");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", flat(&output.stderr)));
+    let outcomes = report["outcomes"].as_array().expect("cases");
     let firsts = outcomes.iter().map(|outcome| &outcome["first"]).filter(|first| !first.is_null());
     let earlier: Vec<_> = firsts.filter(|first| first["decision"]["at_ns"].is_u64()).collect();
-    assert!(!earlier.is_empty(), "{told}");
+    assert!(!earlier.is_empty(), "{report}");
     for first in earlier {
         assert!(first["decision"]["at_ns"].as_u64() < first["at_ns"].as_u64(), "{first}");
         let path = first["decision"]["path"].as_array().and_then(|path| path.last());

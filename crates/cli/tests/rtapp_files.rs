@@ -54,7 +54,7 @@ fn equal_keys_are_kept_on_request() {
 }
 
 #[test]
-fn timers_are_told_in_rt_app_s_words() {
+fn timers_are_reported_in_the_terms_of_rt_app() {
     let summary = json_of(&["run", "scenarios/hello.json", "--json"]);
     let display = &items(&summary["families"])[0];
     assert_eq!(display["name"], "display");

@@ -102,8 +102,8 @@ fn runs_and_what_is_asked_of_them_have_their_forms() {
     assert_valid(&validator("experiment"), &experiment, "compare with repetitions");
     let (page, board) = (directory.path().join("page.html"), directory.path().join("board.toml"));
     let file = |path: &Path| path.to_str().expect("the path is text").to_owned();
-    let told = json_of(&["report", dir, "-o", &file(&page), "--json"]);
-    assert_eq!(told["file"], file(&page));
+    let report = json_of(&["report", dir, "-o", &file(&page), "--json"]);
+    assert_eq!(report["file"], file(&page));
     assert_eq!(json_of(&["machine", "capture", "--raw", "-o", &file(&board), "--json"])["file"], file(&board));
     assert!(json_of(&["machine", "capture", "--raw", "--json"])["toml"].is_string());
     let exported = fairlab(&["replay", dir]);

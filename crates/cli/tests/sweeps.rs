@@ -135,7 +135,7 @@ fn a_metric_that_no_run_tells_is_refused_before_anything_is_run() {
 }
 
 #[test]
-fn what_goes_wrong_is_told_and_nothing_is_lost() {
+fn failures_are_reported_and_no_result_is_lost() {
     let directory = planned();
     let at = directory.path();
     stdout_in(at, &["sweep", "plan.toml"]);

@@ -106,5 +106,6 @@ fn who_leaves_early_gets_what_was_reached() {
     session.wait_for("paused", 0);
     session.press("sq");
     assert_eq!(session.child.wait().expect("it ends").code(), Some(0));
-    session.wait_for("STOPPED", 0);
+    let left = session.wait_for("\u{1b}[?1049l", 0);
+    session.wait_for("stopped", left);
 }

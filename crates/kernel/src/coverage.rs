@@ -167,9 +167,9 @@ fn new_lines(base: &Path, patched: &Path) -> Result<NewLines, KernelError> {
     let names: BTreeSet<String> = tree::files(patched)?.into_iter().collect();
     let mut new = NewLines::new();
     for name in names.iter().filter(|name| name.ends_with(".c") || name.ends_with(".h")) {
-        let (ours, theirs) = overlay::WRAPPED;
-        let (old, now) = (base.join(if name == theirs { ours } else { name }), patched.join(name));
-        if name == ours || fs::read_link(&now).is_ok_and(|link| link == old) {
+        let (wrapper, wrapped) = overlay::WRAPPED;
+        let (old, now) = (base.join(if name == wrapped { wrapper } else { name }), patched.join(name));
+        if name == wrapper || fs::read_link(&now).is_ok_and(|link| link == old) {
             continue;
         }
         // A file that the base does not have is new as a whole. Not every file is text.

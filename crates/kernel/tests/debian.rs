@@ -61,19 +61,19 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     assert!(kernel.counters().switches > 100, "{:?}", kernel.counters());
     assert_eq!(kernel.counters(), built_in.counters());
     assert_eq!(kernel.digest(), built_in.digest());
-    let (ours, theirs) = (built_in.sched(), kernel.sched());
-    assert_eq!(theirs.nohz_snapshot(), ours.nohz_snapshot());
-    for cpu in ours.cpu_ids() {
-        assert_eq!(theirs.object().rq_curr(cpu.0), ours.curr(cpu).0, "CPU {}", cpu.0);
-        assert_eq!(theirs.rq_snapshot(cpu), ours.rq_snapshot(cpu), "CPU {}", cpu.0);
-        assert_eq!(theirs.llc_snapshot(cpu), ours.llc_snapshot(cpu), "CPU {}", cpu.0);
-        assert_eq!(theirs.schedstat_snapshot(cpu), ours.schedstat_snapshot(cpu), "CPU {}", cpu.0);
+    let (built_in_sched, kernel_sched) = (built_in.sched(), kernel.sched());
+    assert_eq!(kernel_sched.nohz_snapshot(), built_in_sched.nohz_snapshot());
+    for cpu in built_in_sched.cpu_ids() {
+        assert_eq!(kernel_sched.object().rq_curr(cpu.0), built_in_sched.curr(cpu).0, "CPU {}", cpu.0);
+        assert_eq!(kernel_sched.rq_snapshot(cpu), built_in_sched.rq_snapshot(cpu), "CPU {}", cpu.0);
+        assert_eq!(kernel_sched.llc_snapshot(cpu), built_in_sched.llc_snapshot(cpu), "CPU {}", cpu.0);
+        assert_eq!(kernel_sched.schedstat_snapshot(cpu), built_in_sched.schedstat_snapshot(cpu), "CPU {}", cpu.0);
     }
     for id in built_in.tasks().iter().filter_map(|task| task.id) {
-        let mut of_ours = ours.task_snapshot(id);
+        let mut of_ours = built_in_sched.task_snapshot(id);
         // The kernel's side returns it as one number.
         of_ours.avg.util_est = Default::default();
-        assert_eq!(theirs.task_snapshot(id), of_ours, "task {}", id.0);
+        assert_eq!(kernel_sched.task_snapshot(id), of_ours, "task {}", id.0);
     }
     assert!(
         KernelEngine::load(

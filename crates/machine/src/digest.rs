@@ -6,7 +6,7 @@ use fairlab_sched::probe::Event;
 use fairlab_sched::units::Nanos;
 use std::fmt;
 
-/// Running 64-bit hash.
+/// Running 64-bit hash of the scheduler events of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 

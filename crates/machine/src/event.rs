@@ -129,7 +129,7 @@ impl Ord for QueueEntry {
 pub enum Lane {
     /// Periodic events with the period of the tick.
     Ticks,
-    /// Inter-processor interrupts.
+    /// Inter-processor interrupts, which take a fixed time.
     Ipis,
 }
 

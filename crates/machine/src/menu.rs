@@ -68,7 +68,7 @@ pub(crate) enum WokenBy {
     Tick,
     /// Expiry of the polling limit.
     PollLimit,
-    /// Any other interrupt.
+    /// Interrupt other than the tick.
     Other,
 }
 

@@ -63,7 +63,7 @@ fn a_quota_counts_all_cpus_together() {
 }
 
 #[test]
-fn a_quota_of_more_than_what_is_there_limits_nobody() {
+fn a_quota_above_the_time_of_all_cpus_limits_no_task() {
     let machine = run("cpus 2\nend 1s\ngroup g quota=250ms period=100ms\ntask hog n=2 group=g run 7ms");
     assert_close(runtime_ms(&machine, "hog"), 2000.0, 0.001);
     assert_eq!(stats(&machine, 0).nr_throttled, 0);
@@ -109,7 +109,7 @@ fn a_quota_changes_while_tasks_run() {
     assert_close(runtime_ms(&machine, "hog"), 200.0 + 700.0 + 1000.0, 3.0 * SLICE_MS);
 }
 
-/// Results of changes.
+/// Observer that records the results of group changes.
 #[derive(Default)]
 struct ChangeResults(Vec<i32>);
 

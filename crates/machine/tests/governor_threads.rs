@@ -78,7 +78,7 @@ fn a_driver_that_sleeps_is_asked_by_a_thread_and_the_frequency_comes_when_it_has
 }
 
 #[test]
-fn without_a_latency_the_thread_still_runs_and_a_driver_that_is_told_at_once_needs_none() {
+fn without_a_latency_the_thread_still_runs_and_a_fast_switch_driver_needs_none() {
     let (machine, notes) = ramp("fast_switch = false\n");
     let (woken, changed) = (thread_woken(&machine, &notes), changed_after(&notes, 0));
     assert!(changed.len() >= 2 && changed.iter().all(|at| woken.contains(at)), "{changed:?}: asked at {woken:?}");
@@ -87,7 +87,7 @@ fn without_a_latency_the_thread_still_runs_and_a_driver_that_is_told_at_once_nee
 }
 
 #[test]
-fn a_driver_that_is_told_at_once_has_the_cpus_faster_after_its_latency() {
+fn a_fast_switch_driver_makes_the_cpus_faster_after_its_latency() {
     let took = |latency_ns: u64| {
         let (machine, notes) = ramp(&format!("transition_latency_ns = {latency_ns}\n"));
         let ramp = machine.tasks().iter().find(|task| task.name == "ramp").expect("it was forked");

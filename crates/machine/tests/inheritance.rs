@@ -83,7 +83,7 @@ fn a_fair_task_inherits_the_deadline_of_its_waiter() {
 }
 
 #[test]
-fn nobody_keeps_what_was_inherited() {
+fn no_task_keeps_an_inherited_class() {
     for json in [INVERSION, CHAIN, DEADLINE] {
         let run = rtapp(json);
         for task in run.machine.tasks() {

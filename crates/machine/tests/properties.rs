@@ -72,12 +72,12 @@ fn costs() -> impl Strategy<Value = CostModel> {
         prices.set_line_transfer(local, remote);
         prices
     });
-    let dear = (0..KernelOp::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
+    let expensive = (0..KernelOp::ALL.len(), 1_000u64..30_000_000).prop_map(move |(op, ps)| {
         let mut prices = all(50_000);
         prices.set_op(KernelOp::ALL[op], ps);
         prices
     });
-    prop_oneof![Just(CostModel::zero_cost()), (1u64..900_000).prop_map(all), with_lines, dear]
+    prop_oneof![Just(CostModel::zero_cost()), (1u64..900_000).prop_map(all), with_lines, expensive]
 }
 
 fn run(text: &str, prices: &CostModel, checks: bool) -> Machine {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_told_as_many_are() {
+    fn exact_values_and_histograms_have_equal_summaries() {
         let mut latency = Latency::default();
         for ns in 0..MAX_EXACT_VALUES as u64 {
             latency.record(ns * 1_000_003);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_of_no_latencies() {
+    fn without_latencies_there_is_no_summary() {
         assert_eq!(Latency::default().summary(), None);
     }
 

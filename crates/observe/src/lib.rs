@@ -22,6 +22,7 @@ pub mod latency;
 pub mod manifest;
 pub mod measure;
 pub mod page;
+mod plural;
 pub mod rejected;
 pub mod residency;
 pub mod run_directory;

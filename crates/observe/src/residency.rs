@@ -94,14 +94,14 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
         *too_large += (task.residency.too_large - before.too_large).0;
     }
     let tells_fit = machine.sched().as_sched().is_some();
-    let told = |(spent, too_small_ns, too_large_ns): Sums| {
+    let row = |(spent, too_small_ns, too_large_ns): Sums| {
         let [too_small_ns, too_large_ns] = [too_small_ns, too_large_ns].map(|time| tells_fit.then_some(time));
         let points = all_points(kinds, domains, &spent);
         let is_known = |point: &&ResidencyPoint| point.ns > 0;
         let energy_uj = points.iter().filter(is_known).map(|point| point.uj).sum();
         FamilyResidency { points, too_small_ns, too_large_ns, energy_uj }
     };
-    families.into_iter().map(|(name, sums)| (name, told(sums))).collect()
+    families.into_iter().map(|(name, sums)| (name, row(sums))).collect()
 }
 
 /// Returns all operating points, also those without time, so that families can be added.

@@ -26,7 +26,7 @@ fn summary_from(at: Nanos) -> RunSummary {
 }
 
 #[test]
-fn what_is_told_after_forgetting_is_what_came_since() {
+fn after_a_reset_the_summary_covers_only_later_events() {
     let (whole, rest) = (summary_from(Nanos::ZERO), summary_from(Nanos::from_micros(20_100)));
     assert_eq!((whole.duration_ns, rest.duration_ns), (40_000_000, 19_900_000));
     assert_eq!(whole.digest, rest.digest, "forgetting changes no run");

@@ -35,9 +35,9 @@ fn trace(name: &str) -> String {
 fn compare(name: &str, nr_lines: usize) {
     let packed = std::fs::read(data(name).with_extension("jsonl.zst")).expect("there is a recording");
     let recorded = String::from_utf8(zstd::decode_all(&packed[..]).expect("it is zstd data")).expect("JSON is text");
-    let ours = trace(name);
+    let actual = trace(name);
     let mut nr_compared = 0;
-    let mut lines = ours.lines();
+    let mut lines = actual.lines();
     for line in recorded.lines() {
         assert_eq!(lines.next(), Some(line), "{name}: line {}, ours and the kernel's", nr_compared + 1);
         nr_compared += 1;

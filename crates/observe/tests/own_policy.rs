@@ -66,7 +66,7 @@ impl PolicyHook for PolicyLog {
 fn an_answer_that_cannot_be_used_ends_the_run_and_names_the_task() {
     let error = machine(Some(Box::new(PolicyLog::default()))).run(&mut NoObserver).expect_err("there is no CPU 4");
     let RunError::Policy { asked, what, .. } = &error else { panic!("{error}") };
-    let expected = ("where task b is to wake up", "has answered CPU 4, but there are only CPUs 0 to 3");
+    let expected = ("where task b is to wake up", "chose CPU 4, but there are only CPUs 0 to 3");
     assert_eq!((asked.as_str(), what.as_str()), expected);
     assert!(error.to_string().starts_with("the policy, asked after 3"), "{error}");
 }
@@ -129,7 +129,7 @@ fn idle_states_are_those_of_the_policy() {
     assert!(entries(&shallow, 0) > 0 && entries(&shallow, 1) == 0);
     let mut none = board(Some(Both { idle: |_| IdleChoice::State(7), ..AS_THE_KERNEL }));
     let error = none.run(&mut NoObserver).expect_err("there is no such state").to_string();
-    assert!(error.contains("how deep CPU") && error.contains("has answered idle state 7, but there are"), "{error}");
+    assert!(error.contains("how deep CPU") && error.contains("chose idle state 7, but there are"), "{error}");
 }
 
 #[test]

@@ -35,11 +35,11 @@ fn command(
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let raised = PolicyException::default();
     let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
-    let told = run_interruptible(py, move || {
+    let result = run_interruptible(py, move || {
         let answer = embed::with_jobs(jobs, || embed::command(&words, &texts))??;
         Ok((answer.results, answer.warnings))
     });
-    raised.with_cause(py, told)
+    raised.with_cause(py, result)
 }
 
 /// Builds a table from columns, each with a name and its values as a JSON array.

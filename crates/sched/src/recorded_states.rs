@@ -238,9 +238,9 @@ impl RecordedState {
             let [cpu, level, numbers @ ..] = &recorded.as_array().expect("numbers")[..] else { panic!("{recorded}") };
             let cpu = CpuId(cpu.as_u64().expect("a CPU") as u32);
             let sd = domains.chain(cpu).nth(level.as_u64().expect("a level") as usize).expect("a domain");
-            let ours = domains.capacities[domains.groups[domains.domains[sd].groups].capacity];
-            let ours = [ours.capacity, ours.min_capacity, ours.max_capacity].map(Value::from);
-            assert_eq!(ours, numbers, "capacity of group {recorded}");
+            let actual = domains.capacities[domains.groups[domains.domains[sd].groups].capacity];
+            let actual = [actual.capacity, actual.min_capacity, actual.max_capacity].map(Value::from);
+            assert_eq!(actual, numbers, "capacity of group {recorded}");
         }
     }
 

@@ -82,13 +82,13 @@ impl TestMachine {
         let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
         let now = Nanos::from_secs(4);
         let (effects, heard, work) = (Vec::new(), EventLog::default(), OpCounts::default());
-        let mut lab = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO, policy: None };
-        for cpu in lab.sched.cpu_ids() {
-            lab.on(cpu.0, |sched, ctx| {
+        let mut machine = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO, policy: None };
+        for cpu in machine.sched.cpu_ids() {
+            machine.on(cpu.0, |sched, ctx| {
                 let _rq = sched.rq_lock_clocked(ctx, cpu);
             });
         }
-        lab
+        machine
     }
 
     /// Calls the scheduler on a CPU.

@@ -17,7 +17,7 @@ enum TimelineStep {
     Insert(u32),
     /// Remove the first entity.
     RemoveFirst,
-    /// Remove any entity.
+    /// Remove the entity at this index.
     Remove(prop::sample::Index),
 }
 
@@ -80,13 +80,13 @@ proptest! {
         weight in 2u64..=262_144,
         load in 2u64..100_000_000,
     ) {
-        let ours = calc_delta(delta, weight << 10, &mut LoadWeight::new(load << 10));
+        let actual = calc_delta(delta, weight << 10, &mut LoadWeight::new(load << 10));
         let exact = u128::from(delta) * u128::from(weight) / u128::from(load);
-        prop_assert!(u128::from(ours) <= exact);
+        prop_assert!(u128::from(actual) <= exact);
         // Cutting the inverse of the load to a whole number loses up to load / 2^32 of it, cutting the factor
         // to 32 bits one part in 2^31, cutting the result less than one.
         let lost = exact * u128::from(load) / (1 << 31) + exact / (1 << 30) + 2;
-        prop_assert!(exact - u128::from(ours) <= lost, "{exact} - {ours} > {lost}");
+        prop_assert!(exact - u128::from(actual) <= lost, "{exact} - {actual} > {lost}");
     }
 
     #[test]

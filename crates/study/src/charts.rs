@@ -33,7 +33,8 @@ pub(crate) type Bars = (String, f64, Option<f64>);
 
 /// Draws a pair of bars for each row.
 pub(crate) fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Chart {
-    let rows: Vec<_> = rows.iter().map(|(label, ours, theirs)| (label.clone(), vec![Some(*ours), *theirs])).collect();
+    let rows: Vec<_> =
+        rows.iter().map(|(label, simulated, published)| (label.clone(), vec![Some(*simulated), *published])).collect();
     grouped_bars(name, title, unit, &["simulated", "published"], &rows)
 }
 
@@ -93,10 +94,10 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint])
     let height = 160 + 34 * rows.len() as u32;
     draw_sized(name, (SIZE.0, height), |area| {
         let mut all: Vec<f64> = vec![0.0];
-        for (_, ours, interval, theirs) in rows {
-            all.push(*ours);
+        for (_, simulated, interval, published) in rows {
+            all.push(*simulated);
             all.extend(interval.iter().flatten());
-            all.extend(theirs.iter().flat_map(|(value, spread)| {
+            all.extend(published.iter().flat_map(|(value, spread)| {
                 let wide = 2.0 * spread.unwrap_or(0.0);
                 [value - wide, value + wide]
             }));
@@ -122,15 +123,15 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint])
             .x_desc(unit)
             .draw()?;
         chart.draw_series(LineSeries::new([(0.0, 0.0), (0.0, count)], BLACK.mix(0.4)))?;
-        let series = if rows.iter().any(|(.., theirs)| theirs.is_some()) { 2 } else { 1 };
+        let series = if rows.iter().any(|(.., published)| published.is_some()) { 2 } else { 1 };
         let names = ["simulated, 95 %", "published, two standard deviations"];
         for (which, name) in names.into_iter().take(series).enumerate() {
             let colour = COLOURS[which];
             let mut points = Vec::new();
-            for (place, (_, ours, interval, theirs)) in rows.iter().enumerate() {
+            for (place, (_, simulated, interval, published)) in rows.iter().enumerate() {
                 let y = place as f64 + 0.38 + 0.24 * which as f64;
-                let (value, range) = match (which, theirs) {
-                    (0, _) => (*ours, *interval),
+                let (value, range) = match (which, published) {
+                    (0, _) => (*simulated, *interval),
                     (_, Some((value, spread))) => {
                         (*value, spread.map(|spread| [value - 2.0 * spread, value + 2.0 * spread]))
                     }

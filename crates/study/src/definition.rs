@@ -338,10 +338,10 @@ mod tests {
 
     #[test]
     fn a_published_figure_has_evidence_and_nothing_else_has() {
-        let told = complaint("", ", published = 1");
+        let message = complaint("", ", published = 1");
         assert!(
-            told.starts_with("studies/s.toml: table t, row r: a published figure needs its `evidence`\nhelp: kinds"),
-            "{told}"
+            message.starts_with("studies/s.toml: table t, row r: a published figure needs its `evidence`\nhelp: kinds"),
+            "{message}"
         );
         assert!(complaint("", ", evidence = 'trivial'").contains("`evidence` without a published figure"));
         assert!(complaint("", ", spread = 1.0").contains("`spread` without a published number"));

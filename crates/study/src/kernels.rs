@@ -120,9 +120,10 @@ impl Kernel {
     /// Changes of this release, as phrases: those that older kernels revert, and those that older kernels of
     /// fairlab have too.
     pub fn changes_of_release(self) -> (Vec<&'static str>, Vec<&'static str>) {
-        let told = changes().filter(|change| change.release == self.release).filter_map(|change| change.description);
+        let modelled =
+            changes().filter(|change| change.release == self.release).filter_map(|change| change.description);
         let missing = MISSING.iter().filter(|missing| missing.since == self.release).map(|missing| missing.what);
-        (told.collect(), missing.collect())
+        (modelled.collect(), missing.collect())
     }
 
     /// Later changes that this kernel reverts, earliest first.
@@ -184,13 +185,13 @@ mod tests {
 
     #[test]
     fn every_change_came_with_a_kernel_that_has_a_name() {
-        let told: usize = all().map(|kernel| kernel.changes_of_release().0.len()).sum();
-        assert_eq!(told, changes().filter(|change| change.description.is_some()).count());
+        let nr_modelled: usize = all().map(|kernel| kernel.changes_of_release().0.len()).sum();
+        assert_eq!(nr_modelled, changes().filter(|change| change.description.is_some()).count());
         assert_eq!(all().map(|kernel| kernel.changes_of_release().1.len()).sum::<usize>(), MISSING.len());
     }
 
     #[test]
-    fn every_change_is_told_of_by_one_of_its_switches() {
+    fn every_change_is_described_by_one_of_its_switches() {
         for change in changes() {
             let is_told = changes().any(|other| other.release == change.release && other.description.is_some());
             assert!(is_told, "no switch describes the change of {:?}", change.release);

@@ -277,12 +277,12 @@ mod tests {
     }
 
     #[test]
-    fn a_study_that_there_is_not_is_told_with_those_that_there_are() {
-        let told = |name: &str| LoadedStudy::new(name).err().expect(name).to_string();
-        assert!(told("sis-utl").starts_with("there is no study `sis-utl`; there are pelt-time-scaling, sis-util"));
+    fn an_unknown_study_is_rejected_with_the_names_of_the_existing_ones() {
+        let message = |name: &str| LoadedStudy::new(name).err().expect(name).to_string();
+        assert!(message("sis-utl").starts_with("there is no study `sis-utl`; there are pelt-time-scaling, sis-util"));
         assert!(
-            told("no/such.toml").contains("no/such.toml: cannot be read: ")
-                && told("no/such.toml").contains("help: give the name")
+            message("no/such.toml").contains("no/such.toml: cannot be read: ")
+                && message("no/such.toml").contains("help: give the name")
         );
     }
 
@@ -317,18 +317,19 @@ mod tests {
         let all = LoadedStudy::new("nohz-misfit-kicks").expect("there is such a study").definition.tables;
         let first = all[0].name.as_str();
         assert_eq!(names(tables("nohz-misfit-kicks", &[first], Some(1)).expect("it is filled")), [first]);
-        let told = tables("sis-util", &["nr_scna"], None).expect_err("there is no such table").to_string();
-        assert!(told.contains("there is no `nr_scna`") && told.contains("did you mean `nr_scan`"), "{told}");
+        let message = tables("sis-util", &["nr_scna"], None).expect_err("there is no such table").to_string();
+        assert!(message.contains("there is no `nr_scna`") && message.contains("did you mean `nr_scan`"), "{message}");
     }
 
     #[test]
     fn code_refuses_what_it_does_not_know() {
         let study = LoadedStudy::new("sis-util").expect("there is such a study");
         let choices = StudyOptions { perturb: Some(1), ..StudyOptions::default() };
-        let told = study.run(&choices, &NoBenchReader, &crate::NoProgress).expect_err("it has code").to_string();
+        let message = study.run(&choices, &NoBenchReader, &crate::NoProgress).expect_err("it has code").to_string();
         assert!(
-            told.starts_with("study sis-util: code fills some of its tables, and does not support --perturb\nhelp: "),
-            "{told}"
+            message
+                .starts_with("study sis-util: code fills some of its tables, and does not support --perturb\nhelp: "),
+            "{message}"
         );
     }
 }

@@ -77,8 +77,8 @@ fn explain(message: &str) -> Option<(String, String)> {
     let name = names.next()?;
     let known: Vec<String> = names.collect();
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let told = if what == "key" { format!("unknown key `{name}`") } else { format!("unknown variant `{name}`") };
-    Some((told, suggest::help(&name, &format!("{what}s here"), &known)))
+    let problem = if what == "key" { format!("unknown key `{name}`") } else { format!("unknown variant `{name}`") };
+    Some((problem, suggest::help(&name, &format!("{what}s here"), &known)))
 }
 
 impl StudyDefinition {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_file_place_and_way_out() {
+    fn an_error_names_the_file_and_the_place_and_has_a_hint() {
         let arm = "[[arm]]\nname = 'a'\nmeaning = 'a'\n";
         for (text, expected) in [
             (
@@ -204,8 +204,8 @@ mod tests {
             (&format!("table = []\n{arm}{arm}"), "arm a: this name is already used above"),
             ("table = []\narm = []", "arms: no arm is defined"),
         ] {
-            let told = complaint(text);
-            assert!(told.contains(expected), "{text}\n{told}");
+            let message = complaint(text);
+            assert!(message.contains(expected), "{text}\n{message}");
         }
     }
 }

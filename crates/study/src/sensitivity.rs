@@ -25,13 +25,13 @@ fn judged_rows(tables: &[ReportTable]) -> Vec<JudgedRow> {
 
 /// Measures with each cost of a preset machine halved and doubled.
 ///
-/// `measure` returns the tables whose verdicts count. `told` is called for each completed case with its name
+/// `measure` returns the tables whose verdicts count. `on_case` is called for each completed case with its name
 /// and its fraction of all cases.
 pub(crate) fn table(
     definition: &TableDefinition,
     arm: &str,
     machine: &str,
-    told: impl Fn(&str, f64) + Sync,
+    on_case: impl Fn(&str, f64) + Sync,
     measure: impl Fn(Hardware) -> Result<Vec<ReportTable>, StudyError> + Sync,
 ) -> Result<ReportTable, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
@@ -41,7 +41,7 @@ pub(crate) fn table(
     });
     // The first case changes nothing: no operation has an empty name.
     let cases: Vec<_> = std::iter::once((String::new(), ("", 0))).chain(varied).collect();
-    compare(definition, arm, cases, &told, |&(operation, ps)| {
+    compare(definition, arm, cases, &on_case, |&(operation, ps)| {
         let mut hardware = Hardware::from_description(&description);
         hardware.costs = CostModel::from_list(&description.costs().with_cost(operation, ps));
         measure(hardware)
@@ -56,7 +56,7 @@ pub(crate) fn compare<C: Send>(
     definition: &TableDefinition,
     arm: &str,
     cases: Vec<(String, C)>,
-    told: &(dyn Fn(&str, f64) + Sync),
+    on_case: &(dyn Fn(&str, f64) + Sync),
     measure: impl Fn(&C) -> Result<Vec<ReportTable>, StudyError> + Sync,
 ) -> Result<ReportTable, StudyError> {
     let part = 1.0 / cases.len() as f64;
@@ -67,7 +67,7 @@ pub(crate) fn compare<C: Send>(
             Err(StudyError::Measurement(what)) => Err(what),
             other => Ok(judged_rows(&other?)),
         };
-        told(&label, part);
+        on_case(&label, part);
         Ok::<_, StudyError>((label, verdicts))
     };
     let mut found = pool::all(cases, run)?.into_iter();

@@ -137,10 +137,10 @@ mod tests {
                     let table = definition.tables.iter_mut().find(|table| table.name == form.name);
                     table.expect("each form has a table").name.push('s');
                 };
-                let told = complaint(study, misspelt);
+                let message = complaint(study, misspelt);
                 let (file, name) = (format!("studies/{}.toml: table {}s: ", study.name, form.name), form.name);
-                assert!(told.starts_with(&file) && told.contains("did you mean `"), "{told}");
-                assert!(told.contains(name), "{told}");
+                assert!(message.starts_with(&file) && message.contains("did you mean `"), "{message}");
+                assert!(message.contains(name), "{message}");
             }
         }
     }
@@ -154,10 +154,10 @@ mod tests {
                     continue;
                 }
                 for row in 0..rows {
-                    let told = complaint(study, |definition| definition.tables[table].rows[row].label.push('x'));
+                    let message = complaint(study, |definition| definition.tables[table].rows[row].label.push('x'));
                     let label = &definition.tables[table].rows[row].label;
                     let place = format!("table {}: `{label}x` is not a label", definition.tables[table].name);
-                    assert!(told.contains(&place) && told.contains("\nhelp: did you mean `"), "{told}");
+                    assert!(message.contains(&place) && message.contains("\nhelp: did you mean `"), "{message}");
                 }
             }
         }
@@ -178,13 +178,13 @@ mod tests {
             "studies/sis-util.toml: table prices: `ScanCpu half` cannot be set\n\
              help: leave it out: the study makes the rows of this table"
         );
-        let told = relabelled("eight CPUs", "8 CPUs, nr_scam");
+        let message = relabelled("eight CPUs", "8 CPUs, nr_scam");
         assert!(
-            told.contains("help: did you mean `8 CPUs, nr_scan`? labels: 8 CPUs, nr_scan, 8 CPUs, wake-up"),
-            "{told}"
+            message.contains("help: did you mean `8 CPUs, nr_scan`? labels: 8 CPUs, nr_scan, 8 CPUs, wake-up"),
+            "{message}"
         );
-        let told = relabelled("netperf", "TCP_R 28 threads");
-        assert!(told.contains("help: did you mean `TCP_RR 28 threads`? labels are like: "), "{told}");
+        let message = relabelled("netperf", "TCP_R 28 threads");
+        assert!(message.contains("help: did you mean `TCP_RR 28 threads`? labels are like: "), "{message}");
         for label in
             ["TCP_RR 28 clients", "TCP_RR threads", "TCP_RR 0 threads", "TCP_RR 28 threads, traced", "Tcp 28 threads"]
         {
@@ -198,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_missing_or_there_twice_is_told() {
+    fn a_missing_or_duplicate_table_is_rejected() {
         for study in of_code() {
             let first = study.forms[0].name;
-            let told = complaint(study, |definition| definition.tables.retain(|table| table.name != first));
-            assert!(told.contains("there is no table ") && told.contains("\nhelp: add it"), "{told}");
-            let told = complaint(study, |definition| definition.tables.push(definition.tables[0].clone()));
-            assert!(told.contains("this name is already used above"), "{told}");
+            let message = complaint(study, |definition| definition.tables.retain(|table| table.name != first));
+            assert!(message.contains("there is no table ") && message.contains("\nhelp: add it"), "{message}");
+            let message = complaint(study, |definition| definition.tables.push(definition.tables[0].clone()));
+            assert!(message.contains("this name is already used above"), "{message}");
         }
     }
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[derive(ClapArgs)]
 pub(crate) struct FuzzOracleArgs {
-    /// Number of scenarios.
+    /// Number of random scenarios to compare.
     #[arg(long, default_value_t = 1000)]
     scenarios: u64,
     /// Seed of the first scenario.
@@ -104,14 +104,15 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
     let text = draw::scenario(seed);
     let path: PathBuf = folder.join(format!("{seed}.scn"));
     fs::write(&path, &text)?;
-    let theirs = Command::new(reference).arg(&path).stdin(Stdio::null()).output().context("the reference program")?;
-    let theirs = theirs.status.success().then_some(theirs.stdout);
-    let ours = std::panic::catch_unwind(|| fairlab_trace(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
-    let outcome = match (theirs, ours) {
-        (Some(theirs), Ok(ours)) if theirs == ours => {
-            FuzzOutcome::Identical { lines: theirs.iter().filter(|&&byte| byte == b'\n').count() as u64 }
+    let reference_trace =
+        Command::new(reference).arg(&path).stdin(Stdio::null()).output().context("the reference program")?;
+    let reference_trace = reference_trace.status.success().then_some(reference_trace.stdout);
+    let fairlab = std::panic::catch_unwind(|| fairlab_trace(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
+    let outcome = match (reference_trace, fairlab) {
+        (Some(reference_trace), Ok(fairlab)) if reference_trace == fairlab => {
+            FuzzOutcome::Identical { lines: reference_trace.iter().filter(|&&byte| byte == b'\n').count() as u64 }
         }
-        (Some(theirs), Ok(ours)) => FuzzOutcome::Different(first_difference(&theirs, &ours)),
+        (Some(reference_trace), Ok(fairlab)) => FuzzOutcome::Different(first_difference(&reference_trace, &fairlab)),
         (None, Err(_)) => FuzzOutcome::BothRefuse,
         (Some(_), Err(why)) => FuzzOutcome::Different(format!("only the built-in scheduler stops: {why}")),
         (None, Ok(_)) => FuzzOutcome::Different("only the reference stops".to_owned()),
@@ -135,12 +136,12 @@ fn fairlab_trace(text: &str) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-fn first_difference(theirs: &[u8], ours: &[u8]) -> String {
+fn first_difference(reference_trace: &[u8], fairlab: &[u8]) -> String {
     let lines = |text: &[u8]| String::from_utf8_lossy(text).lines().map(str::to_owned).collect::<Vec<_>>();
-    let (theirs, ours) = (lines(theirs), lines(ours));
-    let same = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let (reference_trace, fairlab) = (lines(reference_trace), lines(fairlab));
+    let same = reference_trace.iter().zip(&fairlab).take_while(|(a, b)| a == b).count();
     let of = |lines: &[String]| {
         lines.get(same).map_or_else(|| "the end".to_owned(), |line| line.chars().take(120).collect())
     };
-    format!("line {}: reference {}, built-in {}", same + 1, of(&theirs), of(&ours))
+    format!("line {}: reference {}, built-in {}", same + 1, of(&reference_trace), of(&fairlab))
 }

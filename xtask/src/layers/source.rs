@@ -45,13 +45,13 @@ pub(super) struct Call {
 /// Form in which a call names its function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Callee {
-    /// `x.name()`.
+    /// Method call on a value: `x.name()`.
     Method,
-    /// `Type::name()`.
+    /// Associated function of a named type: `Type::name()`.
     Of(String),
-    /// `module::name()`.
+    /// Function with a module path: `module::name()`.
     InModule,
-    /// `name()`.
+    /// Function without a path: `name()`.
     Plain,
 }
 

@@ -64,7 +64,7 @@ fn tests_are_exempt() {
 }
 
 #[test]
-fn what_only_tests_define_is_called_by_nobody() {
+fn calls_of_names_that_only_tests_define_are_ignored() {
     assert_eq!(graph("fn f() { x.handle() }", "#[cfg(test)] impl X { fn handle(&self) {} }").upward_calls(), [""; 0]);
 }
 

@@ -27,8 +27,8 @@ pub(super) enum TraceSource {
 /// Two sides of a comparison, and their directories.
 pub(super) struct ComparedPair<'a> {
     pub(super) program: &'a Path,
-    pub(super) ours: TraceSource,
-    pub(super) judge: TraceSource,
+    pub(super) tested: TraceSource,
+    pub(super) reference: TraceSource,
     /// Directory of the scenario generator.
     pub(super) oracle: &'a Path,
     /// Directory of scenarios and traces that differ.
@@ -147,7 +147,7 @@ impl ComparedPair<'_> {
                 OracleRun::Refused(why) | OracleRun::Failed(why) => bail!("{}: {why}", path.display()),
             };
             let name = format!("{} {}", case.profile, case.seed);
-            operations = OpComparisons::of(&name, &counted(&self.ours)?, &counted(&self.judge)?)?;
+            operations = OpComparisons::of(&name, &counted(&self.tested)?, &counted(&self.reference)?)?;
         }
         if matches!(outcome, CaseOutcome::Identical { .. } | CaseOutcome::Refused(_)) {
             fs::remove_file(&path)?;
@@ -157,16 +157,17 @@ impl ComparedPair<'_> {
 
     fn compare_traces(&self, path: &Path) -> Result<CaseOutcome> {
         let trace = ["--trace-jsonl", "-"];
-        let [ours, theirs] = [&self.ours, &self.judge].map(|side| side.run(self.program, &trace, path));
-        Ok(match (ours?, theirs?) {
-            (OracleRun::Finished(ours), OracleRun::Finished(theirs)) if ours == theirs => {
-                CaseOutcome::Identical { lines: ours.iter().filter(|&&byte| byte == b'\n').count() }
+        let [tested, reference] = [&self.tested, &self.reference].map(|side| side.run(self.program, &trace, path));
+        Ok(match (tested?, reference?) {
+            (OracleRun::Finished(tested), OracleRun::Finished(reference)) if tested == reference => {
+                CaseOutcome::Identical { lines: tested.iter().filter(|&&byte| byte == b'\n').count() }
             }
-            (OracleRun::Finished(ours), OracleRun::Finished(theirs)) => {
+            (OracleRun::Finished(tested), OracleRun::Finished(reference)) => {
                 let lines = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
-                let same = lines(&ours).iter().zip(&lines(&theirs)).take_while(|(one, other)| one == other).count();
-                fs::write(path.with_extension("ours.jsonl"), ours)?;
-                fs::write(path.with_extension("judge.jsonl"), theirs)?;
+                let same =
+                    lines(&tested).iter().zip(&lines(&reference)).take_while(|(one, other)| one == other).count();
+                fs::write(path.with_extension("tested.jsonl"), tested)?;
+                fs::write(path.with_extension("reference.jsonl"), reference)?;
                 CaseOutcome::Different { line: same + 1 }
             }
             (OracleRun::Failed(why), _) | (_, OracleRun::Failed(why)) => CaseOutcome::Failed(why),
@@ -197,12 +198,12 @@ impl ComparedPair<'_> {
                 }
             }
         }
-        let (mut bad, mut told) = (Vec::new(), Vec::new());
+        let (mut bad, mut reported) = (Vec::new(), Vec::new());
         for profile in cases.iter().map(|case| case.profile) {
-            if told.contains(&profile) {
+            if reported.contains(&profile) {
                 continue;
             }
-            told.push(profile);
+            reported.push(profile);
             let OracleCounts { identical, lines, refused, bad: its } = &tallies[profile];
             println!("{profile}: {identical} identical in {lines} lines, {} different, {refused} rejected", its.len());
             bad.extend(its.iter().map(|what| format!("{profile}: {what}")));

@@ -132,14 +132,14 @@ fn program(root: &Path, args: &OracleArgs) -> Result<PathBuf> {
 fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     let (program, started) = (program(root, args)?, Instant::now());
     let side = |name: &Option<String>| name.as_ref().map(|name| TraceSource::Engine(name.clone()));
-    let judge = match side(&args.judge) {
+    let reference = match side(&args.judge) {
         Some(engine) => engine,
         None => TraceSource::Reference(build(oracle, &args.version, false)?),
     };
     let pair = ComparedPair {
         program: &program,
-        ours: side(&args.engine).unwrap_or(TraceSource::BuiltIn),
-        judge,
+        tested: side(&args.engine).unwrap_or(TraceSource::BuiltIn),
+        reference,
         oracle,
         folder: programs::target(root).join("oracle"),
         wants_operations: args.operations,

@@ -11,8 +11,8 @@ use std::fmt::Write as _;
 /// Counts of one operation on one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OpComparison {
-    ours: u64,
-    theirs: u64,
+    tested: u64,
+    reference: u64,
     /// Number of calls in which a side counted the operation, and of those with equal counts.
     calls: u64,
     equal: u64,
@@ -21,13 +21,13 @@ struct OpComparison {
 }
 
 impl OpComparison {
-    fn record(&mut self, ours: u64, theirs: u64, differs: impl Fn(u64, u64) -> String) {
-        self.ours += ours;
-        self.theirs += theirs;
+    fn record(&mut self, tested: u64, reference: u64, differs: impl Fn(u64, u64) -> String) {
+        self.tested += tested;
+        self.reference += reference;
         self.calls += 1;
-        self.equal += u64::from(ours == theirs);
-        if ours != theirs && self.first.is_none() {
-            self.first = Some(differs(ours, theirs));
+        self.equal += u64::from(tested == reference);
+        if tested != reference && self.first.is_none() {
+            self.first = Some(differs(tested, reference));
         }
     }
 }
@@ -49,9 +49,9 @@ impl OpComparisons {
     /// Compares the counts of one scenario, one line per call. A call is identified by its time, CPU and
     /// path: one side may do in two calls what the other does in one, such as moving a task with the stopper
     /// of a different CPU, and other calls must still match.
-    pub(super) fn of(name: &str, ours: &str, theirs: &str) -> Result<Self> {
+    pub(super) fn of(name: &str, tested: &str, reference: &str) -> Result<Self> {
         let mut calls = BTreeMap::<(u64, u64, String), [[u64; NR_OPS]; 2]>::new();
-        for (side, text) in [ours, theirs].into_iter().enumerate() {
+        for (side, text) in [tested, reference].into_iter().enumerate() {
             for line in text.lines() {
                 let call: Value = serde_json::from_str(line).with_context(|| format!("{name}: {line}"))?;
                 let (t, cpu, path) = (call["t"].as_u64(), call["cpu"].as_u64(), call["path"].as_str());
@@ -63,12 +63,12 @@ impl OpComparisons {
             }
         }
         let mut all = Self { compared: 1, calls: calls.len() as u64, ..Self::default() };
-        for ((t, cpu, path), [ours, theirs]) in calls {
-            let differs = |ours, theirs| format!("{name}: {t} ns, CPU {cpu}: {ours} and {theirs}");
+        for ((t, cpu, path), [tested, reference]) in calls {
+            let differs = |tested, reference| format!("{name}: {t} ns, CPU {cpu}: {tested} and {reference}");
             for &op in KernelOp::ALL {
-                let (ours, theirs) = (ours[op as usize], theirs[op as usize]);
-                if ours != 0 || theirs != 0 {
-                    all.counts.entry((op, path.clone())).or_default().record(ours, theirs, differs);
+                let (tested, reference) = (tested[op as usize], reference[op as usize]);
+                if tested != 0 || reference != 0 {
+                    all.counts.entry((op, path.clone())).or_default().record(tested, reference, differs);
                 }
             }
         }
@@ -87,8 +87,8 @@ impl OpComparisons {
     pub(super) fn add(&mut self, other: Self) {
         for (key, its) in other.counts {
             let sum = self.counts.entry(key).or_default();
-            sum.ours += its.ours;
-            sum.theirs += its.theirs;
+            sum.tested += its.tested;
+            sum.reference += its.reference;
             sum.calls += its.calls;
             sum.equal += its.equal;
             sum.first = sum.first.take().or(its.first);
@@ -107,12 +107,12 @@ impl OpComparisons {
         let row = |op: &KernelOp| {
             let its = self.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its);
             let sum = its.fold([0; 4], |sum, its| {
-                [sum[0] + its.ours, sum[1] + its.theirs, sum[2] + its.calls, sum[3] + its.equal]
+                [sum[0] + its.tested, sum[1] + its.reference, sum[2] + its.calls, sum[3] + its.equal]
             });
             let (counted, equal) = self.scenarios.get(op).copied().unwrap_or_default();
-            let [ours, theirs, calls, same] = sum;
+            let [tested, reference, calls, same] = sum;
             let mut row = vec![op.name().to_owned()];
-            row.extend([ours, theirs, calls, calls - same].map(|number| number.to_string()));
+            row.extend([tested, reference, calls, calls - same].map(|number| number.to_string()));
             row.push(format!("{equal}/{counted}"));
             row
         };
@@ -127,7 +127,7 @@ impl OpComparisons {
         let rows: Vec<Vec<String>> = differing
             .map(|((op, path), its)| {
                 let mut row = vec![op.name().to_owned(), path.clone(), its.first.clone().unwrap_or_default()];
-                let numbers = [its.ours, its.theirs, its.calls, its.calls - its.equal];
+                let numbers = [its.tested, its.reference, its.calls, its.calls - its.equal];
                 row.extend(numbers.map(|number| number.to_string()));
                 row
             })
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn calls_are_compared_one_by_one_so_that_sums_hide_nothing() {
-        let ours = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n";
-        let theirs = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n";
+        let tested = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n";
+        let reference = "{\"t\":1,\"cpu\":0,\"path\":\"tick\",\"Tick\":1}\n{\"t\":2,\"cpu\":0,\"path\":\"tick\",\"Tick\":1,\"RqLock\":2}\n";
         let mut sum = OpComparisons::default();
-        sum.add(OpComparisons::of("a", ours, theirs).expect("the same calls"));
-        sum.add(OpComparisons::of("b", ours, ours).expect("the same calls"));
+        sum.add(OpComparisons::of("a", tested, reference).expect("the same calls"));
+        sum.add(OpComparisons::of("b", tested, tested).expect("the same calls"));
         let table = sum.table();
         let row = |name: &str| {
             let line = table.lines().find(|line| line.starts_with(name)).expect("there is a row for each operation");
@@ -160,6 +160,6 @@ mod tests {
         assert_eq!(row("RqLock"), ["4", "4", "3", "2", "1/2"]);
         assert_eq!(row("Fork"), ["0", "0", "0", "0", "0/0"]);
         assert!(table.contains("a: 1 ns, CPU 0: 2 and 0") && table.contains("in all calls: 1"), "{table}");
-        assert!(OpComparisons::of("c", ours, "no line").is_err());
+        assert!(OpComparisons::of("c", tested, "no line").is_err());
     }
 }

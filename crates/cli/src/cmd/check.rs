@@ -6,6 +6,7 @@ use super::run::{RunObservers, simulate};
 use crate::args::CheckArgs;
 use crate::engine;
 use crate::error::{CliError, command_line, quote_for_shell};
+use crate::output::figures::counted;
 use crate::output::{Output, sanitize};
 use crate::plan::{Choices, Plan};
 use fairlab_machine::engine::Engine;
@@ -121,18 +122,18 @@ pub(crate) fn check_plan<E: Engine>(output: &mut Output, mut plan: Plan<E>) -> R
         return fail_on_deadlock(&name, is_deadlock, &said);
     }
     output.text(&format!(
-        "{}: OK: {}{on}, {} CPUs, {} tasks; {} simulated, {} {} events; digest {}\n",
+        "{}: OK: {}{on}, {}, {}; {} simulated, {} {}; digest {}\n",
         sanitize(verdict.file),
         verdict.kind,
-        verdict.cpus,
-        verdict.tasks,
+        counted(verdict.cpus, "CPU"),
+        counted(verdict.tasks, "task"),
         machine.duration(),
         if verdict.invariants_checked {
             "invariants checked after"
         } else {
             "the engine's accounting checked at each tick;"
         },
-        verdict.events,
+        counted(verdict.events, "event"),
         verdict.digest
     ))
 }

@@ -4,7 +4,7 @@
 use crate::error::CliError;
 use crate::hints;
 use crate::input;
-use crate::output::figures::time;
+use crate::output::figures::{counted, time};
 use crate::output::{Output, wrap};
 use crate::whole_file::AtomicFile;
 use clap::{Args as ClapArgs, ValueHint};
@@ -120,7 +120,7 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
         Some(path) => AtomicFile::write(Path::new(path), recorded.to_text().as_bytes())?,
         None => {}
     }
-    let told = ImportOutput {
+    let import = ImportOutput {
         trace: &args.trace,
         format: recording.format,
         length_ns: recorded.end.0,
@@ -137,31 +137,37 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
         return recorded.notes.iter().try_for_each(|note| output.eprint(&wrap(note, 2)));
     }
     if output.is_json() {
-        return output.json(&told);
+        return output.json(&import);
     }
-    let text = result_text(&told);
+    let text = result_text(&import);
     output.text(&text)
 }
 
-fn result_text(told: &ImportOutput<'_>) -> String {
-    let mut text = format!("{}: {}, {} CPUs, {} recorded\n", told.trace, told.format, told.cpus, time(told.length_ns));
-    let events = told.events.iter().map(|(kind, nr)| format!("{nr} {}", tracepoint_name(*kind)));
+fn result_text(import: &ImportOutput<'_>) -> String {
+    let mut text = format!(
+        "{}: {}, {}, {} recorded\n",
+        import.trace,
+        import.format,
+        counted(import.cpus, "CPU"),
+        time(import.length_ns)
+    );
+    let events = import.events.iter().map(|(kind, nr)| format!("{nr} {}", tracepoint_name(*kind)));
     let mut events: Vec<String> = events.collect();
-    if told.other_events > 0 {
-        events.push(format!("{} others, which are ignored", told.other_events));
+    if import.other_events > 0 {
+        events.push(format!("{} others, which are ignored", import.other_events));
     }
     text.push_str(&wrap(&format!("events: {}", events.join(", ")), 2));
-    let Gaps { edges, sleeps, timer_sleeps, .. } = told.gaps;
+    let Gaps { edges, sleeps, timer_sleeps, .. } = import.gaps;
     text.push_str(&wrap(
         &format!(
             "workload: {} tasks, {} operations; {edges} wake-ups by other tasks, {sleeps} by timers and devices, {timer_sleeps} of these on the \
              grid of a periodic timer",
-            told.tasks, told.operations
+            import.tasks, import.operations
         ),
         2,
     ));
     text.push_str("missing in the trace, and the assumptions made instead:\n");
-    told.notes.iter().for_each(|note| text.push_str(&wrap(&format!("- {note}"), 2)));
+    import.notes.iter().for_each(|note| text.push_str(&wrap(&format!("- {note}"), 2)));
     text
 }
 

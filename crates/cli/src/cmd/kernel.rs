@@ -107,10 +107,10 @@ fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliErro
             args.name
         )));
     }
-    let mut told = Ok(());
-    let mut say = |what: &str| told = output.eprint(&format!("{}: {what}\n", args.name));
-    let added = store.add(&args.name, &args.source, &args.patch, &args.config, &mut say)?;
-    told?;
+    let mut printed = Ok(());
+    let mut print_progress = |what: &str| printed = output.eprint(&format!("{}: {what}\n", args.name));
+    let added = store.add(&args.name, &args.source, &args.patch, &args.config, &mut print_progress)?;
+    printed?;
     if output.is_json() {
         return output.json(&added);
     }

@@ -11,6 +11,7 @@ use crate::cmd::compare::formats::metric_text;
 use crate::error::CliError;
 use crate::input;
 use crate::output::Output;
+use crate::output::figures::counted;
 use crate::trial::{Trial, Work};
 use crate::values::{EngineName, parse_time};
 use clap::{Args, ValueHint};
@@ -261,8 +262,8 @@ fn median_of_runs(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64)
     };
     let mut found = Vec::new();
     for seed in 1..=args.runs {
-        let told = trial.run(Some(seed), &mut |_, _| {})?;
-        let metrics = of_run(&told.json(), std::slice::from_ref(&args.expect.asked)).map_err(CliError::Input)?;
+        let result = trial.run(Some(seed), &mut |_, _| {})?;
+        let metrics = of_run(&result.json(), std::slice::from_ref(&args.expect.asked)).map_err(CliError::Input)?;
         found.extend(metrics);
     }
     found.sort_by(|(_, one), (_, other)| one.total_cmp(other));
@@ -289,7 +290,7 @@ fn print_result(
         Some(first) => {
             let one = looked.iter().find(|one| one.commit == first);
             let subject = one.map_or("", |one| one.subject.as_str());
-            format!("{first} is the first bad commit\n    {subject}\n{} commits tested\n", looked.len())
+            format!("{first} is the first bad commit\n    {subject}\n{} tested\n", counted(looked.len(), "commit"))
         }
         None => format!("the first bad commit is unknown, since commits were skipped\n{}\n", said.trim()),
     };
@@ -302,7 +303,7 @@ mod tests {
     use fairlab_study::experiment::metrics::MetricDirection;
 
     #[test]
-    fn what_is_told_has_its_form() {
+    fn the_output_matches_its_schema() {
         let one = |verdict, value, why: Option<&str>| TestedCommit {
             commit: "0123".to_owned(),
             subject: "a change".to_owned(),
@@ -315,8 +316,8 @@ mod tests {
         let validator = jsonschema::validator_for(&schema).expect("it is a schema");
         for first_bad in [Some("0123"), None] {
             let answer = KernelBisectOutput { schema: SCHEMA, expect: "a < 1", first_bad, looked: &looked };
-            let told = serde_json::to_value(&answer).expect("it is JSON");
-            assert!(validator.is_valid(&told), "{told}");
+            let json = serde_json::to_value(&answer).expect("it is JSON");
+            assert!(validator.is_valid(&json), "{json}");
         }
     }
 

@@ -48,12 +48,12 @@ fn release_history(output: &Output) -> String {
         2,
     ));
     for kernel in kernels::all().rev() {
-        let (told, missing) = kernel.changes_of_release();
-        if told.is_empty() && missing.is_empty() {
+        let (modelled, missing) = kernel.changes_of_release();
+        if modelled.is_empty() && missing.is_empty() {
             continue;
         }
         page.push_str(&format!("\nbefore {}\n", styles.bold(kernel.name)));
-        page.extend(told.into_iter().map(|what| wrap(&format!("  - {what}"), 4)));
+        page.extend(modelled.into_iter().map(|what| wrap(&format!("  - {what}"), 4)));
         page.extend(missing.into_iter().map(|what| wrap(&format!("  - as in 6.1: {what}"), 4)));
     }
     page

@@ -119,8 +119,8 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
     let batches = batches(&bugs, args.alone);
     let build = |name: &str, batch: Option<&BugBatch<'_>>| {
         let scripts = batch.map(BugBatch::scripts).unwrap_or_default();
-        let mut told = Ok(());
-        let mut say = |what: &str| told = output.eprint(&format!("{name}: {what}\n"));
+        let mut printed = Ok(());
+        let mut print_progress = |what: &str| printed = output.eprint(&format!("{name}: {what}\n"));
         let wish = BuildRequest {
             name,
             build_dir: FIXED_ENGINE_NAME,
@@ -131,8 +131,8 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
             config: &[],
             is_covered: false,
         };
-        let added = store.build(&wish, &mut say)?;
-        told?;
+        let added = store.build(&wish, &mut print_progress)?;
+        printed?;
         // The engine is pinned, so that a command that builds meanwhile cannot change it.
         Ok::<_, CliError>(store.pin(&added.entry)?)
     };
@@ -264,14 +264,14 @@ fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun,
         return Err(CliError::run(format!("{} with kernel:{engine}: {}", file.display(), said.trim_end())));
     }
     let unread = |error| CliError::run(format!("the output of kernel:{engine} cannot be read: {error}"));
-    let told = match report.end {
+    let values = match report.end {
         Some(_) => Vec::new(),
         None => serde_json::Deserializer::from_slice(&ended.stdout)
             .into_iter::<Value>()
             .collect::<Result<_, _>>()
             .map_err(unread)?,
     };
-    Ok(ObservedRun { values: told, report })
+    Ok(ObservedRun { values, report })
 }
 
 impl RegressionsOutput<'_> {

@@ -122,7 +122,7 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     page.push_str(&wrap(
         &format!(
             "{} on data missing in the trace: fairlab import {}",
-            figures::counted(imported.recorded.notes.len() as u64, "note"),
+            figures::counted(imported.recorded.notes.len(), "note"),
             args.trace
         ),
         2,

@@ -35,7 +35,7 @@ enum ReportInput {
     There(Value),
 }
 
-/// Runs the command.
+/// Runs `fairlab report`: repeats recorded runs and writes an HTML page about them.
 pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliError> {
     if args.engine_page {
         let dir = args.dirs.first().expect("the command line demands one");

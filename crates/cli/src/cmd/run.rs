@@ -52,7 +52,7 @@ pub(crate) struct RunObservers {
     traces: Option<ExportWriters>,
     /// Rules over what happens; only of the built-in scheduler, whose state they sample.
     findings: Option<Findings>,
-    /// Observer of `--watch`.
+    /// Observer that draws the live view of `--watch`.
     watcher: Option<Watcher>,
 }
 
@@ -216,7 +216,7 @@ impl RunArgs {
     }
 }
 
-/// Runs the command.
+/// Runs `fairlab run`, with the built-in scheduler or in a worker with a compiled-kernel engine.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     if let Some(engine) = args.variant.kernel_engine() {
         return engine::run(output, args, engine);
@@ -392,7 +392,7 @@ impl OpenOutputs {
 
 /// Requested length and duration of a run.
 struct RunTiming {
-    /// Requested simulated length.
+    /// Simulated length that was requested; a stopped run is shorter.
     whole: Nanos,
     /// Wall time of the simulation.
     wall: Duration,
@@ -475,10 +475,10 @@ pub(crate) fn advance_interruptible(
 pub(crate) fn simulate_with_progress<E: Engine>(
     machine: &mut Machine<E>,
     listeners: &mut RunObservers,
-    told: &mut dyn FnMut(Nanos),
+    on_progress: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
     machine.start(listeners)?;
-    advance_run(machine, listeners, START, told)
+    advance_run(machine, listeners, START, on_progress)
 }
 
 /// Simulates a run that has begun from `from` to its end.
@@ -486,11 +486,11 @@ fn advance_run<E: Engine>(
     machine: &mut Machine<E>,
     listeners: &mut RunObservers,
     from: Nanos,
-    told: &mut dyn FnMut(Nanos),
+    on_progress: &mut dyn FnMut(Nanos),
 ) -> Result<(), RunError> {
     let duration = machine.duration();
     let part = sampling_interval(duration);
-    let (mut until, mut told_at) = (from, Nanos::ZERO);
+    let (mut until, mut reported_at) = (from, Nanos::ZERO);
     loop {
         until += part;
         let has_more = machine.advance(listeners, until)?;
@@ -503,9 +503,9 @@ fn advance_run<E: Engine>(
             machine.end_at(until);
             break;
         }
-        if machine.elapsed().saturating_since(told_at).0 >= duration.0 / NR_PROGRESS_STEPS {
-            told_at = machine.elapsed();
-            told(told_at);
+        if machine.elapsed().saturating_since(reported_at).0 >= duration.0 / NR_PROGRESS_STEPS {
+            reported_at = machine.elapsed();
+            on_progress(reported_at);
         }
     }
     machine.finish(listeners);
@@ -534,7 +534,7 @@ pub(crate) struct OpenTrace {
     pub(crate) trace: TraceJsonl<Box<dyn Write>>,
     /// File that gets its name when the trace is complete.
     file: Option<AtomicFile>,
-    /// Name in messages.
+    /// Name of the output in error messages: the path of the file.
     name: String,
 }
 

@@ -65,8 +65,8 @@ impl EmbeddedSweep {
     pub fn run(&self, settings: BTreeMap<String, String>, seed: u64) -> Result<PointResult, CallError> {
         let call = EmbeddedCall::new(&[], &MemoryTexts::default());
         let settings = settings.into_iter().map(|(key, value)| (key, self.texts.resolve_names(&value))).collect();
-        let told = self.runs.run_point(&SweepPoint { settings, seed });
-        call.end(told.map_err(|error| CliError::Input(format!("{}: {error}", self.name))))
+        let result = self.runs.run_point(&SweepPoint { settings, seed });
+        call.end(result.map_err(|error| CliError::Input(format!("{}: {error}", self.name))))
     }
 
     /// Returns the warnings of the runs so far.
@@ -96,11 +96,11 @@ impl SweepStore {
     /// # Errors
     /// If the store cannot be read or written.
     pub fn open(path: &Path, sweep: &EmbeddedSweep, retry: bool) -> Result<Self, CallError> {
-        let told = |error| CallError::from(store_error(error));
-        let mut store = PointStore::open(path).map_err(told)?;
-        store.set_plan(&sweep.points).map_err(told)?;
+        let call_error = |error| CallError::from(store_error(error));
+        let mut store = PointStore::open(path).map_err(call_error)?;
+        store.set_plan(&sweep.points).map_err(call_error)?;
         if retry {
-            store.delete_failures().map_err(told)?;
+            store.delete_failures().map_err(call_error)?;
         }
         Ok(Self(store))
     }

@@ -48,8 +48,8 @@ fn errors_are_those_of_the_command() {
 #[test]
 fn a_command_answers_with_what_it_would_have_written() {
     let answer = command(&words("run @ --for 100ms --json"), &texts()).expect("it runs");
-    let told: serde_json::Value = serde_json::from_str(&answer.results.concat()).expect("it is JSON");
-    assert_eq!((&told["schema"], &told["run"]["workload"]), (&"run/1".into(), &"<ui>".into()));
+    let summary: serde_json::Value = serde_json::from_str(&answer.results.concat()).expect("it is JSON");
+    assert_eq!((&summary["schema"], &summary["run"]["workload"]), (&"run/1".into(), &"<ui>".into()));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn two_texts_of_one_name_have_two_names_and_leave_with_those_who_need_them() {
 }
 
 #[test]
-fn points_that_somebody_else_ran_are_in_the_store_like_others() {
+fn points_that_were_run_elsewhere_are_stored_like_others() {
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     let plan =
         "workload = \"\\u00000\\u0000\"\nfor = '50ms'\nmetrics = ['switches']\n[grid]\nSIS_UTIL = [true, false]\n";
@@ -75,11 +75,11 @@ fn points_that_somebody_else_ran_are_in_the_store_like_others() {
     let path = directory.path().join("plan.sweep");
     let mut store = SweepStore::open(&path, &sweep, false).expect("it can be written");
     let (id, point) = sweep.points()[0].clone();
-    let told = sweep.run(point.settings, point.seed).expect("it runs");
-    let done = fairlab_study::sweep::store::StoredResult { outcome: Ok(told), wall_ns: 1 };
+    let result = sweep.run(point.settings, point.seed).expect("it runs");
+    let done = fairlab_study::sweep::store::StoredResult { outcome: Ok(result), wall_ns: 1 };
     store.put(&[(id, done)]).expect("it can be written");
     assert_eq!(store.pending("1/1").expect("it can be read").len(), 1);
     sweep.run_pending(&mut store, "1/1").expect("it runs");
     let results = store.results().expect("they can be read");
-    assert!(results.len() == 2 && results.iter().all(|(_, told)| told.is_ok()), "{results:?}");
+    assert!(results.len() == 2 && results.iter().all(|(_, result)| result.is_ok()), "{results:?}");
 }

@@ -19,6 +19,7 @@ use crate::exports::ExportWriters;
 use crate::input;
 use crate::interrupt;
 use crate::output::Output;
+use crate::output::figures::counted;
 use crate::plan::{About, Choices, Plan, Prepared};
 use crate::rerun;
 use fairlab_kernel::engine::KernelEngine;
@@ -110,9 +111,9 @@ pub(crate) fn bench(
     }
     if *engine_trial {
         interrupt::install_handlers();
-        let mut told = crate::trial::measure(&about, &mut machine, &mut *meter, warmup, about.name, &mut |_, _| {})?;
-        told.summary.engine = Some(about_engine(&engine, &report)?);
-        return output.json(&told);
+        let mut result = crate::trial::measure(&about, &mut machine, &mut *meter, warmup, about.name, &mut |_, _| {})?;
+        result.summary.engine = Some(about_engine(&engine, &report)?);
+        return output.json(&result);
     }
     let mut traces = ExportWriters::open(exports, &machine, Some(about.name))?;
     let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer<KernelEngine>);
@@ -145,8 +146,7 @@ fn tell_log(output: &Output, report: &WorkerReport) -> Result<(), CliError> {
     }
     let hidden = report.log.len().saturating_sub(MOST_LINES);
     if hidden > 0 {
-        let noun = if hidden == 1 { "line" } else { "lines" };
-        writeln!(text, "... and {hidden} more {noun}: --json has all").expect("a string takes text");
+        writeln!(text, "... and {} more: --json has all", counted(hidden, "line")).expect("a string takes text");
     }
     output.eprint(&text)
 }
@@ -205,8 +205,8 @@ fn simulate(output: &mut Output, args: &RunArgs, engine: Engine, report: &Path) 
         return run::trace_work(&mut machine, &about.input.name);
     }
     let wants_report = run::wants_report(args);
-    let told = || Ok(Some((about_engine(&engine, report)?, for_manifest(&engine.entry))));
-    let finished = run::execute_with(output, args, Plan { machine, about }, warmup, told)?;
+    let engine_reports = || Ok(Some((about_engine(&engine, report)?, for_manifest(&engine.entry))));
+    let finished = run::execute_with(output, args, Plan { machine, about }, warmup, engine_reports)?;
     run::print_summary(output, args, finished, wants_report)
 }
 
@@ -270,8 +270,8 @@ pub(crate) fn page_of_worker(output: &mut Output, dir: &Path, manifest: &Manifes
     };
     let (Prepared { setup, about }, seed) = rerun::prepare(dir, manifest)?;
     let Loaded { machine, _report } = machine(&engine, setup, &report, &about.input.name, seed)?;
-    let told = || Ok(Some(about_engine(&engine, &report)?));
-    let page = report::repeat(output, dir, manifest, Plan { machine, about }, told)?;
+    let engine_report = || Ok(Some(about_engine(&engine, &report)?));
+    let page = report::repeat(output, dir, manifest, Plan { machine, about }, engine_report)?;
     output.json(&page)
 }
 

@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::exports::ExportArgs;
 use crate::input::WorkloadText;
 use crate::plan::Choices;
-use crate::trial::Told;
+use crate::trial::TrialResult;
 use fairlab_kernel::worker;
 use fairlab_sched::units::Nanos;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::process::{Child, Stdio};
 use tempfile::NamedTempFile;
 
 /// Workload of the run.
-pub(crate) enum What<'a> {
+pub(crate) enum TrialInput<'a> {
     File(&'a WorkloadText),
     /// Line of a benchmark.
     Bench(&'a str),
@@ -23,7 +23,7 @@ pub(crate) enum What<'a> {
 
 /// Run that is requested from a worker.
 pub(crate) struct Wanted<'a> {
-    pub(crate) what: What<'a>,
+    pub(crate) what: TrialInput<'a>,
     pub(crate) variant: &'a VariantArgs,
     pub(crate) choices: Choices,
     pub(crate) warmup: Nanos,
@@ -36,7 +36,7 @@ impl Wanted<'_> {
     fn words_of_worker(&self, engine: &str) -> Vec<String> {
         let mut words = vec!["--json".to_owned()];
         words.extend(self.words(engine));
-        if matches!(self.what, What::Bench(_)) {
+        if matches!(self.what, TrialInput::Bench(_)) {
             words.push("--engine-trial".to_owned());
         }
         words
@@ -56,14 +56,14 @@ impl Wanted<'_> {
         let Self { what, variant, choices, warmup, exports } = self;
         let mut words = Vec::new();
         let (warmup_option, flags) = match what {
-            What::File(text) => {
+            TrialInput::File(text) => {
                 words.extend(["run".to_owned(), text.given.clone()]);
                 (
                     "--engine-warmup",
                     vec![("--vary", choices.vary), ("--keep-duplicate-keys", choices.keep_duplicate_keys)],
                 )
             }
-            What::Bench(line) => {
+            TrialInput::Bench(line) => {
                 words.push("bench".to_owned());
                 words.extend(line.split_whitespace().map(str::to_owned));
                 ("--warmup", vec![("--vary", choices.vary)])
@@ -123,10 +123,10 @@ pub(crate) fn spawn_worker(
 }
 
 /// Runs a trial in a worker and returns its result.
-pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
+pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<TrialResult, CliError> {
     let engine = Engine::named(name)?;
     let variant = wanted.variant;
-    if let What::File(text) = wanted.what
+    if let TrialInput::File(text) = wanted.what
         && !Path::new(&text.given).is_file()
     {
         let help = "write it to a file first";
@@ -150,11 +150,11 @@ pub(crate) fn trial(name: &str, wanted: &Wanted<'_>) -> Result<Told, CliError> {
     let unread = |error| CliError::Run(format!("the output of kernel:{name} cannot be read: {error}"));
     let command = wanted.command(name);
     match (engine.failure(ended.status, report.end.as_ref(), Some(&command)), &wanted.what) {
-        (None, What::File(_)) => {
+        (None, TrialInput::File(_)) => {
             let summary = serde_json::from_slice(&ended.stdout).map_err(unread)?;
-            Ok(Told { summary, bench: None })
+            Ok(TrialResult { summary, bench: None })
         }
-        (None, What::Bench(_)) => serde_json::from_slice(&ended.stdout).map_err(unread),
+        (None, TrialInput::Bench(_)) => serde_json::from_slice(&ended.stdout).map_err(unread),
         (Some(CliError::AlreadyReported { status }), _) => {
             let said = String::from_utf8_lossy(&ended.stderr);
             let said = said.trim().trim_start_matches("error: ").to_owned();

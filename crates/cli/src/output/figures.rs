@@ -8,9 +8,14 @@ pub(crate) fn cpus_named(cpus: &[u32]) -> String {
     format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, format_cpu_list(cpus))
 }
 
-/// Returns a number with its noun, in the plural unless the number is 1.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+/// Formats a number with its noun, in the plural unless the number is 1: `1 run`, `2 runs`, `2 passes`.
+pub(crate) fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let ending = match noun {
+        _ if number == N::from(1) => "",
+        _ if noun.ends_with("ss") || noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{number} {noun}{ending}")
 }
 
 /// Formats a time with three digits, in the unit that suits it.
@@ -108,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn little_and_nearly_all_are_told_from_nothing_and_all() {
+    fn only_exact_shares_print_as_0_or_100_percent() {
         assert_eq!(whole_percent(0, 7), "0%");
         assert_eq!(whole_percent(1, 1000), "<1%");
         assert_eq!(whole_percent(999, 1000), ">99%");

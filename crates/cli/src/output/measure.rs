@@ -193,7 +193,17 @@ fn balance(summary: &RunSummary, styles: Styles) -> String {
         return none("none");
     }
     let columns = [
-        "passes", "not ours", "balanced", "moved", "active", "failed", "CPUs", "locks", "looked", "tasks", "redos",
+        "passes",
+        "not this CPU",
+        "balanced",
+        "moved",
+        "active",
+        "failed",
+        "CPUs",
+        "locks",
+        "scanned",
+        "tasks",
+        "redos",
         "max cost",
     ];
     let columns = columns.map(|name| (name, Align::Right));

@@ -161,9 +161,7 @@ impl Output {
             self.warn(warning)?;
         }
         match warnings.len().checked_sub(MAX_WARNINGS).filter(|&more| more > 0) {
-            Some(more) => {
-                self.warn(&format!("and {} more; --json has all of them", figures::counted(more as u64, "warning")))
-            }
+            Some(more) => self.warn(&format!("and {} more; --json has all of them", figures::counted(more, "warning"))),
             None => Ok(()),
         }
     }

@@ -59,25 +59,25 @@ impl Progress {
 pub(crate) struct RunsProgress {
     nr_runs: u64,
     /// The bar and the simulated time of all runs together; `None` until the first run reports its length.
-    told: Mutex<Option<(Progress, Nanos)>>,
+    state: Mutex<Option<(Progress, Nanos)>>,
 }
 
 impl RunsProgress {
     /// Creates the progress of `nr_runs` runs.
     pub(crate) const fn new(nr_runs: usize) -> Self {
-        Self { nr_runs: nr_runs as u64, told: Mutex::new(None) }
+        Self { nr_runs: nr_runs as u64, state: Mutex::new(None) }
     }
 
     /// Adds `more` simulated time of a run with this length.
     pub(crate) fn add(&self, length: Nanos, more: Nanos) {
-        let mut told = self.told.lock().expect("showing does not panic");
+        let mut state = self.state.lock().expect("showing does not panic");
         let whole = Nanos(length.0.saturating_mul(self.nr_runs));
-        let (progress, done) = told.get_or_insert_with(|| (Progress::new("simulating", whole), Nanos::ZERO));
+        let (progress, done) = state.get_or_insert_with(|| (Progress::new("simulating", whole), Nanos::ZERO));
         *done = Nanos(done.0.saturating_add(more.0));
         progress.show(*done);
     }
     pub(crate) fn clear(self) {
-        if let Some((mut progress, _)) = self.told.into_inner().expect("showing does not panic") {
+        if let Some((mut progress, _)) = self.state.into_inner().expect("showing does not panic") {
             progress.clear();
         }
     }
@@ -94,7 +94,7 @@ pub(crate) struct CountProgress {
     whole: u64,
     done: u64,
     start: Instant,
-    told: Instant,
+    last_report: Instant,
 }
 
 impl CountProgress {
@@ -103,7 +103,7 @@ impl CountProgress {
         let new = || if whole == 0 { new_counter(what) } else { new_bar(whole, what) };
         let bar = is_shown().then(new);
         let now = Instant::now();
-        Self { bar, what, whole, done: 0, start: now, told: now }
+        Self { bar, what, whole, done: 0, start: now, last_report: now }
     }
 
     /// Adds `more` completed runs.
@@ -114,8 +114,8 @@ impl CountProgress {
                 bar.set_message(format!("{} of {}", self.done, self.whole));
             }
             bar.set_position(self.done);
-        } else if self.told.elapsed() >= REPORT_INTERVAL && !embed::is_embedded() {
-            self.told = Instant::now();
+        } else if self.last_report.elapsed() >= REPORT_INTERVAL && !embed::is_embedded() {
+            self.last_report = Instant::now();
             let left = self.whole.saturating_sub(self.done) as f64;
             let left = left * self.start.elapsed().as_secs_f64() / self.done as f64;
             let line = match self.whole {

@@ -2,7 +2,7 @@
 //! The run summary: what matters first, then the tables that the workload calls for, and others on request.
 
 use super::columns::{self, CpuRow, TimerRow};
-use super::figures::{cpus_named, rate, ratio, time, whole_percent};
+use super::figures::{counted, cpus_named, rate, ratio, time, whole_percent};
 use super::measure::{self, Measure};
 use super::residency;
 use super::verdict;
@@ -98,7 +98,7 @@ fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Sum
     let run = &summary.run;
     let machine = if run.machine == "scenario" { "its own machine" } else { run.machine.as_str() };
     let by_default = match summary.cut_short_of_ns {
-        Some(whole) => format!(" of {}: STOPPED before its end", Nanos(whole)),
+        Some(whole) => format!(" of {}, stopped before the end", Nanos(whole)),
         None if options.is_default_duration => " (by default; --for LENGTH)".to_owned(),
         None => String::new(),
     };
@@ -109,10 +109,10 @@ fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Sum
         None => format!("kernel {}", run.kernel),
     };
     let line = format!(
-        "{}: {} on {machine}, {nr_cpus} CPU{}, {kernel}, {} simulated{by_default}{is_free}",
+        "{}: {} on {machine}, {}, {kernel}, {} simulated{by_default}{is_free}",
         styles.bold(&run.workload),
         run.kind,
-        if nr_cpus == 1 { "" } else { "s" },
+        counted(nr_cpus, "CPU"),
         Nanos(summary.duration_ns)
     );
     let mut head = wrap(&line, 2);
@@ -145,7 +145,7 @@ fn latencies(summary: &RunSummary, styles: Styles, options: &SummaryOptions<'_>)
     columns::table(columns::LATENCIES, summary, &rows).render(styles)
 }
 
-/// Periodic timers.
+/// Returns the table of periodic timers, a row per family that has some.
 fn timers(summary: &RunSummary, styles: Styles) -> String {
     let row = |family: &FamilySummary| family.timers.map(|timers| (family.name.clone(), timers));
     let rows: Vec<TimerRow> = summary.families.iter().filter_map(row).collect();
@@ -212,9 +212,9 @@ fn reasons(summary: &RunSummary) -> String {
         let scanned = selection.cpus_scanned as f64 / selections as f64;
         text.push_str(&wrap(
             &format!(
-                "CPU selection: {} wake-ups, {} forks; {} stayed; {scanned:.2} CPUs scanned each; {}",
-                selection.wakeups,
-                selection.forks,
+                "CPU selection: {}, {}; {} stayed; {scanned:.2} CPUs scanned each; {}",
+                counted(selection.wakeups, "wake-up"),
+                counted(selection.forks, "fork"),
                 whole_percent(selection.stayed, selections),
                 rules.join(", ")
             ),
@@ -225,8 +225,13 @@ fn reasons(summary: &RunSummary) -> String {
     if balance.passes + balance.kicks > 0 {
         text.push_str(&wrap(
             &format!(
-                "load balancing: {} passes, {} moved {} tasks, {} active, {} failed; {} nohz kicks",
-                balance.passes, balance.moved, balance.tasks_moved, balance.active, balance.failed, balance.kicks
+                "load balancing: {}, {} moved {}, {} active, {} failed; {}",
+                counted(balance.passes, "pass"),
+                balance.moved,
+                counted(balance.tasks_moved, "task"),
+                balance.active,
+                balance.failed,
+                counted(balance.kicks, "nohz kick")
             ),
             2,
         ));

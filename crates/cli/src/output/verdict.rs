@@ -7,6 +7,7 @@ use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::findings::{Finding, Severity};
 use fairlab_observe::summary::RunSummary;
+use std::iter;
 
 /// Findings that are printed in full.
 const NR_FINDINGS: usize = 3;
@@ -25,7 +26,10 @@ pub(crate) fn lines(summary: &RunSummary, findings: Option<&[Finding]>, styles: 
     if let Some(findings) = findings {
         text.push_str(&finding_lines(findings, styles));
     }
-    for line in [waiting(summary), timers(summary), cpus(summary)].into_iter().flatten() {
+    for line in waiting(summary) {
+        text.push_str(&wrap(&sanitize(&line), 4));
+    }
+    for line in [timers(summary), cpus(summary)].into_iter().flatten() {
         text.push_str(&wrap(&sanitize(&line), 2));
     }
     text
@@ -49,28 +53,31 @@ fn finding_lines(findings: &[Finding], styles: Styles) -> String {
     text
 }
 
-/// Families that waited longest for a CPU, by their time.
-fn waiting(summary: &RunSummary) -> Option<String> {
+/// Returns a heading, and a line for each family that waited longest for a CPU, the longest time first.
+fn waiting(summary: &RunSummary) -> Vec<String> {
     if summary.families.is_empty() {
-        return None;
+        return Vec::new();
     }
     let share = |family: &FamilySummary| percent(family.wait_ns, family.run_ns + family.wait_ns);
     let mut families: Vec<&FamilySummary> =
         summary.families.iter().filter(|family| share(family) >= MIN_WAIT_PERCENT).collect();
     families.sort_by_key(|family| std::cmp::Reverse(family.wait_ns));
     if families.is_empty() {
-        return Some(format!(
+        return vec![format!(
             "waiting for a CPU: less than {MIN_WAIT_PERCENT} % of the runnable time, in all task families"
-        ));
+        )];
     }
     let named = families.iter().take(NR_FAMILIES).map(|family| {
         let longest = family
             .wakeup_latency
             .map_or_else(String::new, |latency| format!(", at most {} after a wake-up", time(latency.max_ns)));
-        format!("{} {} ({:.1} % of its runnable time{longest})", family.name, time(family.wait_ns), share(family))
+        format!("  {}: {}, {:.1} % of its runnable time{longest}", family.name, time(family.wait_ns), share(family))
     });
-    let named: Vec<String> = named.collect();
-    Some(format!("waiting for a CPU: {}{}", named.join("; "), and_more(families.len())))
+    let noun = if families.len() == 1 { "task family" } else { "task families" };
+    let more =
+        if families.len() > NR_FAMILIES { format!("; the {NR_FAMILIES} that waited longest") } else { String::new() };
+    let heading = format!("waiting for a CPU: {} {noun}{more}", families.len());
+    iter::once(heading).chain(named).collect()
 }
 
 /// Families whose periodic timers had expired before they arrived.
@@ -168,8 +175,12 @@ mod tests {
         };
         let families = vec![family("a", 100, 0), family("b", 1, 2), family("c", 300, 9)];
         let summary = RunSummary { families, ..RunSummary::default() };
-        let wanted = "waiting for a CPU: c 300ns (25.0 % of its runnable time); a 100ns (10.0 % of its runnable time)";
-        assert_eq!(waiting(&summary).as_deref(), Some(wanted));
+        let expected = [
+            "waiting for a CPU: 2 task families",
+            "  c: 300ns, 25.0 % of its runnable time",
+            "  a: 100ns, 10.0 % of its runnable time",
+        ];
+        assert_eq!(waiting(&summary), expected);
         assert_eq!(timers(&summary).as_deref(), Some("missed timers: c 9 of 50; b 2 of 50"));
     }
 }

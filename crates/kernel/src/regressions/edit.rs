@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_with_its_place_and_how_often_it_is_there() {
+    fn an_edit_that_does_not_fit_names_its_place_and_the_number_of_occurrences() {
         let refused = |text: &str| edited(text).expect_err("it does not fit");
         assert_eq!(refused("function = \"fill\"\ndrop = \"spill\""), "there is no function fill");
         assert_eq!(refused("struct = \"cup\"\ninsert = \"int x;\""), "there is no struct cup");

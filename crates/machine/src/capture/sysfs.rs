@@ -216,9 +216,9 @@ fn read_kernel(tree: &Tree, captured: &mut CapturedMachine) {
             let name = word.strip_prefix("NO_").unwrap_or(word);
             fairlab_sched::features::Feature::from_name(name).is_some()
         };
-        let (ours, others): (Vec<&str>, Vec<&str>) = features.split_whitespace().partition(known);
-        if !ours.is_empty() {
-            captured.options.push(format!("--features {}", ours.join(",")));
+        let (known_features, others): (Vec<&str>, Vec<&str>) = features.split_whitespace().partition(known);
+        if !known_features.is_empty() {
+            captured.options.push(format!("--features {}", known_features.join(",")));
         }
         if !others.is_empty() {
             captured.remarks.push(format!("features that are not modelled: {}", others.join(" ")));

@@ -115,8 +115,8 @@ fn capture_text(text: &str) -> Result<String, CaptureError> {
 }
 
 fn shape(text: &str) -> Vec<(u32, u32, u32, u32)> {
-    let told = capture_text(text).unwrap_or_else(|error| panic!("{error}"));
-    let machine = parse("it", &told).unwrap_or_else(|error| panic!("{error}\n{told}"));
+    let description = capture_text(text).unwrap_or_else(|error| panic!("{error}"));
+    let machine = parse("it", &description).unwrap_or_else(|error| panic!("{error}\n{description}"));
     machine.topology().cpus.iter().map(|cpu| (cpu.core, cpu.llc, cpu.package, cpu.node)).collect()
 }
 
@@ -164,8 +164,8 @@ fn hwloc_gives_packages_caches_cores_and_distances() {
         package(1)
     );
     assert_eq!(shape(&xml), [(0, 0, 0, 0), (1, 1, 1, 1), (0, 0, 0, 0), (1, 1, 1, 1)]);
-    let told = capture_text(&xml).expect("a machine");
-    assert_eq!(parse("it", &told).expect("a machine").topology().distances, [[10, 21], [21, 10]]);
+    let description = capture_text(&xml).expect("a machine");
+    assert_eq!(parse("it", &description).expect("a machine").topology().distances, [[10, 21], [21, 10]]);
 }
 
 #[test]

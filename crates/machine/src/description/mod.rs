@@ -81,7 +81,7 @@ impl Hz {
         }
     }
 
-    /// Ticks per second.
+    /// Returns the number of ticks per second.
     pub const fn get(self) -> u64 {
         self.0
     }

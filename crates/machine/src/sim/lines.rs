@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_once_until_somebody_writes_it() {
+    fn a_line_is_read_once_until_it_is_written() {
         let mut lines = lines();
         assert_eq!(touch(&mut lines, 0, 0, false, 0), (0, 0), "its owner has it");
         assert_eq!(touch(&mut lines, 1, 0, false, 0), (100, 0), "the neighbour does not");

@@ -34,7 +34,7 @@ use std::fmt;
 
 /// Inputs of a run.
 pub struct Setup {
-    /// Hardware to simulate.
+    /// Hardware of the simulated machine.
     pub hardware: Hardware,
     /// Tasks, groups and changes.
     pub workload: Workload,

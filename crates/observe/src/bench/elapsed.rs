@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_benchmark_is_told_in_its_own_words() {
+    fn each_benchmark_has_its_own_output_format() {
         let bench = Hackbench::default();
         assert_eq!(
             page(ElapsedFormat::Hackbench(bench), 0.1234),

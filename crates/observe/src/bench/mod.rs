@@ -102,17 +102,17 @@ const CHECK_EVERY_PARTS: u32 = 10;
 /// Progress callback: called after each slice with the simulated time, and returns whether the run continues.
 pub type ProgressFn<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
-/// Runs a machine until the end of its run, until all its tasks have exited, or until `told` returns false.
+/// Runs a machine until the end of its run, until all its tasks have exited, or until `on_progress` returns false.
 ///
 /// # Errors
 /// If a program makes no progress.
 pub fn run<E: Engine>(
     machine: &mut Machine<E>,
     observer: &mut dyn Observer<E>,
-    told: ProgressFn<'_>,
+    on_progress: ProgressFn<'_>,
 ) -> Result<(), RunError> {
     machine.start(observer)?;
-    run_to_end(machine, observer, told)
+    run_to_end(machine, observer, on_progress)
 }
 
 /// Starts a machine and runs it for the length of a warm-up, or to its end if that comes first.
@@ -124,13 +124,13 @@ pub fn warm_up<E: Engine>(
     machine: &mut Machine<E>,
     observer: &mut dyn Observer<E>,
     length: Nanos,
-    told: ProgressFn<'_>,
+    on_progress: ProgressFn<'_>,
 ) -> Result<(), RunError> {
     machine.start(observer)?;
     let mut until = START;
     while until < START + length {
         until = (until + PART).min(START + length);
-        if !run_slice(machine, observer, until, told)? {
+        if !run_slice(machine, observer, until, on_progress)? {
             break;
         }
     }
@@ -144,12 +144,12 @@ pub fn warm_up<E: Engine>(
 pub fn run_to_end<E: Engine>(
     machine: &mut Machine<E>,
     observer: &mut dyn Observer<E>,
-    told: ProgressFn<'_>,
+    on_progress: ProgressFn<'_>,
 ) -> Result<(), RunError> {
     let mut until = START + machine.elapsed();
     for nr in 1_u32.. {
         until += PART;
-        let has_more = run_slice(machine, observer, until, told)?;
+        let has_more = run_slice(machine, observer, until, on_progress)?;
         if !has_more || (nr.is_multiple_of(CHECK_EVERY_PARTS) && machine.is_done()) {
             break;
         }
@@ -158,15 +158,15 @@ pub fn run_to_end<E: Engine>(
     Ok(())
 }
 
-/// Runs one slice. Returns whether the run continues; if `told` returns false, the run ends with this slice.
+/// Runs one slice. Returns whether the run continues; if `on_progress` returns false, the run ends with this slice.
 fn run_slice<E: Engine>(
     machine: &mut Machine<E>,
     observer: &mut dyn Observer<E>,
     until: Nanos,
-    told: ProgressFn<'_>,
+    on_progress: ProgressFn<'_>,
 ) -> Result<bool, RunError> {
     let has_more = machine.advance(observer, until)?;
-    if !told(machine.elapsed()) {
+    if !on_progress(machine.elapsed()) {
         machine.end_at(until);
         return Ok(false);
     }

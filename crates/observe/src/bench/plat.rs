@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn buckets_are_exact_up_to_511_and_their_middle_beyond() {
-        for (value, told) in [
+        for (value, expected) in [
             (0, 0),
             (1, 1),
             (255, 255),
@@ -129,7 +129,7 @@ mod tests {
             (13_424, 13_424),
             (u32::MAX, 67_043_328),
         ] {
-            assert_eq!(value_of(bucket_of(value)), told, "{value}");
+            assert_eq!(value_of(bucket_of(value)), expected, "{value}");
         }
     }
 
@@ -137,9 +137,9 @@ mod tests {
     fn a_percentile_counts_what_earlier_ones_have_not() {
         let mut plat = Plat::default();
         (1..=200).for_each(|value| plat.add(value));
-        let told: Vec<(u32, u64)> =
+        let increments: Vec<(u32, u64)> =
             plat.percentiles(&[50.0, 90.0, 99.0, 99.9]).iter().map(|p| (p.value, p.samples)).collect();
-        assert_eq!(told, [(100, 100), (180, 80), (198, 18), (200, 2)]);
+        assert_eq!(increments, [(100, 100), (180, 80), (198, 18), (200, 2)]);
         assert_eq!((plat.min(), plat.max(), plat.samples()), (1, 200, 200));
         assert_eq!(Plat::default().percentile(99.0), 0);
     }

@@ -95,8 +95,8 @@ pub struct RoundsObserver<T> {
 
 impl<T: RoundsReport> RoundsObserver<T> {
     /// Creates the observer of a benchmark.
-    pub fn new(told: T) -> Self {
-        Self { report: told, rounds: Rounds::default() }
+    pub fn new(report: T) -> Self {
+        Self { report, rounds: Rounds::default() }
     }
 
     /// Computes the result of a measured time.

@@ -4,8 +4,9 @@
 
 use super::ExplainContext;
 use super::history::{MAX_PASSES, PassRecord, TaskPhase};
-use super::phrases::{count, kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
+use super::phrases::{kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
 use super::task::placement;
+use crate::plural::counted;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
@@ -30,33 +31,33 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
     let waiting = waiting(view);
     let (here, elsewhere): (Vec<&WaitingTask>, Vec<&WaitingTask>) = waiting.iter().partition(|wait| wait.cpu == cpu);
     let is_idle = sched.is_idle_task_running(cpu);
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if is_idle {
-        told.push(format!(
+        sentences.push(format!(
             "At {} CPU {} is idle, since {}{}.",
             moment(now),
             cpu.0,
             moment(track.since),
             previous_task_clause(view, cpu)
         ));
-        told.extend(explain_waiting(view, &here, cpu));
+        sentences.extend(explain_waiting(view, &here, cpu));
         if elsewhere.is_empty() {
-            told.push("No task waits on another CPU.".to_owned());
+            sentences.push("No task waits on another CPU.".to_owned());
         } else {
-            told.push(format!("Meanwhile {} on other CPUs.", wait_count(elsewhere.len())));
-            told.extend(explain_waiting(view, &elsewhere, cpu));
+            sentences.push(format!("Meanwhile {} on other CPUs.", wait_count(elsewhere.len())));
+            sentences.extend(explain_waiting(view, &elsewhere, cpu));
         }
-        told.extend(newly_idle(view, cpu));
-        told.extend(tickless(view, cpu));
+        sentences.extend(newly_idle(view, cpu));
+        sentences.extend(tickless(view, cpu));
     } else {
         let name = task_name(machine, track.current);
-        told.push(format!("At {} CPU {} runs {name}, since {}.", moment(now), cpu.0, moment(track.since)));
-        told.extend(placement(view, track.current));
+        sentences.push(format!("At {} CPU {} runs {name}, since {}.", moment(now), cpu.0, moment(track.since)));
+        sentences.extend(placement(view, track.current));
         match here.len() {
-            0 => told.push("No task waits on its runqueue.".to_owned()),
+            0 => sentences.push("No task waits on its runqueue.".to_owned()),
             number => {
-                told.push(format!("{} on its runqueue.", wait_count(number)));
-                told.extend(explain_waiting(view, &here, cpu));
+                sentences.push(format!("{} on its runqueue.", wait_count(number)));
+                sentences.extend(explain_waiting(view, &here, cpu));
             }
         }
     }
@@ -74,41 +75,37 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         "last_thought": history.last_kick_decision().map(|(at, thought)| kick_facts(at, &thought)),
         "last_kick": track.kicked.map(|(at, thought)| kick_facts(at, &thought)),
     });
-    (told, facts)
+    (sentences, facts)
 }
 
 /// Explains the last load-balance passes of a CPU. Returns sentences and facts.
 pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
     let track = history.cpu(cpu);
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     if track.nr_passes == 0 {
-        told.push(format!("Up to {} no balance pass was made for CPU {}.", moment(now), cpu.0));
+        sentences.push(format!("Up to {} no balance pass was made for CPU {}.", moment(now), cpu.0));
         if machine.sched().domains().cpus[cpu.index()].base.is_none() {
-            told.push("It has no sched domain, so it never balances.".to_owned());
+            sentences.push("It has no sched domain, so it never balances.".to_owned());
         }
     } else {
         let kept = track.passes.len();
         let last = if kept < MAX_PASSES { String::new() } else { format!("; the last {kept}") };
-        let passes = if track.nr_passes == 1 {
-            "1 balance pass was"
-        } else {
-            &format!("{} balance passes were", track.nr_passes)
-        };
-        told.push(format!("Up to {} {passes} made for CPU {}{last}, oldest first:", moment(now), cpu.0));
+        let passes = counted(track.nr_passes, "balance pass was", "balance passes were");
+        sentences.push(format!("Up to {} {passes} made for CPU {}{last}, oldest first:", moment(now), cpu.0));
     }
-    told.extend(track.passes.iter().map(|one| format!("At {}, {}.", moment(one.at), pass_clause(machine, one))));
+    sentences.extend(track.passes.iter().map(|one| format!("At {}, {}.", moment(one.at), pass_clause(machine, one))));
     if let Some((at, kick)) = track.kicked {
-        told.push(format!("The last kick that chose it came from {}.", kick_clause(at, &kick)));
+        sentences.push(format!("The last kick that chose it came from {}.", kick_clause(at, &kick)));
     }
     let domains = machine.sched().domains();
     for sd in domains.chain(cpu) {
         let domain = &domains.domains[sd];
-        told.push(format!(
+        sentences.push(format!(
             "Level {} now: {} between passes, {} in a row.",
             level(machine, cpu, domain.level),
             Nanos::from_millis(u64::from(domain.balance_interval)),
-            count(domain.nr_balance_failed, "failed pass").replace("passs", "passes"),
+            counted(domain.nr_balance_failed, "failed pass", "failed passes"),
         ));
     }
     let facts = json!({
@@ -117,7 +114,7 @@ pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<Stri
         "passes": track.passes.iter().map(pass_facts).collect::<Vec<_>>(),
         "last_kick": track.kicked.map(|(at, thought)| kick_facts(at, &thought)),
     });
-    (told, facts)
+    (sentences, facts)
 }
 
 /// Describes the task that ran before the CPU went idle.
@@ -150,13 +147,13 @@ fn waiting(view: ExplainContext<'_>) -> Vec<WaitingTask> {
 }
 
 fn wait_count(number: usize) -> String {
-    if number == 1 { "1 task waits".to_owned() } else { format!("{number} tasks wait") }
+    counted(number, "task waits", "tasks wait")
 }
 
 /// Names waiting tasks, and reports which of them may not run on `cpu`.
 fn explain_waiting(view: ExplainContext<'_>, waiting: &[&WaitingTask], cpu: CpuId) -> Vec<String> {
     let sched = view.machine.sched();
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     for wait in waiting.iter().take(MAX_NAMED_TASKS) {
         let name = task_name(view.machine, wait.task);
         let mut text =
@@ -168,14 +165,14 @@ fn explain_waiting(view: ExplainContext<'_>, waiting: &[&WaitingTask], cpu: CpuI
         if sched.is_throttled(wait.task) {
             text.push_str("; its group has used up its quota there");
         }
-        told.push(format!("Task {text}."));
+        sentences.push(format!("Task {text}."));
     }
     if waiting.len() > MAX_NAMED_TASKS {
         let rest = &waiting[MAX_NAMED_TASKS..];
         let barred = rest.iter().filter(|wait| !sched.task(wait.task).cpus_allowed.contains(cpu)).count();
-        told.push(format!("And {} more, of which {barred} may not run on CPU {}.", rest.len(), cpu.0));
+        sentences.push(format!("And {} more, of which {barred} may not run on CPU {}.", rest.len(), cpu.0));
     }
-    told
+    sentences
 }
 
 fn waiting_facts(view: ExplainContext<'_>, wait: &WaitingTask, cpu: CpuId) -> Value {
@@ -196,7 +193,7 @@ fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let track = history.cpu(cpu);
     let sched = machine.sched();
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let Some(base) = sched.domains().cpus[cpu.index()].base else {
         return vec!["It has no sched domain, so it never balances.".to_owned()];
     };
@@ -204,7 +201,7 @@ fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
         track.newly_idle.values().partition(|one| one.at == track.since);
     if now_idle.is_empty() && track.before.is_some() {
         let domain = &sched.domains().domains[base];
-        told.push(format!(
+        sentences.push(format!(
             "No newly-idle pass was made when it went idle; the reason is not recorded. Possible reasons: no CPU of the root \
              domain was overloaded (now {}), or the CPU's average idle time was below the cost of a pass at the first level \
              (now {} and {}).",
@@ -213,39 +210,43 @@ fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
             Nanos(domain.max_newidle_lb_cost)
         ));
         if let Some(last) = earlier.iter().max_by_key(|one| one.at) {
-            told.push(format!("Its last newly-idle pass was at {}: {}.", moment(last.at), pass_clause(machine, last)));
+            sentences.push(format!(
+                "Its last newly-idle pass was at {}: {}.",
+                moment(last.at),
+                pass_clause(machine, last)
+            ));
         }
     }
-    told.extend(now_idle.iter().map(|one| format!("When it went idle: {}.", pass_clause(machine, one))));
+    sentences.extend(now_idle.iter().map(|one| format!("When it went idle: {}.", pass_clause(machine, one))));
     let mut since: Vec<&PassRecord> = track.idle.values().filter(|one| one.at >= track.since).collect();
     since.sort_by_key(|one| one.at);
     if since.is_empty() {
-        told.push("Since then no idle pass was made for it.".to_owned());
+        sentences.push("Since then no idle pass was made for it.".to_owned());
     }
-    told.extend(
+    sentences.extend(
         since.iter().map(|one| format!("Since then, last at {}: {}.", moment(one.at), pass_clause(machine, one))),
     );
-    told
+    sentences
 }
 
 /// Reports whether the CPU is tickless, and the last kick decisions that concern it.
 fn tickless(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let is_tickless = machine.sched().snapshot(cpu).is_tickless;
-    let mut told = Vec::new();
-    told.push(if is_tickless {
+    let mut sentences = Vec::new();
+    sentences.push(if is_tickless {
         "Its tick is stopped: idle passes are made for it only after a kick, by which the tick of a busy CPU makes an idle CPU balance for all tickless CPUs.".to_owned()
     } else {
         "Its tick is not stopped: it balances at its own ticks.".to_owned()
     });
     if is_tickless {
         if let Some((at, last)) = history.last_kick_decision() {
-            told.push(format!("The last kick decision of a busy CPU was made by {}.", kick_clause(at, &last)));
+            sentences.push(format!("The last kick decision of a busy CPU was made by {}.", kick_clause(at, &last)));
         }
         match history.cpu(cpu).kicked {
-            Some((at, kick)) => told.push(format!("It was last chosen by {}.", kick_clause(at, &kick))),
-            None => told.push("No kick has chosen it so far.".to_owned()),
+            Some((at, kick)) => sentences.push(format!("It was last chosen by {}.", kick_clause(at, &kick))),
+            None => sentences.push("No kick has chosen it so far.".to_owned()),
         }
     }
-    told
+    sentences
 }

@@ -2,6 +2,7 @@
 //! Formats tasks, times, CPUs, load-balance passes and kicks for explanations, as text and as JSON.
 
 use super::history::PassRecord;
+use crate::plural::counted;
 use fairlab_machine::description;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
@@ -47,14 +48,6 @@ pub(super) fn mask(mask: &CpuMask) -> String {
 /// Returns a sentence without its full stop, for use as a clause.
 pub(super) fn without_full_stop(meaning: &str) -> &str {
     meaning.trim_end_matches('.')
-}
-
-/// Formats a number with its noun: `1 CPU`, `2 CPUs`.
-pub(super) fn count(number: impl Into<u64>, what: &str) -> String {
-    match number.into() {
-        1 => format!("1 {what}"),
-        number => format!("{number} {what}s"),
-    }
 }
 
 const fn kind_of_pass(idle: CpuIdleType) -> &'static str {
@@ -110,10 +103,10 @@ pub(super) fn pass_clause(machine: &Machine, pass: &PassRecord) -> String {
         figures.push(format!("imbalance {} in {what}", d.imbalance));
     }
     if d.busiest_queue.is_some() {
-        figures.push(format!("{} scanned, {} moved", count(d.nr_scanned, "task"), d.nr_moved));
+        figures.push(format!("{} scanned, {} moved", counted(d.nr_scanned, "task", "tasks"), d.nr_moved));
     }
     if d.redos > 0 {
-        let again = count(d.redos, "time");
+        let again = counted(d.redos, "time", "times");
         let why = match d.raced {
             0 => "all tasks of the busiest runqueue were pinned",
             raced if raced == d.redos => "the busiest runqueue had lost its tasks before its lock was taken",

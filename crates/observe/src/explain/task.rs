@@ -3,7 +3,8 @@
 
 use super::ExplainContext;
 use super::history::{SelectionRecord, TaskPhase, WaitCause, WaitPeriod};
-use super::phrases::{count, cpu_list, mask, moment, task_name, without_full_stop};
+use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
+use crate::plural::counted;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
 use fairlab_sched::task::SchedClass;
@@ -24,16 +25,16 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
     let name = task_name(machine, id);
     let track = history.task(id);
     let cpu = machine.sched().task(id).cpu;
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let (state, since) = match track.state {
         TaskPhase::New => {
-            told.push(format!("At {} task {name} has been forked and is not runnable yet.", moment(now)));
+            sentences.push(format!("At {} task {name} has been forked and is not runnable yet.", moment(now)));
             ("new", None)
         }
         TaskPhase::Off { since, cpu, ended } => {
             let what = if ended { "has ended" } else { "sleeps" };
             let done = if ended { "ended" } else { "blocked" };
-            told.push(format!(
+            sentences.push(format!(
                 "At {} task {name} {what}: it {done} at {} on CPU {}.",
                 moment(now),
                 moment(since),
@@ -42,11 +43,11 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             (if ended { "ended" } else { "sleeps" }, Some(since))
         }
         TaskPhase::Runs { since, cpu } => {
-            told.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
+            sentences.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
             ("runs", Some(since))
         }
         TaskPhase::Waits { since } => {
-            told.push(format!(
+            sentences.push(format!(
                 "At {} task {name} waits on CPU {}, since {} ({} so far).",
                 moment(now),
                 cpu.0,
@@ -57,15 +58,15 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         }
     };
     let is_runnable = matches!(track.state, TaskPhase::Runs { .. } | TaskPhase::Waits { .. });
-    told.extend(placement(view, id));
+    sentences.extend(placement(view, id));
     let mut wait_facts = Value::Null;
     if let Some(wait) = &track.wait {
         let (text, facts) = explain_wait(view, id, wait);
-        told.push(text);
+        sentences.push(text);
         wait_facts = facts;
     }
     if matches!(track.state, TaskPhase::Waits { .. }) {
-        told.extend(wait_reasons(view, id, cpu));
+        sentences.extend(wait_reasons(view, id, cpu));
     }
     let facts = json!({
         "task": host.name,
@@ -79,7 +80,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         "migrations_since": track.nr_moves,
         "wait": wait_facts,
     });
-    (told, facts)
+    (sentences, facts)
 }
 
 /// Maximum number of tasks of a family that are listed.
@@ -89,10 +90,10 @@ const MAX_FAMILY_TASKS: usize = 16;
 pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usize]) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
     let state = |host: usize| machine.tasks()[host].id.map(|id| (id, history.task(id).state));
-    let mut told = vec![format!("{name} is a family of {} tasks.", family.len())];
+    let mut sentences = vec![format!("{name} is a family of {} tasks.", family.len())];
     for &host in family.iter().take(MAX_FAMILY_TASKS) {
         let task = &machine.tasks()[host].name;
-        told.push(match state(host) {
+        sentences.push(match state(host) {
             None => format!("  {task}: has not been forked yet"),
             Some((_, TaskPhase::New)) => format!("  {task}: is being forked"),
             Some((_, TaskPhase::Off { since, ended, .. })) => {
@@ -108,7 +109,7 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
         });
     }
     if family.len() > MAX_FAMILY_TASKS {
-        told.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
+        sentences.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
     }
     let waits_since = |&&host: &&usize| match state(host) {
         Some((_, TaskPhase::Waits { since })) => since,
@@ -116,23 +117,23 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
     };
     let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");
     let (more, facts) = explain(view, chosen);
-    told.extend(more);
+    sentences.extend(more);
     let names: Vec<&str> = family.iter().map(|&host| machine.tasks()[host].name.as_str()).collect();
-    (told, json!({ "family": name, "tasks": names, "told": facts }))
+    (sentences, json!({ "family": name, "tasks": names, "told": facts }))
 }
 
 /// Describes how a task came to its CPU: the CPU selection, and the last migration after it.
 pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let track = history.task(id);
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let woken = track.woken;
     let own = track.selection;
     match (own, woken) {
-        (Some(selection), _) => told.extend(explain_selection(view, &selection)),
+        (Some(selection), _) => sentences.extend(explain_selection(view, &selection)),
         (None, Some((at, cpu, is_new))) => {
             let what = if is_new { "forked" } else { "woken" };
-            told.push(format!(
+            sentences.push(format!(
                 "It was {what} at {} on CPU {}; the reason for this CPU is not recorded, because it was not a fair task.",
                 moment(at),
                 cpu.0
@@ -142,9 +143,9 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
     }
     match (own, woken) {
         (Some(selection), _) if !selection.is_done => {
-            told.push(format!("CPU {} has not enqueued it yet.", selection.decision.cpu.0));
+            sentences.push(format!("CPU {} has not enqueued it yet.", selection.decision.cpu.0));
         }
-        (Some(selection), Some((at, cpu, _))) if selection.at < at => told.push(format!(
+        (Some(selection), Some((at, cpu, _))) if selection.at < at => sentences.push(format!(
             "CPU {} enqueued it at {}, {} later: from then on it was runnable.",
             cpu.0,
             moment(at),
@@ -157,15 +158,15 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
             Some(pass) => format!("by the load balancing of CPU {}", pass.dst_cpu.0),
             None => format!("by CPU {}, where {} was current", last.on.0, task_name(machine, last.current)),
         };
-        told.push(format!(
+        sentences.push(format!(
             "Since then it has migrated {}, last at {} from CPU {} to CPU {}, {how}.",
-            count(track.nr_moves, "time"),
+            counted(track.nr_moves, "time", "times"),
             moment(last.at),
             last.from.0,
             last.to.0
         ));
     }
-    told
+    sentences
 }
 
 fn explain_selection(view: ExplainContext<'_>, selection: &SelectionRecord) -> Vec<String> {
@@ -179,7 +180,7 @@ fn explain_selection(view: ExplainContext<'_>, selection: &SelectionRecord) -> V
         format!("on CPU {}, where {} was current", d.waker.0, task_name(machine, selection.current))
     };
     let sync = if d.sync { " (and about to sleep: a synchronous wake-up)" } else { "" };
-    let mut told = vec![format!(
+    let mut sentences = vec![format!(
         "It was {what} at {} {by}{sync}, and placed on CPU {} by rule {}: {}.",
         moment(selection.at),
         d.cpu.0,
@@ -190,17 +191,17 @@ fn explain_selection(view: ExplainContext<'_>, selection: &SelectionRecord) -> V
     if d.affine != AffineRule::NotAsked {
         text.push_str(&format!(" ({}: {})", d.affine.name(), without_full_stop(d.affine.meaning())));
     }
-    told.push(format!("{text}."));
+    sentences.push(format!("{text}."));
     let limit = d.nr_idle_scan.map(|limit| format!("; the limit was {limit}"));
     if d.nr_scanned > 0 || limit.is_some() {
         let cores = match d.nr_cores_scanned {
             0 => String::new(),
-            cores => format!(" of {}", count(cores, "core")),
+            cores => format!(" of {}", counted(cores, "core", "cores")),
         };
-        let scanned = count(d.nr_scanned, "CPU");
-        told.push(format!("The scan checked {scanned}{cores}{}.", limit.unwrap_or_default()));
+        let scanned = counted(d.nr_scanned, "CPU", "CPUs");
+        sentences.push(format!("The scan checked {scanned}{cores}{}.", limit.unwrap_or_default()));
     }
-    told
+    sentences
 }
 
 fn selection_facts(selection: &SelectionRecord) -> Value {
@@ -275,48 +276,51 @@ fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (Str
 fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, now } = view;
     let sched = machine.sched();
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     let (own, running) = (sched.task(id), sched.curr(cpu));
     if own.class == SchedClass::Fair && sched.is_throttled(id) {
-        told.push(format!("Its group has used up its quota on CPU {}, and is throttled there.", cpu.0));
+        sentences.push(format!("Its group has used up its quota on CPU {}, and is throttled there.", cpu.0));
     }
     if running != sched.idle_task(cpu) {
         let (other, name) = (sched.task(running), task_name(machine, running));
         let so_far = now - history.cpu(cpu).since;
         let mut text = format!("CPU {} has run {name} continuously for {so_far}", cpu.0);
-        let (se, theirs) = (sched.entity(id), sched.entity(running));
+        let (se, curr_se) = (sched.entity(id), sched.entity(running));
         if other.class > own.class {
             text.push_str(", which is of a higher class");
-        } else if own.class == SchedClass::Fair && other.class == SchedClass::Fair && se.cfs_rq == theirs.cfs_rq {
-            let ahead = theirs.vruntime.wrapping_sub(se.vruntime) as i64;
+        } else if own.class == SchedClass::Fair && other.class == SchedClass::Fair && se.cfs_rq == curr_se.cfs_rq {
+            let ahead = curr_se.vruntime.wrapping_sub(se.vruntime) as i64;
             let (word, lead) = if ahead > 0 { ("ahead of", ahead) } else { ("behind", -ahead) };
             text.push_str(&format!(
                 ", whose vruntime is {} {word} that of the waiting task as of the last update (weights {} and {})",
                 Nanos(lead.unsigned_abs()),
-                theirs.weight(),
+                curr_se.weight(),
                 se.weight()
             ));
         }
-        told.push(format!("{text}; {} on the runqueue.", count(sched.snapshot(cpu).nr_running, "runnable task")));
+        sentences.push(format!(
+            "{text}; {} on the runqueue.",
+            counted(sched.snapshot(cpu).nr_running, "runnable task", "runnable tasks")
+        ));
     }
     let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.is_idle(other)).collect();
     if own.nr_cpus_allowed == 1 {
-        told.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
+        sentences.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
     } else if sched.waits_for_quota(id) {
         // Neither a wake-up nor load balancing moves a throttled task.
         let are = if idle.is_empty() { String::new() } else { format!(", although {} idle", cpus_are(&idle)) };
-        told.push(format!(
+        sentences.push(format!(
             "No other CPU pulls it while its group is throttled{are}: it continues when a later period refills the quota."
         ));
     } else if idle.is_empty() {
-        told.push(format!("None of the other CPUs that it may use ({}) is idle.", mask(&own.cpus_allowed)));
+        sentences.push(format!("None of the other CPUs that it may use ({}) is idle.", mask(&own.cpus_allowed)));
     } else {
-        told.push(format!(
+        sentences.push(format!(
             "{} idle and allowed for it; use --cpu to see why such a CPU did not take the task.",
             cpus_are(&idle)
         ));
     }
-    told
+    sentences
 }
 
 /// Formats a list of CPUs as the subject of a sentence: `CPU 3 is`, `CPUs 0-2 are`.

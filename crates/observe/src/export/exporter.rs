@@ -234,8 +234,8 @@ impl Exporter {
     }
 
     fn set_counter(&mut self, now: Nanos, of: CpuId, counter: Counter, value: u64) {
-        let told = &mut self.cpus[of.index()].counters[counter as usize];
-        if told.replace(value) != Some(value) {
+        let last = &mut self.cpus[of.index()].counters[counter as usize];
+        if last.replace(value) != Some(value) {
             self.emit(now, of, RecordKind::Counter { of, counter, value });
         }
     }

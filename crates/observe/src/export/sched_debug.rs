@@ -161,9 +161,9 @@ impl CpuText<'_> {
         let sched = self.machine.sched();
         let _ = writeln!(self.text, "\ncfs_rq[{}]:{}", cpu.0, group_path(self.machine, cfs_rq.group));
         // The kernel prints -1 for the vruntime of an empty queue.
-        let nobody = u64::MAX;
-        let first = cfs_rq.timeline.first_vruntime().unwrap_or(nobody);
-        let last = cfs_rq.timeline.iter().last().map_or(nobody, |(vruntime, _)| vruntime);
+        let empty = u64::MAX;
+        let first = cfs_rq.timeline.first_vruntime().unwrap_or(empty);
+        let last = cfs_rq.timeline.iter().last().map_or(empty, |(vruntime, _)| vruntime);
         self.time("MIN_vruntime", first);
         self.time("min_vruntime", cfs_rq.min_vruntime);
         self.time("max_vruntime", last);

@@ -2,8 +2,9 @@
 //! Episodes of a bad state of a CPU, detected by samples. Only episodes of at least a given length count; the
 //! longest one is kept.
 
-use super::{Finding, Severity, moment, times};
+use super::{Finding, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -60,7 +61,7 @@ impl Episodes {
             severity: Severity::Medium,
             sentence: format!(
                 "{} ({} in total) {}; worst: {} {} for about {time}",
-                times(self.count),
+                counted(self.count, "time", "times"),
                 self.total,
                 what.0,
                 what.1,

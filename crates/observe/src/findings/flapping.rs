@@ -2,8 +2,9 @@
 //! Rule `overutilized-flapping`: a machine frequently becomes over-utilised and recovers, which switches
 //! energy-aware placement off and on.
 
-use super::{Finding, Severity, moment, times};
+use super::{Finding, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -68,7 +69,7 @@ impl Flapping {
             sentence: format!(
                 "the machine became over-utilised {}, for {} of {} in total, which disables energy-aware placement; longest: {} after CPU {} \
                  exceeded its capacity",
-                times(self.episodes),
+                counted(self.episodes, "time", "times"),
                 Nanos(over),
                 Nanos(length),
                 longest.length,

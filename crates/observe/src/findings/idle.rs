@@ -7,8 +7,9 @@
 //! periods were shorter than the limit or were interrupted by work.
 
 use super::waits::FindingWait;
-use super::{ByFamily, Finding, FindingContext, Severity, moment, times};
+use super::{ByFamily, Finding, FindingContext, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
@@ -122,7 +123,7 @@ impl IdleCpus {
                 (Some(((_, meaning), nr)), _) => {
                     format!(
                         "most frequent result of passes of idle CPUs there ({}): {}",
-                        times(*nr),
+                        counted(*nr, "time", "times"),
                         meaning.trim_end_matches('.')
                     )
                 }
@@ -140,7 +141,7 @@ impl IdleCpus {
                     "{} waited {} ({} in total) while a CPU that it may use idled; worst: {name} on CPU {} for {time} while CPU {} \
                      idled{meets}; {why}",
                     about.families[family],
-                    times(tally.count),
+                    counted(tally.count, "time", "times"),
                     tally.total,
                     worst.cpu.0,
                     worst.idle.0

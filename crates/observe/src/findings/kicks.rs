@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rule `vain-kicks`: an idle CPU is kicked to balance for the tickless CPUs, and no task moves.
 
-use super::{Finding, Severity, moment, times};
+use super::{Finding, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::balance::NOHZ_BALANCE_KICK;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
@@ -53,7 +54,7 @@ impl WastedKicks {
             severity: Severity::Low,
             sentence: format!(
                 "idle CPUs were kicked {} to balance for tickless CPUs; tasks moved after {} of these kicks",
-                times(self.kicks),
+                counted(self.kicks, "time", "times"),
                 self.with_moves
             ),
             count: self.kicks - self.with_moves,

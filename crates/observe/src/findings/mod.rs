@@ -163,7 +163,7 @@ impl<W> Occurrences<W> {
     }
 }
 
-/// Occurrences by family.
+/// Occurrences of a finding, by index of the family.
 type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 
 /// Observer of a run that applies the rules.
@@ -323,11 +323,6 @@ struct FindingContext<'a> {
     /// Simulated machine; `None` for a trace.
     machine: Option<&'a Machine>,
     now: Nanos,
-}
-
-/// Formats a number of occurrences: `1 time`, `2 times`.
-fn times(number: u64) -> String {
-    if number == 1 { "1 time".to_owned() } else { format!("{number} times") }
 }
 
 /// Converts a time on the machine's clock to ns from the start of the run.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rule `ping-pong`: tasks that return to the CPU from which they came, soon after they left it.
 
-use super::{Finding, FindingContext, Limits, Severity, moment, times};
+use super::{Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -67,7 +68,7 @@ impl Moves {
                 "{} migrated to another CPU and back within {} {}, most recently {name}",
                 about.families[moved.family],
                 limits.back_within,
-                times(finding.count)
+                counted(finding.count, "time", "times")
             );
         }
         found.into_values().collect()

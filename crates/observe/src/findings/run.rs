@@ -17,7 +17,7 @@ pub fn sampling_interval(length: Nanos) -> Nanos {
     Nanos(length.0.div_ceil(MIN_SAMPLES).clamp(1, MAX_INTERVAL.0))
 }
 
-/// Runs a machine and returns its findings, the worst first, and the summary observer. `told` is called with
+/// Runs a machine and returns its findings, the worst first, and the summary observer. `on_progress` is called with
 /// the elapsed time after each sample.
 ///
 /// # Errors
@@ -25,7 +25,7 @@ pub fn sampling_interval(length: Nanos) -> Nanos {
 pub fn find(
     machine: &mut Machine,
     limits: Limits,
-    told: &mut dyn FnMut(Nanos),
+    on_progress: &mut dyn FnMut(Nanos),
 ) -> Result<(Vec<Finding>, SummaryObserver), RunError> {
     let mut recorder = SummaryObserver::new(machine);
     let mut findings = Findings::new(machine, limits);
@@ -36,7 +36,7 @@ pub fn find(
         until += interval;
         let has_more = machine.advance(&mut both(&mut recorder, &mut findings), until)?;
         findings.sample(machine);
-        told(machine.elapsed());
+        on_progress(machine.elapsed());
         if !has_more {
             break;
         }

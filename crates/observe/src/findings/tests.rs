@@ -123,7 +123,7 @@ fn a_frequency_that_is_held_down_is_found() {
 }
 
 #[test]
-fn a_task_that_nobody_takes_from_a_small_cpu_is_found() {
+fn a_task_that_stays_on_a_small_cpu_is_found() {
     let big_little = "cpus 8\ntopo llc=4 pkg=8\nlevels MP\ncaps 446 446 446 446 1024 1024 1024 1024\nscale 1\nend 1s\n";
     let tasks = "task big cpu=0 mask=0-0 run 10s\naffinity 300ms big 0-7\n";
     let with = |tunables: &[&str]| found_in("misfit.scn", |_| format!("{big_little}{tasks}"), tunables);

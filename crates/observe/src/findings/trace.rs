@@ -42,7 +42,7 @@ pub fn find_in_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
     let (first, last) = recording.span().unwrap_or_default();
     let mut all = CpuMask::new(nr_cpus);
     all.set_all();
-    let mut walk = TraceScan {
+    let mut scan = TraceScan {
         recording,
         limits,
         threads: TraceThreads::default(),
@@ -55,12 +55,12 @@ pub fn find_in_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
         first,
     };
     // The state of a CPU is unknown up to its first switch.
-    (0..nr_cpus).for_each(|cpu| walk.idle.end_idle(START, CpuId::from_index(cpu)));
+    (0..nr_cpus).for_each(|cpu| scan.idle.end_idle(START, CpuId::from_index(cpu)));
     let has_wakeups = recording.events.iter().any(|event| event.kind.name() == TraceEventName::SchedWakeup);
     for event in &recording.events {
-        walk.event(event, has_wakeups);
+        scan.event(event, has_wakeups);
     }
-    walk.finish(START + Nanos(last - first))
+    scan.finish(START + Nanos(last - first))
 }
 
 impl TraceScan<'_> {

@@ -6,8 +6,9 @@
 //! that got less than half of its share, and missed at least a fifth of the window, was treated unfairly.
 //! Time on any CPU counts alike.
 
-use super::{ByFamily, Finding, Severity, moment, times};
+use super::{ByFamily, Finding, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{GroupId, TaskId};
@@ -112,7 +113,7 @@ impl Shares {
                 sentence: format!(
                     "{} got less than half of the CPU time that their weights entitle them to, {} in a window of {WINDOW}; worst: {name} got {} of {}",
                     families[family],
-                    times(tally.count),
+                    counted(tally.count, "time", "times"),
                     worst.got,
                     worst.due
                 ),
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_follow_weights_and_nobody_has_more_than_a_cpu() {
+    fn shares_follow_weights_and_no_task_has_more_than_a_cpu() {
         let hungry = |weight, got| AlwaysRunnableTask { task: 0, family: 0, weight, got };
         assert_eq!(fair_shares(&[hungry(1024, 150), hungry(1024, 50)], 100), [100, 100]);
         assert_eq!(fair_shares(&[hungry(3072, 100), hungry(1024, 20)], 100), [90, 30]);

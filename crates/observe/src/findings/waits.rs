@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules `late-wakeup` and `starvation`: tasks that wait long for a CPU, after a wake-up or at any time.
 
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment, times};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
+use crate::plural::counted;
 use fairlab_sched::units::Nanos;
 
 /// Completed wait of a task.
@@ -46,7 +47,7 @@ impl Waits {
                     sentence: format!(
                         "{} {what} {limit} {}; worst: {name} for {time}",
                         about.families[family],
-                        times(tally.count)
+                        counted(tally.count, "time", "times")
                     ),
                     count: tally.count,
                     total_ns: tally.total.0,

@@ -86,7 +86,7 @@ pub struct ReplayFidelity {
     pub largest: Vec<String>,
 }
 
-/// Runs a machine and measures the run as a trace is measured. `told` is called with the elapsed time, up to
+/// Runs a machine and measures the run as a trace is measured. `on_progress` is called with the elapsed time, up to
 /// 1000 times.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ pub struct ReplayFidelity {
 pub fn replay(
     machine: &mut Machine,
     basis: LatencyBasis,
-    told: &mut dyn FnMut(Nanos),
+    on_progress: &mut dyn FnMut(Nanos),
 ) -> Result<TraceMeasurement, RunError> {
     let nr_cpus = u32::try_from(machine.hardware().nr_cpus()).unwrap_or(u32::MAX);
     let measure = Rc::new(RefCell::new(TraceMeasurement::new(START.0, nr_cpus, basis)));
@@ -108,7 +108,7 @@ pub fn replay(
     for part in 1..=u128::from(NR_PARTS) {
         let until = START.0 + u64::try_from(length * part / u128::from(NR_PARTS)).unwrap_or(u64::MAX - START.0);
         let has_more = machine.advance(&mut exporter, Nanos(until))?;
-        told(machine.elapsed());
+        on_progress(machine.elapsed());
         if !has_more {
             break;
         }

@@ -61,7 +61,7 @@ struct Attributes {
     by_id: std::collections::HashMap<u64, usize>,
 }
 
-/// Reads a file.
+/// Reads the recording in a `perf.data` file. Fails with the position of the first damage.
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "perf.data", ..Recording::default() };
     let mut head = ByteReader::new(file, 0);

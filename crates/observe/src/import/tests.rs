@@ -157,19 +157,19 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
     let text = SCENARIO.replace("300ms", "12ms");
     let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
     let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
-    let mut dice = TraceRandom(7);
+    let mut rng = TraceRandom(7);
     for (name, bytes) in traces(machine) {
         let whole = read(name, &bytes).events.len();
         let (mut rejected, mut with_problems) = (0, 0);
         for round in 0..400 {
             let mut damaged = bytes.clone();
             if round % 2 == 0 {
-                damaged.truncate(dice.below(bytes.len()));
+                damaged.truncate(rng.below(bytes.len()));
             } else {
                 for _ in 0..=round % 7 {
                     // Most of a small file is its header, where a flipped bit has most effect.
-                    let at = dice.below(bytes.len().min(if round % 3 == 0 { 2000 } else { usize::MAX }));
-                    damaged[at] ^= 1 << dice.below(8);
+                    let at = rng.below(bytes.len().min(if round % 3 == 0 { 2000 } else { usize::MAX }));
+                    damaged[at] ^= 1 << rng.below(8);
                 }
             }
             match super::read(name, &damaged) {

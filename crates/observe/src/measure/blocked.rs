@@ -69,7 +69,7 @@ mod tests {
     use fairlab_sched::ids::CpuId;
 
     #[test]
-    fn calls_are_told_by_caller_and_second() {
+    fn calls_are_counted_by_caller_and_per_second() {
         let mut blocked = BlockedStats::default();
         let mut update = |caller, nr_cfs_rqs| {
             blocked.on_update(&BlockedUpdate { on: CpuId(0), cpu: CpuId(1), caller, nr_cfs_rqs });

@@ -2,6 +2,7 @@
 //! Warnings of the scheduler about itself, from the features WARN_DOUBLE_CLOCK and LATENCY_WARN, for each
 //! CPU.
 
+use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::Warning;
 use serde::{Deserialize, Serialize};
@@ -50,19 +51,18 @@ impl WarningRow {
     pub fn sentences(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.double_clock > 0 {
-            let times = self.double_clock;
             said.push(format!(
-                "WARN_DOUBLE_CLOCK: the clock of CPU {} was updated twice under one lock, {times} time{}",
+                "WARN_DOUBLE_CLOCK: the clock of CPU {} was updated twice under one lock, {}",
                 self.cpu,
-                if times == 1 { "" } else { "s" }
+                counted(self.double_clock, "time", "times")
             ));
         }
         if self.resched_latency > 0 {
-            let (times, worst) = (self.resched_latency, self.worst_latency_ns);
             said.push(format!(
-                "LATENCY_WARN: CPU {} had to reschedule and did not for up to {worst} ns; {times} warning{}",
+                "LATENCY_WARN: CPU {} had to reschedule and did not for up to {} ns; {}",
                 self.cpu,
-                if times == 1 { "" } else { "s" }
+                self.worst_latency_ns,
+                counted(self.resched_latency, "warning", "warnings")
             ));
         }
         said

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_at_the_end_and_while_lines_are_added() {
+    fn a_write_error_is_returned_at_the_end_and_while_lines_are_added() {
         let mut lines = Lines::new(ClosedWriter);
         for number in 0..100_000_u32 {
             line!(lines.buffer_mut(), number: number);

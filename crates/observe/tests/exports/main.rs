@@ -105,9 +105,9 @@ fn compare(machine: &Machine, name: &str, found: &ReadBack) {
     assert_eq!(count("ipi_raise"), ipis, "{name}");
     assert!(count("sched_waking") >= count("sched_wakeup"), "{name}: a waking event for each wake-up");
     for task in machine.tasks().iter().filter(|task| task.id.is_some()) {
-        let told = found.runtime.get(&task.pid).copied().unwrap_or(0);
+        let found_ns = found.runtime.get(&task.pid).copied().unwrap_or(0);
         let is_running = found.runs.values().any(|&pid| pid == task.pid);
-        let lost = task.runtime_ns - told as i64;
+        let lost = task.runtime_ns - found_ns as i64;
         let tick = machine.hardware().tick.0 as i64;
         assert!(
             lost == 0 || (is_running && (0..=tick).contains(&lost)),

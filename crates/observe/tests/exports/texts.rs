@@ -160,7 +160,7 @@ fn proc_tells_of_each_task_what_the_machine_has_counted() {
 }
 
 #[test]
-fn a_family_alone_can_be_asked_for_and_nobody_else() {
+fn a_single_family_can_be_exported() {
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     proc_sched(&mut rtapp_machine(), directory.path(), Some("timer")).expect("there is such a family");
     let nr_files = std::fs::read_dir(directory.path()).expect("it is there").count();

@@ -111,8 +111,8 @@ impl PolicyHook for PythonPolicy {
             let name = self.names.get(request.task.index()).and_then(Option::as_ref).map(|name| name.clone_ref(py));
             let name = name.unwrap_or_else(|| PyString::new(py, "").unbind());
             let function = self.select.as_ref().map(|function| function.clone_ref(py));
-            let told = || WakeRequest::from_request(request, name);
-            match self.call_or_resume(py, SearchOwner::Task(request.task), function, told, seen) {
+            let new_request = || WakeRequest::from_request(request, name);
+            match self.call_or_resume(py, SearchOwner::Task(request.task), function, new_request, seen) {
                 Ok(PolicyStep::Sample(cpu)) => WakeChoice::Sample(cpu),
                 Ok(PolicyStep::Done(answer)) if answer.is_none() => WakeChoice::Kernel,
                 Ok(PolicyStep::Done(answer)) => answer.extract().map_or_else(
@@ -128,8 +128,8 @@ impl PolicyHook for PythonPolicy {
     fn balance(&mut self, request: &policy::BalanceRequest<'_>, seen: Option<&policy::CpuSample>) -> BalanceChoice {
         Python::attach(|py| {
             let function = self.balance.as_ref().map(|function| function.clone_ref(py));
-            let told = || BalanceRequest::from(request);
-            match self.call_or_resume(py, SearchOwner::Cpu(request.on), function, told, seen) {
+            let new_request = || BalanceRequest::from(request);
+            match self.call_or_resume(py, SearchOwner::Cpu(request.on), function, new_request, seen) {
                 Ok(PolicyStep::Sample(cpu)) => BalanceChoice::Sample(cpu),
                 Ok(PolicyStep::Done(answer)) => balance_choice(&answer),
                 Ok(PolicyStep::Invalid(why)) => BalanceChoice::Fail(why),
@@ -178,7 +178,7 @@ impl PythonPolicy {
 
     /// Records an exception as the cause of the error that ends the run, and returns the message.
     fn fail_with(&self, error: PyErr) -> String {
-        let why = format!("has raised {error}");
+        let why = format!("raised {error}");
         self.raised.record(error);
         why
     }
@@ -189,7 +189,7 @@ impl PythonPolicy {
         py: Python<'py>,
         who: SearchOwner,
         function: Option<Py<PyAny>>,
-        told: impl FnOnce() -> R,
+        new_request: impl FnOnce() -> R,
         seen: Option<&policy::CpuSample>,
     ) -> PyResult<PolicyStep<'py>>
     where
@@ -198,7 +198,7 @@ impl PythonPolicy {
         let (search, sent) = match seen {
             None => {
                 let function = function.expect("a policy has a function for each decision in its scope");
-                let answer = function.into_bound(py).call1((told(),))?;
+                let answer = function.into_bound(py).call1((new_request(),))?;
                 if !answer.is_instance(self.generator.bind(py))? {
                     return Ok(PolicyStep::Done(answer));
                 }
@@ -215,7 +215,7 @@ impl PythonPolicy {
                     self.searches.insert(who, search.unbind());
                     PolicyStep::Sample(CpuId(cpu))
                 }
-                Err(_) => PolicyStep::Invalid(format!("has yielded {}, which is not a CPU", repr(&yielded))),
+                Err(_) => PolicyStep::Invalid(format!("yielded {}, which is not a CPU", repr(&yielded))),
             }),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
                 Ok(PolicyStep::Done(error.value(py).getattr(intern!(py, "value"))?))
@@ -236,14 +236,14 @@ fn balance_choice(answer: &Bound<'_, PyAny>) -> BalanceChoice {
     match answer.extract::<(u32, u32)>() {
         Ok((from, tasks)) => BalanceChoice::Pull { from: CpuId(from), tasks },
         Err(_) => BalanceChoice::Fail(format!(
-            "has answered {}, which is neither False nor a CPU with a number of tasks",
+            "returned {}, which is neither False nor a CPU with a number of tasks",
             repr(answer)
         )),
     }
 }
 
 fn wrong_type_message(answer: &Bound<'_, PyAny>, what: &str) -> String {
-    format!("has answered {}, which is not a {what}", repr(answer))
+    format!("returned {}, which is not a {what}", repr(answer))
 }
 
 fn repr(value: &Bound<'_, PyAny>) -> String {

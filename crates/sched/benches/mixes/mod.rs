@@ -9,13 +9,13 @@ use fairlab_sched::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 /// Number of inputs in a mix.
 const NR_INPUTS: usize = 4096;
 
-/// One update.
+/// Input of one PELT update of an entity.
 pub(crate) struct Input {
-    /// Time since the last one.
+    /// Time since the previous update.
     pub(crate) delta_ns: u64,
     /// Whether the entity is runnable.
     pub(crate) on_rq: bool,
-    /// Whether it runs.
+    /// Whether the entity runs on its CPU.
     pub(crate) running: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct Input {
 pub(crate) struct Mix {
     /// Composition of the mix, in words.
     pub(crate) name: &'static str,
-    /// The updates.
+    /// Updates in chronological order.
     pub(crate) inputs: Vec<Input>,
 }
 

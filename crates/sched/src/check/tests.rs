@@ -52,7 +52,7 @@ fn damaged_counts_and_sums_are_found() {
 }
 
 #[test]
-fn a_change_that_nobody_notes_is_found() {
+fn a_change_that_is_not_marked_dirty_is_found() {
     let silently = |sched: &mut Sched, change: fn(&mut Sched)| {
         sched.refresh_lb_cache();
         change(sched);

@@ -110,7 +110,7 @@ pub struct WakeupDecision {
     pub affine: AffineRule,
     /// CPU near which an idle CPU is searched for.
     pub target: CpuId,
-    /// Selected CPU.
+    /// CPU on which the task will be enqueued.
     pub cpu: CpuId,
     /// Rule that chose the CPU.
     pub rule: WakeRule,
@@ -159,11 +159,11 @@ impl WakeupDecision {
 /// Occasion of a CPU selection for a task (`WF_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WakeFlags {
-    /// Wake-up (`WF_TTWU`).
+    /// A blocked task is woken (`WF_TTWU`).
     pub ttwu: bool,
-    /// Fork (`WF_FORK`).
+    /// A forked task is woken for the first time (`WF_FORK`).
     pub fork: bool,
-    /// Exec (`WF_EXEC`).
+    /// The running task executes a new program (`WF_EXEC`).
     pub exec: bool,
     /// The waker is about to sleep (`WF_SYNC`).
     pub sync: bool,

@@ -66,57 +66,57 @@ impl Sched {
     }
 
     /// Runs one phase of `rebalance_domains()`.
-    pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, walk: &mut RebalanceDomains) -> Step<()> {
+    pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, path: &mut RebalanceDomains) -> Step<()> {
         loop {
-            if let Some(pass) = &mut walk.pass {
+            if let Some(pass) = &mut path.pass {
                 let result = match self.step_pass(ctx, pass) {
                     Step::Yield(before) => return Step::Yield(before),
                     Step::Done(result) => result,
                 };
-                walk.passed = Some((pass.env.sd, result));
-                walk.pass = None;
+                path.passed = Some((pass.env.sd, result));
+                path.pass = None;
                 return Step::Yield(YieldPoint::UNLOCKED);
             }
-            if let Some((sd, result)) = walk.passed.take() {
-                self.end_domain_pass(walk, sd, result);
+            if let Some((sd, result)) = path.passed.take() {
+                self.end_domain_pass(path, sd, result);
             }
-            let Some(sd) = walk.next else { break };
-            if !self.enter_domain(ctx, walk, sd) {
+            let Some(sd) = path.next else { break };
+            if !self.enter_domain(ctx, path, sd) {
                 break;
             }
         }
-        self.end_domains(walk);
+        self.end_domains(path);
         Step::Done(())
     }
 
     /// Begins a pass over a domain if it is due. Returns whether the iteration continues.
-    fn enter_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut RebalanceDomains, sd: DomainId) -> bool {
-        walk.has_decayed = self.decay_newidle_cost(sd);
+    fn enter_domain(&mut self, ctx: &mut Ctx<'_>, path: &mut RebalanceDomains, sd: DomainId) -> bool {
+        path.has_decayed = self.decay_newidle_cost(sd);
         let domain = &self.domains.domains[sd];
-        walk.next = domain.parent;
-        walk.max_cost += domain.max_newidle_lb_cost;
-        if !walk.continue_balancing {
-            return walk.has_decayed;
+        path.next = domain.parent;
+        path.max_cost += domain.max_newidle_lb_cost;
+        if !path.continue_balancing {
+            return path.has_decayed;
         }
         let is_serialized = domain.flags.intersects(SdFlags::SERIALIZE);
-        let interval = self.get_sd_balance_interval(sd, walk.is_busy);
+        let interval = self.get_sd_balance_interval(sd, path.is_busy);
         let is_locked_out = is_serialized && self.balancing;
         if !is_locked_out && self.jiffies >= self.domains.domains[sd].last_balance + interval {
             self.balancing |= is_serialized;
-            walk.pass = Some(self.begin_pass(ctx, walk.cpu, sd, walk.idle));
+            path.pass = Some(self.begin_pass(ctx, path.cpu, sd, path.idle));
         } else {
-            self.record_next_due(walk, sd, interval);
+            self.record_next_due(path, sd, interval);
         }
         true
     }
 
     /// Accounts a complete pass over a domain.
-    fn end_domain_pass(&mut self, walk: &mut RebalanceDomains, sd: DomainId, result: LbPassResult) {
-        walk.continue_balancing = result.continue_balancing;
+    fn end_domain_pass(&mut self, path: &mut RebalanceDomains, sd: DomainId, result: LbPassResult) {
+        path.continue_balancing = result.continue_balancing;
         if result.nr_moved > 0 {
-            let is_idle = self.rqs[walk.cpu.index()].is_idle();
-            walk.idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-            walk.is_busy = self.counts_as_busy(walk.cpu, walk.idle);
+            let is_idle = self.rqs[path.cpu.index()].is_idle();
+            path.idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+            path.is_busy = self.counts_as_busy(path.cpu, path.idle);
         }
         let jiffies = self.jiffies;
         let domain = &mut self.domains.domains[sd];
@@ -124,26 +124,26 @@ impl Sched {
         if domain.flags.intersects(SdFlags::SERIALIZE) {
             self.balancing = false;
         }
-        let interval = self.get_sd_balance_interval(sd, walk.is_busy);
-        self.record_next_due(walk, sd, interval);
+        let interval = self.get_sd_balance_interval(sd, path.is_busy);
+        self.record_next_due(path, sd, interval);
     }
 
-    fn record_next_due(&self, walk: &mut RebalanceDomains, sd: DomainId, interval: u64) {
+    fn record_next_due(&self, path: &mut RebalanceDomains, sd: DomainId, interval: u64) {
         let due = self.domains.domains[sd].last_balance + interval;
-        if due < walk.next_balance.unwrap_or(walk.latest) {
-            walk.next_balance = Some(due);
+        if due < path.next_balance.unwrap_or(path.latest) {
+            path.next_balance = Some(due);
         }
     }
 
-    fn end_domains(&mut self, walk: &RebalanceDomains) {
+    fn end_domains(&mut self, path: &RebalanceDomains) {
         let migration_cost = self.migration_cost_u64();
-        let rq = &mut self.rqs[walk.cpu.index()];
-        if walk.has_decayed {
-            rq.max_idle_balance_cost = walk.max_cost.max(migration_cost);
+        let rq = &mut self.rqs[path.cpu.index()];
+        if path.has_decayed {
+            rq.max_idle_balance_cost = path.max_cost.max(migration_cost);
         }
-        if let Some(due) = walk.next_balance {
-            self.nohz.cpus[walk.cpu.index()].next_balance = due;
-            if self.tunables.changes.ilb_others > 0 && walk.idle == CpuIdleType::Idle {
+        if let Some(due) = path.next_balance {
+            self.nohz.cpus[path.cpu.index()].next_balance = due;
+            if self.tunables.changes.ilb_others > 0 && path.idle == CpuIdleType::Idle {
                 self.nohz.next_balance = self.nohz.next_balance.min(due);
             }
         }

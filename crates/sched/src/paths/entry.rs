@@ -16,7 +16,7 @@ pub enum Entry {
     Tick,
     /// Expiry of the CPU's timer: [`Sched::handle_timer`].
     Timer,
-    /// Inter-processor interrupt: [`Sched::handle_ipi`].
+    /// Inter-processor interrupt of this kind: [`Sched::handle_ipi`].
     Ipi(IpiKind),
     /// Wake-up by a task or an interrupt: [`Sched::handle_wakeup`] and [`Sched::handle_wakeup_interrupt`].
     Wakeup,

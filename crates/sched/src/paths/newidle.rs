@@ -68,7 +68,7 @@ impl NewIdleBalance {
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
             NewIdleStage::Pass(pass, _) => Some(pass),
-            NewIdleStage::Tickless(walk) => walk.pass(),
+            NewIdleStage::Tickless(path) => path.pass(),
             _ => None,
         }
     }
@@ -117,8 +117,8 @@ impl Resumable for NewIdleSchedule {
         sched.step_newidle(ctx, &mut self.newidle)
     }
 
-    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
-        &mut walks.schedule
+    fn slot(stack: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+        &mut stack.schedule
     }
 }
 
@@ -147,7 +147,7 @@ impl Sched {
         if !self.hotplug.active.contains(cpu) {
             return Err(NewIdleResult::Nothing);
         }
-        let mut walk = NewIdleBalance {
+        let mut path = NewIdleBalance {
             cpu,
             next_balance: self.jiffies + self.hz,
             since: ctx.sched_clock(),
@@ -156,47 +156,47 @@ impl Sched {
             next: self.domains.cpus[cpu.index()].base,
             stage: NewIdleStage::Blocked,
         };
-        if let Some(base) = walk.next {
+        if let Some(base) = path.next {
             let least = if self.tunables.changes.newidle_min_idle {
                 self.migration_cost_u64()
             } else {
                 self.domains.domains[base].max_newidle_lb_cost
             };
             if self.domains.root.overload && avg_idle >= least {
-                return Ok(walk);
+                return Ok(path);
             }
-            self.update_next_balance(base, &mut walk.next_balance);
+            self.update_next_balance(base, &mut path.next_balance);
         }
-        match self.end_newidle(&mut walk, NewIdleResult::Nothing) {
+        match self.end_newidle(&mut path, NewIdleResult::Nothing) {
             true => Err(NewIdleResult::Nothing),
-            false => Ok(walk),
+            false => Ok(path),
         }
     }
 
     /// Runs the next phases of newly-idle balancing, up to a yield point or the end.
-    pub(crate) fn step_newidle(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) -> Step<NewIdleResult> {
-        let cpu = walk.cpu;
+    pub(crate) fn step_newidle(&mut self, ctx: &mut Ctx<'_>, path: &mut NewIdleBalance) -> Step<NewIdleResult> {
+        let cpu = path.cpu;
         loop {
-            match &mut walk.stage {
+            match &mut path.stage {
                 NewIdleStage::Blocked => {
                     self.update_blocked_averages(ctx, cpu, BlockedCaller::NewIdle);
-                    walk.stage = NewIdleStage::Domain;
+                    path.stage = NewIdleStage::Domain;
                     return Step::Yield(YieldPoint::UNLOCKED);
                 }
-                NewIdleStage::Domain => self.try_next_domain(ctx, walk),
+                NewIdleStage::Domain => self.try_next_domain(ctx, path),
                 NewIdleStage::Pass(pass, weight) => {
                     let result = match self.step_pass(ctx, pass) {
                         Step::Yield(before) => return Step::Yield(before),
                         Step::Done(result) => result,
                     };
-                    walk.pulled = result.nr_moved > 0;
-                    walk.stage = NewIdleStage::Passed(pass.env.sd, *weight);
+                    path.pulled = result.nr_moved > 0;
+                    path.stage = NewIdleStage::Passed(pass.env.sd, *weight);
                     return Step::Yield(YieldPoint::UNLOCKED);
                 }
-                &mut NewIdleStage::Passed(sd, weight) => self.account_domain(ctx, walk, sd, weight),
+                &mut NewIdleStage::Passed(sd, weight) => self.account_domain(ctx, path, sd, weight),
                 NewIdleStage::Relock => {
-                    let result = self.newidle_result(walk);
-                    if self.end_newidle(walk, result) {
+                    let result = self.newidle_result(path);
+                    if self.end_newidle(path, result) {
                         return Step::Done(result);
                     }
                     return Step::Yield(YieldPoint::UNLOCKED);
@@ -205,73 +205,73 @@ impl Sched {
                     if let Step::Yield(before) = self.step_nohz_idle_balance(ctx, tickless) {
                         return Step::Yield(before);
                     }
-                    walk.stage = NewIdleStage::RelockAfterTickless;
+                    path.stage = NewIdleStage::RelockAfterTickless;
                     return Step::Yield(YieldPoint::lock(cpu));
                 }
                 NewIdleStage::RelockAfterTickless => {
-                    let result = self.newidle_result(walk);
+                    let result = self.newidle_result(path);
                     if result != NewIdleResult::Nothing {
                         self.rqs[cpu.index()].idle_stamp = 0;
                     }
                     return Step::Done(result);
                 }
             }
-            if matches!(walk.stage, NewIdleStage::Relock) {
+            if matches!(path.stage, NewIdleStage::Relock) {
                 return Step::Yield(YieldPoint::lock(cpu));
             }
         }
     }
 
     /// Begins a pass over the next domain that is worth its cost, or ends the balancing.
-    fn try_next_domain(&mut self, ctx: &mut Ctx<'_>, walk: &mut NewIdleBalance) {
-        walk.stage = NewIdleStage::Relock;
-        while let Some(sd) = walk.next {
-            self.update_next_balance(sd, &mut walk.next_balance);
+    fn try_next_domain(&mut self, ctx: &mut Ctx<'_>, path: &mut NewIdleBalance) {
+        path.stage = NewIdleStage::Relock;
+        while let Some(sd) = path.next {
+            self.update_next_balance(sd, &mut path.next_balance);
             let domain = &self.domains.domains[sd];
-            walk.next = domain.parent;
-            if self.rqs[walk.cpu.index()].avg_idle < walk.cost + domain.max_newidle_lb_cost {
+            path.next = domain.parent;
+            if self.rqs[path.cpu.index()].avg_idle < path.cost + domain.max_newidle_lb_cost {
                 return;
             }
             if domain.flags.intersects(SdFlags::BALANCE_NEWIDLE) {
-                let Some(weight) = self.draw_success_weight(walk.cpu, sd) else {
+                let Some(weight) = self.draw_success_weight(path.cpu, sd) else {
                     self.domains.domains[sd].update_newidle_stats(0);
                     continue;
                 };
-                let pass = self.begin_pass(ctx, walk.cpu, sd, CpuIdleType::NewlyIdle);
-                walk.stage = NewIdleStage::Pass(pass, weight);
+                let pass = self.begin_pass(ctx, path.cpu, sd, CpuIdleType::NewlyIdle);
+                path.stage = NewIdleStage::Pass(pass, weight);
                 return;
             }
-            if self.newidle_may_stop(walk) {
+            if self.newidle_may_stop(path) {
                 return;
             }
         }
     }
 
     /// Accounts the time that a domain took.
-    fn account_domain(&mut self, ctx: &Ctx<'_>, walk: &mut NewIdleBalance, sd: DomainId, weight: u32) {
+    fn account_domain(&mut self, ctx: &Ctx<'_>, path: &mut NewIdleBalance, sd: DomainId, weight: u32) {
         let now = ctx.sched_clock();
-        let domain_cost = now - core::mem::replace(&mut walk.since, now);
-        walk.cost += domain_cost;
+        let domain_cost = now - core::mem::replace(&mut path.since, now);
+        path.cost += domain_cost;
         let (jiffies, hz) = (self.jiffies, self.hz);
-        let success = if walk.pulled { weight } else { 0 };
+        let success = if path.pulled { weight } else { 0 };
         self.domains.domains[sd].update_newidle_cost(domain_cost, success, jiffies, hz);
-        walk.stage = if self.newidle_may_stop(walk) { NewIdleStage::Relock } else { NewIdleStage::Domain };
+        path.stage = if self.newidle_may_stop(path) { NewIdleStage::Relock } else { NewIdleStage::Domain };
     }
 
     /// Whether a task was pulled, or the CPU has received work meanwhile.
-    fn newidle_may_stop(&self, walk: &NewIdleBalance) -> bool {
-        let rq = &self.rqs[walk.cpu.index()];
-        walk.pulled || rq.nr_running > 0 || rq.ttwu_pending
+    fn newidle_may_stop(&self, path: &NewIdleBalance) -> bool {
+        let rq = &self.rqs[path.cpu.index()];
+        path.pulled || rq.nr_running > 0 || rq.ttwu_pending
     }
 
     /// Determines the result. A task that other CPUs have enqueued here meanwhile counts like a pulled task.
-    fn newidle_result(&mut self, walk: &NewIdleBalance) -> NewIdleResult {
-        let h_nr_running = self.cfs_rqs[walk.cpu.index()].h_nr_running;
-        let rq = &mut self.rqs[walk.cpu.index()];
-        rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(walk.cost);
+    fn newidle_result(&mut self, path: &NewIdleBalance) -> NewIdleResult {
+        let h_nr_running = self.cfs_rqs[path.cpu.index()].h_nr_running;
+        let rq = &mut self.rqs[path.cpu.index()];
+        rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.cost);
         if rq.nr_running != h_nr_running {
             NewIdleResult::Retry
-        } else if walk.pulled || h_nr_running > 0 {
+        } else if path.pulled || h_nr_running > 0 {
             NewIdleResult::Pulled
         } else {
             NewIdleResult::Nothing
@@ -280,16 +280,16 @@ impl Sched {
 
     /// Ends the balancing with `result`. Returns false if the blocked load of tickless CPUs must still be
     /// updated.
-    fn end_newidle(&mut self, walk: &mut NewIdleBalance, result: NewIdleResult) -> bool {
-        let of = &mut self.nohz.cpus[walk.cpu.index()];
-        of.next_balance = of.next_balance.min(walk.next_balance);
-        let rq = &mut self.rqs[walk.cpu.index()];
+    fn end_newidle(&mut self, path: &mut NewIdleBalance, result: NewIdleResult) -> bool {
+        let of = &mut self.nohz.cpus[path.cpu.index()];
+        of.next_balance = of.next_balance.min(path.next_balance);
+        let rq = &mut self.rqs[path.cpu.index()];
         if result != NewIdleResult::Nothing {
             rq.idle_stamp = 0;
             return true;
         }
-        let Some(tickless) = self.nohz_newidle_balance(walk.cpu) else { return true };
-        walk.stage = NewIdleStage::Tickless(tickless);
+        let Some(tickless) = self.nohz_newidle_balance(path.cpu) else { return true };
+        path.stage = NewIdleStage::Tickless(tickless);
         false
     }
 
@@ -302,9 +302,9 @@ impl Sched {
         if !self.features.has(Feature::NiRandom) {
             return Some(1);
         }
-        let throw = prandom_u32_state(&mut self.rqs[cpu.index()].rnd_state) % NI_RANDOM_MODULUS;
+        let draw = prandom_u32_state(&mut self.rqs[cpu.index()].rnd_state) % NI_RANDOM_MODULUS;
         let odds = 1 + self.domains.domains[sd].newidle_ratio;
-        (throw <= odds).then_some((NI_RANDOM_MODULUS + odds / 2) / odds)
+        (draw <= odds).then_some((NI_RANDOM_MODULUS + odds / 2) / odds)
     }
 
     /// Lets the cost of newly-idle balancing in a domain decay. Returns whether a decay was due.
@@ -352,11 +352,11 @@ impl SchedDomain {
 pub(crate) fn prandom_u32_state(state: &mut [u32; 4]) -> u32 {
     /// For each word: first shift, second shift, number of dropped low bits, third shift.
     const STEPS: [(u32, u32, u32, u32); 4] = [(6, 13, 1, 18), (2, 27, 3, 2), (13, 21, 4, 7), (3, 12, 7, 13)];
-    let mut throw = 0;
+    let mut draw = 0;
     for (word, (feed, down, dropped, up)) in state.iter_mut().zip(STEPS) {
         let kept = (*word >> dropped << dropped) << up;
         *word = kept ^ (((*word << feed) ^ *word) >> down);
-        throw ^= *word;
+        draw ^= *word;
     }
-    throw
+    draw
 }

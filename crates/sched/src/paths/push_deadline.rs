@@ -87,8 +87,8 @@ impl Sched {
 
     /// Whether `source` may have a waiting task with an earlier deadline than all tasks of `this_cpu`.
     fn may_have_earlier_dl(&self, source: CpuId, this_cpu: CpuId) -> bool {
-        let (theirs, ours) = (&self.rqs[source.index()].dl, &self.rqs[this_cpu.index()].dl);
-        ours.nr_running == 0 || !time_before(ours.earliest_curr, theirs.earliest_next)
+        let (source_dl, this_dl) = (&self.rqs[source.index()].dl, &self.rqs[this_cpu.index()].dl);
+        this_dl.nr_running == 0 || !time_before(this_dl.earliest_curr, source_dl.earliest_next)
     }
 
     /// Returns the first waiting task of `source` that may use `this_cpu`. Its deadline must be before those

@@ -60,8 +60,8 @@ impl Sched {
         let mut pulled = false;
         let mut next = self.rt_root.overload.cpus().first();
         while let Some(cpu) = next {
-            let (theirs, ours) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
-            if cpu != this_cpu && theirs.highest_next < ours.highest_curr {
+            let (cpu_rt, this_rt) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
+            if cpu != this_cpu && cpu_rt.highest_next < this_rt.highest_curr {
                 let _theirs = self.rq_lock_charged(ctx, cpu);
                 if let Some(task) = self.task_to_pull(cpu, this_cpu) {
                     self.move_pushed_task(ctx, task, this_cpu);

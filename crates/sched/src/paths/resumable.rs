@@ -64,7 +64,7 @@ pub enum PathKind {
 /// Runqueue lock that a phase needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhaseLock {
-    /// No lock.
+    /// The phase needs no runqueue lock.
     None,
     /// Lock of this CPU's runqueue, which need not be the executing CPU.
     Rq(CpuId),
@@ -148,7 +148,7 @@ pub(crate) trait Resumable: Sized {
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<Self::Output>;
 
     /// Returns the field of a CPU's stack that stores paths of this type.
-    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>>;
+    fn slot(stack: &mut CpuPathStack) -> &mut Option<Yielded<Self>>;
 }
 
 /// Yielded path, with the conditions under which its next phase runs.
@@ -252,7 +252,7 @@ impl Sched {
     /// Whether the CPU has a yielded path, so that [`Sched::yielded_path`] reports one.
     #[inline]
     pub fn is_in_path(&self, cpu: CpuId) -> bool {
-        self.path_stacks.of(cpu).is_some_and(|walks| walks.top().is_some())
+        self.path_stacks.of(cpu).is_some_and(|stack| stack.top().is_some())
     }
 
     /// Returns the top yielded path of a CPU.
@@ -272,27 +272,27 @@ impl Sched {
     /// Resumes the top path of the executing CPU until its next yield point or its end. Does nothing if no
     /// path has yielded.
     pub fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
-        let Some(walks) = self.path_stacks.of_mut(ctx.cpu) else { return };
-        if let Some(Yielded { path: walk, .. }) = walks.wake.take() {
-            self.run_path(ctx, walk);
-        } else if let Some(Yielded { path: walk, .. }) = walks.tick.take() {
-            self.resume_tick(ctx, walk);
-        } else if let Some(Yielded { path: walk, .. }) = walks.softirq.take() {
-            self.resume_softirqs(ctx, walk);
-        } else if let Some(Yielded { path: walk, .. }) = walks.idle_loop.take() {
-            self.run_path(ctx, walk);
-        } else if let Some(Yielded { path: walk, .. }) = walks.schedule.take() {
-            self.resume_schedule(ctx, walk);
+        let Some(stack) = self.path_stacks.of_mut(ctx.cpu) else { return };
+        if let Some(Yielded { path, .. }) = stack.wake.take() {
+            self.run_path(ctx, path);
+        } else if let Some(Yielded { path, .. }) = stack.tick.take() {
+            self.resume_tick(ctx, path);
+        } else if let Some(Yielded { path, .. }) = stack.softirq.take() {
+            self.resume_softirqs(ctx, path);
+        } else if let Some(Yielded { path, .. }) = stack.idle_loop.take() {
+            self.run_path(ctx, path);
+        } else if let Some(Yielded { path, .. }) = stack.schedule.take() {
+            self.resume_schedule(ctx, path);
         }
     }
 
     /// Runs a path to its next yield point or its end. Returns `None` if the path has yielded.
-    pub(crate) fn run_path<W: Resumable>(&mut self, ctx: &mut Ctx<'_>, mut walk: W) -> Option<W::Output> {
+    pub(crate) fn run_path<W: Resumable>(&mut self, ctx: &mut Ctx<'_>, mut path: W) -> Option<W::Output> {
         loop {
-            match walk.step(self, ctx) {
+            match path.step(self, ctx) {
                 Step::Done(output) => return Some(output),
                 Step::Yield(before) if self.path_stacks.yields() => {
-                    self.store_path(ctx.cpu, walk, before);
+                    self.store_path(ctx.cpu, path, before);
                     return None;
                 }
                 Step::Yield(_) => {}
@@ -304,27 +304,27 @@ impl Sched {
     pub(crate) fn run_path_after<W: Resumable>(
         &mut self,
         ctx: &mut Ctx<'_>,
-        walk: W,
+        path: W,
         before: YieldPoint,
     ) -> Option<W::Output> {
         if self.path_stacks.yields() {
-            self.store_path(ctx.cpu, walk, before);
+            self.store_path(ctx.cpu, path, before);
             return None;
         }
-        self.run_path(ctx, walk)
+        self.run_path(ctx, path)
     }
 
-    fn store_path<W: Resumable>(&mut self, cpu: CpuId, walk: W, before: YieldPoint) {
+    fn store_path<W: Resumable>(&mut self, cpu: CpuId, path: W, before: YieldPoint) {
         let place = W::slot(self.path_stacks.of_mut(cpu).expect("yielding is enabled, so every CPU has a stack"));
         debug_assert!(place.is_none(), "{cpu:?} has already yielded in a path of this kind");
-        *place = Some(Yielded { path: walk, yield_point: before });
+        *place = Some(Yielded { path, yield_point: before });
     }
 
     /// Completes the yielded paths of `cpu` at once, for callers that cannot wait for them. A wake-up in
     /// progress is kept and resumes later.
     pub(crate) fn finish_paths(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let Some(walks) = self.path_stacks.of_mut(cpu) else { return };
-        let wake = walks.wake.take();
+        let Some(stack) = self.path_stacks.of_mut(cpu) else { return };
+        let wake = stack.wake.take();
         self.without_yielding(|sched| {
             ctx.on_cpu(cpu, |ctx| {
                 while sched.yielded_path(cpu).is_some() {
@@ -352,7 +352,7 @@ impl Sched {
         let p = &self.tasks[task.index()];
         if p.on_rq == OnRq::Migrating {
             for cpu in self.cpu_ids() {
-                if self.path_stacks.of(cpu).is_some_and(|walks| walks.has_detached_task(self, task)) {
+                if self.path_stacks.of(cpu).is_some_and(|stack| stack.has_detached_task(self, task)) {
                     self.finish_paths(ctx, cpu);
                 }
             }
@@ -364,12 +364,12 @@ impl Sched {
 
     /// Whether the CPU is in newly-idle balancing.
     pub(crate) fn is_in_newidle(&self, cpu: CpuId) -> bool {
-        self.path_stacks.of(cpu).is_some_and(|walks| walks.schedule.is_some())
+        self.path_stacks.of(cpu).is_some_and(|stack| stack.schedule.is_some())
     }
 
     /// Whether a yielded load-balance pass of any CPU has detached `task` and not attached it yet.
     pub(crate) fn is_between_runqueues(&self, task: TaskId) -> bool {
-        self.path_stacks.cpus.iter().any(|walks| walks.has_detached_task(self, task))
+        self.path_stacks.cpus.iter().any(|stack| stack.has_detached_task(self, task))
     }
 }
 

@@ -105,10 +105,10 @@ impl Sched {
     }
 
     /// Resumes `schedule()` after newly-idle balancing has yielded.
-    pub(crate) fn resume_schedule(&mut self, ctx: &mut Ctx<'_>, walk: NewIdleSchedule) {
+    pub(crate) fn resume_schedule(&mut self, ctx: &mut Ctx<'_>, path: NewIdleSchedule) {
         let cpu = ctx.cpu;
-        let NewIdleSchedule { prev, site, .. } = walk;
-        let Some(result) = self.run_path(ctx, walk) else { return };
+        let NewIdleSchedule { prev, site, .. } = path;
+        let Some(result) = self.run_path(ctx, path) else { return };
         let rq = self.rq_lock(cpu);
         let next = match site {
             NewIdleSite::Fair => self.pick_fair_or_balance(ctx, &rq, prev, Some(result)),
@@ -248,9 +248,9 @@ impl Sched {
     ) -> Option<NewIdleResult> {
         match self.begin_newidle(ctx, cpu) {
             Err(result) => Some(result),
-            Ok(walk) => {
-                let before = walk.first_yield_point();
-                self.run_path_after(ctx, NewIdleSchedule { prev, site, newidle: walk }, before)
+            Ok(path) => {
+                let before = path.first_yield_point();
+                self.run_path_after(ctx, NewIdleSchedule { prev, site, newidle: path }, before)
             }
         }
     }

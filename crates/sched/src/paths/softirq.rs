@@ -63,8 +63,8 @@ impl SoftirqRun {
     /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
-            SoftirqStage::Domains(walk) => walk.pass(),
-            SoftirqStage::Tickless(walk) => walk.pass(),
+            SoftirqStage::Domains(path) => path.pass(),
+            SoftirqStage::Tickless(path) => path.pass(),
             SoftirqStage::Raised | SoftirqStage::Blocked(_) => None,
         }
     }
@@ -131,7 +131,7 @@ impl Sched {
 
     /// Begins a run unless one is in progress. Returns whether the run is complete.
     fn enter_softirqs(&mut self, ctx: &mut Ctx<'_>, then_reschedule: bool) -> bool {
-        if self.path_stacks.of(ctx.cpu).is_some_and(|walks| walks.softirq.is_some()) {
+        if self.path_stacks.of(ctx.cpu).is_some_and(|stack| stack.softirq.is_some()) {
             return true;
         }
         let until = self.jiffies + self.max_softirq_jiffies();
@@ -166,8 +166,8 @@ impl Resumable for SoftirqRun {
                     let is_idle = sched.rqs[cpu.index()].idle_balance;
                     let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                     // A kicked CPU balances for all tickless CPUs, including itself, so nothing else is left.
-                    if let Some(walk) = sched.nohz_idle_balance(cpu, idle) {
-                        self.stage = SoftirqStage::Tickless(walk);
+                    if let Some(path) = sched.nohz_idle_balance(cpu, idle) {
+                        self.stage = SoftirqStage::Tickless(path);
                         return Step::Yield(YieldPoint::UNLOCKED);
                     }
                     self.stage = SoftirqStage::Blocked(idle);
@@ -178,11 +178,11 @@ impl Resumable for SoftirqRun {
                     self.stage = SoftirqStage::Domains(sched.begin_domains(cpu, idle));
                     return Step::Yield(YieldPoint::UNLOCKED);
                 }
-                SoftirqStage::Domains(walk) => match sched.step_domains(ctx, walk) {
+                SoftirqStage::Domains(path) => match sched.step_domains(ctx, path) {
                     Step::Yield(before) => return Step::Yield(before),
                     Step::Done(()) => self.stage = SoftirqStage::Raised,
                 },
-                SoftirqStage::Tickless(walk) => match sched.step_nohz_idle_balance(ctx, walk) {
+                SoftirqStage::Tickless(path) => match sched.step_nohz_idle_balance(ctx, path) {
                     Step::Yield(before) => return Step::Yield(before),
                     Step::Done(()) => self.stage = SoftirqStage::Raised,
                 },

@@ -67,8 +67,8 @@ impl Resumable for TickPath {
         }
     }
 
-    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
-        &mut walks.tick
+    fn slot(stack: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+        &mut stack.tick
     }
 }
 
@@ -93,8 +93,8 @@ impl Sched {
     }
 
     /// Resumes the part of a tick without the runqueue lock.
-    pub(crate) fn resume_tick(&mut self, ctx: &mut Ctx<'_>, walk: TickPath) {
-        if self.run_path(ctx, walk).is_some() {
+    pub(crate) fn resume_tick(&mut self, ctx: &mut Ctx<'_>, path: TickPath) {
+        if self.run_path(ctx, path).is_some() {
             self.run_softirqs(ctx);
         }
     }

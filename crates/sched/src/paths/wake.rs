@@ -154,7 +154,7 @@ impl Sched {
             return None;
         }
         let wakes = |cpu: &CpuId| {
-            let wake = self.path_stacks.of(*cpu).and_then(|walks| walks.wake.as_ref());
+            let wake = self.path_stacks.of(*cpu).and_then(|stack| stack.wake.as_ref());
             wake.is_some_and(|wake| wake.path.task == task)
         };
         self.cpu_ids().find(wakes)
@@ -243,7 +243,7 @@ impl Sched {
     /// Returns the lock that the next phase of the CPU's wake-up takes: none if the task goes to a
     /// call-function queue.
     pub(crate) fn wakeup_lock(&self, on: CpuId) -> PhaseLock {
-        let wake = self.path_stacks.of(on).and_then(|walks| walks.wake.as_ref());
+        let wake = self.path_stacks.of(on).and_then(|stack| stack.wake.as_ref());
         match wake.map(|wake| wake.path.stage) {
             Some(WakeStage::Store(chosen)) => PhaseLock::Held(chosen.cpu),
             Some(WakeStage::Enqueue(chosen)) if !self.is_queued_on_cpu(on, chosen) => PhaseLock::Rq(chosen.cpu),
@@ -255,7 +255,7 @@ impl Sched {
     /// The wake-ups resume later.
     pub(crate) fn finish_searches(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
-            let Some(wake) = self.path_stacks.of_mut(cpu).and_then(|walks| walks.wake.as_mut()) else { continue };
+            let Some(wake) = self.path_stacks.of_mut(cpu).and_then(|stack| stack.wake.as_mut()) else { continue };
             if let WakeStage::Search(search) = &mut wake.path.stage
                 && !search.is_over()
             {

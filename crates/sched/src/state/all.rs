@@ -90,7 +90,7 @@ const ROOT_TIMELINE_CAPACITY: usize = 32;
 /// allocate.
 #[derive(Clone, Debug)]
 pub(crate) struct ScratchMasks {
-    /// The kernel's `select_rq_mask`.
+    /// The kernel's `select_rq_mask`: candidates of a scan for an idle CPU.
     pub select: CpuMask,
     /// The kernel's `load_balance_mask`; a pass takes it while it runs.
     pub balance: CpuMask,

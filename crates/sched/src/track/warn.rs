@@ -81,9 +81,9 @@ mod tests {
         }
     }
 
-    fn collect_warnings(lab: &mut TestMachine, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
+    fn collect_warnings(machine: &mut TestMachine, act: impl FnOnce(&mut Sched, &mut Ctx<'_>)) -> Vec<(u32, Warning)> {
         let mut heard = WarningLog::default();
-        lab.on(0, |sched, ctx| {
+        machine.on(0, |sched, ctx| {
             let (cpu, now, ahead) = (ctx.cpu, ctx.now, ctx.clock_offset);
             let (effects, work) = (&mut *ctx.effects, &mut *ctx.op_counts);
             act(
@@ -105,43 +105,43 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_updated_twice_under_one_lock_is_complained_of() {
-        let mut lab = flat(2);
+        let mut machine = flat(2);
         let twice = |sched: &mut Sched, ctx: &mut Ctx<'_>| {
             let rq = sched.rq_lock_clocked(ctx, CpuId(1));
             let _other = sched.rq_lock_second(ctx, &rq, CpuId(0));
             sched.update_rq_clock(ctx, &rq);
         };
-        assert_eq!(collect_warnings(&mut lab, twice), [], "the feature is off");
-        lab.sched.features_mut().set(Feature::WarnDoubleClock, true);
-        assert_eq!(collect_warnings(&mut lab, twice), [(1, Warning::DoubleClock)]);
+        assert_eq!(collect_warnings(&mut machine, twice), [], "the feature is off");
+        machine.sched.features_mut().set(Feature::WarnDoubleClock, true);
+        assert_eq!(collect_warnings(&mut machine, twice), [(1, Warning::DoubleClock)]);
         let apart = |sched: &mut Sched, ctx: &mut Ctx<'_>| {
             for _ in 0..2 {
                 let _rq = sched.rq_lock_clocked(ctx, CpuId(1));
             }
         };
-        assert_eq!(collect_warnings(&mut lab, apart), []);
+        assert_eq!(collect_warnings(&mut machine, apart), []);
     }
 
     #[test]
     fn a_cpu_that_does_not_reschedule_is_complained_of_once_or_at_each_tick() {
         for (once, complaints) in [(true, 1), (false, 3)] {
-            let mut lab = flat(2);
-            lab.task(0, &[0]);
-            lab.sched.features_mut().set(Feature::LatencyWarn, true);
-            lab.sched.tunables.latency_warn_ms = 10;
-            lab.sched.tunables.latency_warn_once = once;
-            lab.sched.rqs[0].need_resched = true;
+            let mut machine = flat(2);
+            machine.task(0, &[0]);
+            machine.sched.features_mut().set(Feature::LatencyWarn, true);
+            machine.sched.tunables.latency_warn_ms = 10;
+            machine.sched.tunables.latency_warn_once = once;
+            machine.sched.rqs[0].need_resched = true;
             let mut all = Vec::new();
             // Ticks at 4, 8, ... ms: the first one sees it, the fourth one sees it for 12 ms.
             for _ in 0..6 {
-                lab.wait_ms(4);
-                lab.sched.rqs[0].need_resched = true;
-                all.extend(collect_warnings(&mut lab, |sched, ctx| sched.handle_tick(ctx)));
+                machine.wait_ms(4);
+                machine.sched.rqs[0].need_resched = true;
+                all.extend(collect_warnings(&mut machine, |sched, ctx| sched.handle_tick(ctx)));
             }
             assert_eq!(all.len(), complaints, "{all:?}");
             assert_eq!(all[0], (0, Warning::ReschedLatency { latency_ns: 12_000_000, ticks: 3 }));
-            lab.on(0, |sched, ctx| sched.handle_reschedule(ctx));
-            assert_eq!(lab.sched.rqs[0].warn.resched_seen_ns, 0);
+            machine.on(0, |sched, ctx| sched.handle_reschedule(ctx));
+            assert_eq!(machine.sched.rqs[0].warn.resched_seen_ns, 0);
         }
     }
 }

@@ -156,7 +156,7 @@ impl CpuMask {
         }
     }
 
-    /// Removes all CPUs.
+    /// Removes all CPUs from the mask.
     pub fn clear_all(&mut self) {
         self.words_mut().fill(0);
     }
@@ -305,8 +305,8 @@ impl CpuMask {
     #[inline]
     pub fn for_each_and(&self, other: &Self, mut act: impl FnMut(CpuId)) {
         self.check_same_machine(other);
-        for (index, (&word, &theirs)) in self.words().iter().zip(other.words()).enumerate() {
-            let mut both = word & theirs;
+        for (index, (&word, &other_word)) in self.words().iter().zip(other.words()).enumerate() {
+            let mut both = word & other_word;
             while both != 0 {
                 act(cpu_at(index, both));
                 both &= both - 1;
@@ -327,8 +327,8 @@ impl CpuMask {
 
     fn combine(&mut self, other: &Self, operation: impl Fn(u64, u64) -> u64) {
         self.check_same_machine(other);
-        for (word, &theirs) in self.words_mut().iter_mut().zip(other.words()) {
-            *word = operation(*word, theirs);
+        for (word, &other_word) in self.words_mut().iter_mut().zip(other.words()) {
+            *word = operation(*word, other_word);
         }
     }
 }

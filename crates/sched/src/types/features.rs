@@ -19,8 +19,8 @@ pub struct FormerDefault {
 
 impl FormerDefault {
     /// Returns a change with its description.
-    pub(crate) const fn new(release: Release, told: &'static str) -> Self {
-        Self { release, description: Some(told) }
+    pub(crate) const fn new(release: Release, description: &'static str) -> Self {
+        Self { release, description: Some(description) }
     }
 
     /// Returns a change that another switch describes.

@@ -28,7 +28,7 @@ macro_rules! id {
 }
 
 id! {
-    /// A logical CPU.
+    /// A logical CPU, numbered from 0 as in the kernel.
     CpuId
 }
 id! {

@@ -63,9 +63,9 @@ pub struct TunableInfo {
     pub meaning: &'static str,
     /// Unit of the value.
     pub unit: &'static str,
-    /// Permitted values.
+    /// Permitted values, both ends included.
     pub range: RangeInclusive<i64>,
-    /// Default in 6.1.
+    /// Default in 6.1; some defaults depend on the number of CPUs.
     pub default: InitialValue,
     /// Statement of scenario files that sets the tunable, if there is one.
     pub statement: Option<TunableStatement>,

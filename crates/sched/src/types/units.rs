@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Quantities with units.
+//! Quantities with units: nanoseconds, capacities, ticks.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -9,24 +9,24 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// Zero nanoseconds.
+    /// Time zero, and the empty span.
     pub const ZERO: Self = Self(0);
     /// A time later than any event of a run (`KTIME_MAX`).
     pub const NEVER: Self = Self(i64::MAX as u64);
 
-    /// Converts whole microseconds.
+    /// Converts whole microseconds to nanoseconds.
     #[inline]
     pub const fn from_micros(us: u64) -> Self {
         Self(us * 1_000)
     }
 
-    /// Converts whole milliseconds.
+    /// Converts whole milliseconds to nanoseconds.
     #[inline]
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms * 1_000_000)
     }
 
-    /// Converts whole seconds.
+    /// Converts whole seconds to nanoseconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000)
@@ -89,7 +89,7 @@ impl fmt::Display for Nanos {
 /// frequency has 1024 ([`SCHED_CAPACITY_SCALE`]).
 pub type Capacity = u64;
 
-/// Full capacity (`SCHED_CAPACITY_SCALE`).
+/// Capacity of the biggest CPU at its highest frequency (`SCHED_CAPACITY_SCALE`).
 pub const SCHED_CAPACITY_SCALE: Capacity = 1024;
 
 /// Binary logarithm of the full capacity (`SCHED_CAPACITY_SHIFT`).
@@ -104,7 +104,7 @@ pub const fn cap_scale(value: u64, capacity: Capacity) -> u64 {
 /// Half-life of PELT averages and minimum time between updates of blocked load, in ms (`LOAD_AVG_PERIOD`).
 pub(crate) const LOAD_AVG_PERIOD_MS: u64 = 32;
 
-/// Ticks per second.
+/// Returns the number of ticks per second (`HZ`), rounded down.
 pub(crate) const fn hz(tick_ns: u64) -> u64 {
     1_000_000_000 / tick_ns
 }

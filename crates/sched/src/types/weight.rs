@@ -13,7 +13,7 @@ use crate::types::units::SCHED_CAPACITY_SHIFT;
 pub const NICE_0_LOAD: u64 = 1 << (10 + SCHED_CAPACITY_SHIFT);
 /// Weight of a SCHED_IDLE task, without the extra resolution.
 pub const WEIGHT_IDLEPRIO: u64 = 3;
-/// Range of `cpu.shares`.
+/// Permitted values of `cpu.shares` (`MIN_SHARES` to `MAX_SHARES`), without the extra resolution.
 pub const SHARES_RANGE: core::ops::RangeInclusive<u64> = 2..=262_144;
 
 /// Weights of nice -20 to 19. One step changes the CPU share between two tasks by about 10 %.

@@ -84,7 +84,7 @@ pub struct Touch {
     pub write: bool,
 }
 
-/// Counts of operations.
+/// Counts of kernel operations by kind, and the runqueue accesses of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpCounts {
     counts: [u64; NR_OPS],

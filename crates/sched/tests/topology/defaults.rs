@@ -28,11 +28,11 @@ fn tunables_have_the_values_of_a_booted_kernel_for_each_number_of_cpus() {
         for name in names(&format!("recorded/{kernel}"), ".json.zst") {
             let recording = load(kernel, &name);
             let nr_cpus = recording["cpus"].as_array().expect("cpus").len();
-            let ours = Tunables::for_cpus(nr_cpus);
+            let actual = Tunables::for_cpus(nr_cpus);
             for (tunable, recorded) in RECORDED {
                 let info = TUNABLES.iter().find(|info| info.name == tunable).expect("the table has it");
                 let value = recording["tunables"][recorded].as_i64();
-                assert_eq!(Some(info.get(&ours)), value, "{kernel}/{name}: {tunable}");
+                assert_eq!(Some(info.get(&actual)), value, "{kernel}/{name}: {tunable}");
                 compared += 1;
             }
             sizes.push(nr_cpus);
@@ -46,20 +46,20 @@ fn tunables_have_the_values_of_a_booted_kernel_for_each_number_of_cpus() {
 
 #[test]
 fn features_are_those_of_a_booted_kernel_in_its_order() {
-    let ours: Vec<String> = Feature::ALL
+    let actual: Vec<String> = Feature::ALL
         .iter()
         .map(|&feature| format!("{}{}", if FeatureSet::default().has(feature) { "" } else { "NO_" }, feature.name()))
         .collect();
     for kernel in ["6.1", "6.1-arm64"] {
         for name in names(&format!("recorded/{kernel}"), ".json.zst") {
             let recording = load(kernel, &name);
-            let theirs: Vec<&str> = recording["tunables"]["features"]
+            let recorded: Vec<&str> = recording["tunables"]["features"]
                 .as_array()
                 .expect("features")
                 .iter()
                 .filter_map(|f| f.as_str())
                 .collect();
-            assert_eq!(ours, theirs, "{kernel}/{name}");
+            assert_eq!(actual, recorded, "{kernel}/{name}");
         }
     }
 }

@@ -20,11 +20,11 @@ fn dump(machine: &MachineTopology) -> String {
 /// Compares with a recording, except for its line about energy-aware scheduling.
 fn compare(name: &str, machine: &MachineTopology, recorded: &str) {
     let recorded = recorded.lines().filter(|line| !line.starts_with("eas="));
-    let ours = dump(machine);
-    for (number, (ours, theirs)) in ours.lines().zip(recorded.clone()).enumerate() {
-        assert_eq!(ours, theirs, "{name}: line {number}");
+    let actual = dump(machine);
+    for (number, (actual, expected)) in actual.lines().zip(recorded.clone()).enumerate() {
+        assert_eq!(actual, expected, "{name}: line {number}");
     }
-    assert_eq!(ours.lines().count(), recorded.count(), "{name}: number of lines");
+    assert_eq!(actual.lines().count(), recorded.count(), "{name}: number of lines");
 }
 
 #[test]

@@ -117,11 +117,11 @@ fn compare_with(machine: &MachineTopology, recording: &Value) -> Result<(), Stri
     for cpu in recording["cpus"].as_array().expect("cpus") {
         let number = cpu["cpu"].as_u64().expect("a number") as u32;
         let recorded = cpu["domains"].as_array().expect("domains");
-        let ours: Vec<_> = sds.chain(CpuId(number)).collect();
-        check(ours.len() == recorded.len(), || {
-            format!("cpu {number}: {} domains, not {}", ours.len(), recorded.len())
+        let actual: Vec<_> = sds.chain(CpuId(number)).collect();
+        check(actual.len() == recorded.len(), || {
+            format!("cpu {number}: {} domains, not {}", actual.len(), recorded.len())
         })?;
-        for (&sd, recorded) in ours.iter().zip(recorded) {
+        for (&sd, recorded) in actual.iter().zip(recorded) {
             compare_domain(&sds, sd, recorded).map_err(|what| format!("cpu {number}: {}: {what}", recorded["name"]))?;
         }
     }
@@ -135,8 +135,8 @@ fn compare_domain(sds: &SchedDomains, id: DomainId, recorded: &Value) -> Result<
     compare_span("span", &sd.span, &recorded["span"])?;
     check(sd.span_weight as usize == sd.span.weight(), || format!("weight {}", sd.span_weight))?;
     let flags: Vec<_> = recorded["flags"].as_array().expect("flags").iter().map(flag_name).collect();
-    let ours: Vec<_> = sd.flags.names().collect();
-    check(ours == flags, || format!("flags {ours:?}, not {flags:?}"))?;
+    let actual: Vec<_> = sd.flags.names().collect();
+    check(actual == flags, || format!("flags {actual:?}, not {flags:?}"))?;
     let numbers = [
         ("imbalance_pct", sd.imbalance_pct),
         ("busy_factor", sd.busy_factor),
@@ -145,9 +145,9 @@ fn compare_domain(sds: &SchedDomains, id: DomainId, recorded: &Value) -> Result<
         ("max_interval", sd.max_interval_ms),
         ("level", sd.level),
     ];
-    for (key, ours) in numbers {
-        let recorded = recorded.get(key).map_or_else(|| ours.into(), |value| value.as_u64().expect("a number"));
-        check(u64::from(ours) == recorded, || format!("{key} {ours}, not {recorded}"))?;
+    for (key, actual) in numbers {
+        let recorded = recorded.get(key).map_or_else(|| actual.into(), |value| value.as_u64().expect("a number"));
+        check(u64::from(actual) == recorded, || format!("{key} {actual}, not {recorded}"))?;
     }
     compare_groups(sds, id, recorded["groups"].as_array().expect("groups"))
 }
@@ -160,9 +160,9 @@ fn flag_name(name: &Value) -> &str {
     }
 }
 
-fn compare_span(what: &str, ours: &CpuMask, recorded: &Value) -> Result<(), String> {
+fn compare_span(what: &str, actual: &CpuMask, recorded: &Value) -> Result<(), String> {
     let recorded = recorded.as_str().expect("a list of cpus");
-    check(ours.to_string() == recorded, || format!("{what} {ours}, not {recorded}"))
+    check(actual.to_string() == recorded, || format!("{what} {actual}, not {recorded}"))
 }
 
 /// Groups that fit into a kernel message of about 1000 characters. Only the first groups of long rings were
@@ -170,10 +170,11 @@ fn compare_span(what: &str, ours: &CpuMask, recorded: &Value) -> Result<(), Stri
 const GROUPS_IN_A_MESSAGE: usize = 58;
 
 fn compare_groups(sds: &SchedDomains, sd: DomainId, recorded: &[Value]) -> Result<(), String> {
-    let ours: Vec<_> = sds.ring(sd).map(|group| &sds.groups[group]).collect();
-    let complete = ours.len() == recorded.len() || ours.len() > recorded.len() && recorded.len() >= GROUPS_IN_A_MESSAGE;
-    check(complete, || format!("{} groups, not {}", ours.len(), recorded.len()))?;
-    for (place, (group, recorded)) in ours.into_iter().zip(recorded).enumerate() {
+    let actual: Vec<_> = sds.ring(sd).map(|group| &sds.groups[group]).collect();
+    let complete =
+        actual.len() == recorded.len() || actual.len() > recorded.len() && recorded.len() >= GROUPS_IN_A_MESSAGE;
+    check(complete, || format!("{} groups, not {}", actual.len(), recorded.len()))?;
+    for (place, (group, recorded)) in actual.into_iter().zip(recorded).enumerate() {
         compare_group(sds, group, recorded).map_err(|what| format!("group {place}: {what}"))?;
     }
     Ok(())

@@ -52,11 +52,11 @@ const SENSITIVITY_SEEDS: u64 = 21;
 /// Run to execute: the name of its arm, and its case.
 type Job = (String, ExperimentCase);
 
-/// Executes runs in parallel, and returns their results in order. `told` is called after each run.
-fn run_all(study: &StudyDefinition, jobs: &[Job], told: impl Fn() + Sync) -> Result<Vec<ExperimentRun>, StudyError> {
+/// Executes runs in parallel, and returns their results in order. `on_run` is called after each run.
+fn run_all(study: &StudyDefinition, jobs: &[Job], on_run: impl Fn() + Sync) -> Result<Vec<ExperimentRun>, StudyError> {
     pool::all(jobs.iter().collect(), |(arm, case)| {
         let found = case.run(study.arm(arm))?;
-        told();
+        on_run();
         Ok(found)
     })
 }
@@ -88,8 +88,8 @@ fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Repor
 
 /// Fills the table of halved and doubled costs.
 fn prices(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
-    let told = |price: &str, part| tally.add(price, 0.3 * part);
-    sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, told, |hardware| {
+    let on_case = |price: &str, part| tally.add(price, 0.3 * part);
+    sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, on_case, |hardware| {
         with_prices(study, &hardware)
     })
 }

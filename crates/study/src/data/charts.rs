@@ -67,11 +67,11 @@ impl HistogramSource {
 }
 
 /// Returns the pairs of value and count at a path.
-fn pairs_at(path: &ResultPath, told: &Value) -> Result<Vec<[f64; 2]>, MetricError> {
+fn pairs_at(path: &ResultPath, result: &Value) -> Result<Vec<[f64; 2]>, MetricError> {
     let wrong = |what: &str| {
         MetricError::Wrong(format!("`{}` {what}", path.text()), "name a list of pairs, such as usecs".to_owned())
     };
-    let found = path.find(told).map_err(|miss| match miss {
+    let found = path.find(result).map_err(|miss| match miss {
         PathError::Key { key, .. } => wrong(&format!("has no `{key}`")),
         PathError::Kind { what, .. } => wrong(&what),
     })?;
@@ -93,7 +93,7 @@ impl DataStudy<'_> {
             let arms = self.definition.arms.iter().map(|arm| &arm.name);
             for arm in arms.filter(|arm| definition.arms.is_empty() || definition.arms.contains(arm)) {
                 let path = ResultPath::parse(path).expect("paths of pictures were checked");
-                let take = Box::new(move |told: &Value| pairs_at(&path, told));
+                let take = Box::new(move |result: &Value| pairs_at(&path, result));
                 all.push(HistogramSource { picture, case, arm: arm.clone(), take });
             }
         }
@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_histogram_needs_pairs() {
-        let told = serde_json::json!({ "usecs": [[0, 3], [1, 9]], "names": ["a"] });
-        let at = |path: &str| pairs_at(&ResultPath::parse(path).expect("it is a path"), &told);
+        let result = serde_json::json!({ "usecs": [[0, 3], [1, 9]], "names": ["a"] });
+        let at = |path: &str| pairs_at(&ResultPath::parse(path).expect("it is a path"), &result);
         assert_eq!(at("usecs"), Ok(vec![[0.0, 3.0], [1.0, 9.0]]));
         assert!(at("names").is_err() && at("usec").is_err());
     }

@@ -88,7 +88,7 @@ impl DataStudy<'_> {
             of_rows.unwrap_or(self.definition.arms[0].name.as_str())
         };
         pool::all(tried.into_iter().collect(), |case: usize| {
-            let told = self.site.run(
+            let result = self.site.run(
                 &self.cases[case],
                 self.definition.arm(arm(case)),
                 self.cases[case].first_seed,
@@ -96,12 +96,12 @@ impl DataStudy<'_> {
             )?;
             let figures = wanted.iter().filter(|((of, _), _)| *of == case).flat_map(|(_, figures)| figures);
             for name in figures {
-                if let Err(MetricError::Wrong(what, help)) = self.definition.figures[name].of_run(&told) {
+                if let Err(MetricError::Wrong(what, help)) = self.definition.figures[name].of_run(&result) {
                     return Err(self.check_error(&format!("figure {name}"), case, what, help));
                 }
             }
             for taken in taken.iter().filter(|taken| taken.case == case) {
-                if let Err(MetricError::Wrong(what, help)) = (taken.extra().take)(&told) {
+                if let Err(MetricError::Wrong(what, help)) = (taken.extra().take)(&result) {
                     return Err(self.check_error("a picture", case, what, help));
                 }
             }

@@ -231,9 +231,9 @@ impl RunObservers {
             ..RunSubject::default()
         };
         let summary = RunSummary::new(subject, machine, &self.recorder);
-        let mut told = serde_json::to_value(&summary).expect("a summary is JSON");
+        let mut output = serde_json::to_value(&summary).expect("a summary is JSON");
         // Keys that another engine does not report are removed: their zeros would be wrong.
-        if let (None, Some(keys)) = (machine.as_built_in(), told.as_object_mut()) {
+        if let (None, Some(keys)) = (machine.as_built_in(), output.as_object_mut()) {
             for key in ["placement", "selection", "balance", "measure"] {
                 keys.remove(key);
             }
@@ -241,11 +241,11 @@ impl RunObservers {
         let measured = machine.duration().saturating_since(warm_up);
         let of_bench =
             self.meter.as_ref().map(|meter| meter.outcome(RunProgress::from_machine(machine), measured).data);
-        told["bench"] = of_bench.unwrap_or(Value::Null);
-        told["marks"] = self.marks.iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
-        told["done_s"] = json!(self.last_exit.elapsed().saturating_since(begin).0 as f64 / 1e9);
-        told["count"] = json!(case.count);
-        told
+        output["bench"] = of_bench.unwrap_or(Value::Null);
+        output["marks"] = self.marks.iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
+        output["done_s"] = json!(self.last_exit.elapsed().saturating_since(begin).0 as f64 / 1e9);
+        output["count"] = json!(case.count);
+        output
     }
 }
 

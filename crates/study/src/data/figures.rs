@@ -64,16 +64,16 @@ impl FigureDefinition {
     ///
     /// # Errors
     /// If this run, or every run, has no number at one of the paths.
-    pub(crate) fn of_run(&self, told: &Value) -> Result<f64, MetricError> {
+    pub(crate) fn of_run(&self, result: &Value) -> Result<f64, MetricError> {
         let (path, per) = self.paths().map_err(|what| MetricError::Wrong(what, "fix the path".to_owned()))?;
-        let numbers = path.numbers(told).map_err(metric_error)?;
+        let numbers = path.numbers(result).map_err(metric_error)?;
         let value = if numbers.is_empty() && self.each != Statistic::Count {
             self.missing.ok_or_else(|| MetricError::Nothing(path.text().to_owned()))?
         } else {
             self.each.of(&numbers)
         };
         let Some(per) = per else { return Ok(value * self.scale) };
-        let divisor: f64 = per.numbers(told).map_err(metric_error)?.iter().sum();
+        let divisor: f64 = per.numbers(result).map_err(metric_error)?.iter().sum();
         if divisor == 0.0 {
             return self.missing.ok_or_else(|| MetricError::Nothing(per.text().to_owned()));
         }

@@ -44,7 +44,7 @@ pub(crate) fn requested_metrics<'a>(questions: impl Iterator<Item = &'a RowQuery
     wanted
 }
 
-/// Executes all requested runs. `told` is called for each completed run with its name and its fraction of all
+/// Executes all requested runs. `on_run` is called for each completed run with its name and its fraction of all
 /// runs.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ pub(crate) fn run(
     extras: &[HistogramRequest<'_>],
     site: &Site<'_>,
     variation: &Variation,
-    told: &(dyn Fn(&str, f64) + Sync),
+    on_run: &(dyn Fn(&str, f64) + Sync),
 ) -> Result<RunNumbers, StudyError> {
     let mut jobs = Vec::new();
     let pairs: Vec<_> = wanted.iter().collect();
@@ -78,7 +78,7 @@ pub(crate) fn run(
                 .then(|| (extra.take)(&answer).map(|pairs| (place, pairs)).map_err(|lack| of_run("a picture", lack)))
         };
         let beside: Vec<_> = extras.iter().enumerate().filter_map(beside).collect::<Result<_, _>>()?;
-        told(&format!("{}, {arm}", cases[case].name), part);
+        on_run(&format!("{}, {arm}", cases[case].name), part);
         Ok::<_, StudyError>((place, numbers, beside))
     };
     let mut all = RunNumbers { extras: vec![Vec::new(); extras.len()], ..RunNumbers::default() };

@@ -164,12 +164,12 @@ impl<'a> DataStudy<'a> {
         self.site.begin(case, &arm, seed, &variation)
     }
 
-    /// Runs everything that rows and charts need. `told` is called for each completed step with its name and
+    /// Runs everything that rows and charts need. `on_step` is called for each completed step with its name and
     /// its fraction of the whole.
     ///
     /// # Errors
     /// If a run fails, or its result lacks a figure.
-    pub(crate) fn run(&self, told: &(dyn Fn(&str, f64) + Sync)) -> Result<DataStudyResult, StudyError> {
+    pub(crate) fn run(&self, on_step: &(dyn Fn(&str, f64) + Sync)) -> Result<DataStudyResult, StudyError> {
         let varied = self.definition.sensitivity.as_ref().filter(|_| !self.choices.options.quick);
         let of_sensitivity =
             |table: &&TableDefinition| sensitivity::TABLES.contains(&table.name.as_str()) && !table.is_data();
@@ -183,15 +183,16 @@ impl<'a> DataStudy<'a> {
             wanted.entry((extra.case, extra.arm.clone())).or_default();
         }
         let extras: Vec<_> = taken.iter().map(charts::HistogramSource::extra).collect();
-        let told_part = |step: &str, share: f64| told(step, part * share);
-        let numbers = measure::run(self.definition, &self.cases, &wanted, &extras, &self.site, &variation, &told_part)?;
+        let on_partial_step = |step: &str, share: f64| on_step(step, part * share);
+        let numbers =
+            measure::run(self.definition, &self.cases, &wanted, &extras, &self.site, &variation, &on_partial_step)?;
         let mut tables: Vec<ReportTable> =
             self.questions.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect();
         let pictures = self.pictures(&tables, &taken, &numbers);
         for table in to_vary {
             let share = SENSITIVITY_SHARE / 2.0;
-            let told = |step: &str, part: f64| told(step, share * part);
-            tables.extend(varied.map(|varied| sensitivity::table(self, table, varied, &told)).transpose()?);
+            let on_step = |step: &str, part: f64| on_step(step, share * part);
+            tables.extend(varied.map(|varied| sensitivity::table(self, table, varied, &on_step)).transpose()?);
         }
         Ok(DataStudyResult { tables, pictures, notes: self.notes() })
     }
@@ -200,7 +201,7 @@ impl<'a> DataStudy<'a> {
     /// simultaneous events.
     fn notes(&self) -> Vec<String> {
         let mut notes = self.definition.notes.clone();
-        let mut told: Vec<String> = Vec::new();
+        let mut run_texts: Vec<String> = Vec::new();
         for run in &self.definition.runs {
             let of_run = self.cases.iter().filter(|case| case.run == run.name);
             let Some(case) = of_run.clone().next() else { continue };
@@ -211,11 +212,11 @@ impl<'a> DataStudy<'a> {
             };
             let machine = case.machine.as_deref().unwrap_or(self.site.default_machine);
             let runs = if case.seeds == 1 { "once".to_owned() } else { format!("{} seeds", case.seeds) };
-            told.push(format!("{} on {machine}{length}, {runs}", run.name));
+            run_texts.push(format!("{} on {machine}{length}, {runs}", run.name));
         }
         notes.push(format!(
             "Runs: {}. A spread is half the range over the seeds; an interval has 95 % of {} bootstrap draws.",
-            told.join("; "),
+            run_texts.join("; "),
             crate::statistics::NR_DRAWS
         ));
         let perturbed =

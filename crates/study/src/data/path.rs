@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_no_run_has_is_told_with_what_there_is() {
+    fn a_path_that_no_run_has_is_rejected_with_the_existing_keys() {
         let Err(PathError::Key { at, key, known }) = numbers("bench.percentile[percent=99].value") else {
             panic!("there is no such key")
         };

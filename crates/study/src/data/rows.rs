@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_names_nothing_is_told_with_the_way_out() {
+    fn a_row_that_names_nothing_is_rejected_with_a_hint() {
         for (table, expected) in [
             ("figure = 'tim'", "my.toml: table t: there is no figure tim\nhelp: did you mean `time`?"),
             ("run = 'othr'", "table t: there is no run othr\nhelp: did you mean `other`?"),
@@ -249,8 +249,8 @@ mod tests {
             ),
             ("run = 'other'\nfigure = 'time'\nrows = [{ label = 'x', arm = 'c' }]", "there is no arm c"),
         ] {
-            let told = resolve(table).expect_err(table);
-            assert!(told.contains(expected), "{table}\n{told}");
+            let message = resolve(table).expect_err(table);
+            assert!(message.contains(expected), "{table}\n{message}");
         }
     }
 }

@@ -167,9 +167,9 @@ impl RunDefinition {
         ];
         let sources: Vec<&str> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
         if sources.len() != 1 {
-            let told = if sources.is_empty() { "nothing is run".to_owned() } else { sources.join(" and ") };
+            let problem = if sources.is_empty() { "nothing is run".to_owned() } else { sources.join(" and ") };
             let help = "say one of file, rtapp, scenario, bench, tasks".to_owned();
-            return Some((told, help));
+            return Some((problem, help));
         }
         let without_bench = [("quick.bench", self.quick.bench.is_some()), ("groups", self.groups > 0)];
         if let Some((key, _)) = without_bench.iter().find(|(_, is_given)| *is_given && self.bench.is_none()) {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_cannot_be_one_is_told_with_the_way_out() {
+    fn an_invalid_run_is_rejected_with_a_hint() {
         let cases = [
             ("name = 'a'", "nothing is run"),
             ("name = 'a'\nfile = 'a'\nbench = 'b'", "file and bench"),

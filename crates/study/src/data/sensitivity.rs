@@ -92,7 +92,7 @@ pub(super) fn table(
     study: &DataStudy<'_>,
     definition: &TableDefinition,
     varied: &SensitivityDefinition,
-    told: &(dyn Fn(&str, f64) + Sync),
+    on_case: &(dyn Fn(&str, f64) + Sync),
 ) -> Result<ReportTable, StudyError> {
     let mut cases = if varied.quick { study.quick_cases()? } else { study.cases.clone() };
     for case in &mut cases {
@@ -104,5 +104,5 @@ pub(super) fn table(
     let all = varied.variations(&definition.name, study);
     let cases_of_table = std::iter::once((String::new(), base)).chain(all).collect();
     let chosen = |table: &TableDefinition| varied.tables.is_empty() || varied.tables.contains(&table.name);
-    compare(definition, "all", cases_of_table, told, |variation| study.published(&cases, variation, &chosen))
+    compare(definition, "all", cases_of_table, on_case, |variation| study.published(&cases, variation, &chosen))
 }

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_that_cannot_be_one_is_told() {
+    fn an_invalid_family_is_rejected() {
         for (text, expected) in [
             ("name = 't'\nrun_us = [5, 5]", "a range is empty"),
             ("name = 't'\nsleep_us = 5", "no `run_us`"),

@@ -165,19 +165,20 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Finds the smallest set of switches that causes the difference. `told` is called after each run.
+/// Finds the smallest set of switches that causes the difference. `on_run` is called after each run.
 ///
 /// # Errors
 /// The error of the first failing run.
 pub fn find<S: Switches>(
     switches: &S,
     search: BisectOptions,
-    told: &(dyn Fn(&[usize], u64) + Sync),
+    on_run: &(dyn Fn(&[usize], u64) + Sync),
 ) -> Result<Culprits, S::Error> {
-    let lab = BisectRuns { switches, search, known: RefCell::default(), asked: RefCell::default(), progress: told };
+    let bisection =
+        BisectRuns { switches, search, known: RefCell::default(), asked: RefCell::default(), progress: on_run };
     let mut runs = search.runs;
     let (near, far, p) = loop {
-        let mut values = lab.runs(&[SwitchSet::new(), lab.all()], runs)?;
+        let mut values = bisection.runs(&[SwitchSet::new(), bisection.all()], runs)?;
         let (far, near) = (values.pop().unwrap_or_default(), values.pop().unwrap_or_default());
         let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
         let p = (!are_alike(&[&near, &far])).then(|| signed_rank(&differences).p);
@@ -201,30 +202,31 @@ pub fn find<S: Switches>(
         runs: 0,
     };
     if p.map_or(ends[0] != ends[1], |p| p <= search.level) {
-        let set = minimal(&lab)?;
+        let set = minimal(&bisection)?;
         if set.len() > 1 {
-            culprits.alone = set.iter().map(|&one| lab.effect(vec![one], ends)).collect::<Result<_, _>>()?;
+            culprits.alone = set.iter().map(|&one| bisection.effect(vec![one], ends)).collect::<Result<_, _>>()?;
         }
-        let but = |left: &dyn Fn(&usize) -> bool| lab.all().into_iter().filter(|one| left(one)).collect::<SwitchSet>();
-        let without = set.iter().map(|gone| lab.effect(but(&|one| one != gone), ends));
+        let but =
+            |left: &dyn Fn(&usize) -> bool| bisection.all().into_iter().filter(|one| left(one)).collect::<SwitchSet>();
+        let without = set.iter().map(|gone| bisection.effect(but(&|one| one != gone), ends));
         culprits.without = without.collect::<Result<_, _>>()?;
-        culprits.rest = Some(lab.effect(but(&|one| !set.contains(one)), ends)?);
-        culprits.found = Some(lab.effect(set, ends)?);
+        culprits.rest = Some(bisection.effect(but(&|one| !set.contains(one)), ends)?);
+        culprits.found = Some(bisection.effect(set, ends)?);
     }
-    culprits.asked = lab.asked.take();
-    culprits.runs = lab.known.borrow().values().map(Vec::len).sum();
+    culprits.asked = bisection.asked.take();
+    culprits.runs = bisection.known.borrow().values().map(Vec::len).sum();
     Ok(culprits)
 }
 
 /// Reduces the set of all switches with the ddmin algorithm.
-fn minimal<S: Switches>(lab: &BisectRuns<'_, S>) -> Result<SwitchSet, S::Error> {
-    let mut current = lab.all();
+fn minimal<S: Switches>(bisection: &BisectRuns<'_, S>) -> Result<SwitchSet, S::Error> {
+    let mut current = bisection.all();
     let mut parts = 2;
     'smaller: while current.len() > 1 {
         let size = current.len().div_ceil(parts);
         let chunks: Vec<SwitchSet> = current.chunks(size).map(<[usize]>::to_vec).collect();
         for chunk in &chunks {
-            if lab.try_switches(chunk)? {
+            if bisection.try_switches(chunk)? {
                 (current, parts) = (chunk.clone(), 2);
                 continue 'smaller;
             }
@@ -232,7 +234,7 @@ fn minimal<S: Switches>(lab: &BisectRuns<'_, S>) -> Result<SwitchSet, S::Error> 
         // With two subsets, the complement of one is the other.
         for chunk in chunks.iter().filter(|_| chunks.len() > 2) {
             let left: SwitchSet = current.iter().copied().filter(|one| !chunk.contains(one)).collect();
-            if lab.try_switches(&left)? {
+            if bisection.try_switches(&left)? {
                 (current, parts) = (left, (parts - 1).max(2));
                 continue 'smaller;
             }

@@ -114,7 +114,7 @@ impl RequestedMetric {
     ///
     /// # Errors
     /// If no run can have this metric; with the known ones.
-    fn take(&self, told: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
+    fn take(&self, result: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
         let Some(path) = &self.path else {
             let found = known.iter().find(|(metric, _)| metric.name == self.text);
             let (metric, value) = found.ok_or_else(|| {
@@ -128,7 +128,7 @@ impl RequestedMetric {
             let better = self.better.unwrap_or(metric.better);
             return Ok(Some((Metric { better, ..metric.clone() }, *value)));
         };
-        let numbers = path.numbers(told).map_err(|miss| match miss {
+        let numbers = path.numbers(result).map_err(|miss| match miss {
             PathError::Key { at, key, known } => {
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let place = if at.is_empty() { "a run".to_owned() } else { format!("`{at}`") };
@@ -159,35 +159,36 @@ fn unit_of(path: &str) -> &'static str {
 ///
 /// # Errors
 /// If a requested metric is unknown.
-pub fn of_run(told: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
-    let known = known_metrics(told);
+pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
+    let known = known_metrics(result);
     if asked.is_empty() {
         return Ok(known);
     }
-    let taken: Vec<Option<(Metric, f64)>> = asked.iter().map(|one| one.take(told, &known)).collect::<Result<_, _>>()?;
+    let taken: Vec<Option<(Metric, f64)>> =
+        asked.iter().map(|one| one.take(result, &known)).collect::<Result<_, _>>()?;
     Ok(taken.into_iter().flatten().collect())
 }
 
-fn known_metrics(told: &Value) -> Vec<(Metric, f64)> {
+fn known_metrics(result: &Value) -> Vec<(Metric, f64)> {
     let mut found = Vec::new();
     let mut look = |name: &str, path: &str, per: Option<&str>, unit: &str, better: MetricDirection| {
-        let Some(mut value) = number_at(told, path) else { return };
+        let Some(mut value) = number_at(result, path) else { return };
         if let Some(per) = per {
-            match number_at(told, per).filter(|divisor| *divisor > 0.0) {
+            match number_at(result, per).filter(|divisor| *divisor > 0.0) {
                 Some(divisor) => value /= divisor,
                 None => return,
             }
         }
         found.push((Metric { name: name.to_owned(), unit: unit.to_owned(), better }, value));
     };
-    let is_bench = !told["bench"].is_null();
+    let is_bench = !result["bench"].is_null();
     for &(name, path, per, unit, better) in OF_BENCHES.iter().chain(if is_bench { &[] } else { OF_RUNS }) {
         look(name, path, per, unit, better);
     }
-    let families = told["families"].as_array().map_or(0, Vec::len);
+    let families = result["families"].as_array().map_or(0, Vec::len);
     // A benchmark reports its own measurements, so the families of its tasks have no metrics.
     for place in 0..if is_bench { 0 } else { families.min(MAX_FAMILIES) } {
-        let family = told["families"][place]["name"].as_str().unwrap_or_default();
+        let family = result["families"][place]["name"].as_str().unwrap_or_default();
         for &(what, behind, unit, better) in OF_FAMILIES {
             look(&format!("{family}: {what}"), &format!("families[{place}].{behind}"), None, unit, better);
         }
@@ -199,9 +200,9 @@ fn known_metrics(told: &Value) -> Vec<(Metric, f64)> {
 }
 
 /// Returns the first number at a path, if the run has one.
-fn number_at(told: &Value, path: &str) -> Option<f64> {
+fn number_at(result: &Value, path: &str) -> Option<f64> {
     let path = ResultPath::parse(path).expect("paths of this module are well-formed");
-    path.numbers(told).ok().and_then(|numbers| numbers.first().copied())
+    path.numbers(result).ok().and_then(|numbers| numbers.first().copied())
 }
 
 #[cfg(test)]
@@ -245,9 +246,9 @@ mod tests {
 
     #[test]
     fn a_benchmark_tells_what_it_measures_and_its_tasks_nothing() {
-        let mut told = sample_run();
-        told["bench"] = json!({ "sum": 1000.5, "latency": { "p50_ns": 8, "p99_ns": 90 } });
-        let metrics = of_run(&told, &[]).expect("nothing was asked for");
+        let mut result = sample_run();
+        result["bench"] = json!({ "sum": 1000.5, "latency": { "p50_ns": 8, "p99_ns": 90 } });
+        let metrics = of_run(&result, &[]).expect("nothing was asked for");
         let names: Vec<&str> = metrics.iter().map(|(metric, _)| metric.name.as_str()).collect();
         assert_eq!(
             names,

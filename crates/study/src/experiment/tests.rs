@@ -214,7 +214,7 @@ fn intervals_hold_the_truth_in_95_of_100_experiments() {
 }
 
 #[test]
-fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_told() {
+fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_reported() {
     let run = |digest: &str, value: f64| {
         let metric = Metric { name: "time".to_owned(), unit: "s".to_owned(), better: MetricDirection::Less };
         Observation { digest: digest.to_owned(), metrics: vec![(metric, value)] }

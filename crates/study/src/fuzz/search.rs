@@ -61,16 +61,16 @@ pub struct FuzzCounts {
 /// Progress callback, called after each finding and each batch; an error ends the search.
 type FuzzProgressFn<'a, E> = &'a mut dyn FnMut(&FuzzCounts, Option<&FuzzFinding>) -> Result<(), E>;
 
-/// Searches until there are enough findings, no cases are left, or `has_more` returns false. `told` is called
+/// Searches until there are enough findings, no cases are left, or `has_more` returns false. `on_case` is called
 /// for each finding and after each batch.
 ///
 /// # Errors
-/// If a case cannot be run, or `told` returns an error.
+/// If a case cannot be run, or `on_case` returns an error.
 pub fn search<C: PropertyCheck>(
     check: &C,
     search: &FuzzSearch,
     has_more: &dyn Fn() -> bool,
-    told: FuzzProgressFn<'_, C::Error>,
+    on_case: FuzzProgressFn<'_, C::Error>,
 ) -> Result<FuzzCounts, C::Error> {
     let mut tally = FuzzCounts::default();
     let batch = BATCH * pool::cores() as u64;
@@ -102,12 +102,12 @@ pub fn search<C: PropertyCheck>(
                         continue;
                     }
                     let found = FuzzFinding { case, broken, ingredients, seed, runs, others: 0 };
-                    told(&tally, Some(&found))?;
+                    on_case(&tally, Some(&found))?;
                     tally.found.push(found);
                 }
             }
         }
-        told(&tally, None)?;
+        on_case(&tally, None)?;
     }
     Ok(tally)
 }

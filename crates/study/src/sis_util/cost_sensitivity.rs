@@ -34,8 +34,8 @@ const SPAN_OF_SCHBENCH: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(30
 const PROGRESS_SHARE: f64 = 0.13;
 
 pub(super) fn table(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
-    let told = |price: &str, part| tally.add(price, PROGRESS_SHARE * part);
-    sensitivity::table(study.table(TABLE), ARM, MACHINE, told, |hardware| {
+    let on_case = |price: &str, part| tally.add(price, PROGRESS_SHARE * part);
+    sensitivity::table(study.table(TABLE), ARM, MACHINE, on_case, |hardware| {
         let of_run = |run| judged(study, run, &hardware);
         Ok(pool::all(RUNS.to_vec(), of_run)?.into_iter().flatten().collect())
     })

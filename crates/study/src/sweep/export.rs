@@ -29,27 +29,27 @@ struct TableRow {
 impl SweepTable {
     /// Creates the table of the completed points; failed points have no row.
     pub fn of(points: &[StoredPoint]) -> Self {
-        let told: Vec<_> =
+        let complete: Vec<_> =
             points.iter().filter_map(|kept| Some((kept, kept.result.as_ref()?.outcome.as_ref().ok()?))).collect();
-        let keys: BTreeSet<&String> = told.iter().flat_map(|(kept, _)| kept.point.settings.keys()).collect();
+        let keys: BTreeSet<&String> = complete.iter().flat_map(|(kept, _)| kept.point.settings.keys()).collect();
         let settings: Vec<String> = keys.into_iter().cloned().collect();
         let mut metrics: Vec<String> = Vec::new();
         let mut known = BTreeSet::new();
-        for (name, _) in told.iter().flat_map(|(_, told)| &told.metrics) {
+        for (name, _) in complete.iter().flat_map(|(_, result)| &result.metrics) {
             if known.insert(name) {
                 metrics.push(name.clone());
             }
         }
-        let row = |(kept, told): &(&StoredPoint, &super::PointResult)| TableRow {
+        let row = |(kept, result): &(&StoredPoint, &super::PointResult)| TableRow {
             settings: settings.iter().map(|key| kept.point.settings.get(key).cloned()).collect(),
             seed: kept.point.seed,
             metrics: metrics
                 .iter()
-                .map(|metric| told.metrics.iter().find(|(name, _)| name == metric).map(|(_, value)| *value))
+                .map(|metric| result.metrics.iter().find(|(name, _)| name == metric).map(|(_, value)| *value))
                 .collect(),
-            digest: told.digest.clone(),
+            digest: result.digest.clone(),
         };
-        let rows = told.iter().map(row).collect();
+        let rows = complete.iter().map(row).collect();
         Self { settings, metrics, rows }
     }
 

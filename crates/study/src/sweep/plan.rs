@@ -124,28 +124,28 @@ impl SweepPlan {
     }
 
     fn validation_error(&self) -> Option<(String, String)> {
-        let told = |what: String, help: &str| Some((what, help.to_owned()));
+        let problem = |what: String, help: &str| Some((what, help.to_owned()));
         let keys = || self.keys_of_points();
         match (&self.workload, &self.bench) {
-            (Some(_), Some(_)) => return told("both a workload and a bench".to_owned(), "say one of them"),
+            (Some(_), Some(_)) => return problem("both a workload and a bench".to_owned(), "say one of them"),
             (None, None) if !keys().any(|key| key == "workload" || key == "bench") => {
-                return told("nothing is run".to_owned(), "say workload = 'FILE' or bench = 'LINE'");
+                return problem("nothing is run".to_owned(), "say workload = 'FILE' or bench = 'LINE'");
             }
             _ => {}
         }
         if let Some((key, _)) = self.grid.iter().find(|(_, values)| values.is_empty()) {
-            return told(format!("grid: {key} has no value"), "give it some, or leave it out");
+            return problem(format!("grid: {key} has no value"), "give it some, or leave it out");
         }
         if self.seeds == Some(0) {
-            return told("`seeds` is 0".to_owned(), "each point needs one");
+            return problem("`seeds` is 0".to_owned(), "each point needs one");
         }
         if let Some(sample) = &self.sample {
             if sample.draws == 0 || sample.ranges.is_empty() {
-                return told("sample: nothing is drawn".to_owned(), "say draws = N, and KEY = { from = A, to = B }");
+                return problem("sample: nothing is drawn".to_owned(), "say draws = N, and KEY = { from = A, to = B }");
             }
             let is_wrong = |range: &SettingRange| range.from > range.to || (range.log && range.from < 1);
             if let Some((key, _)) = sample.ranges.iter().find(|(_, range)| is_wrong(range)) {
-                return told(
+                return problem(
                     format!("sample: the range of {key} is empty"),
                     "say from and to, the lesser first; with log both are at least 1",
                 );
@@ -159,13 +159,13 @@ impl SweepPlan {
         ];
         for key in parts.into_iter().flatten() {
             if seen.contains(&key) {
-                return told(format!("{key} is set twice: by two of grid, list and sample"), "keep one of them");
+                return problem(format!("{key} is set twice: by two of grid, list and sample"), "keep one of them");
             }
             seen.push(key);
         }
         if let Some(row) = self.list.iter().find(|row| row.keys().ne(self.list[0].keys())) {
             let keys: Vec<&str> = row.keys().map(String::as_str).collect();
-            return told(
+            return problem(
                 format!("list: a row sets {}, but the first one sets other keys", keys.join(", ")),
                 "let all set the same",
             );

@@ -73,7 +73,7 @@ pub fn pending(store: &PointStore, shard: Shard) -> Result<Vec<StoredPoint>, Sto
     Ok(kept)
 }
 
-/// Executes the points. `told` is called after each result is written; `has_more` is called before each run,
+/// Executes the points. `on_result` is called after each result is written; `has_more` is called before each run,
 /// and ends the sweep with `false`.
 ///
 /// # Errors
@@ -83,7 +83,7 @@ pub fn run(
     pending: Vec<StoredPoint>,
     runs: &impl PointRunner,
     has_more: &(dyn Fn() -> bool + Sync),
-    told: &mut dyn FnMut(&StoredResult),
+    on_result: &mut dyn FnMut(&StoredResult),
 ) -> Result<(), StoreError> {
     let (sender, receiver) = sync_channel(MAX_WAITING);
     let is_over = AtomicBool::new(false);
@@ -95,15 +95,15 @@ pub fn run(
                     return Ok::<_, ()>(());
                 }
                 let begun = Instant::now();
-                let Some(told) = runs.run(&kept.point) else { return Ok(()) };
+                let Some(outcome) = runs.run(&kept.point) else { return Ok(()) };
                 let wall_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
                 // Sending fails only after a result could not be written, which ends the sweep.
-                let _ = sender.send((kept.id, StoredResult { outcome: told, wall_ns }));
+                let _ = sender.send((kept.id, StoredResult { outcome, wall_ns }));
                 Ok(())
             };
             pool::all(pending, one).expect("failures are results");
         });
-        let written = write(store, &receiver, told);
+        let written = write(store, &receiver, on_result);
         is_over.store(written.is_err(), Ordering::Relaxed);
         // Senders that wait for room in the channel are released.
         drop(receiver);
@@ -115,12 +115,12 @@ pub fn run(
 fn write(
     store: &mut PointStore,
     receiver: &Receiver<(String, StoredResult)>,
-    told: &mut dyn FnMut(&StoredResult),
+    on_result: &mut dyn FnMut(&StoredResult),
 ) -> Result<(), StoreError> {
     while let Ok(first) = receiver.recv() {
         let batch: Vec<(String, StoredResult)> = std::iter::once(first).chain(receiver.try_iter()).collect();
         store.put(&batch)?;
-        batch.iter().for_each(|(_, done)| told(done));
+        batch.iter().for_each(|(_, done)| on_result(done));
     }
     Ok(())
 }

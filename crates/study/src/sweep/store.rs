@@ -126,27 +126,28 @@ impl PointStore {
     fn begin(path: &Path, more: OpenFlags) -> Result<Self, StoreError> {
         let name = path.display().to_string();
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
-        let told = |error: rusqlite::Error| error_from_sqlite(&name, &error);
-        let connection = Connection::open_with_flags(path, flags).map_err(told)?;
+        let store_error = |error: rusqlite::Error| error_from_sqlite(&name, &error);
+        let connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
         // A store in use is reported immediately.
-        connection.busy_timeout(Duration::ZERO).map_err(told)?;
+        connection.busy_timeout(Duration::ZERO).map_err(store_error)?;
         // The lock is taken now, and kept. This also rolls back the journal of a process that has died. A
         // read-only file needs no lock, because no process can write it.
-        if !connection.is_readonly("main").map_err(told)? {
+        if !connection.is_readonly("main").map_err(store_error)? {
             let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = FULL;";
             connection
                 .execute_batch(pragmas)
                 .and_then(|()| connection.execute_batch("BEGIN EXCLUSIVE; COMMIT"))
-                .map_err(told)?;
+                .map_err(store_error)?;
         }
         let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i32>(0));
         let tables = || connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
-        let (application, version) = (number("application_id").map_err(told)?, number("user_version").map_err(told)?);
-        if application == 0 && tables().map_err(told)? == 0 {
+        let (application, version) =
+            (number("application_id").map_err(store_error)?, number("user_version").map_err(store_error)?);
+        if application == 0 && tables().map_err(store_error)? == 0 {
             let begin = format!(
                 "BEGIN; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}; COMMIT"
             );
-            connection.execute_batch(&begin).map_err(told)?;
+            connection.execute_batch(&begin).map_err(store_error)?;
         } else if application != APPLICATION {
             return Err(StoreError::Foreign(name, "another program's database".to_owned()));
         } else if version != VERSION {
@@ -221,10 +222,10 @@ impl PointStore {
                 .prepare("INSERT INTO results (id, told, is_failure, wall_ns, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?;
             let mut settings = transaction.prepare("SELECT settings, seed FROM points WHERE id = ?1")?;
             for (id, result) in results {
-                let (told, is_failure) = text_of(&result.outcome);
+                let (text, is_failure) = text_of(&result.outcome);
                 let of = settings.query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
-                let checksum = checksum(id, &of.0, of.1.cast_unsigned(), &told, is_failure);
-                insert.execute(params![id, told, is_failure, result.wall_ns.cast_signed(), checksum])?;
+                let checksum = checksum(id, &of.0, of.1.cast_unsigned(), &text, is_failure);
+                insert.execute(params![id, text, is_failure, result.wall_ns.cast_signed(), checksum])?;
             }
             drop(insert);
             drop(settings);
@@ -322,10 +323,10 @@ impl PointStore {
                 Err(_) if is_salvage => continue,
                 Err(error) => return Err(self.store_error(&error)),
             };
-            let told = if is_failure { Some(Err(text.clone())) } else { serde_json::from_str(&text).ok().map(Ok) };
-            match (kept.get_mut(&id), told) {
-                (Some(kept), Some(told)) if is_as_written(kept, &text, is_failure, &sum) => {
-                    kept.result = Some(StoredResult { outcome: told, wall_ns: wall_ns.cast_unsigned() });
+            let outcome = if is_failure { Some(Err(text.clone())) } else { serde_json::from_str(&text).ok().map(Ok) };
+            match (kept.get_mut(&id), outcome) {
+                (Some(kept), Some(outcome)) if is_as_written(kept, &text, is_failure, &sum) => {
+                    kept.result = Some(StoredResult { outcome, wall_ns: wall_ns.cast_unsigned() });
                 }
                 _ if is_salvage => {}
                 _ => {
@@ -375,9 +376,9 @@ impl PointStore {
     }
 }
 
-fn text_of(told: &Result<PointResult, String>) -> (String, bool) {
-    match told {
-        Ok(told) => (serde_json::to_string(told).expect("texts and numbers are JSON"), false),
+fn text_of(outcome: &Result<PointResult, String>) -> (String, bool) {
+    match outcome {
+        Ok(outcome) => (serde_json::to_string(outcome).expect("texts and numbers are JSON"), false),
         Err(why) => (why.clone(), true),
     }
 }
@@ -392,10 +393,10 @@ fn former_checksum(id: &str, text: &str, is_failure: bool) -> String {
     sha256::hex_digest(format!("{id} {is_failure} {text}").as_bytes())[..16].to_owned()
 }
 
-fn is_as_written(kept: &StoredPoint, told: &str, is_failure: bool, sum: &str) -> bool {
+fn is_as_written(kept: &StoredPoint, text: &str, is_failure: bool, sum: &str) -> bool {
     let settings = serde_json::to_string(&kept.point.settings).expect("texts are JSON");
-    checksum(&kept.id, &settings, kept.point.seed, told, is_failure) == sum
-        || former_checksum(&kept.id, told, is_failure) == sum
+    checksum(&kept.id, &settings, kept.point.seed, text, is_failure) == sum
+        || former_checksum(&kept.id, text, is_failure) == sum
 }
 
 /// Removes the suggestion to salvage the store from errors of the salvage itself.

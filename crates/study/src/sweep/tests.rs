@@ -89,7 +89,7 @@ fn a_plan_spans_its_grid_its_list_its_sample_and_its_seeds() {
 }
 
 #[test]
-fn a_plan_that_is_none_is_told_with_the_way_out() {
+fn an_invalid_plan_is_rejected_with_a_hint() {
     for (text, expected) in [
         ("", "nothing is run"),
         ("workload = 'a'\nbench = 'b'", "both a workload and a bench"),
@@ -184,8 +184,8 @@ fn stores_that_disagree_are_not_merged() {
     let (directory, path) = place();
     sweep(&path, PLAN, &TestPoints::default(), &|| true);
     let mut points = PointStore::open_existing(&path, false).and_then(|store| store.points()).expect("it can be read");
-    let Some(StoredResult { outcome: Ok(told), .. }) = &mut points[0].result else { panic!("it is done") };
-    told.digest = "another".to_owned();
+    let Some(StoredResult { outcome: Ok(result), .. }) = &mut points[0].result else { panic!("it is done") };
+    result.digest = "another".to_owned();
     let error =
         PointStore::open(&path).expect("it can be opened").merge("other.sweep", &points).expect_err("they differ");
     assert!(matches!(&error, StoreError::Conflict(other, ..) if other == "other.sweep"), "{error}");
@@ -232,15 +232,15 @@ fn what_is_no_store_is_left_alone() {
 }
 
 #[test]
-fn of_a_store_without_a_first_page_nothing_can_be_saved_and_nobody_is_told_to_try() {
+fn a_store_without_a_first_page_cannot_be_salvaged_and_its_error_does_not_suggest_it() {
     let (_directory, path) = place();
     sweep(&path, PLAN, &TestPoints::default(), &|| true);
     let mut bad = std::fs::read(&path).expect("it can be read");
     bad[100..4096].fill(0xa5);
     std::fs::write(&path, &bad).expect("there is room");
-    let told =
+    let error =
         PointStore::open_existing(&path, true).and_then(|store| store.salvage()).expect_err("nothing can be read");
-    assert!(matches!(&told, StoreError::Lost(..)) && !told.to_string().contains("salvage"), "{told}");
+    assert!(matches!(&error, StoreError::Lost(..)) && !error.to_string().contains("salvage"), "{error}");
 }
 
 #[test]

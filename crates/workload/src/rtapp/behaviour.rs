@@ -14,7 +14,7 @@ pub(super) enum LoopCount {
 #[derive(Debug)]
 pub(super) struct RtAppPhase {
     pub(super) steps: Vec<Step>,
-    /// Never `Times(0)`.
+    /// Number of repetitions; never `Times(0)`.
     pub(super) loops: LoopCount,
     /// Index of the attributes that the phase sets in the first loop of the thread.
     pub(super) first_attributes: Option<usize>,
@@ -25,7 +25,7 @@ pub(super) struct RtAppPhase {
 /// Program that all threads of a task share.
 #[derive(Debug)]
 pub(super) struct ThreadProgram {
-    /// Never empty.
+    /// Phases in their order; at least one.
     pub(super) phases: Vec<RtAppPhase>,
     pub(super) loops: LoopCount,
 }

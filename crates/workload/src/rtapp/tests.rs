@@ -668,7 +668,7 @@ fn cgroups_have_what_their_files_hold() {
 }
 
 #[test]
-fn cgroups_that_no_task_is_in_are_told_with_the_path_that_may_be_meant() {
+fn cgroups_without_tasks_are_reported_with_a_similar_path() {
     let warnings = |cgroups: &str, more: &str| {
         let task = r#""cgroup" : "/top/fg", "run" : 1, "sleep" : 1"#;
         let text = with_cgroups(task, cgroups).replace("\"global\"", &format!("{more}\"global\""));
@@ -684,7 +684,7 @@ fn cgroups_that_no_task_is_in_are_told_with_the_path_that_may_be_meant() {
 }
 
 #[test]
-fn a_task_in_a_group_that_is_called_nearly_as_a_limited_one_is_told() {
+fn a_task_in_a_group_whose_name_resembles_a_limited_one_is_reported() {
     let warnings = |group: &str, limited: &str| {
         let text = format!(
             r#"{{"tasks":{{"a":{{"cgroup":"{limited}","run":1,"sleep":1}},"b":{{"cgroup":"{group}","run":1,"sleep":1}}}},
@@ -722,7 +722,7 @@ fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
 }
 
 #[test]
-fn waiting_for_what_nobody_gives_is_said() {
+fn waiting_for_a_signal_that_no_task_sends_is_reported() {
     let lonely = task(r#""sem_wait" : "s", "suspend" : "x", "wait" : { "ref" : "c", "mutex" : "m" }, "run" : 1"#);
     for said in [
         "semaphore \"s\", which no task posts",

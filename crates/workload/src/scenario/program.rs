@@ -31,7 +31,7 @@ pub(super) enum ProgramOp {
 /// Program: its operations, and the index of the operation that follows the last one.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// At least one.
+    /// Operations in their order; at least one.
     pub(super) ops: Vec<ProgramOp>,
     /// Less than the number of operations.
     pub(super) loop_start: usize,

@@ -107,7 +107,7 @@ statements! {
         |parser, keyword, words| parser.machine.dist(keyword.offset, words);
     Run "end" "T": "end of the run; events at this time still happen" or "1 s" =>
         |parser, _, words| words.duration("the end of the scenario").map(|value| parser.end = value);
-    Run "trace" "0..3": "how much a trace has: see [traces](running.md#traces)" or "3" =>
+    Run "trace" "0..3": "how much a trace has: see [traces](formats.md#--trace-jsonl)" or "3" =>
         |parser, _, words| parser.trace(words);
     Run "tracepelt" "0/1": "1: the trace also has every update of an average" or "0" =>
         |parser, _, words| words.flag("0 or 1").map(|value| parser.trace_pelt = value);

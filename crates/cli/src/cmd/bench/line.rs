@@ -104,22 +104,22 @@ mod tests {
             ("schbench -r 5 --warmup 1s", "--warmup is set", "`warm_up` of a run"),
             ("schbench --seed 3", "--seed is set", "`first_seed`"),
         ] {
-            let told = complaint(line);
-            assert!(told.starts_with(line) && told.contains(option) && told.contains(key), "{told}");
+            let message = complaint(line);
+            assert!(message.starts_with(line) && message.contains(option) && message.contains(key), "{message}");
         }
     }
 
     #[test]
-    fn a_misspelt_line_is_told_with_the_way_out() {
-        let told = complaint("hackbnch -g 2");
+    fn a_misspelt_line_is_rejected_with_a_hint() {
+        let message = complaint("hackbnch -g 2");
         assert!(
-            told.contains("hackbnch -g 2: unrecognized subcommand") && told.contains("similar subcommand"),
-            "{told}"
+            message.contains("hackbnch -g 2: unrecognized subcommand") && message.contains("similar subcommand"),
+            "{message}"
         );
-        let told = complaint("hackbench --grops 2");
+        let message = complaint("hackbench --grops 2");
         assert!(
-            told.contains("unexpected argument '--grops'") && told.contains("\nhelp: a similar argument exists"),
-            "{told}"
+            message.contains("unexpected argument '--grops'") && message.contains("\nhelp: a similar argument exists"),
+            "{message}"
         );
     }
 }

@@ -67,9 +67,9 @@ pub(crate) fn bench(output: &mut Output, bench: &Bench) -> Result<(), CliError> 
     let ReadyBench { about, mut machine, mut meter } = new_machine(bench, variant, warmup, choices)?;
     let mut traces = ExportWriters::open(exports, &machine, Some(about.name))?;
     let mut also = traces.as_mut().map(|traces| &mut traces.exporter as &mut dyn Observer);
-    let told = measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
+    let measured = measure(&about, &mut machine, &mut *meter, &mut also, warmup)?;
     traces.map_or(Ok(()), |traces| traces.finish(&machine))?;
-    print_result(output, &about, &machine, told, *seed)
+    print_result(output, &about, &machine, measured, *seed)
 }
 
 /// Result of a benchmark, with its planned length if it was stopped.
@@ -90,18 +90,17 @@ pub(crate) fn measure<E: Engine>(
     interrupt::install_handlers();
     let whole = machine.duration();
     let mut progress = Progress::new("simulating", whole);
-    let told = &mut |elapsed: Nanos| {
+    let on_progress = &mut |elapsed: Nanos| {
         progress.show(elapsed);
         interrupt::requested().is_none()
     };
-    let run = bench::warm_up(machine, &mut bench_observers(&mut BenchObserverRef(meter), also), warmup, told).and_then(
-        |()| {
+    let run = bench::warm_up(machine, &mut bench_observers(&mut BenchObserverRef(meter), also), warmup, on_progress)
+        .and_then(|()| {
             if warmup > Nanos::ZERO {
                 meter.reset();
             }
-            bench::run_to_end(machine, &mut bench_observers(&mut BenchObserverRef(meter), also), told)
-        },
-    );
+            bench::run_to_end(machine, &mut bench_observers(&mut BenchObserverRef(meter), also), on_progress)
+        });
     progress.clear();
     run.map_err(|error| CliError::run(format!("{}: {error}", about.name)))?;
     let reached = machine.duration();
@@ -135,7 +134,7 @@ pub(crate) fn print_result(
         if let Some(whole) = cut_short_of {
             let reached = machine.duration();
             output.text(&format!(
-                "STOPPED before its end, after {reached} of {whole}: {}\n",
+                "stopped before the end, after {reached} of {whole}: {}\n",
                 measured_part(reached, warmup)
             ))?;
         }

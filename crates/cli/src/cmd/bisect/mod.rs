@@ -8,6 +8,7 @@ mod switches;
 use crate::arms::Arm;
 use crate::cmd::compare::formats::{metric_text, signed};
 use crate::error::CliError;
+use crate::output::figures::counted;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::trial::{Files, Trial, Work};
@@ -78,13 +79,13 @@ fn result_text(
     let show = |value: f64| metric_text(&metric.unit, value);
     let percent = if near > 0.0 { format!(" ({}%)", signed(100.0 * (far / near - 1.0))) } else { String::new() };
     let line = format!(
-        "from `{}` {} to `{}` {}{percent}, {} switches, {} runs",
+        "from `{}` {} to `{}` {}{percent}, {}, {}",
         args.from.name,
         show(near),
         args.to.name,
         show(far),
-        switches.len(),
-        culprits.runs
+        counted(switches.len(), "switch"),
+        counted(culprits.runs, "run")
     );
     text.push_str(&wrap(&line, 2));
     let Some(found) = &culprits.found else {

@@ -109,9 +109,9 @@ impl BisectEnds {
     }
 
     /// Returns the bisected metric and its value.
-    fn metric_value(&self, told: &serde_json::Value) -> Result<(Metric, f64), CliError> {
+    fn metric_value(&self, result: &serde_json::Value) -> Result<(Metric, f64), CliError> {
         let asked: Vec<RequestedMetric> = self.asked.iter().cloned().collect();
-        let found = metrics::of_run(told, &asked).map_err(CliError::Input)?;
+        let found = metrics::of_run(result, &asked).map_err(CliError::Input)?;
         let is_meant = |metric: &Metric| self.asked.is_some() || metric.better != MetricDirection::Neither;
         found.into_iter().find(|(metric, _)| is_meant(metric)).ok_or_else(|| {
             let help = "name a metric of the run, such as --metric totals.migrations";
@@ -128,8 +128,8 @@ impl Switches for BisectEnds {
     }
 
     fn run(&self, set: &[usize], seed: u64) -> Result<f64, CliError> {
-        let told = self.trial(set).run(Some(seed), &mut |_, _| ())?;
-        let (metric, value) = self.metric_value(&told.json())?;
+        let result = self.trial(set).run(Some(seed), &mut |_, _| ())?;
+        let (metric, value) = self.metric_value(&result.json())?;
         self.progress.lock().expect("showing does not panic").add(1);
         *self.metric.lock().expect("noting does not panic") = Some(metric);
         Ok(value)

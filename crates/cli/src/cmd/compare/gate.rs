@@ -5,8 +5,9 @@
 //! nothing, however large it is, or where no metric is judged.
 
 use super::args::{CompareArgs, FailOn};
-use super::report::{ExperimentReport, tests_text};
+use super::report::ExperimentReport;
 use crate::error::CliError;
+use crate::output::figures::counted;
 use fairlab_study::experiment::Observation;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use fairlab_study::experiment::metrics::MetricDirection;
@@ -35,7 +36,7 @@ pub(super) fn refuse_undetectable(
     let help = format!("add --runs {least}, or look at fewer metrics (--metric NAME) or arms");
     Err(CliError::Input(format!(
         "--fail-on would pass whatever happens: --runs {runs} cannot find any difference in {} at {} %\nhelp: {help}",
-        tests_text(tests),
+        counted(tests, "test"),
         100.0 * rules.level
     )))
 }
@@ -60,8 +61,11 @@ fn untested_error(report: &ExperimentReport) -> Option<CliError> {
         return Some(unjudged);
     }
     if has(ChangeVerdict::TooFew) {
-        let why =
-            format!("{} repetitions that differ are too few for {}", comparison.distinct, tests_text(comparison.tests));
+        let why = format!(
+            "{} repetitions that differ are too few for {}",
+            comparison.distinct,
+            counted(comparison.tests, "test")
+        );
         return blind(
             &why,
             &format!("at least {} could find a difference: add --runs, or --budget", comparison.enough),

@@ -31,7 +31,7 @@ use trials::TrialArms;
 /// Default of `--budget`, the time limit of `--until-significant`.
 const DEFAULT_BUDGET_NS: u64 = 300_000_000_000;
 
-/// Runs the command.
+/// Runs `fairlab compare`: each arm once, or repeatedly with a statistical comparison.
 pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), CliError> {
     args.exports.refuse_stdout("compare")?;
     args.jobs.apply();

@@ -64,7 +64,7 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
         return Err(super::no_repetition_error(output));
     }
     output.warn_all(&distinct_texts(&outcomes, |summary| &summary.warnings))?;
-    let stopped = format!("STOPPED before its end: {} of {whole} arms have run", outcomes.len());
+    let stopped = format!("stopped before the end, after {} of {whole} arms", outcomes.len());
     if output.is_json() {
         if stopped_by.is_some() {
             output.warn(&stopped)?;
@@ -79,9 +79,9 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
 }
 
 /// Returns texts of all arms without duplicates.
-fn distinct_texts(outcomes: &[ArmOutput<'_>], told: fn(&RunSummary) -> &[String]) -> Vec<String> {
+fn distinct_texts(outcomes: &[ArmOutput<'_>], texts_of: fn(&RunSummary) -> &[String]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for text in outcomes.iter().flat_map(|outcome| told(&outcome.summary)) {
+    for text in outcomes.iter().flat_map(|outcome| texts_of(&outcome.summary)) {
         if !all.contains(text) {
             all.push(text.clone());
         }
@@ -121,8 +121,8 @@ fn run_arm(
         return match trial.run_with_traces(args.seed, &exports, &mut |_, more| progress.add(length, more)) {
             Err(CliError::Stopped { .. }) => Ok(None),
             // Where it is not, idling alone takes some.
-            told => {
-                let summary = told?.summary;
+            result => {
+                let summary = result?.summary;
                 let is_free = summary.totals.kernel_ns == 0;
                 Ok(Some((summary, is_free)))
             }
@@ -134,8 +134,8 @@ fn run_arm(
     let traces = ExportWriters::open(&exports, &plan.machine, process_name(&plan.about.subject.kind))?;
     let mut listeners = RunObservers::for_summary(&plan.machine).with_traces(traces);
     let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
-    let told = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
-    simulate_with_progress(&mut plan.machine, &mut listeners, told)
+    let on_progress = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
+    simulate_with_progress(&mut plan.machine, &mut listeners, on_progress)
         .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
     listeners.finish_traces(&plan.machine)?;
     if plan.machine.duration() < length {
@@ -266,7 +266,7 @@ fn joules(uj: u64) -> String {
     format!("{:.3} J", uj as f64 / 1e6)
 }
 
-/// Jain's index.
+/// Formats Jain's fairness index, which is given in millionths, from 0 to 1.
 fn index(ppm: u64) -> String {
     format!("{:.4}", ppm as f64 / 1e6)
 }

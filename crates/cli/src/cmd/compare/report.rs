@@ -59,8 +59,8 @@ impl ExperimentReport {
     pub(crate) fn stop_note(&self) -> Option<String> {
         let done = self.comparison.repetitions;
         self.cut_short_of_runs.map(|whole| {
-            let of = if whole > 0 { format!(" of {whole}") } else { String::new() };
-            format!("STOPPED before its end, after {done}{of} repetitions: the figures are of those")
+            let done = if whole > 0 { format!("{done} of {whole} repetitions") } else { counted(done, "repetition") };
+            format!("stopped before the end, after {done}; the metrics cover only these")
         })
     }
 
@@ -112,16 +112,16 @@ impl ExperimentReport {
         notes.push(self.repetitions());
         notes.extend(self.identical_arms());
         if let Some((looks, is_out_of_time)) = self.looks {
-            let looked = if looks == 1 { "once".to_owned() } else { format!("{looks} times") };
+            let tested = counted(looks, "time");
             let end = if is_out_of_time { "; then the time was up" } else { "" };
             notes.push(format!(
-                "results were tested {looked}{end}; each test has half of the significance level that the tests before left"
+                "results were tested {tested}{end}; each test has half of the significance level that the tests before left"
             ));
         }
         if comparison.tests > 0 {
             notes.push(format!(
                 "{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); n.s.: not significant; MDE: minimum detectable effect, found in four experiments of five",
-                tests_text(comparison.tests),
+                counted(comparison.tests, "test"),
                 100.0 * comparison.level
             ));
             notes.extend(self.too_few_note());
@@ -140,7 +140,7 @@ impl ExperimentReport {
         let Comparison { repetitions, distinct, tests, enough, level, .. } = self.comparison;
         self.comparison.is_too_few().then(|| {
             let those = if distinct < repetitions { " that differ" } else { "" };
-            let tests = tests_text(tests);
+            let tests = counted(tests, "test");
             let percent = 100.0 * level;
             format!(
                 "too few: {distinct} repetitions{those} cannot find any difference in {tests} at {percent} %, however large it is; at least {enough} could (--runs {enough}), or fewer tests (--metric NAME, fewer arms)"
@@ -163,9 +163,4 @@ impl ExperimentReport {
             format!("to detect {percent} %: {least} repetitions ({easy}) to {most} ({of})")
         })
     }
-}
-
-/// So many tests, in words.
-pub(crate) fn tests_text(number: usize) -> String {
-    counted(number as u64, "test")
 }

@@ -47,17 +47,17 @@ impl<'a> TrialArms<'a> {
         Self { trials, asked, is_seedless, progress: Some(telling), warnings: Mutex::default(), has_to_end: false }
     }
 
-    /// Prints no progress.
+    /// Returns these trials without progress output.
     pub(crate) fn without_progress(self) -> Self {
         Self { progress: None, ..self }
     }
 
-    /// A benchmark that does not end is an error.
+    /// Returns these trials such that a benchmark that does not end is an error.
     pub(crate) fn with_required_end(self) -> Self {
         Self { has_to_end: true, ..self }
     }
 
-    /// All is done.
+    /// Removes the progress bar after the last trial.
     pub(crate) fn finish(&mut self) {
         match self.progress.take() {
             Some(ExperimentProgress::Runs(progress)) => progress.clear(),
@@ -87,7 +87,7 @@ impl Arms for TrialArms<'_> {
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
-        let hears = &mut |length: Nanos, more: Nanos| match &self.progress {
+        let on_progress = &mut |length: Nanos, more: Nanos| match &self.progress {
             Some(ExperimentProgress::Runs(progress)) => progress.add(length, more),
             Some(ExperimentProgress::Time(progress, begun, budget)) => {
                 let elapsed = begun.elapsed().min(*budget).as_nanos();
@@ -96,25 +96,25 @@ impl Arms for TrialArms<'_> {
             }
             None => {}
         };
-        let told = match self.trials[arm].run((!self.is_seedless).then_some(seed), hears) {
+        let result = match self.trials[arm].run((!self.is_seedless).then_some(seed), on_progress) {
             Err(CliError::Stopped { .. }) => return Ok(None),
-            told => told?,
+            result => result?,
         };
-        self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());
-        if let Some(engine) = &told.summary.engine {
+        self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
+        if let Some(engine) = &result.summary.engine {
             let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
             self.warnings.lock().expect("noting does not panic").extend(lines);
         }
-        if self.has_to_end && told.bench.as_ref().is_some_and(|bench| bench["is_done"] == false) {
+        if self.has_to_end && result.bench.as_ref().is_some_and(|bench| bench["is_done"] == false) {
             let what = format!(
                 "{} does not end: after {} its tasks still run or wait",
                 self.trials[arm].work.name(),
-                Nanos(told.summary.duration_ns)
+                Nanos(result.summary.duration_ns)
             );
-            let engine = told.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
+            let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
             return Err(CliError::Run(engine + &what));
         }
-        let metrics = metrics::of_run(&told.json(), self.asked).map_err(CliError::Input)?;
-        Ok(Some(Observation { digest: told.summary.digest, metrics }))
+        let metrics = metrics::of_run(&result.json(), self.asked).map_err(CliError::Input)?;
+        Ok(Some(Observation { digest: result.summary.digest, metrics }))
     }
 }

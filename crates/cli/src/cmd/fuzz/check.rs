@@ -172,9 +172,9 @@ impl Arms for ArmPair {
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
-        let told = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
+        let result = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
         // A case may lack the family of a metric.
-        let metrics = metrics::of_run(&told.json(), &self.asked).unwrap_or_default();
-        Ok(Some(Observation { digest: told.summary.digest, metrics }))
+        let metrics = metrics::of_run(&result.json(), &self.asked).unwrap_or_default();
+        Ok(Some(Observation { digest: result.summary.digest, metrics }))
     }
 }

@@ -46,14 +46,14 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
     let begun = Instant::now();
     let has_more = || begun.elapsed().as_nanos() < u128::from(args.budget.0) && interrupt::requested().is_none();
     let mut progress = Progress::new("searching", args.budget);
-    let (mut told, mut list) = (0, Vec::new());
+    let (mut nr_findings, mut list) = (0, Vec::new());
     let tally = search(&looker, &asked, &has_more, &mut |_, found| {
         let elapsed = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         progress.show(Nanos(elapsed.min(args.budget.0)));
         let Some(found) = found else { return Ok(()) };
-        told += 1;
+        nr_findings += 1;
         progress.clear();
-        list.push(report_finding(output, args, &looker, found, told)?);
+        list.push(report_finding(output, args, &looker, found, nr_findings)?);
         Ok(())
     })?;
     progress.clear();

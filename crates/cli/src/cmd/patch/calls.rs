@@ -127,11 +127,11 @@ pub(super) fn first_difference(
     let (one, other) = (base.get(nr).unwrap_or(&nothing), patched.get(nr).unwrap_or(&nothing));
     let is_another_call = !is_same(one, other);
     let call = if is_another_call {
-        let told = |call: &KernelCall| match call.what.as_str() {
+        let describe = |call: &KernelCall| match call.what.as_str() {
             "" => "no call of the kernel".to_owned(),
             what => format!("{what}, on CPU {}", call.cpu),
         };
-        format!("{} in the base kernel, {} in the patched one", told(one), told(other))
+        format!("{} in the base kernel, {} in the patched one", describe(one), describe(other))
     } else {
         format!("{}, on CPU {}", one.what, one.cpu)
     };
@@ -139,16 +139,16 @@ pub(super) fn first_difference(
 }
 
 fn call_difference(call: String, one: &KernelCall, other: &KernelCall) -> CallDifference {
-    let (ours, theirs) = (&one.functions, &other.functions);
-    let place = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
+    let (base_functions, patched_functions) = (&one.functions, &other.functions);
+    let place = base_functions.iter().zip(patched_functions).take_while(|(one, other)| one == other).count();
     let depth_at = |functions: &[(u32, String)]| functions.get(place).map(|(depth, _)| *depth);
-    let depth = match (depth_at(ours), depth_at(theirs)) {
+    let depth = match (depth_at(base_functions), depth_at(patched_functions)) {
         (Some(one), Some(other)) => one.max(other),
         (one, other) => one.or(other).unwrap_or(0),
     };
     // The enclosing functions are the entries with a smaller depth that have not returned.
     let (mut path, mut path_depth) = (Vec::new(), depth);
-    for (its, name) in ours[..place].iter().rev() {
+    for (its, name) in base_functions[..place].iter().rev() {
         if *its < path_depth {
             path.push((*its, name.clone()));
             path_depth = *its;
@@ -157,7 +157,7 @@ fn call_difference(call: String, one: &KernelCall, other: &KernelCall) -> CallDi
     path.reverse();
     let in_it = |(its, _): &&(u32, String)| *its >= depth;
     let before: Vec<_> =
-        ours[..place].iter().rev().take_while(in_it).filter(|(its, _)| *its == depth).cloned().collect();
+        base_functions[..place].iter().rev().take_while(in_it).filter(|(its, _)| *its == depth).cloned().collect();
     let before: Vec<_> = before.into_iter().rev().collect();
     let mut before = steps(&before, depth);
     before.drain(..before.len().saturating_sub(MAX_PREVIOUS_STEPS));
@@ -175,8 +175,8 @@ fn call_difference(call: String, one: &KernelCall, other: &KernelCall) -> CallDi
         cpu: one.cpu,
         path: path.into_iter().map(|(_, name)| name).collect(),
         before,
-        base: rest(ours),
-        patched: rest(theirs),
+        base: rest(base_functions),
+        patched: rest(patched_functions),
     }
 }
 
@@ -301,12 +301,13 @@ mod tests {
         let calls =
             |new: &[(u32, &str)], last: &str| [call(&[&[(0, "a")], new].concat()), call(&[(0, "b"), (1, last)])];
         let (base, patched) = (calls(&[], "x"), calls(&[(1, "added")], "y"));
-        let ours = BTreeSet::from(["a", "b", "x", "y"]);
-        let theirs = BTreeSet::from(["a", "b", "x", "y", "added"]);
-        let found = first_difference(&base, &patched, [&ours, &theirs]).expect("they differ");
+        let base_functions = BTreeSet::from(["a", "b", "x", "y"]);
+        let patched_functions = BTreeSet::from(["a", "b", "x", "y", "added"]);
+        let found = first_difference(&base, &patched, [&base_functions, &patched_functions]).expect("they differ");
         assert_eq!((found.path, found.base[0].function.as_str()), (vec!["b".to_owned()], "x"));
-        let alone = first_difference(&base[..1], &patched[..1], [&ours, &theirs]).expect("they differ");
+        let alone =
+            first_difference(&base[..1], &patched[..1], [&base_functions, &patched_functions]).expect("they differ");
         assert_eq!(alone.patched[0].function, "added");
-        assert!(first_difference(&base, &base, [&ours, &theirs]).is_none());
+        assert!(first_difference(&base, &base, [&base_functions, &patched_functions]).is_none());
     }
 }

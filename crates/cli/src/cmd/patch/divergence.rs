@@ -88,7 +88,7 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
     let (decision, decided_at) = first_decision(base, patched, seed, at)?;
     let before = ["--engine-state".to_owned(), decided_at.saturating_sub(1).to_string()];
     let states = [state_before(base, seed, &before)?, state_before(patched, seed, &before)?];
-    let told =
+    let describe =
         |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| event_text(event, &states[0]));
     let is_then = |event: &Value| event["t"].as_u64() == Some(at);
     let equal = last.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(is_then);
@@ -97,8 +97,8 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
     let mut concerned: BTreeSet<u64> = events().flat_map(cpus_of).collect();
     concerned.extend(decision.iter().map(|decision| u64::from(decision.cpu)));
     let pids: BTreeSet<i64> = events().flat_map(pids_of).collect();
-    let is_told = |task: &&TaskState| pids.contains(&i64::from(task.pid));
-    let fields = if told(&line) == told(&beside) { differing_fields(&line, &beside) } else { Vec::new() };
+    let is_named = |task: &&TaskState| pids.contains(&i64::from(task.pid));
+    let fields = if describe(&line) == describe(&beside) { differing_fields(&line, &beside) } else { Vec::new() };
     let is_concerned = |cpu: &&CpuState| concerned.contains(&u64::from(cpu.cpu));
     Ok(Some(Divergence {
         at_ns: one_at.unwrap_or(at).saturating_sub(START.0),
@@ -106,11 +106,11 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
         same_events,
         before: equal,
         decision,
-        base: told(&line),
-        patched: told(&beside),
+        base: describe(&line),
+        patched: describe(&beside),
         then: then.each_ref().map(|events| events.iter().map(|event| event_text(event, &states[0])).collect()),
         cpus: states[0].cpus.iter().filter(is_concerned).cloned().collect(),
-        tasks: states[0].tasks.iter().filter(is_told).cloned().collect(),
+        tasks: states[0].tasks.iter().filter(is_named).cloned().collect(),
         fields,
         hidden: hidden_differences(&states),
     }))
@@ -192,8 +192,8 @@ fn decision_at(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Opti
         both.push((calls::with_function_names(calls, &names), names));
     }
     let known = |which: usize| both[which].1.values().map(String::as_str).collect::<BTreeSet<_>>();
-    let (ours, theirs) = (known(0), known(1));
-    Ok(calls::first_difference(&both[0].0, &both[1].0, [&ours, &theirs]))
+    let (base_functions, patched_functions) = (known(0), known(1));
+    Ok(calls::first_difference(&both[0].0, &both[1].0, [&base_functions, &patched_functions]))
 }
 
 /// Returns the pids in an event.
@@ -205,7 +205,7 @@ fn pids_of(event: &Value) -> Vec<i64> {
 fn differing_fields(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
     let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else { return Vec::new() };
     let time = |value: &Value| value.as_u64().map_or(0, |at| at.saturating_sub(START.0));
-    let told = |key: &str, one: &Value, other: &Value| match key {
+    let describe = |key: &str, one: &Value, other: &Value| match key {
         "t" => format!("time: {} ns, {} ns", time(one), time(other)),
         key => format!("{key}: {one}, {other}"),
     };
@@ -213,7 +213,7 @@ fn differing_fields(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
     let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let values =
         keys.into_iter().map(|key| (key, one.get(key).unwrap_or(&nothing), other.get(key).unwrap_or(&nothing)));
-    values.filter(|(_, one, other)| one != other).map(|(key, one, other)| told(key, one, other)).collect()
+    values.filter(|(_, one, other)| one != other).map(|(key, one, other)| describe(key, one, other)).collect()
 }
 
 /// Returns the state of an engine at a given time; empty if its run ended before.
@@ -319,10 +319,10 @@ fn hidden_differences(states: &[EngineState; 2]) -> Vec<String> {
                 ("balance_interval", domain.balance_interval, other.balance_interval),
             ];
             let differ = figures.iter().filter(|(_, one, other)| one != other);
-            let told = |(name, one, other): &(&str, u32, u32)| {
+            let describe = |(name, one, other): &(&str, u32, u32)| {
                 format!("CPU {} domain {} {name}: {one}, {other}", cpu.cpu, domain.name)
             };
-            found.extend(differ.map(told));
+            found.extend(differ.map(describe));
         }
     }
     for (task, beside) in one.tasks.iter().zip(&other.tasks) {
@@ -363,17 +363,17 @@ mod tests {
     }
 
     #[test]
-    fn events_are_told_in_words_with_the_names_of_tasks() {
-        let told = |event: Value| event_text(&event, &state(1, 1));
+    fn events_are_described_in_words_with_the_names_of_tasks() {
+        let describe = |event: Value| event_text(&event, &state(1, 1));
         let wakeup = json!({ "t": 5, "e": "wakeup", "pid": 1001, "cpu": 3, "new": 0, "on": 5 });
-        assert_eq!(told(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
+        assert_eq!(describe(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
         let switch = json!({ "t": 5, "e": "switch", "cpu": 3, "prev": 0, "next": 1001, "st": 0 });
-        assert_eq!(told(switch), "CPU 3 switches from the idle task to ui (pid 1001)");
+        assert_eq!(describe(switch), "CPU 3 switches from the idle task to ui (pid 1001)");
         let pass =
             json!({ "t": 5, "e": "lb", "on": 1, "cpu": 1, "lvl": 2, "c": "lb_gained", "idle": "newidle", "n": 3 });
-        assert_eq!(told(pass), "CPU 1 balances for CPU 1 at level 2, newidle: lb_gained grows by 3");
+        assert_eq!(describe(pass), "CPU 1 balances for CPU 1 at level 2, newidle: lb_gained grows by 3");
         let migrate = json!({ "t": 5, "e": "migrate", "pid": 1002, "from": 1, "to": 3, "on": 0 });
-        assert_eq!(told(migrate), "pid 1002 migrates from CPU 1 to CPU 3, by CPU 0");
+        assert_eq!(describe(migrate), "pid 1002 migrates from CPU 1 to CPU 3, by CPU 0");
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_before_the_first_event_is_told_by_its_place() {
+    fn a_difference_before_the_first_event_is_reported_with_its_place() {
         assert!(hidden_differences(&[state(1, 1), state(1, 1)]).is_empty());
         assert_eq!(hidden_differences(&[state(1, 7), state(2, 8)]), ["CPU 3 util_avg: 1, 2", "ui vruntime: 7, 8"]);
     }

@@ -40,13 +40,13 @@ pub(crate) fn find_or_build_kernels(output: &Output, args: &PatchArgs) -> Result
         return Err(CliError::Input(format!("{}: the second engine is missing\nhelp: {help}", args.base)));
     }
     let build = |which: usize, source: &str, title: Option<&str>, patches: &[PathBuf]| {
-        let mut told = Ok(());
-        let mut say = |what: &str| told = output.eprint(&format!("{}: {what}\n", ENGINE_NAMES[which]));
+        let mut printed = Ok(());
+        let mut print_progress = |what: &str| printed = output.eprint(&format!("{}: {what}\n", ENGINE_NAMES[which]));
         let (name, config) = (ENGINE_NAMES[which], &args.config[..]);
         let wish =
             BuildRequest { name, build_dir: name, source, title, patches, scripts: &[], config, is_covered: false };
-        let added = store.build(&wish, &mut say)?;
-        told?;
+        let added = store.build(&wish, &mut print_progress)?;
+        printed?;
         Ok::<_, CliError>(store.pin(&added.entry)?)
     };
     let kernels = match &args.other {
@@ -79,11 +79,11 @@ pub(crate) fn build_covered(
         return Ok(None);
     }
     let store = Store::for_user()?;
-    let mut told = Ok(());
-    let mut say = |what: &str| told = output.eprint(&format!("{COVERED_ENGINE_NAME}: {what}\n"));
+    let mut printed = Ok(());
+    let mut print_progress = |what: &str| printed = output.eprint(&format!("{COVERED_ENGINE_NAME}: {what}\n"));
     let [base, patched] = &kernels.kernels;
-    let covered = store.add_covered(COVERED_ENGINE_NAME, patched, base, &mut say)?;
-    told?;
+    let covered = store.add_covered(COVERED_ENGINE_NAME, patched, base, &mut print_progress)?;
+    printed?;
     if covered.is_none() {
         output.eprint("a second `fairlab patch` is measuring coverage: this one does not measure it\n")?;
     }

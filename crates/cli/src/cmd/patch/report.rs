@@ -5,6 +5,7 @@
 use super::divergence::Divergence;
 use super::{Budget, CaseResult};
 use crate::engine::look::TaskState;
+use crate::output::figures::counted;
 use fairlab_kernel::coverage::{Coverage, CoverageLine};
 use fairlab_kernel::store::StoreEntry;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, MetricRow};
@@ -172,7 +173,7 @@ impl PatchReport<'_> {
         let of = |is: fn(&CaseResult) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
         let identical = of(|outcome| outcome.comparison.as_ref().is_some_and(|one| one.identical[0]));
         let lost = of(|outcome| outcome.failure.is_some());
-        let cases = if self.outcomes.len() == 1 { "1 case" } else { &format!("{} cases", self.outcomes.len()) };
+        let cases = counted(self.outcomes.len(), "case");
         writeln!(
             text,
             "\n{cases}, {}; {identical} identical in every event; {} metrics better, {} worse; {lost} without a return",

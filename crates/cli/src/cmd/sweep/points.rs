@@ -155,8 +155,8 @@ impl PlanRunner {
         }
         let (trial, _) = self.trial(point)?;
         let asked_of = |trial: &Trial| {
-            let told = trial.run(Some(point.seed), &mut |_, _| ()).ok()?;
-            Some(metrics::of_run(&told.json(), &self.asked).map(drop))
+            let result = trial.run(Some(point.seed), &mut |_, _| ()).ok()?;
+            Some(metrics::of_run(&result.json(), &self.asked).map(drop))
         };
         let (mut short, _) = self.trial(point)?;
         (short.warmup, short.duration) = (Nanos::ZERO, Some(moment));
@@ -183,19 +183,19 @@ impl PointRunner for PlanRunner {
     }
 
     fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>> {
-        let told = self.run_point(point);
+        let result = self.run_point(point);
         // A run that a signal has shortened is not complete.
-        interrupt::requested().is_none().then_some(told)
+        interrupt::requested().is_none().then_some(result)
     }
 }
 
 impl PlanRunner {
     pub(crate) fn run_point(&self, point: &SweepPoint) -> Result<PointResult, String> {
         let (trial, _) = self.trial(point)?;
-        let told = trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
-        self.warnings.lock().expect("noting does not panic").extend(told.summary.warnings.iter().cloned());
-        let metrics = metrics::of_run(&told.json(), &self.asked)?;
+        let result = trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
+        self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
+        let metrics = metrics::of_run(&result.json(), &self.asked)?;
         let metrics = metrics.into_iter().map(|(metric, value)| (metric.name, value)).collect();
-        Ok(PointResult { digest: told.summary.digest, metrics })
+        Ok(PointResult { digest: result.summary.digest, metrics })
     }
 }

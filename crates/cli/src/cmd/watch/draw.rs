@@ -33,8 +33,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &mut View) {
     draw_cpus(frame, view, cpus);
     draw_sidebar(frame, view, aside);
     let block = Block::bordered().title(" decisions, newest first ");
-    let told: Vec<Line<'_>> = view.decisions.iter().map(|line| Line::from(line.as_str())).collect();
-    frame.render_widget(Paragraph::new(told).block(block), decisions);
+    let decision_lines: Vec<Line<'_>> = view.decisions.iter().map(|line| Line::from(line.as_str())).collect();
+    frame.render_widget(Paragraph::new(decision_lines).block(block), decisions);
     frame.render_widget(Line::from(KEYS).dim(), keys);
     if let Some(why) = &view.why {
         draw_why(frame, why);

@@ -135,7 +135,7 @@ fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
 }
 
 #[test]
-fn a_watched_run_is_the_run_that_nobody_watches() {
+fn a_watched_run_is_identical_to_an_unwatched_one() {
     let mut plain = machine();
     plain.run(&mut NoObserver).expect("the tasks make progress");
     let (mut machine, mut listeners, mut session) = watched();

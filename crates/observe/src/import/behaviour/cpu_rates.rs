@@ -13,8 +13,8 @@ struct RateCpu {
     highest_khz: Option<u64>,
     /// Current frequency as a share of 1024 of the highest.
     part: Capacity,
-    /// Whether the frequency is known: an event was seen, or the trace has no frequency events of this CPU.
-    has_frequency_events: bool,
+    /// Whether the trace has frequency events of this CPU, but none up to now.
+    awaits_frequency_event: bool,
     /// Exit latency of each idle state, in ns.
     exit_ns: Vec<u64>,
 }
@@ -50,7 +50,7 @@ impl CpuRates {
                 capacity: capacity.copied().unwrap_or(SCHED_CAPACITY_SCALE),
                 highest_khz: highest.and_then(|domain| domain.khz().last().copied()).or(seen),
                 part: SCHED_CAPACITY_SCALE,
-                has_frequency_events: seen.is_none(),
+                awaits_frequency_event: seen.is_some(),
                 exit_ns: states.into_iter().flatten().map(|state| state.exit_latency.0).collect(),
             }
         });
@@ -66,16 +66,16 @@ impl CpuRates {
     pub(super) fn change(&mut self, event: &TraceEvent) -> Option<(u32, Capacity)> {
         let TraceEventKind::Frequency { cpu: number, khz } = event.kind else { return None };
         let cpu = self.cpus.get_mut(number as usize)?;
-        cpu.has_frequency_events = true;
+        cpu.awaits_frequency_event = false;
         // Rounded as the kernel does.
         let part = khz.saturating_mul(SCHED_CAPACITY_SCALE) / cpu.highest_khz?.max(1);
         let part = part.clamp(1, SCHED_CAPACITY_SCALE);
         (std::mem::replace(&mut cpu.part, part) != part).then_some((number, part))
     }
 
-    /// Whether the trace has frequency events of this CPU, but none up to now.
+    /// Whether the frequency of a CPU is unknown because its first frequency event is still to come.
     pub(super) fn is_frequency_unknown(&self, cpu: u32) -> bool {
-        self.cpus.get(cpu as usize).is_some_and(|cpu| !cpu.has_frequency_events)
+        self.cpus.get(cpu as usize).is_some_and(|cpu| cpu.awaits_frequency_event)
     }
 
     /// Exit latency of a CPU's idle state in ns; 0 if unknown.

@@ -2,6 +2,7 @@
 //! Information that a trace lacks, as counts and as notes.
 
 use crate::import::event::{Recording, TraceEventName};
+use crate::plural::counted;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
@@ -58,13 +59,13 @@ impl Gaps {
             self.losses > 0,
             format!(
                 "events were lost {} ({} known to be lost); activity in these periods is unknown",
-                count(self.losses, "time", "times"),
-                count(self.lost_events, "event", "events")
+                counted(self.losses, "time", "times"),
+                counted(self.lost_events, "event", "events")
             ),
         );
         note(
             recording.overrun > 0,
-            format!("the recorder reports {} as overwritten or dropped", count(recording.overrun, "event", "events")),
+            format!("the recorder reports {} as overwritten or dropped", counted(recording.overrun, "event", "events")),
         );
         note(
             unsupported(TraceEventName::SchedWakeup) && unsupported(TraceEventName::SchedWaking),
@@ -94,7 +95,7 @@ impl Gaps {
             self.unknown_runs > 0,
             format!(
                 "{} a thread that is not known to run on its CPU: its run time before is not counted",
-                count(self.unknown_runs, "switch leaves", "switches leave")
+                counted(self.unknown_runs, "switch leaves", "switches leave")
             ),
         );
         note(
@@ -102,7 +103,7 @@ impl Gaps {
             format!(
                 "{} missing from the trace, because another thread left the CPU than the one that ran there: the thread is assumed to run until \
                  the CPU's last event before that",
-                count(self.unseen_switches, "switch is", "switches are")
+                counted(self.unseen_switches, "switch is", "switches are")
             ),
         );
         note(
@@ -110,56 +111,56 @@ impl Gaps {
                 && !(unsupported(TraceEventName::SchedWakeup) && unsupported(TraceEventName::SchedWaking)),
             format!(
                 "{} missing from the trace: the threads sleep until they run",
-                count(self.unseen_wakeups, "wake-up is", "wake-ups are")
+                counted(self.unseen_wakeups, "wake-up is", "wake-ups are")
             ),
         );
         note(
             self.wakeups_without_context > 0,
             format!(
                 "for {} the trace does not report whether an interrupt caused it: the running thread is assumed to be the waker",
-                count(self.wakeups_without_context, "wake-up", "wake-ups")
+                counted(self.wakeups_without_context, "wake-up", "wake-ups")
             ),
         );
         note(
             self.softirq_wakeups > 0,
             format!(
                 "{} from softirqs: a device is assumed to be the cause",
-                count(self.softirq_wakeups, "wake-up came", "wake-ups came")
+                counted(self.softirq_wakeups, "wake-up came", "wake-ups came")
             ),
         );
         note(
             self.there_before > 0,
             format!(
                 "{} before the trace: they start on the CPU of their first event",
-                count(self.there_before, "thread existed", "threads existed")
+                counted(self.there_before, "thread existed", "threads existed")
             ),
         );
         note(
             self.cut_at_the_end > 0,
             format!(
                 "{} or waited for a CPU at the end of the trace: further work is unknown",
-                count(self.cut_at_the_end, "thread ran", "threads ran")
+                counted(self.cut_at_the_end, "thread ran", "threads ran")
             ),
         );
         note(
             self.stoppers > 0,
             format!(
                 "{} left out (migration/N): the simulated machine has its own",
-                count(self.stoppers, "stopper is", "stoppers are")
+                counted(self.stoppers, "stopper is", "stoppers are")
             ),
         );
         note(
             self.per_cpu_threads > 0,
             format!(
                 "{} pinned to the CPU in the thread's name",
-                count(self.per_cpu_threads, "kernel thread is", "kernel threads are")
+                counted(self.per_cpu_threads, "kernel thread is", "kernel threads are")
             ),
         );
         note(
             self.deadline_threads > 0,
             format!(
                 "{} SCHED_FIFO with priority 99, because the trace does not contain runtime and period",
-                count(self.deadline_threads, "deadline task gets", "deadline tasks get")
+                counted(self.deadline_threads, "deadline task gets", "deadline tasks get")
             ),
         );
         note(
@@ -167,14 +168,14 @@ impl Gaps {
             format!(
                 "{} kept; all groups have the same weight and no quota, which the trace does not contain; threads that did not move are in the \
                  root group",
-                count(self.attachments, "move to cgroups is", "moves to cgroups are")
+                counted(self.attachments, "move to cgroups is", "moves to cgroups are")
             ),
         );
         note(
             self.attachments_unused > 0,
             format!(
                 "{} not used: the thread is not in the trace, or the trace does not report whether its cgroup v1 hierarchy has the cpu controller",
-                count(self.attachments_unused, "move to cgroups is", "moves to cgroups are")
+                counted(self.attachments_unused, "move to cgroups is", "moves to cgroups are")
             ),
         );
         note(
@@ -190,9 +191,4 @@ impl Gaps {
         }
         notes
     }
-}
-
-/// Formats a number with its noun in the singular or plural.
-fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -40,9 +40,9 @@ pub struct ImportedWorkload {
 
 /// Builds the workload of a trace. `machine` is the machine on which the trace was recorded, if known.
 pub fn import(recording: &Recording, machine: Option<&Hardware>) -> ImportedWorkload {
-    let mut walk = WorkloadBuilder::new(recording, machine);
+    let mut builder = WorkloadBuilder::new(recording, machine);
     for event in &recording.events {
-        walk.event(event);
+        builder.event(event);
     }
-    walk.finish()
+    builder.finish()
 }

@@ -29,7 +29,7 @@ impl State {
         root.admitted_per_cpu = root.admitted_per_cpu.wrapping_add(bw / nr_cpus);
     }
 
-    /// Removes admitted bandwidth.
+    /// Removes admitted bandwidth, in equal parts from all active CPUs.
     pub(crate) fn sub_admitted(&mut self, bw: u64) {
         let nr_cpus = self.hotplug.active.weight() as u64;
         let root = &mut self.dl_root;

@@ -55,17 +55,17 @@ fn slices_places_and_preemption() {
         let ids = fill(&mut rig, &line);
         let cfs_rq = rig.sched.root_cfs_rq(CPU);
         for (&id, slices) in ids.iter().zip(line["slice"].as_array().expect("slices")) {
-            let ours = [rig.sched.sched_slice(cfs_rq, id), rig.sched.sched_vslice(cfs_rq, id)];
-            assert_eq!(ours, columns(slices), "{id:?} of {line}");
+            let actual = [rig.sched.sched_slice(cfs_rq, id), rig.sched.sched_vslice(cfs_rq, id)];
+            assert_eq!(actual, columns(slices), "{id:?} of {line}");
             nr_slices += 1;
         }
         for (&id, lead) in ids[1..].iter().zip(line["preempt0"].as_array().expect("leads")) {
-            let ours = match rig.sched.wakeup_preempt_entity(ids[0], id) {
+            let actual = match rig.sched.wakeup_preempt_entity(ids[0], id) {
                 VruntimeLead::Behind => -1,
                 VruntimeLead::Within => 0,
                 VruntimeLead::Beyond => 1,
             };
-            assert_eq!(Some(ours), lead.as_i64(), "{id:?} of {line}");
+            assert_eq!(Some(actual), lead.as_i64(), "{id:?} of {line}");
             nr_preemptions += 1;
         }
         let placed = *ids.last().expect("there is at least one entity");

@@ -144,14 +144,14 @@ impl RtTestMachine {
 
 #[test]
 fn a_fifo_task_that_never_sleeps_gets_950_of_each_1000_milliseconds() {
-    let mut lab = RtTestMachine::new(1);
-    let fair = lab.fork(CPU0, Policy::Normal);
-    let hog = lab.fork(CPU0, Policy::Fifo(50));
-    assert_eq!(lab.curr(CPU0), hog);
+    let mut machine = RtTestMachine::new(1);
+    let fair = machine.fork(CPU0, Policy::Normal);
+    let hog = machine.fork(CPU0, Policy::Fifo(50));
+    assert_eq!(machine.curr(CPU0), hog);
     // The first period ends at the first tick; the task's time until then counts for that period.
-    lab.pass(TICK);
+    machine.pass(TICK);
     for second in 0..5 {
-        let ran = lab.pass(Nanos::from_secs(1))[0];
+        let ran = machine.pass(Nanos::from_secs(1))[0];
         // Runtime is charged at ticks. The rest of a tick after the limit is lost to other tasks, and
         // subtracted from the next period.
         let most = Nanos::from_millis(950) + TICK;
@@ -161,316 +161,316 @@ fn a_fifo_task_that_never_sleeps_gets_950_of_each_1000_milliseconds() {
             ran.0 / 1_000_000
         );
     }
-    let whole = lab.sched.entity(hog).sum_exec_runtime;
+    let whole = machine.sched.entity(hog).sum_exec_runtime;
     assert!((4_746_000_000..=4_758_000_000).contains(&whole), "in five seconds it ran for {whole} ns");
-    assert!(lab.sched.entity(fair).sum_exec_runtime >= 5 * 46_000_000);
+    assert!(machine.sched.entity(fair).sum_exec_runtime >= 5 * 46_000_000);
 }
 
 #[test]
 fn a_throttled_cpu_without_other_work_idles() {
-    let mut lab = RtTestMachine::new(1);
-    let hog = lab.fork(CPU0, Policy::Fifo(50));
-    lab.pass(Nanos::from_millis(960));
-    assert!(lab.sched.rq(CPU0).rt.throttled);
-    assert!(lab.sched.is_idle_task_running(CPU0));
-    assert_eq!(lab.sched.rq(CPU0).nr_running, 0, "throttled tasks do not count as runnable");
-    lab.pass(Nanos::from_millis(60));
-    assert_eq!((lab.curr(CPU0), lab.sched.rq(CPU0).nr_running), (hog, 1));
+    let mut machine = RtTestMachine::new(1);
+    let hog = machine.fork(CPU0, Policy::Fifo(50));
+    machine.pass(Nanos::from_millis(960));
+    assert!(machine.sched.rq(CPU0).rt.throttled);
+    assert!(machine.sched.is_idle_task_running(CPU0));
+    assert_eq!(machine.sched.rq(CPU0).nr_running, 0, "throttled tasks do not count as runnable");
+    machine.pass(Nanos::from_millis(60));
+    assert_eq!((machine.curr(CPU0), machine.sched.rq(CPU0).nr_running), (hog, 1));
 }
 
 #[test]
-fn without_a_limit_nobody_is_throttled() {
-    let mut lab = RtTestMachine::new(1);
-    lab.sched.tunables.rt_runtime_us = -1;
-    let hog = lab.fork(CPU0, Policy::Fifo(50));
-    lab.pass(Nanos::from_secs(3));
-    assert_eq!(lab.curr(CPU0), hog);
-    assert!(!lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod), "nothing is limited, so no period ends");
+fn without_a_limit_no_task_is_throttled() {
+    let mut machine = RtTestMachine::new(1);
+    machine.sched.tunables.rt_runtime_us = -1;
+    let hog = machine.fork(CPU0, Policy::Fifo(50));
+    machine.pass(Nanos::from_secs(3));
+    assert_eq!(machine.curr(CPU0), hog);
+    assert!(!machine.sched.rq(CPU0).timers.is_active(Timer::RtPeriod), "nothing is limited, so no period ends");
 }
 
 #[test]
 fn a_cpu_borrows_the_runtime_of_another_one_if_that_may_be_shared() {
-    let mut lab = RtTestMachine::new(2).feature(Feature::RtRuntimeShare);
-    let hog = lab.pinned(CPU0, Policy::Fifo(50));
-    lab.pass(Nanos::from_secs(3));
-    assert_eq!(lab.sched.entity(hog).sum_exec_runtime, 3_000_000_000);
-    assert_eq!(lab.sched.rq(CPU0).rt.borrowed, 50_000_000);
-    assert_eq!(lab.sched.rq(CPU1).rt.borrowed, -50_000_000);
+    let mut machine = RtTestMachine::new(2).feature(Feature::RtRuntimeShare);
+    let hog = machine.pinned(CPU0, Policy::Fifo(50));
+    machine.pass(Nanos::from_secs(3));
+    assert_eq!(machine.sched.entity(hog).sum_exec_runtime, 3_000_000_000);
+    assert_eq!(machine.sched.rq(CPU0).rt.borrowed, 50_000_000);
+    assert_eq!(machine.sched.rq(CPU1).rt.borrowed, -50_000_000);
 }
 
 #[test]
 fn the_period_ends_no_more_once_there_is_nothing_to_limit() {
-    let mut lab = RtTestMachine::new(1);
-    lab.fork(CPU0, Policy::Fifo(50));
-    lab.pass(Nanos::from_millis(100));
-    assert!(lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
-    lab.block(CPU0);
-    lab.pass(Nanos::from_secs(2));
-    assert!(!lab.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
+    let mut machine = RtTestMachine::new(1);
+    machine.fork(CPU0, Policy::Fifo(50));
+    machine.pass(Nanos::from_millis(100));
+    assert!(machine.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
+    machine.block(CPU0);
+    machine.pass(Nanos::from_secs(2));
+    assert!(!machine.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
 }
 
 #[test]
 fn the_higher_priority_preempts_and_the_equal_one_waits() {
-    let mut lab = RtTestMachine::new(1);
-    let first = lab.fork(CPU0, Policy::Fifo(10));
-    let equal = lab.fork(CPU0, Policy::Fifo(10));
-    assert_eq!(lab.curr(CPU0), first);
-    let higher = lab.fork(CPU0, Policy::RoundRobin(11));
-    assert_eq!(lab.curr(CPU0), higher);
-    lab.block(CPU0);
-    assert_eq!(lab.curr(CPU0), first, "a preempted task stays at the head of its priority");
-    lab.block(CPU0);
-    assert_eq!(lab.curr(CPU0), equal);
+    let mut machine = RtTestMachine::new(1);
+    let first = machine.fork(CPU0, Policy::Fifo(10));
+    let equal = machine.fork(CPU0, Policy::Fifo(10));
+    assert_eq!(machine.curr(CPU0), first);
+    let higher = machine.fork(CPU0, Policy::RoundRobin(11));
+    assert_eq!(machine.curr(CPU0), higher);
+    machine.block(CPU0);
+    assert_eq!(machine.curr(CPU0), first, "a preempted task stays at the head of its priority");
+    machine.block(CPU0);
+    assert_eq!(machine.curr(CPU0), equal);
 }
 
 #[test]
 fn yielding_goes_behind_equals_and_never_to_less_important_ones() {
-    let mut lab = RtTestMachine::new(1);
-    let first = lab.fork(CPU0, Policy::Fifo(10));
-    let second = lab.fork(CPU0, Policy::Fifo(10));
-    lab.fork(CPU0, Policy::Fifo(9));
+    let mut machine = RtTestMachine::new(1);
+    let first = machine.fork(CPU0, Policy::Fifo(10));
+    let second = machine.fork(CPU0, Policy::Fifo(10));
+    machine.fork(CPU0, Policy::Fifo(9));
     for expected in [second, first, second] {
-        lab.on(CPU0, |sched, ctx| sched.handle_yield(ctx));
-        assert_eq!(lab.curr(CPU0), expected);
+        machine.on(CPU0, |sched, ctx| sched.handle_yield(ctx));
+        assert_eq!(machine.curr(CPU0), expected);
     }
 }
 
 #[test]
 fn round_robin_tasks_take_turns_every_hundred_milliseconds() {
-    let mut lab = RtTestMachine::new(1);
-    let one = lab.fork(CPU0, Policy::RoundRobin(10));
-    let two = lab.fork(CPU0, Policy::RoundRobin(10));
-    lab.pass(Nanos::from_millis(96));
-    assert_eq!(lab.curr(CPU0), one);
-    lab.pass(TICK);
-    assert_eq!(lab.curr(CPU0), two);
-    lab.pass(Nanos::from_millis(100));
-    assert_eq!(lab.curr(CPU0), one);
+    let mut machine = RtTestMachine::new(1);
+    let one = machine.fork(CPU0, Policy::RoundRobin(10));
+    let two = machine.fork(CPU0, Policy::RoundRobin(10));
+    machine.pass(Nanos::from_millis(96));
+    assert_eq!(machine.curr(CPU0), one);
+    machine.pass(TICK);
+    assert_eq!(machine.curr(CPU0), two);
+    machine.pass(Nanos::from_millis(100));
+    assert_eq!(machine.curr(CPU0), one);
 }
 
 #[test]
 fn a_first_in_first_out_task_does_not_take_turns() {
-    let mut lab = RtTestMachine::new(1);
-    let one = lab.fork(CPU0, Policy::Fifo(10));
-    lab.fork(CPU0, Policy::Fifo(10));
-    lab.pass(Nanos::from_millis(400));
-    assert_eq!(lab.curr(CPU0), one);
+    let mut machine = RtTestMachine::new(1);
+    let one = machine.fork(CPU0, Policy::Fifo(10));
+    machine.fork(CPU0, Policy::Fifo(10));
+    machine.pass(Nanos::from_millis(400));
+    assert_eq!(machine.curr(CPU0), one);
 }
 
 #[test]
 fn a_waiting_task_is_pushed_to_the_cpu_of_the_lowest_priority() {
-    let mut lab = RtTestMachine::new(3);
-    lab.pinned(CPU0, Policy::Fifo(40));
-    lab.pinned(CPU1, Policy::Fifo(10));
-    lab.pinned(CpuId(2), Policy::Fifo(20));
-    let task = lab.fork(CPU0, Policy::Fifo(30));
-    assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task));
+    let mut machine = RtTestMachine::new(3);
+    machine.pinned(CPU0, Policy::Fifo(40));
+    machine.pinned(CPU1, Policy::Fifo(10));
+    machine.pinned(CpuId(2), Policy::Fifo(20));
+    let task = machine.fork(CPU0, Policy::Fifo(30));
+    assert_eq!((machine.cpu_of(task), machine.curr(CPU1)), (CPU1, task));
 }
 
 #[test]
 fn a_task_that_finds_no_lower_priority_anywhere_waits_where_it_is() {
-    let mut lab = RtTestMachine::new(2);
-    lab.pinned(CPU0, Policy::Fifo(40));
-    lab.pinned(CPU1, Policy::Fifo(40));
-    let task = lab.fork(CPU0, Policy::Fifo(40));
-    assert_eq!(lab.cpu_of(task), CPU0);
-    assert!(lab.sched.rt_root.overload.has_other(CPU1) && !lab.sched.rt_root.overload.has_other(CPU0));
+    let mut machine = RtTestMachine::new(2);
+    machine.pinned(CPU0, Policy::Fifo(40));
+    machine.pinned(CPU1, Policy::Fifo(40));
+    let task = machine.fork(CPU0, Policy::Fifo(40));
+    assert_eq!(machine.cpu_of(task), CPU0);
+    assert!(machine.sched.rt_root.overload.has_other(CPU1) && !machine.sched.rt_root.overload.has_other(CPU0));
 }
 
 #[test]
 fn a_cpu_that_runs_out_of_real_time_work_pulls_the_waiting_task() {
     for feature in [None, Some(Feature::RtPushIpi)] {
-        let mut lab = feature.into_iter().fold(RtTestMachine::new(2), RtTestMachine::feature);
-        lab.pinned(CPU0, Policy::Fifo(40));
-        lab.pinned(CPU1, Policy::Fifo(40));
-        let task = lab.fork(CPU0, Policy::Fifo(30));
-        assert_eq!(lab.cpu_of(task), CPU0);
-        lab.block(CPU1);
+        let mut machine = feature.into_iter().fold(RtTestMachine::new(2), RtTestMachine::feature);
+        machine.pinned(CPU0, Policy::Fifo(40));
+        machine.pinned(CPU1, Policy::Fifo(40));
+        let task = machine.fork(CPU0, Policy::Fifo(30));
+        assert_eq!(machine.cpu_of(task), CPU0);
+        machine.block(CPU1);
         if feature.is_some() {
             // The overloaded CPU is asked to push instead.
-            assert_eq!(lab.cpu_of(task), CPU0);
-            lab.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::interface::ctx::IpiKind::CallFunction));
-            lab.settle();
+            assert_eq!(machine.cpu_of(task), CPU0);
+            machine.on(CPU0, |sched, ctx| sched.handle_ipi(ctx, crate::interface::ctx::IpiKind::CallFunction));
+            machine.settle();
         }
-        assert_eq!((lab.cpu_of(task), lab.curr(CPU1)), (CPU1, task), "with {feature:?}");
+        assert_eq!((machine.cpu_of(task), machine.curr(CPU1)), (CPU1, task), "with {feature:?}");
     }
 }
 
 #[test]
 fn a_task_that_is_about_to_preempt_on_its_own_cpu_is_not_pulled() {
-    let mut lab = RtTestMachine::new(2);
-    lab.pinned(CPU0, Policy::Fifo(30));
-    lab.pinned(CPU1, Policy::Fifo(50));
+    let mut machine = RtTestMachine::new(2);
+    machine.pinned(CPU0, Policy::Fifo(30));
+    machine.pinned(CPU1, Policy::Fifo(50));
     let cpus_allowed = CpuMask::full(2);
     let policy = Policy::Fifo(40);
     let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
-    let task = lab.on(CPU0, |sched, ctx| sched.handle_fork(ctx, new));
-    assert!(lab.cpu_of(task) == CPU0 && lab.sched.need_resched(CPU0));
+    let task = machine.on(CPU0, |sched, ctx| sched.handle_fork(ctx, new));
+    assert!(machine.cpu_of(task) == CPU0 && machine.sched.need_resched(CPU0));
     // CPU 1 runs out of real-time work before CPU 0 has switched.
-    lab.on(CPU1, |sched, ctx| sched.handle_block(ctx));
-    assert_eq!(lab.cpu_of(task), CPU0);
-    lab.settle();
-    assert_eq!(lab.curr(CPU0), task);
+    machine.on(CPU1, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(machine.cpu_of(task), CPU0);
+    machine.settle();
+    assert_eq!(machine.curr(CPU0), task);
 }
 
 #[test]
 fn a_task_that_is_pushed_or_pulled_is_detached_and_attached_and_a_pull_takes_the_lock_of_where_it_looks() {
-    let mut lab = RtTestMachine::new(2);
-    lab.pinned(CPU0, Policy::Fifo(40));
-    lab.pinned(CPU1, Policy::Fifo(40));
-    lab.take_costs();
-    let task = lab.fork(CPU0, Policy::Fifo(30));
-    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU0, [0, 0, 0]), "it waits where it is");
-    lab.block(CPU1);
-    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [1, 1, 1]), "it was pulled");
-    lab.block(CPU0);
-    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU1, [0, 0, 0]), "a running task is not pulled");
-    lab.pinned(CPU1, Policy::Fifo(50));
-    assert_eq!((lab.cpu_of(task), lab.take_costs()), (CPU0, [0, 1, 1]), "it was pushed");
+    let mut machine = RtTestMachine::new(2);
+    machine.pinned(CPU0, Policy::Fifo(40));
+    machine.pinned(CPU1, Policy::Fifo(40));
+    machine.take_costs();
+    let task = machine.fork(CPU0, Policy::Fifo(30));
+    assert_eq!((machine.cpu_of(task), machine.take_costs()), (CPU0, [0, 0, 0]), "it waits where it is");
+    machine.block(CPU1);
+    assert_eq!((machine.cpu_of(task), machine.take_costs()), (CPU1, [1, 1, 1]), "it was pulled");
+    machine.block(CPU0);
+    assert_eq!((machine.cpu_of(task), machine.take_costs()), (CPU1, [0, 0, 0]), "a running task is not pulled");
+    machine.pinned(CPU1, Policy::Fifo(50));
+    assert_eq!((machine.cpu_of(task), machine.take_costs()), (CPU0, [0, 1, 1]), "it was pushed");
 }
 
 #[test]
 fn a_pinned_task_makes_way_for_itself_among_equals_that_can_leave() {
-    let mut lab = RtTestMachine::new(2);
-    let free = lab.fork(CPU0, Policy::Fifo(10));
-    assert_eq!(lab.cpu_of(free), CPU0);
-    let pinned = lab.pinned(CPU0, Policy::Fifo(10));
-    assert_eq!((lab.curr(CPU0), lab.curr(CPU1)), (pinned, free));
+    let mut machine = RtTestMachine::new(2);
+    let free = machine.fork(CPU0, Policy::Fifo(10));
+    assert_eq!(machine.cpu_of(free), CPU0);
+    let pinned = machine.pinned(CPU0, Policy::Fifo(10));
+    assert_eq!((machine.curr(CPU0), machine.curr(CPU1)), (pinned, free));
 }
 
 #[test]
 fn a_real_time_task_prefers_a_cpu_that_is_big_enough_for_its_clamp() {
-    let mut lab = RtTestMachine::with_capacity(vec![446, 1024]);
+    let mut machine = RtTestMachine::with_capacity(vec![446, 1024]);
     let all = [CPU0, CPU1];
-    let any = lab.fork(CPU0, Policy::Fifo(10));
-    assert_eq!(lab.cpu_of(any), CPU1, "by default it requests the highest capacity");
-    let small = lab.fork_with(CPU0, Policy::Fifo(10), &all, Some(Uclamp { min: 400, max: 1024 }));
-    assert_eq!(lab.cpu_of(small), CPU0);
-    let more_important = lab.fork(CPU0, Policy::Fifo(20));
-    assert_eq!(lab.cpu_of(more_important), CPU1, "size counts, and it preempts there");
-    let less_important = lab.fork(CPU1, Policy::Fifo(5));
-    assert_eq!(lab.cpu_of(less_important), CPU1, "no CPU runs at a lower priority");
+    let any = machine.fork(CPU0, Policy::Fifo(10));
+    assert_eq!(machine.cpu_of(any), CPU1, "by default it requests the highest capacity");
+    let small = machine.fork_with(CPU0, Policy::Fifo(10), &all, Some(Uclamp { min: 400, max: 1024 }));
+    assert_eq!(machine.cpu_of(small), CPU0);
+    let more_important = machine.fork(CPU0, Policy::Fifo(20));
+    assert_eq!(machine.cpu_of(more_important), CPU1, "size counts, and it preempts there");
+    let less_important = machine.fork(CPU1, Policy::Fifo(5));
+    assert_eq!(machine.cpu_of(less_important), CPU1, "no CPU runs at a lower priority");
 }
 
 #[test]
 fn who_becomes_less_important_goes_before_its_new_equals() {
-    let mut lab = RtTestMachine::new(1);
-    let first = lab.fork(CPU0, Policy::Fifo(20));
-    let second = lab.fork(CPU0, Policy::Fifo(10));
-    lab.set_policy(first, Policy::Fifo(10));
-    assert_eq!(lab.curr(CPU0), first);
-    lab.block(CPU0);
-    assert_eq!(lab.curr(CPU0), second);
+    let mut machine = RtTestMachine::new(1);
+    let first = machine.fork(CPU0, Policy::Fifo(20));
+    let second = machine.fork(CPU0, Policy::Fifo(10));
+    machine.set_policy(first, Policy::Fifo(10));
+    assert_eq!(machine.curr(CPU0), first);
+    machine.block(CPU0);
+    assert_eq!(machine.curr(CPU0), second);
 }
 
 #[test]
 fn who_becomes_more_important_goes_behind_its_new_equals() {
-    let mut lab = RtTestMachine::new(1);
-    let runs = lab.fork(CPU0, Policy::Fifo(30));
-    let waits = lab.fork(CPU0, Policy::Fifo(20));
-    let rises = lab.fork(CPU0, Policy::Fifo(10));
-    lab.set_policy(rises, Policy::Fifo(20));
-    assert_eq!(lab.curr(CPU0), runs);
-    lab.block(CPU0);
-    assert_eq!(lab.curr(CPU0), waits);
+    let mut machine = RtTestMachine::new(1);
+    let runs = machine.fork(CPU0, Policy::Fifo(30));
+    let waits = machine.fork(CPU0, Policy::Fifo(20));
+    let rises = machine.fork(CPU0, Policy::Fifo(10));
+    machine.set_policy(rises, Policy::Fifo(20));
+    assert_eq!(machine.curr(CPU0), runs);
+    machine.block(CPU0);
+    assert_eq!(machine.curr(CPU0), waits);
 }
 
 #[test]
 fn another_policy_of_the_same_priority_keeps_the_place() {
-    let mut lab = RtTestMachine::new(1);
-    lab.fork(CPU0, Policy::Fifo(30));
-    let first = lab.fork(CPU0, Policy::Fifo(10));
-    lab.fork(CPU0, Policy::Fifo(10));
-    lab.set_policy(first, Policy::RoundRobin(10));
-    lab.block(CPU0);
-    assert_eq!(lab.curr(CPU0), first);
+    let mut machine = RtTestMachine::new(1);
+    machine.fork(CPU0, Policy::Fifo(30));
+    let first = machine.fork(CPU0, Policy::Fifo(10));
+    machine.fork(CPU0, Policy::Fifo(10));
+    machine.set_policy(first, Policy::RoundRobin(10));
+    machine.block(CPU0);
+    assert_eq!(machine.curr(CPU0), first);
 }
 
 #[test]
 fn a_fair_task_that_becomes_a_real_time_one_preempts_and_back_again_gives_way() {
-    let mut lab = RtTestMachine::new(1);
-    let runs = lab.fork(CPU0, Policy::Fifo(10));
-    let task = lab.fork(CPU0, Policy::Normal);
-    lab.set_policy(task, Policy::Fifo(20));
-    assert_eq!(lab.curr(CPU0), task);
-    assert_eq!((lab.sched.rq(CPU0).nr_running, lab.sched.cfs_rq(CPU0).h_nr_running), (2, 0));
-    lab.set_policy(task, Policy::Normal);
-    assert_eq!(lab.curr(CPU0), runs);
-    assert_eq!((lab.sched.rq(CPU0).nr_running, lab.sched.cfs_rq(CPU0).h_nr_running), (2, 1));
+    let mut machine = RtTestMachine::new(1);
+    let runs = machine.fork(CPU0, Policy::Fifo(10));
+    let task = machine.fork(CPU0, Policy::Normal);
+    machine.set_policy(task, Policy::Fifo(20));
+    assert_eq!(machine.curr(CPU0), task);
+    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.cfs_rq(CPU0).h_nr_running), (2, 0));
+    machine.set_policy(task, Policy::Normal);
+    assert_eq!(machine.curr(CPU0), runs);
+    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.cfs_rq(CPU0).h_nr_running), (2, 1));
 }
 
 #[test]
 fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
-    let mut lab = RtTestMachine::new(2);
-    let leaves = lab.pinned(CPU1, Policy::Fifo(40));
-    lab.pinned(CPU0, Policy::Fifo(40));
-    let waits = lab.fork(CPU0, Policy::Fifo(30));
-    assert_eq!(lab.cpu_of(waits), CPU0);
-    lab.set_policy(leaves, Policy::Normal);
-    assert_eq!((lab.cpu_of(waits), lab.curr(CPU1)), (CPU1, waits));
+    let mut machine = RtTestMachine::new(2);
+    let leaves = machine.pinned(CPU1, Policy::Fifo(40));
+    machine.pinned(CPU0, Policy::Fifo(40));
+    let waits = machine.fork(CPU0, Policy::Fifo(30));
+    assert_eq!(machine.cpu_of(waits), CPU0);
+    machine.set_policy(leaves, Policy::Normal);
+    assert_eq!((machine.cpu_of(waits), machine.curr(CPU1)), (CPU1, waits));
 }
 
 #[test]
-fn what_a_task_asks_for_follows_its_policy_unless_somebody_has_set_it() {
-    let mut lab = RtTestMachine::new(1);
-    let lower = |lab: &RtTestMachine, task: TaskId| lab.sched.tasks[task.index()].uclamp.min;
-    let plain = lab.fork(CPU0, Policy::Normal);
-    let set = lab.fork_with(CPU0, Policy::Normal, &[CPU0], Some(Uclamp { min: 200, max: 1024 }));
+fn the_uclamp_minimum_follows_the_policy_unless_it_was_set() {
+    let mut machine = RtTestMachine::new(1);
+    let lower = |machine: &RtTestMachine, task: TaskId| machine.sched.tasks[task.index()].uclamp.min;
+    let plain = machine.fork(CPU0, Policy::Normal);
+    let set = machine.fork_with(CPU0, Policy::Normal, &[CPU0], Some(Uclamp { min: 200, max: 1024 }));
     for (policy, expected) in [(Policy::Fifo(10), 1024), (Policy::Batch, 0)] {
-        lab.set_policy(plain, policy);
-        lab.set_policy(set, policy);
-        assert_eq!((lower(&lab, plain), lower(&lab, set)), (expected, 200), "{policy:?}");
+        machine.set_policy(plain, policy);
+        machine.set_policy(set, policy);
+        assert_eq!((lower(&machine, plain), lower(&machine, set)), (expected, 200), "{policy:?}");
     }
 }
 
 #[test]
 fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
-    let mut lab = RtTestMachine::new(1);
-    let owner = lab.fork(CPU0, Policy::Fifo(20));
-    let waiter = lab.fork(CPU0, Policy::Fifo(10));
-    let priority = lab.sched.tasks[waiter.index()].prio();
-    lab.on(CPU0, |sched, ctx| sched.inherit_priority(ctx, owner, Some(waiter)));
-    assert!(lab.sched.tasks[owner.index()].prio() < priority, "its own is higher");
-    lab.set_policy(owner, Policy::Fifo(5));
-    assert_eq!(lab.sched.tasks[owner.index()].prio(), priority);
+    let mut machine = RtTestMachine::new(1);
+    let owner = machine.fork(CPU0, Policy::Fifo(20));
+    let waiter = machine.fork(CPU0, Policy::Fifo(10));
+    let priority = machine.sched.tasks[waiter.index()].prio();
+    machine.on(CPU0, |sched, ctx| sched.inherit_priority(ctx, owner, Some(waiter)));
+    assert!(machine.sched.tasks[owner.index()].prio() < priority, "its own is higher");
+    machine.set_policy(owner, Policy::Fifo(5));
+    assert_eq!(machine.sched.tasks[owner.index()].prio(), priority);
 }
 
 #[test]
 fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
-    let mut lab = RtTestMachine::new(1);
-    let fork = |lab: &mut RtTestMachine, priority, min| {
-        lab.fork_with(CPU0, Policy::Fifo(priority), &[CPU0], Some(Uclamp { min, max: 1024 }));
+    let mut machine = RtTestMachine::new(1);
+    let fork = |machine: &mut RtTestMachine, priority, min| {
+        machine.fork_with(CPU0, Policy::Fifo(priority), &[CPU0], Some(Uclamp { min, max: 1024 }));
     };
-    let lower_clamp = |lab: &RtTestMachine| lab.sched.rq(CPU0).uclamp.clamps().min;
-    fork(&mut lab, 10, 300);
-    assert_eq!(lower_clamp(&lab), 300);
-    lab.block(CPU0);
+    let lower_clamp = |machine: &RtTestMachine| machine.sched.rq(CPU0).uclamp.clamps().min;
+    fork(&mut machine, 10, 300);
+    assert_eq!(lower_clamp(&machine), 300);
+    machine.block(CPU0);
     // The second task has the bucket of the first one, the third a higher one.
-    fork(&mut lab, 10, 250);
-    fork(&mut lab, 20, 500);
-    assert_eq!(lower_clamp(&lab), 500);
-    lab.block(CPU0);
-    assert_eq!(lower_clamp(&lab), 250);
+    fork(&mut machine, 10, 250);
+    fork(&mut machine, 20, 500);
+    assert_eq!(lower_clamp(&machine), 500);
+    machine.block(CPU0);
+    assert_eq!(lower_clamp(&machine), 250);
 }
 
 #[test]
 fn what_is_counted_is_given_back_when_all_tasks_have_left() {
-    let mut lab = RtTestMachine::new(2);
-    let tasks: Vec<_> = (1..20).map(|priority| lab.fork(CPU0, Policy::Fifo(priority))).collect();
+    let mut machine = RtTestMachine::new(2);
+    let tasks: Vec<_> = (1..20).map(|priority| machine.fork(CPU0, Policy::Fifo(priority))).collect();
     for (index, &task) in tasks.iter().enumerate() {
         let policy = if index % 2 == 0 { Policy::RoundRobin(50) } else { Policy::Batch };
-        lab.set_policy(task, policy);
-        lab.pass(TICK);
+        machine.set_policy(task, policy);
+        machine.pass(TICK);
     }
-    let is_idle = |lab: &RtTestMachine, cpu| lab.sched.is_idle_task_running(cpu);
-    while let Some(cpu) = lab.sched.cpu_ids().find(|&cpu| !is_idle(&lab, cpu)) {
-        lab.block(cpu);
+    let is_idle = |machine: &RtTestMachine, cpu| machine.sched.is_idle_task_running(cpu);
+    while let Some(cpu) = machine.sched.cpu_ids().find(|&cpu| !is_idle(&machine, cpu)) {
+        machine.block(cpu);
     }
-    for cpu in lab.sched.cpu_ids() {
-        let rt = &lab.sched.rq(cpu).rt;
+    for cpu in machine.sched.cpu_ids() {
+        let rt = &machine.sched.rq(cpu).rt;
         assert_eq!((rt.nr_running, rt.nr_migratory, rt.queued, rt.overloaded), (0, 0, false, false), "{cpu:?}");
         assert_eq!((rt.highest_curr, rt.highest_next), (MAX_RT_PRIO - 1, MAX_RT_PRIO - 1), "{cpu:?}");
         assert!(rt.pushable.first().is_none() && rt.queues.first().is_none(), "{cpu:?}");
     }
-    assert!(lab.sched.rt_root.overload.cpus().is_empty());
+    assert!(machine.sched.rt_root.overload.cpus().is_empty());
 }

@@ -145,18 +145,18 @@ impl fmt::Display for InvalidChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchCpu { cpu, nr_cpus } => {
-                write!(f, "has answered CPU {}, but there are only CPUs 0 to {}", cpu.0, nr_cpus - 1)
+                write!(f, "chose CPU {}, but there are only CPUs 0 to {}", cpu.0, nr_cpus - 1)
             }
-            Self::NotAllowed(cpu) => write!(f, "has answered CPU {}, which the task is not allowed to use", cpu.0),
-            Self::Offline(cpu) => write!(f, "has answered CPU {}, which is offline", cpu.0),
-            Self::NotInPass(cpu) => write!(f, "wants to pull from CPU {}, which takes no part in the pass", cpu.0),
+            Self::NotAllowed(cpu) => write!(f, "chose CPU {}, which the task is not allowed to use", cpu.0),
+            Self::Offline(cpu) => write!(f, "chose CPU {}, which is offline", cpu.0),
+            Self::NotInPass(cpu) => write!(f, "chose to pull from CPU {}, which takes no part in the pass", cpu.0),
             Self::NoSuchState { state, nr_states } => {
-                write!(f, "has answered idle state {state}, but there are only states 0 to {}", nr_states - 1)
+                write!(f, "chose idle state {state}, but there are only states 0 to {}", nr_states - 1)
             }
             Self::TooSlow { state, limit } => {
-                write!(f, "has answered idle state {state}, whose exit latency exceeds the PM QoS limit of {limit}")
+                write!(f, "chose idle state {state}, whose exit latency exceeds the PM QoS limit of {limit}")
             }
-            Self::Endless(looks) => write!(f, "has looked {looks} times and goes on looking"),
+            Self::Endless(nr_samples) => write!(f, "sampled CPUs {nr_samples} times without making a choice"),
             Self::Failed(why) => f.write_str(why),
         }
     }

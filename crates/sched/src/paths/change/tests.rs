@@ -8,18 +8,18 @@ const CPU0: CpuId = CpuId(0);
 
 /// Builds a CPU with two tasks and returns the running one.
 fn runner_and_waiter() -> (TestMachine, TaskId) {
-    let mut lab = flat(1);
-    lab.task(0, &[0]);
-    lab.task(0, &[0]);
-    let runs = lab.sched.curr(CPU0);
-    assert!(!lab.sched.need_resched(CPU0));
-    (lab, runs)
+    let mut machine = flat(1);
+    machine.task(0, &[0]);
+    machine.task(0, &[0]);
+    let runs = machine.sched.curr(CPU0);
+    assert!(!machine.sched.need_resched(CPU0));
+    (machine, runs)
 }
 
 fn gives_way(nice: i8) -> bool {
-    let (mut lab, runs) = runner_and_waiter();
-    lab.on(0, |sched, ctx| sched.set_nice(ctx, runs, nice));
-    lab.sched.need_resched(CPU0)
+    let (mut machine, runs) = runner_and_waiter();
+    machine.on(0, |sched, ctx| sched.set_nice(ctx, runs, nice));
+    machine.sched.need_resched(CPU0)
 }
 
 #[test]

@@ -18,8 +18,8 @@ fn first_utilisation_of_a_new_task() {
         (avg.util_avg, avg.load_avg) = (number(&line["cfs_util"]), number(&line["cfs_load"]));
         rig.sched.post_init_entity_util_avg(task);
         let avg = &rig.sched.entities[entity.index()].avg;
-        let ours = (avg.util_avg, avg.runnable_avg);
-        assert_eq!(ours, (number(&line["util"]), number(&line["runnable"])), "{line}");
+        let actual = (avg.util_avg, avg.runnable_avg);
+        assert_eq!(actual, (number(&line["util"]), number(&line["runnable"])), "{line}");
         nr_compared += 1;
     }
     compared("post_init_entity_util_avg", nr_compared, 1000);

@@ -51,7 +51,7 @@ impl NohzIdleBalance {
     /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         match &self.stage {
-            NohzIdleStage::Domains(_, walk) => walk.pass(),
+            NohzIdleStage::Domains(_, path) => path.pass(),
             NohzIdleStage::Next | NohzIdleStage::Stats(_) | NohzIdleStage::Due(_) => None,
         }
     }
@@ -76,8 +76,8 @@ impl Resumable for NohzRunIdle {
         sched.step_nohz_idle_balance(ctx, &mut self.0)
     }
 
-    fn slot(walks: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
-        &mut walks.idle_loop
+    fn slot(stack: &mut CpuPathStack) -> &mut Option<Yielded<Self>> {
+        &mut stack.idle_loop
     }
 }
 
@@ -99,8 +99,8 @@ impl Sched {
         if flags != NOHZ_NEWILB_KICK || rq.need_resched {
             return true;
         }
-        let walk = self.begin_nohz_idle_balance(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
-        self.run_path(ctx, NohzRunIdle(walk)).is_some()
+        let path = self.begin_nohz_idle_balance(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzIdle);
+        self.run_path(ctx, NohzRunIdle(path)).is_some()
     }
 
     /// Defers the update of blocked load to the idle loop of a CPU that found no work, if the update is due
@@ -133,7 +133,7 @@ impl Sched {
         caller: BlockedCaller,
     ) -> NohzIdleBalance {
         debug_assert!(flags & NOHZ_KICK_MASK != NOHZ_BALANCE_KICK, "balancing comes with an update of blocked load");
-        let walk = NohzIdleBalance {
+        let path = NohzIdleBalance {
             this_cpu,
             flags,
             caller,
@@ -144,49 +144,49 @@ impl Sched {
             cpus: CpuWrapIter::after(this_cpu),
             stage: NohzIdleStage::Next,
         };
-        if walk.wants_stats() {
+        if path.wants_stats() {
             self.nohz.has_blocked = false;
         }
-        if walk.wants_next() {
+        if path.wants_next() {
             self.nohz.needs_update = false;
         }
-        walk
+        path
     }
 
     /// Runs the next phases of the iteration, up to a yield point or the end.
-    pub(crate) fn step_nohz_idle_balance(&mut self, ctx: &mut Ctx<'_>, walk: &mut NohzIdleBalance) -> Step<()> {
+    pub(crate) fn step_nohz_idle_balance(&mut self, ctx: &mut Ctx<'_>, path: &mut NohzIdleBalance) -> Step<()> {
         loop {
-            match &mut walk.stage {
-                NohzIdleStage::Next => match self.next_nohz_cpu(ctx, walk) {
-                    Some(cpu) if walk.wants_stats() => {
-                        walk.stage = NohzIdleStage::Stats(cpu);
-                        walk.has_worked = self.nohz_stats_are_due(cpu);
-                        if walk.has_worked {
+            match &mut path.stage {
+                NohzIdleStage::Next => match self.next_nohz_cpu(ctx, path) {
+                    Some(cpu) if path.wants_stats() => {
+                        path.stage = NohzIdleStage::Stats(cpu);
+                        path.has_worked = self.nohz_stats_are_due(cpu);
+                        if path.has_worked {
                             return Step::Yield(YieldPoint::lock(cpu));
                         }
                     }
-                    Some(cpu) => walk.stage = NohzIdleStage::Due(cpu),
+                    Some(cpu) => path.stage = NohzIdleStage::Due(cpu),
                     None => return Step::Done(()),
                 },
                 &mut NohzIdleStage::Stats(cpu) => {
-                    walk.has_blocked |= self.update_nohz_stats(ctx, cpu, walk.caller);
-                    walk.stage = NohzIdleStage::Due(cpu);
+                    path.has_blocked |= self.update_nohz_stats(ctx, cpu, path.caller);
+                    path.stage = NohzIdleStage::Due(cpu);
                 }
                 &mut NohzIdleStage::Due(cpu) => {
-                    walk.stage = NohzIdleStage::Next;
-                    if self.is_own_cpu_special(walk, cpu) && self.tunables.changes.ilb_others < 2 {
-                        self.write_next_balance(walk);
+                    path.stage = NohzIdleStage::Next;
+                    if self.is_own_cpu_special(path, cpu) && self.tunables.changes.ilb_others < 2 {
+                        self.write_next_balance(path);
                     }
-                    if self.is_own_cpu_special(walk, cpu) || self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
-                        walk.has_worked = true;
+                    if self.is_own_cpu_special(path, cpu) || self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
+                        path.has_worked = true;
                         let _rq = self.rq_lock_clocked(ctx, cpu);
-                        if walk.flags & NOHZ_BALANCE_KICK != 0 {
-                            walk.stage = NohzIdleStage::Domains(cpu, self.begin_domains(cpu, CpuIdleType::Idle));
+                        if path.flags & NOHZ_BALANCE_KICK != 0 {
+                            path.stage = NohzIdleStage::Domains(cpu, self.begin_domains(cpu, CpuIdleType::Idle));
                             continue;
                         }
                     }
-                    self.record_next_balance(walk, cpu);
-                    if core::mem::take(&mut walk.has_worked) {
+                    self.record_next_balance(path, cpu);
+                    if core::mem::take(&mut path.has_worked) {
                         return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }
@@ -195,8 +195,8 @@ impl Sched {
                     if let Step::Yield(before) = self.step_domains(ctx, domains) {
                         return Step::Yield(before);
                     }
-                    walk.stage = NohzIdleStage::Next;
-                    self.record_next_balance(walk, cpu);
+                    path.stage = NohzIdleStage::Next;
+                    self.record_next_balance(path, cpu);
                     return Step::Yield(YieldPoint::UNLOCKED);
                 }
             }
@@ -208,65 +208,65 @@ impl Sched {
     ///
     /// For idle CPUs without due work only their next balancing time and blocked load are recorded. Most CPUs
     /// are of this kind, so the iteration reads little of them.
-    fn next_nohz_cpu(&mut self, ctx: &mut Ctx<'_>, walk: &mut NohzIdleBalance) -> Option<CpuId> {
+    fn next_nohz_cpu(&mut self, ctx: &mut Ctx<'_>, path: &mut NohzIdleBalance) -> Option<CpuId> {
         self.refresh_lb_cache();
-        let this_rq = &self.rqs[walk.this_cpu.index()];
+        let this_rq = &self.rqs[path.this_cpu.index()];
         let has_got_work = !this_rq.is_idle() && this_rq.need_resched;
-        while let Some(cpu) = walk.cpus.next(&self.nohz.idle_cpus_mask) {
+        while let Some(cpu) = path.cpus.next(&self.nohz.idle_cpus_mask) {
             ctx.charge(KernelOp::TicklessCpu);
             ctx.op_counts.touch_read(cpu);
             if !self.lb_cache.idle().contains(cpu) {
                 continue;
             }
             if has_got_work {
-                self.nohz.needs_update |= walk.wants_next();
-                self.nohz.has_blocked |= walk.has_blocked || walk.wants_stats();
+                self.nohz.needs_update |= path.wants_next();
+                self.nohz.has_blocked |= path.has_blocked || path.wants_stats();
                 if self.tunables.changes.ilb_others == 2 {
-                    self.write_next_balance(walk);
+                    self.write_next_balance(path);
                 }
                 return None;
             }
-            if self.is_anything_due(walk, cpu) {
+            if self.is_anything_due(path, cpu) {
                 return Some(cpu);
             }
-            walk.has_blocked |= walk.wants_stats() && self.nohz.cpus[cpu.index()].has_blocked_load;
-            self.record_next_balance(walk, cpu);
+            path.has_blocked |= path.wants_stats() && self.nohz.cpus[cpu.index()].has_blocked_load;
+            self.record_next_balance(path, cpu);
         }
-        self.write_next_balance(walk);
-        if walk.wants_stats() {
-            self.nohz.next_blocked = walk.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
+        self.write_next_balance(path);
+        if path.wants_stats() {
+            self.nohz.next_blocked = path.began + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
         }
-        self.nohz.has_blocked |= walk.has_blocked;
+        self.nohz.has_blocked |= path.has_blocked;
         None
     }
 
     /// Whether a tickless CPU needs an update of blocked load or balancing, or is this CPU and treated
     /// specially.
-    fn is_anything_due(&self, walk: &NohzIdleBalance, cpu: CpuId) -> bool {
+    fn is_anything_due(&self, path: &NohzIdleBalance, cpu: CpuId) -> bool {
         self.jiffies >= self.nohz.cpus[cpu.index()].next_balance
-            || walk.wants_stats() && self.nohz_stats_are_due(cpu)
-            || self.is_own_cpu_special(walk, cpu)
+            || path.wants_stats() && self.nohz_stats_are_due(cpu)
+            || self.is_own_cpu_special(path, cpu)
     }
 
     /// Whether `cpu` is the CPU that iterates, and is treated specially (tunable `ilb_others`: before 5.12).
-    fn is_own_cpu_special(&self, walk: &NohzIdleBalance, cpu: CpuId) -> bool {
-        self.tunables.changes.ilb_others > 0 && cpu == walk.this_cpu
+    fn is_own_cpu_special(&self, path: &NohzIdleBalance, cpu: CpuId) -> bool {
+        self.tunables.changes.ilb_others > 0 && cpu == path.this_cpu
     }
 
     /// Writes the recorded time of the next idle balancing to `nohz.next_balance`, at most once.
-    fn write_next_balance(&mut self, walk: &mut NohzIdleBalance) {
-        if let Some(due) = walk.next_balance.take() {
+    fn write_next_balance(&mut self, path: &mut NohzIdleBalance) {
+        if let Some(due) = path.next_balance.take() {
             self.nohz.next_balance = due;
         }
     }
 
-    fn record_next_balance(&self, walk: &mut NohzIdleBalance, cpu: CpuId) {
-        if self.is_own_cpu_special(walk, cpu) {
+    fn record_next_balance(&self, path: &mut NohzIdleBalance, cpu: CpuId) {
+        if self.is_own_cpu_special(path, cpu) {
             return;
         }
         let due = self.nohz.cpus[cpu.index()].next_balance;
-        if due < walk.next_balance.unwrap_or_else(|| walk.began + 60 * self.hz) {
-            walk.next_balance = Some(due);
+        if due < path.next_balance.unwrap_or_else(|| path.began + 60 * self.hz) {
+            path.next_balance = Some(due);
         }
     }
 }

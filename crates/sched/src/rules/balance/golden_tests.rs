@@ -72,9 +72,9 @@ impl RecordedState {
             }
         }
         assert!(sched.rqs.iter().map(|rq| rq.cpu_capacity).eq(cpus), "capacities of CPUs");
-        for (ours, recorded) in sched.domains.capacities.iter().zip(before.iter()) {
+        for (actual, recorded) in sched.domains.capacities.iter().zip(before.iter()) {
             let three = |c: &crate::state::topology::SchedGroupCapacity| (c.capacity, c.min_capacity, c.max_capacity);
-            assert_eq!(three(ours), three(recorded), "capacity of a group");
+            assert_eq!(three(actual), three(recorded), "capacity of a group");
         }
     }
 
@@ -88,29 +88,29 @@ impl RecordedState {
         let before = nr_idle_scan(&self.sched);
         let mut env = LbEnv::new(dst, sd, 0, dst, idle_type(line), cpus);
         env.has_all_cpus = true;
-        let mut ours = json!({});
+        let mut actual = json!({});
         self.ctx(dst, |sched, ctx, _| {
             let sds = sched.update_sd_lb_stats(ctx, &mut env);
-            ours["tl"] = json!(sds.total_load);
-            ours["tc"] = json!(sched.capacity_of_domain(env.sd));
+            actual["tl"] = json!(sds.total_load);
+            actual["tc"] = json!(sched.capacity_of_domain(env.sd));
             assert!(sds.busiest.is_none() || sds.total_capacity == sched.capacity_of_domain(env.sd));
-            ours["ps"] = json!(u32::from(sds.prefer_sibling));
-            ours["bg0"] = json!(first_cpu(sched, sds.busiest));
-            ours["nr_scan"] = json!(nr_idle_scan(sched));
-            ours["l"] = columns(&sds.local_stat);
+            actual["ps"] = json!(u32::from(sds.prefer_sibling));
+            actual["bg0"] = json!(first_cpu(sched, sds.busiest));
+            actual["nr_scan"] = json!(nr_idle_scan(sched));
+            actual["l"] = columns(&sds.local_stat);
             if sds.busiest.is_some() {
-                ours["b"] = columns(&sds.busiest_stat);
+                actual["b"] = columns(&sds.busiest_stat);
             }
             let group = sched.find_busiest_group(ctx, &mut env).ok();
-            ours["group"] = json!(first_cpu(sched, group));
-            ours["mt"] = json!(group.map_or(-1, |_| env.migration as i32));
-            ours["imb"] = json!(env.imbalance);
+            actual["group"] = json!(first_cpu(sched, group));
+            actual["mt"] = json!(group.map_or(-1, |_| env.migration as i32));
+            actual["imb"] = json!(env.imbalance);
             let queue = group.and_then(|group| sched.find_busiest_queue(ctx, &env, group));
-            ours["queue"] = json!(queue.map_or(-1, |cpu| i64::from(cpu.0)));
+            actual["queue"] = json!(queue.map_or(-1, |cpu| i64::from(cpu.0)));
             if let Some(queue) = queue {
                 env.src_cpu = queue;
                 let tries = sched.domains.domains[sd].cache_nice_tries;
-                ours["active"] = json!([0, tries + 3].map(|failed| {
+                actual["active"] = json!([0, tries + 3].map(|failed| {
                     sched.domains.domains[sd].nr_balance_failed = failed;
                     u32::from(sched.need_active_balance(&env))
                 }));
@@ -121,9 +121,9 @@ impl RecordedState {
             }
         });
         for key in ["lb", "dst", "lvl", "idle"] {
-            ours[key] = line[key].clone();
+            actual[key] = line[key].clone();
         }
-        assert_eq!(&ours, line);
+        assert_eq!(&actual, line);
     }
 
     fn check_tick(&mut self, line: &Value) {
@@ -201,8 +201,8 @@ fn check_nr_idle_scan(line: &Value) -> usize {
     let number = |key: &str| line[key].as_u64().expect("a number");
     let recorded = numbers(&line["out"]);
     for (step, &out) in (0..).zip(&recorded) {
-        let ours = nr_idle_scan(step * number("step"), number("llc_weight") as u32, number("pct") as u32);
-        assert_eq!(ours as u64, out, "step {step} of {line}");
+        let actual = nr_idle_scan(step * number("step"), number("llc_weight") as u32, number("pct") as u32);
+        assert_eq!(actual as u64, out, "step {step} of {line}");
     }
     recorded.len()
 }
@@ -221,12 +221,12 @@ fn check_group_classify(line: &Value) {
         ..SgLbStats::default()
     };
     let pct = number("pct") as u32;
-    let ours = [
+    let actual = [
         u64::from(group_has_capacity(pct, &sgs)),
         u64::from(group_is_overloaded(pct, &sgs)),
         group_classify(pct, number("imb") == 1, &sgs) as u64,
     ];
-    assert_eq!(ours, ["has_cap", "overl", "type"].map(number), "{line}");
+    assert_eq!(actual, ["has_cap", "overl", "type"].map(number), "{line}");
 }
 
 const GROUP_TYPES: [GroupType; 6] = [

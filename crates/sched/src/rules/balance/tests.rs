@@ -178,9 +178,9 @@ fn the_first_state_that_holds_is_the_groups() {
 
 #[test]
 fn packing_relieves_cores_with_two_busy_siblings_first() {
-    let lab = smt();
-    let domains = &lab.sched.domains;
-    let ring: Vec<_> = domains.ring(lab.sd(2, 1)).map(|group| &domains.groups[group]).collect();
+    let machine = smt();
+    let domains = &machine.sched.domains;
+    let ring: Vec<_> = domains.ring(machine.sd(2, 1)).map(|group| &domains.groups[group]).collect();
     let core0 = ring[1];
     let core1 = &crate::state::topology::SchedGroup { asym_prefer_cpu: CpuId(2), ..ring[0].clone() };
     let single = crate::state::topology::SchedGroup { flags: SdFlags::EMPTY, ..core1.clone() };
@@ -199,19 +199,19 @@ fn packing_relieves_cores_with_two_busy_siblings_first() {
 #[test]
 fn intervals_grow_while_a_cpu_is_busy_and_have_bounds() {
     assert_eq!([0, 1, 4, 5, 32].map(|ms| msecs_to_jiffies(ms, 250)), [0, 1, 1, 2, 8]);
-    let lab = flat(4);
-    let sd = &lab.sched.domains.domains[lab.sd(0, 0)];
+    let machine = flat(4);
+    let sd = &machine.sched.domains.domains[machine.sd(0, 0)];
     assert_eq!(balance_interval(sd, false, 250, 100), 1);
     // 4 ms times 16, in ticks of 4 ms, less one.
     assert_eq!(balance_interval(sd, true, 250, 100), 15);
     assert_eq!(balance_interval(sd, true, 250, 10), 10);
-    assert_eq!(lab.sched.max_balance_interval, 100);
+    assert_eq!(machine.sched.max_balance_interval, 100);
 }
 
 #[test]
 fn interrupts_take_from_what_other_classes_leave() {
-    let mut lab = flat(2);
-    let rq = &mut lab.sched.rqs[0];
+    let mut machine = flat(2);
+    let rq = &mut machine.sched.rqs[0];
     rq.avg_rt.util_avg = 256;
     rq.avg_dl.util_avg = 128;
     rq.avg_thermal.load_avg = 128;
@@ -226,18 +226,18 @@ fn interrupts_take_from_what_other_classes_leave() {
 
 #[test]
 fn an_idle_cpu_takes_a_waiting_task_and_pays_for_each_step() {
-    let mut lab = flat(2);
-    let tasks = [0, 1, 2].map(|_| lab.task(0, &[0, 1]));
-    lab.wait_ms(10);
-    lab.work = Default::default();
-    let (result, decision) = lab.pass(1, 0, CpuIdleType::Idle);
+    let mut machine = flat(2);
+    let tasks = [0, 1, 2].map(|_| machine.task(0, &[0, 1]));
+    machine.wait_ms(10);
+    machine.work = Default::default();
+    let (result, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!((result.nr_moved, result.continue_balancing, decision.verdict), (1, true, BalanceVerdict::Moved));
     assert_eq!((decision.migration, decision.imbalance), (Some(MigrationType::Task), 1));
     assert_eq!((decision.busiest_group, decision.busiest_queue), (Some(CpuId(0)), Some(CpuId(0))));
-    assert_eq!(lab.counted(), ["lb_count", "lb_imbalance", "lb_gained"]);
-    let moved: Vec<_> = tasks.iter().filter(|&&task| lab.cpu_of(task) == 1).collect();
+    assert_eq!(machine.counted(), ["lb_count", "lb_imbalance", "lb_gained"]);
+    let moved: Vec<_> = tasks.iter().filter(|&&task| machine.cpu_of(task) == 1).collect();
     assert_eq!(moved.len(), 1);
-    assert!(lab.sched.need_resched(CpuId(1)));
+    assert!(machine.sched.need_resched(CpuId(1)));
     let costs = [
         KernelOp::BalancePass,
         KernelOp::GroupStatCpu,
@@ -246,54 +246,54 @@ fn an_idle_cpu_takes_a_waiting_task_and_pays_for_each_step() {
         KernelOp::AttachTask,
         KernelOp::NewidlePass,
     ];
-    assert_eq!(costs.map(|op| lab.work.get(op)), [1, 2, 1, 1, 1, 0]);
-    assert_eq!(lab.work.get(KernelOp::DetachScan), u64::from(decision.nr_scanned));
-    assert_eq!(lab.work.get(KernelOp::GroupStatCpu), u64::from(decision.nr_cpus));
+    assert_eq!(costs.map(|op| machine.work.get(op)), [1, 2, 1, 1, 1, 0]);
+    assert_eq!(machine.work.get(KernelOp::DetachScan), u64::from(decision.nr_scanned));
+    assert_eq!(machine.work.get(KernelOp::GroupStatCpu), u64::from(decision.nr_cpus));
 }
 
 #[test]
 fn the_last_task_stays_with_its_cpu() {
-    let mut lab = flat(2);
-    lab.task(0, &[0, 1]);
-    let (_, decision) = lab.pass(1, 0, CpuIdleType::NewlyIdle);
+    let mut machine = flat(2);
+    machine.task(0, &[0, 1]);
+    let (_, decision) = machine.pass(1, 0, CpuIdleType::NewlyIdle);
     assert_eq!(decision.balanced, Some(BalancedReason::SingleTask));
-    assert_eq!(lab.counted(), ["lb_count", "lb_nobusyg", "lb_balanced"]);
+    assert_eq!(machine.counted(), ["lb_count", "lb_nobusyg", "lb_balanced"]);
 }
 
 #[test]
 fn a_core_is_balanced_by_its_first_idle_cpu() {
-    let mut lab = smt();
+    let mut machine = smt();
     for _ in 0..4 {
-        lab.task(2, &[0, 1, 2, 3]);
+        machine.task(2, &[0, 1, 2, 3]);
     }
-    lab.wait_ms(10);
-    let (result, decision) = lab.pass(1, 1, CpuIdleType::Idle);
+    machine.wait_ms(10);
+    let (result, decision) = machine.pass(1, 1, CpuIdleType::Idle);
     assert_eq!((result.continue_balancing, decision.verdict), (false, BalanceVerdict::NotOurs));
-    assert_eq!(lab.counted(), ["lb_count", "lb_balanced"]);
-    assert_eq!(lab.pass(0, 1, CpuIdleType::Idle).1.verdict, BalanceVerdict::Moved);
+    assert_eq!(machine.counted(), ["lb_count", "lb_balanced"]);
+    assert_eq!(machine.pass(0, 1, CpuIdleType::Idle).1.verdict, BalanceVerdict::Moved);
 }
 
 #[test]
 fn a_cpu_that_got_work_meanwhile_pulls_none() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..3 {
-        lab.task(0, &[0, 1]);
+        machine.task(0, &[0, 1]);
     }
-    lab.sched.rqs[1].ttwu_pending = true;
-    assert_eq!(lab.pass(1, 0, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::NotOurs);
+    machine.sched.rqs[1].ttwu_pending = true;
+    assert_eq!(machine.pass(1, 0, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::NotOurs);
 }
 
 /// Builds a machine whose CPU 0 has three pinned tasks, and CPU 1 two that may run anywhere.
 fn pinned() -> TestMachine {
-    let mut lab = flat(3);
+    let mut machine = flat(3);
     for _ in 0..3 {
-        lab.task(0, &[0]);
+        machine.task(0, &[0]);
     }
     for _ in 0..2 {
-        lab.task(1, &[0, 1, 2]);
+        machine.task(1, &[0, 1, 2]);
     }
-    lab.wait_ms(10);
-    lab
+    machine.wait_ms(10);
+    machine
 }
 
 #[test]
@@ -304,175 +304,175 @@ fn a_pass_starts_over_without_a_cpu_whose_tasks_are_pinned() {
 
 #[test]
 fn redo_max_limits_how_often_a_pass_starts_over() {
-    let mut lab = pinned();
-    lab.sched.tunables.changes.redo_max = Some(0);
-    let interval = lab.sched.domains.domains[lab.sd(2, 0)].balance_interval;
-    let (result, decision) = lab.pass(2, 0, CpuIdleType::Idle);
+    let mut machine = pinned();
+    machine.sched.tunables.changes.redo_max = Some(0);
+    let interval = machine.sched.domains.domains[machine.sd(2, 0)].balance_interval;
+    let (result, decision) = machine.pass(2, 0, CpuIdleType::Idle);
     assert_eq!((decision.verdict, result.nr_moved), (BalanceVerdict::AllPinned, 0));
-    assert_eq!(lab.counted(), ["lb_count", "lb_imbalance", "lb_gained", "lb_balanced"]);
-    assert_eq!(lab.sched.domains.domains[lab.sd(2, 0)].balance_interval, 2 * interval);
+    assert_eq!(machine.counted(), ["lb_count", "lb_imbalance", "lb_gained", "lb_balanced"]);
+    assert_eq!(machine.sched.domains.domains[machine.sd(2, 0)].balance_interval, 2 * interval);
 }
 
 #[test]
 fn a_pass_gives_up_when_only_cpus_of_its_own_group_are_left() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..3 {
-        lab.task(0, &[0]);
+        machine.task(0, &[0]);
     }
-    lab.wait_ms(10);
-    let (_, decision) = lab.pass(1, 0, CpuIdleType::Idle);
+    machine.wait_ms(10);
+    let (_, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!((decision.verdict, decision.redos), (BalanceVerdict::AllPinned, 0));
 }
 
 #[test]
 fn another_cpu_of_the_group_takes_a_task_that_may_not_run_here() {
-    let mut lab = smt();
-    let tasks = [0, 1, 2, 3].map(|_| lab.task(2, &[1, 2]));
-    lab.wait_ms(10);
-    let (_, decision) = lab.pass(0, 1, CpuIdleType::Idle);
+    let mut machine = smt();
+    let tasks = [0, 1, 2, 3].map(|_| machine.task(2, &[1, 2]));
+    machine.wait_ms(10);
+    let (_, decision) = machine.pass(0, 1, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
-    assert!(tasks.iter().any(|&task| lab.cpu_of(task) == 1));
+    assert!(tasks.iter().any(|&task| machine.cpu_of(task) == 1));
     // Newly-idle balancing does not change the destination.
-    let mut lab = smt();
+    let mut machine = smt();
     for _ in 0..4 {
-        lab.task(2, &[1, 2]);
+        machine.task(2, &[1, 2]);
     }
-    assert_ne!(lab.pass(0, 1, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::Moved);
+    assert_ne!(machine.pass(0, 1, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::Moved);
 }
 
 #[test]
 fn cache_hot_tasks_stay_until_balancing_has_failed_too_often() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..3 {
-        lab.task(0, &[0, 1]);
+        machine.task(0, &[0, 1]);
     }
-    let sd = lab.sd(1, 0);
-    let now = lab.sched.rqs[0].clock_task;
-    for se in &mut lab.sched.entities {
+    let sd = machine.sd(1, 0);
+    let now = machine.sched.rqs[0].clock_task;
+    for se in &mut machine.sched.entities {
         se.exec_start = now;
     }
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Failed);
-    assert_eq!(lab.counted(), ["lb_count", "lb_imbalance", "lb_gained", "lb_failed"]);
-    assert_eq!(lab.sched.domains.domains[sd].nr_balance_failed, 1);
-    lab.sched.domains.domains[sd].nr_balance_failed = lab.sched.domains.domains[sd].cache_nice_tries + 1;
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Moved);
-    assert_eq!(lab.counted(), ["lb_count", "lb_imbalance", "lb_hot_gained", "lb_gained"]);
-    assert_eq!(lab.sched.domains.domains[sd].nr_balance_failed, 0);
+    assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Failed);
+    assert_eq!(machine.counted(), ["lb_count", "lb_imbalance", "lb_gained", "lb_failed"]);
+    assert_eq!(machine.sched.domains.domains[sd].nr_balance_failed, 1);
+    machine.sched.domains.domains[sd].nr_balance_failed = machine.sched.domains.domains[sd].cache_nice_tries + 1;
+    assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Moved);
+    assert_eq!(machine.counted(), ["lb_count", "lb_imbalance", "lb_hot_gained", "lb_gained"]);
+    assert_eq!(machine.sched.domains.domains[sd].nr_balance_failed, 0);
 }
 
 #[test]
 fn newly_idle_balancing_does_not_count_failures() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..3 {
-        lab.task(0, &[0, 1]);
+        machine.task(0, &[0, 1]);
     }
-    lab.sched.tunables.migration_cost_ns = -1;
-    assert_eq!(lab.pass(1, 0, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::Failed);
-    assert_eq!(lab.sched.domains.domains[lab.sd(1, 0)].nr_balance_failed, 0);
+    machine.sched.tunables.migration_cost_ns = -1;
+    assert_eq!(machine.pass(1, 0, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::Failed);
+    assert_eq!(machine.sched.domains.domains[machine.sd(1, 0)].nr_balance_failed, 0);
 }
 
 /// Builds a machine whose CPU 0 runs a task that may use `allowed`, beside a pinned waiting one. Balancing
 /// has failed often.
 fn stuck(allowed: &[u32]) -> TestMachine {
-    let mut lab = flat(2);
-    lab.task(0, allowed);
-    lab.task(0, &[0]);
-    lab.wait_ms(10);
-    let sd = lab.sd(1, 0);
-    lab.sched.domains.domains[sd].nr_balance_failed = 5;
-    lab
+    let mut machine = flat(2);
+    machine.task(0, allowed);
+    machine.task(0, &[0]);
+    machine.wait_ms(10);
+    let sd = machine.sd(1, 0);
+    machine.sched.domains.domains[sd].nr_balance_failed = 5;
+    machine
 }
 
 #[test]
 fn the_running_task_is_pushed_when_nothing_else_helps() {
-    let mut lab = stuck(&[0, 1]);
-    let running = lab.sched.curr(CpuId(0));
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalance);
-    assert!(lab.sched.rqs[0].active_balance && lab.sched.rqs[0].push_cpu == CpuId(1));
+    let mut machine = stuck(&[0, 1]);
+    let running = machine.sched.curr(CpuId(0));
+    assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalance);
+    assert!(machine.sched.rqs[0].active_balance && machine.sched.rqs[0].push_cpu == CpuId(1));
     // A second request stays pending.
-    let sd = lab.sd(1, 0);
-    lab.sched.domains.domains[sd].nr_balance_failed = 5;
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalancePending);
-    lab.heard = Default::default();
-    lab.on(0, |sched, ctx| {
+    let sd = machine.sd(1, 0);
+    machine.sched.domains.domains[sd].nr_balance_failed = 5;
+    assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalancePending);
+    machine.heard = Default::default();
+    machine.on(0, |sched, ctx| {
         sched.flush_call_queue(ctx);
         sched.handle_reschedule(ctx);
         sched.handle_stopper(ctx);
     });
-    assert_eq!(lab.cpu_of(running), 1);
-    assert_eq!(lab.counted(), ["alb_count", "lb_gained", "alb_pushed"]);
-    assert!(!lab.sched.rqs[0].active_balance);
-    assert_eq!(lab.sched.domains.domains[lab.sd(1, 0)].nr_balance_failed, 0);
+    assert_eq!(machine.cpu_of(running), 1);
+    assert_eq!(machine.counted(), ["alb_count", "lb_gained", "alb_pushed"]);
+    assert!(!machine.sched.rqs[0].active_balance);
+    assert_eq!(machine.sched.domains.domains[machine.sd(1, 0)].nr_balance_failed, 0);
 }
 
 #[test]
 fn a_running_task_that_may_not_leave_is_not_pushed() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     // If the imbalance is only the running task, no task is detached, so pinning is not known before the
     // push.
-    lab.task(0, &[0]);
-    let sd = lab.sd(1, 0);
-    let group = lab.sched.domains.ring(sd).nth(1).expect("two groups");
-    let capacity = lab.sched.domains.groups[group].capacity;
-    lab.sched.domains.capacities[capacity].imbalance = true;
-    lab.sched.domains.domains[sd].nr_balance_failed = 5;
-    let interval = lab.sched.domains.domains[sd].balance_interval;
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::RunningTaskPinned);
-    assert_eq!(lab.counted(), ["lb_count", "lb_imbalance", "lb_failed"]);
-    assert_eq!(lab.sched.domains.domains[sd].balance_interval, 2 * interval);
+    machine.task(0, &[0]);
+    let sd = machine.sd(1, 0);
+    let group = machine.sched.domains.ring(sd).nth(1).expect("two groups");
+    let capacity = machine.sched.domains.groups[group].capacity;
+    machine.sched.domains.capacities[capacity].imbalance = true;
+    machine.sched.domains.domains[sd].nr_balance_failed = 5;
+    let interval = machine.sched.domains.domains[sd].balance_interval;
+    assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::RunningTaskPinned);
+    assert_eq!(machine.counted(), ["lb_count", "lb_imbalance", "lb_failed"]);
+    assert_eq!(machine.sched.domains.domains[sd].balance_interval, 2 * interval);
 }
 
 #[test]
 fn a_small_cpu_takes_no_single_task_from_a_cpu_that_is_no_smaller() {
-    let mut lab = big_little();
-    lab.task(0, &[0, 1, 2, 3]);
-    let sd = lab.sd(1, 0);
-    let group = lab.sched.domains.groups.ids().find(|&g| lab.sched.domains.groups[g].span.contains(CpuId(0)));
-    let capacity = lab.sched.domains.groups[group.expect("a group of CPU 0")].capacity;
-    lab.sched.domains.capacities[capacity].imbalance = true;
-    let (_, decision) = lab.pass(1, 0, CpuIdleType::Idle);
+    let mut machine = big_little();
+    machine.task(0, &[0, 1, 2, 3]);
+    let sd = machine.sd(1, 0);
+    let group = machine.sched.domains.groups.ids().find(|&g| machine.sched.domains.groups[g].span.contains(CpuId(0)));
+    let capacity = machine.sched.domains.groups[group.expect("a group of CPU 0")].capacity;
+    machine.sched.domains.capacities[capacity].imbalance = true;
+    let (_, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!(
         (decision.verdict, decision.busiest_type),
         (BalanceVerdict::NoBusiestQueue, Some(GroupType::Imbalanced))
     );
-    assert_eq!(lab.counted(), ["lb_count", "lb_nobusyq", "lb_balanced"]);
-    assert_eq!(lab.sched.domains.domains[sd].nr_balance_failed, 0);
+    assert_eq!(machine.counted(), ["lb_count", "lb_nobusyq", "lb_balanced"]);
+    assert_eq!(machine.sched.domains.domains[sd].nr_balance_failed, 0);
 }
 
 #[test]
 fn a_big_cpu_has_a_misfit_task_pushed_to_it() {
-    let mut lab = big_little();
-    let task = lab.task(0, &[0, 1, 2, 3]);
-    let se = lab.sched.tasks[task.index()].se;
-    lab.sched.entities[se.index()].avg.util_avg = 440;
-    lab.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert!(lab.sched.rqs[0].misfit_task_load > 0);
-    let (_, decision) = lab.pass(2, 0, CpuIdleType::Idle);
+    let mut machine = big_little();
+    let task = machine.task(0, &[0, 1, 2, 3]);
+    let se = machine.sched.tasks[task.index()].se;
+    machine.sched.entities[se.index()].avg.util_avg = 440;
+    machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
+    assert!(machine.sched.rqs[0].misfit_task_load > 0);
+    let (_, decision) = machine.pass(2, 0, CpuIdleType::Idle);
     assert_eq!((decision.verdict, decision.migration), (BalanceVerdict::ActiveBalance, Some(MigrationType::Misfit)));
-    assert!(lab.sched.domains.root.overload);
+    assert!(machine.sched.domains.root.overload);
     // A CPU of the same capacity is no help.
-    assert_eq!(lab.pass(1, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::NoCandidate));
+    assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.balanced, Some(BalancedReason::NoCandidate));
 }
 
 #[test]
 fn a_misfit_task_is_none_that_may_run_nowhere_else() {
-    let mut lab = big_little();
-    let task = lab.task(0, &[0]);
-    let se = lab.sched.tasks[task.index()].se;
-    lab.sched.entities[se.index()].avg.util_avg = 440;
-    lab.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert_eq!(lab.sched.rqs[0].misfit_task_load, 0);
+    let mut machine = big_little();
+    let task = machine.task(0, &[0]);
+    let se = machine.sched.tasks[task.index()].se;
+    machine.sched.entities[se.index()].avg.util_avg = 440;
+    machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
+    assert_eq!(machine.sched.rqs[0].misfit_task_load, 0);
 }
 
 #[test]
 fn a_misfit_task_without_load_is_noted_all_the_same() {
-    let mut lab = big_little();
-    let task = lab.task(0, &[0, 1, 2, 3]);
-    let se = lab.sched.tasks[task.index()].se;
-    let avg = &mut lab.sched.entities[se.index()].avg;
+    let mut machine = big_little();
+    let task = machine.task(0, &[0, 1, 2, 3]);
+    let se = machine.sched.tasks[task.index()].se;
+    let avg = &mut machine.sched.entities[se.index()].avg;
     (avg.util_avg, avg.load_avg) = (440, 0);
-    lab.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert_eq!((lab.sched.task_h_load(task), lab.sched.rqs[0].misfit_task_load), (0, 1));
+    machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
+    assert_eq!((machine.sched.task_h_load(task), machine.sched.rqs[0].misfit_task_load), (0, 1));
 }
 
 #[test]
@@ -502,17 +502,17 @@ fn every_verdict_has_its_case() {
 
 /// Builds a machine whose CPU 1 is about to go idle, while CPU 0 has three tasks.
 fn newidle() -> TestMachine {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..3 {
-        lab.task(0, &[0, 1]);
+        machine.task(0, &[0, 1]);
     }
-    lab.wait_ms(10);
-    lab
+    machine.wait_ms(10);
+    machine
 }
 
-fn go_idle(lab: &mut TestMachine) -> NewIdleResult {
-    lab.heard = Default::default();
-    lab.on(1, |sched, ctx| {
+fn go_idle(machine: &mut TestMachine) -> NewIdleResult {
+    machine.heard = Default::default();
+    machine.on(1, |sched, ctx| {
         let prev = sched.curr(CpuId(1));
         sched.sched_balance_newidle(ctx, CpuId(1), prev, NewIdleSite::Fair).expect("the path does not yield")
     })
@@ -520,41 +520,41 @@ fn go_idle(lab: &mut TestMachine) -> NewIdleResult {
 
 #[test]
 fn a_cpu_that_runs_out_of_work_pulls_a_task_and_does_not_count_as_idle() {
-    let mut lab = newidle();
-    lab.sched.features.set(Feature::NiRandom, false);
-    assert_eq!(go_idle(&mut lab), NewIdleResult::Pulled);
-    assert_eq!(lab.sched.rqs[1].idle_stamp, 0);
-    assert_eq!(lab.work.get(KernelOp::NewidlePass), 1);
+    let mut machine = newidle();
+    machine.sched.features.set(Feature::NiRandom, false);
+    assert_eq!(go_idle(&mut machine), NewIdleResult::Pulled);
+    assert_eq!(machine.sched.rqs[1].idle_stamp, 0);
+    assert_eq!(machine.work.get(KernelOp::NewidlePass), 1);
 }
 
 #[test]
-fn nobody_searches_while_no_cpu_has_two_tasks() {
-    let mut lab = newidle();
-    lab.sched.domains.root.overload = false;
-    assert_eq!(go_idle(&mut lab), NewIdleResult::Nothing);
-    assert!(lab.heard.passes.is_empty());
-    assert_eq!(lab.sched.rqs[1].idle_stamp, lab.now.0);
+fn newidle_balancing_is_skipped_while_no_cpu_has_two_tasks() {
+    let mut machine = newidle();
+    machine.sched.domains.root.overload = false;
+    assert_eq!(go_idle(&mut machine), NewIdleResult::Nothing);
+    assert!(machine.heard.passes.is_empty());
+    assert_eq!(machine.sched.rqs[1].idle_stamp, machine.now.0);
 }
 
 #[test]
-fn nobody_searches_for_longer_than_idle_time_will_last() {
-    let mut lab = newidle();
-    let sd = lab.sd(1, 0);
-    lab.sched.domains.domains[sd].max_newidle_lb_cost = 20_000;
-    lab.sched.rqs[1].avg_idle = 19_999;
-    assert_eq!(go_idle(&mut lab), NewIdleResult::Nothing);
-    assert!(lab.heard.passes.is_empty());
+fn newidle_balancing_is_skipped_if_it_costs_more_than_the_average_idle_time() {
+    let mut machine = newidle();
+    let sd = machine.sd(1, 0);
+    machine.sched.domains.domains[sd].max_newidle_lb_cost = 20_000;
+    machine.sched.rqs[1].avg_idle = 19_999;
+    assert_eq!(go_idle(&mut machine), NewIdleResult::Nothing);
+    assert!(machine.heard.passes.is_empty());
 }
 
 #[test]
-fn before_5_16_nobody_searches_who_expects_to_idle_for_less_than_a_migration_costs() {
+fn before_5_16_newidle_balancing_is_skipped_if_the_average_idle_time_is_below_the_migration_cost() {
     let searches = |newidle_min_idle, avg_idle| {
-        let mut lab = newidle();
-        lab.sched.features.set(Feature::NiRandom, false);
-        lab.sched.tunables.changes.newidle_min_idle = newidle_min_idle;
-        lab.sched.rqs[1].avg_idle = avg_idle;
-        go_idle(&mut lab);
-        !lab.heard.passes.is_empty()
+        let mut machine = newidle();
+        machine.sched.features.set(Feature::NiRandom, false);
+        machine.sched.tunables.changes.newidle_min_idle = newidle_min_idle;
+        machine.sched.rqs[1].avg_idle = avg_idle;
+        go_idle(&mut machine);
+        !machine.heard.passes.is_empty()
     };
     assert!(searches(false, 499_999));
     assert!(!searches(true, 499_999));
@@ -563,100 +563,100 @@ fn before_5_16_nobody_searches_who_expects_to_idle_for_less_than_a_migration_cos
 
 #[test]
 fn a_queued_wakeup_is_waited_for_without_counting_as_idle() {
-    let mut lab = newidle();
-    (lab.sched.rqs[1].ttwu_pending, lab.sched.rqs[1].idle_stamp) = (true, 7);
-    assert_eq!(go_idle(&mut lab), NewIdleResult::Nothing);
-    assert_eq!(lab.sched.rqs[1].idle_stamp, 7);
+    let mut machine = newidle();
+    (machine.sched.rqs[1].ttwu_pending, machine.sched.rqs[1].idle_stamp) = (true, 7);
+    assert_eq!(go_idle(&mut machine), NewIdleResult::Nothing);
+    assert_eq!(machine.sched.rqs[1].idle_stamp, 7);
 }
 
 #[test]
-fn a_task_of_a_higher_class_that_came_meanwhile_is_picked_anew() {
-    let mut lab = newidle();
-    lab.sched.features.set(Feature::NiRandom, false);
+fn a_higher_class_task_that_arrives_meanwhile_restarts_the_pick() {
+    let mut machine = newidle();
+    machine.sched.features.set(Feature::NiRandom, false);
     // As if a real-time task had been enqueued while the lock was dropped.
-    lab.sched.rqs[1].nr_running = 1;
-    assert_eq!(go_idle(&mut lab), NewIdleResult::Retry);
+    machine.sched.rqs[1].nr_running = 1;
+    assert_eq!(go_idle(&mut machine), NewIdleResult::Retry);
 }
 
 #[test]
 fn the_price_of_a_pass_is_measured_kept_and_decays_after_a_second() {
-    let mut lab = newidle();
-    lab.sched.features.set(Feature::NiRandom, false);
-    lab.newidle_pass_cost = Nanos(25_600);
-    go_idle(&mut lab);
-    let sd = lab.sd(1, 0);
-    assert_eq!(lab.sched.domains.domains[sd].max_newidle_lb_cost, 25_600);
-    let at = lab.sched.domains.domains[sd].last_decay_max_lb_cost;
-    lab.sched.jiffies = at + 250;
-    assert!(!lab.sched.decay_newidle_cost(sd));
-    lab.sched.jiffies = at + 251;
-    assert!(lab.sched.decay_newidle_cost(sd));
-    assert_eq!(lab.sched.domains.domains[sd].max_newidle_lb_cost, 25_300);
+    let mut machine = newidle();
+    machine.sched.features.set(Feature::NiRandom, false);
+    machine.newidle_pass_cost = Nanos(25_600);
+    go_idle(&mut machine);
+    let sd = machine.sd(1, 0);
+    assert_eq!(machine.sched.domains.domains[sd].max_newidle_lb_cost, 25_600);
+    let at = machine.sched.domains.domains[sd].last_decay_max_lb_cost;
+    machine.sched.jiffies = at + 250;
+    assert!(!machine.sched.decay_newidle_cost(sd));
+    machine.sched.jiffies = at + 251;
+    assert!(machine.sched.decay_newidle_cost(sd));
+    assert_eq!(machine.sched.domains.domains[sd].max_newidle_lb_cost, 25_300);
 }
 
 #[test]
-fn the_dice_start_with_the_throws_of_the_kernel() {
+fn random_numbers_start_with_the_sequence_of_the_kernel() {
     let mut state = flat(2).sched.rqs[0].rnd_state;
-    let throws = [0; 5].map(|_: u32| prandom_u32_state(&mut state) % 1024);
-    assert_eq!(throws, [712, 751, 516, 695, 406]);
+    let draws = [0; 5].map(|_: u32| prandom_u32_state(&mut state) % 1024);
+    assert_eq!(draws, [712, 751, 516, 695, 406]);
 }
 
 #[test]
 fn a_domain_is_tried_in_proportion_to_its_success() {
-    let mut lab = newidle();
+    let mut machine = newidle();
     // The first draw of CPU 1 is 712: more than 1 + 710, not more than 1 + 711.
-    let sd = lab.sd(1, 0);
-    lab.sched.domains.domains[sd].newidle_ratio = 710;
-    go_idle(&mut lab);
-    assert!(lab.heard.passes.is_empty());
-    assert_eq!(lab.sched.domains.domains[sd].newidle_call, 513);
-    let mut lab = newidle();
-    lab.sched.domains.domains[sd].newidle_ratio = 711;
-    lab.newidle_pass_cost = Nanos(1000);
-    assert_eq!(go_idle(&mut lab), NewIdleResult::Pulled);
-    assert_eq!(lab.sched.domains.domains[sd].newidle_success, 257);
+    let sd = machine.sd(1, 0);
+    machine.sched.domains.domains[sd].newidle_ratio = 710;
+    go_idle(&mut machine);
+    assert!(machine.heard.passes.is_empty());
+    assert_eq!(machine.sched.domains.domains[sd].newidle_call, 513);
+    let mut machine = newidle();
+    machine.sched.domains.domains[sd].newidle_ratio = 711;
+    machine.newidle_pass_cost = Nanos(1000);
+    assert_eq!(go_idle(&mut machine), NewIdleResult::Pulled);
+    assert_eq!(machine.sched.domains.domains[sd].newidle_success, 257);
 }
 
 #[test]
 fn a_success_ratio_is_made_of_1024_calls_half_of_them_old() {
-    let mut lab = newidle();
-    lab.sched.features.set(Feature::NiRandom, false);
-    let sd = lab.sd(1, 0);
-    let domain = &mut lab.sched.domains.domains[sd];
+    let mut machine = newidle();
+    machine.sched.features.set(Feature::NiRandom, false);
+    let sd = machine.sd(1, 0);
+    let domain = &mut machine.sched.domains.domains[sd];
     (domain.newidle_call, domain.newidle_success) = (1023, 300);
-    lab.newidle_pass_cost = Nanos(1000);
-    go_idle(&mut lab);
-    let domain = &lab.sched.domains.domains[sd];
+    machine.newidle_pass_cost = Nanos(1000);
+    go_idle(&mut machine);
+    let domain = &machine.sched.domains.domains[sd];
     assert_eq!((domain.newidle_ratio, domain.newidle_call, domain.newidle_success), (301, 512, 150));
 }
 
 #[test]
 fn the_lock_is_dropped_after_thirty_two_tasks() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..80 {
-        lab.task(0, &[0, 1]);
+        machine.task(0, &[0, 1]);
     }
-    lab.sched.tunables.nr_migrate = 64;
-    lab.wait_ms(10);
-    let (result, decision) = lab.pass(1, 0, CpuIdleType::Idle);
+    machine.sched.tunables.nr_migrate = 64;
+    machine.wait_ms(10);
+    let (result, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert!(decision.nr_scanned > 32, "{decision:?}");
-    assert_eq!(lab.work.get(KernelOp::RqLock), 2);
-    assert_eq!(lab.counted().iter().filter(|&&name| name == "lb_gained").count(), 2);
-    assert_eq!(lab.sched.rqs[1].nr_running, result.nr_moved);
-    assert_eq!(lab.sched.rqs[0].nr_running, 80 - result.nr_moved);
+    assert_eq!(machine.work.get(KernelOp::RqLock), 2);
+    assert_eq!(machine.counted().iter().filter(|&&name| name == "lb_gained").count(), 2);
+    assert_eq!(machine.sched.rqs[1].nr_running, result.nr_moved);
+    assert_eq!(machine.sched.rqs[0].nr_running, 80 - result.nr_moved);
 }
 
 #[test]
 fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
-    let mut lab = flat(2);
+    let mut machine = flat(2);
     for _ in 0..3 {
-        lab.task(0, &[0, 1]);
+        machine.task(0, &[0, 1]);
     }
-    lab.wait_ms(10);
-    lab.work.record_touches(true, 64);
-    let (_, decision) = lab.pass(1, 0, CpuIdleType::Idle);
+    machine.wait_ms(10);
+    machine.work.record_touches(true, 64);
+    let (_, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
-    let touches: Vec<_> = lab.work.touches().iter().map(|touch| (touch.cpu.0, touch.write)).collect();
+    let touches: Vec<_> = machine.work.touches().iter().map(|touch| (touch.cpu.0, touch.write)).collect();
     // Reads: statistics of the local and the other group, and the busiest runqueue. Writes: both locks.
     assert_eq!(touches[..2], [(1, false), (0, false)]);
     let first_write = touches.iter().position(|&(_, write)| write).expect("a task was moved");

@@ -44,8 +44,8 @@ impl State {
         mut decision: WakeupDecision,
     ) -> Selection {
         decision.choose(decision.target, WakeRule::NothingIdle);
-        let walk = ScanOrder::Capacities(CapacityScan { sd, next: decision.target, nr_scanned: 0, util, best: None });
-        Selection::Search(IdleScan::new(ctx, walk, decision, Self::take_result))
+        let scan = ScanOrder::Capacities(CapacityScan { sd, next: decision.target, nr_scanned: 0, util, best: None });
+        Selection::Search(IdleScan::new(ctx, scan, decision, Self::take_result))
     }
 
     /// Applies the rules of [`State::select_idle_capacity`] within the budget. Returns whether the scan is
@@ -53,28 +53,28 @@ impl State {
     pub(crate) fn scan_capacities(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut CapacityScan,
+        scan: &mut CapacityScan,
         decision: &mut WakeupDecision,
         mut looks: ScanBudget,
     ) -> bool {
-        let span = &self.domains.domains[walk.sd].span;
+        let span = &self.domains.domains[scan.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         // A resumed scan must not begin a second round.
-        let nr_left = span.weight_and(allowed) - walk.nr_scanned as usize;
-        for cpu in span.iter_and_wrap_from(allowed, walk.next).take(nr_left) {
+        let nr_left = span.weight_and(allowed) - scan.nr_scanned as usize;
+        for cpu in span.iter_and_wrap_from(allowed, scan.next).take(nr_left) {
             if !looks.take() {
-                walk.next = cpu;
+                scan.next = cpu;
                 return false;
             }
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_read(cpu);
-            walk.nr_scanned += 1;
+            scan.nr_scanned += 1;
             decision.nr_scanned += 1;
             if !self.is_idle_for_wakeup(cpu) {
                 continue;
             }
             let rq = &self.rqs[cpu.index()];
-            let rank = match self.util_fits_cpu(walk.util, cpu) {
+            let rank = match self.util_fits_cpu(scan.util, cpu) {
                 Fit::Yes => {
                     decision.choose(cpu, WakeRule::AsymFits);
                     return true;
@@ -83,8 +83,8 @@ impl State {
                 Fit::No => (false, rq.cpu_capacity),
             };
             // A CPU without any capacity is no better than none.
-            if rank > walk.best.unwrap_or((false, 0)) {
-                walk.best = Some(rank);
+            if rank > scan.best.unwrap_or((false, 0)) {
+                scan.best = Some(rank);
                 decision.choose(cpu, WakeRule::AsymBest);
             }
         }

@@ -70,8 +70,8 @@ impl State {
         candidates.assign_and(&self.domains.domains[sd].span, allowed);
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let next = candidates.next_wrap(start);
-        let walk = ScanOrder::Cores(CoreScan { start, next, idle_cpu: None });
-        Selection::Search(IdleScan::new(ctx, walk, decision, Self::take_result))
+        let scan = ScanOrder::Cores(CoreScan { start, next, idle_cpu: None });
+        Selection::Search(IdleScan::new(ctx, scan, decision, Self::take_result))
     }
 
     /// Applies rules 2 and 3 of [`State::select_idle_core`] within the budget. Returns whether the scan is
@@ -79,27 +79,27 @@ impl State {
     pub(super) fn scan_cores(
         &mut self,
         ctx: &mut Ctx<'_>,
-        walk: &mut CoreScan,
+        scan: &mut CoreScan,
         decision: &mut WakeupDecision,
         mut looks: ScanBudget,
     ) -> bool {
-        while let Some(cpu) = walk.next {
+        while let Some(cpu) = scan.next {
             if looks.is_exhausted() {
                 return false;
             }
             decision.nr_cores_scanned += 1;
             ctx.charge(KernelOp::ScanCore);
-            if self.check_core_idle(ctx, cpu, walk, decision, &mut looks) {
+            if self.check_core_idle(ctx, cpu, scan, decision, &mut looks) {
                 decision.choose(cpu, WakeRule::IdleCore);
                 return true;
             }
             // The rest of the core need not be sampled again, so the first remaining CPU always belongs to a
             // new core.
             self.masks[decision.waker.index()].select.and_not_with(self.domains.cores.mask_of(cpu));
-            walk.next = self.next_around(decision.waker, walk.start, cpu);
+            scan.next = self.next_around(decision.waker, scan.start, cpu);
         }
         self.set_idle_cores(decision.target, false);
-        match walk.idle_cpu {
+        match scan.idle_cpu {
             Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
             None => decision.choose(decision.target, WakeRule::NothingIdle),
         }
@@ -125,12 +125,12 @@ impl State {
         &self,
         ctx: &mut Ctx<'_>,
         core: CpuId,
-        walk: &mut CoreScan,
+        scan: &mut CoreScan,
         decision: &mut WakeupDecision,
         looks: &mut ScanBudget,
     ) -> bool {
         let candidates = &self.masks[decision.waker.index()].select;
-        let idle_cpu = &mut walk.idle_cpu;
+        let idle_cpu = &mut scan.idle_cpu;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
             decision.nr_scanned += 1;

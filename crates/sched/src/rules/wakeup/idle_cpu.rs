@@ -60,8 +60,8 @@ impl State {
             }
         }
         let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
-        let walk = ScanOrder::Cpus(CpuScan { sd, next, nr_scanned: 0, accounted_to });
-        Selection::Search(IdleScan::new(ctx, walk, decision, Self::conclude_cpus))
+        let scan = ScanOrder::Cpus(CpuScan { sd, next, nr_scanned: 0, accounted_to });
+        Selection::Search(IdleScan::new(ctx, scan, decision, Self::conclude_cpus))
     }
 
     /// Applies rules 3 and 4 of [`State::select_idle_cpu`] within the budget. Returns whether the scan is
@@ -69,36 +69,36 @@ impl State {
     pub(crate) fn scan_cpus(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut CpuScan,
+        scan: &mut CpuScan,
         decision: &mut WakeupDecision,
         mut looks: ScanBudget,
     ) -> bool {
         let target = decision.target;
-        let span = &self.domains.domains[walk.sd].span;
+        let span = &self.domains.domains[scan.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         let limit = decision.nr_idle_scan.unwrap_or(u32::MAX);
-        let (first, nr_before) = (walk.next, walk.nr_scanned);
+        let (first, nr_before) = (scan.next, scan.nr_scanned);
         let mut is_over = true;
         decision.choose(target, WakeRule::NothingIdle);
         // A resumed scan must not begin a second round.
         let nr_left = if nr_before == 0 { usize::MAX } else { span.weight_and(allowed) - nr_before as usize };
         for cpu in span.iter_and_wrap_from(allowed, first).take(nr_left) {
-            if walk.nr_scanned == limit {
+            if scan.nr_scanned == limit {
                 decision.choose(target, WakeRule::ScanLimit);
                 break;
             }
             if !looks.take() {
-                walk.next = cpu;
+                scan.next = cpu;
                 is_over = false;
                 break;
             }
-            walk.nr_scanned += 1;
+            scan.nr_scanned += 1;
             if self.is_idle_for_wakeup(cpu) {
                 decision.choose(cpu, WakeRule::IdleCpu);
                 break;
             }
         }
-        let nr_looks = walk.nr_scanned - nr_before;
+        let nr_looks = scan.nr_scanned - nr_before;
         decision.nr_scanned += nr_looks;
         ctx.op_counts.count(KernelOp::ScanCpu, u64::from(nr_looks));
         // Repeats the iteration to record touches, which keeps the scan itself fast.

@@ -42,8 +42,8 @@ impl State {
     ) -> Selection {
         match self.policy_choice(ctx, &decision, flags, None, 0) {
             WakeChoice::Sample(next) => {
-                let walk = ScanOrder::Policy(WakePolicyScan { next, nr_looks: 0, flags, choice: None });
-                Selection::Search(IdleScan::new(ctx, walk, decision, Self::conclude_policy))
+                let scan = ScanOrder::Policy(WakePolicyScan { next, nr_looks: 0, flags, choice: None });
+                Selection::Search(IdleScan::new(ctx, scan, decision, Self::conclude_policy))
             }
             WakeChoice::Cpu(cpu) => Selection::chosen(decision, cpu, WakeRule::Policy),
             WakeChoice::Kernel | WakeChoice::Fail(_) => self.select_by_rules(ctx, decision, flags),
@@ -54,20 +54,20 @@ impl State {
     pub(super) fn scan_for_policy(
         &self,
         ctx: &mut Ctx<'_>,
-        walk: &mut WakePolicyScan,
+        scan: &mut WakePolicyScan,
         decision: &mut WakeupDecision,
         mut looks: ScanBudget,
     ) -> bool {
         while looks.take() {
             ctx.charge(KernelOp::ScanCpu);
-            ctx.op_counts.touch_read(walk.next);
-            walk.nr_looks += 1;
+            ctx.op_counts.touch_read(scan.next);
+            scan.nr_looks += 1;
             decision.nr_scanned += 1;
-            let look = self.sample_cpu(walk.next);
-            match self.policy_choice(ctx, decision, walk.flags, Some(&look), walk.nr_looks) {
-                WakeChoice::Sample(next) => walk.next = next,
+            let look = self.sample_cpu(scan.next);
+            match self.policy_choice(ctx, decision, scan.flags, Some(&look), scan.nr_looks) {
+                WakeChoice::Sample(next) => scan.next = next,
                 WakeChoice::Cpu(cpu) => {
-                    walk.choice = Some(cpu);
+                    scan.choice = Some(cpu);
                     return true;
                 }
                 WakeChoice::Kernel | WakeChoice::Fail(_) => return true,

@@ -53,8 +53,8 @@ pub(crate) struct IdleScan {
 
 impl IdleScan {
     /// Creates a scan that has not sampled any CPU yet.
-    pub(super) fn new(ctx: &Ctx<'_>, walk: ScanOrder, decision: WakeupDecision, conclude: ConcludeFn) -> Self {
-        Self { decision, order: walk, began: ctx.now, conclude, is_over: false }
+    pub(super) fn new(ctx: &Ctx<'_>, order: ScanOrder, decision: WakeupDecision, conclude: ConcludeFn) -> Self {
+        Self { decision, order, began: ctx.now, conclude, is_over: false }
     }
 
     /// Returns this scan with other rules after it.
@@ -89,7 +89,7 @@ pub(crate) struct ScanBudget {
 }
 
 impl ScanBudget {
-    /// No limit.
+    /// Budget without a limit: the scan runs to its end.
     pub(crate) const ALL: Self = Self { left: u32::MAX };
 
     /// Limits a phase to this number of CPUs.
@@ -113,12 +113,12 @@ impl ScanBudget {
 impl State {
     /// Continues a scan within the budget.
     pub(crate) fn resume_scan(&mut self, ctx: &mut Ctx<'_>, search: &mut IdleScan, looks: ScanBudget) {
-        let IdleScan { decision, order: walk, .. } = search;
-        search.is_over = match walk {
-            ScanOrder::Cpus(walk) => self.scan_cpus(ctx, walk, decision, looks),
-            ScanOrder::Cores(walk) => self.scan_cores(ctx, walk, decision, looks),
-            ScanOrder::Capacities(walk) => self.scan_capacities(ctx, walk, decision, looks),
-            ScanOrder::Policy(walk) => self.scan_for_policy(ctx, walk, decision, looks),
+        let IdleScan { decision, order, .. } = search;
+        search.is_over = match order {
+            ScanOrder::Cpus(scan) => self.scan_cpus(ctx, scan, decision, looks),
+            ScanOrder::Cores(scan) => self.scan_cores(ctx, scan, decision, looks),
+            ScanOrder::Capacities(scan) => self.scan_capacities(ctx, scan, decision, looks),
+            ScanOrder::Policy(scan) => self.scan_for_policy(ctx, scan, decision, looks),
         };
     }
 

@@ -27,7 +27,7 @@ const INTERRUPT: WakeFlags = WakeFlags { in_interrupt: true, ..WAKE };
 const FORK: WakeFlags = WakeFlags { ttwu: false, fork: true, ..WAKE };
 
 /// Builds a topology from its number of CPUs, and the CPUs per core, cache and node.
-fn machine(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
+fn topology(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
     let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: cpu / llc, package: cpu / node, node: cpu / node };
     let nr_nodes = nr_cpus / node;
     let row = |a| (0..nr_nodes).map(|b| if a == b { 10 } else { 20 }).collect();
@@ -41,38 +41,38 @@ fn machine(nr_cpus: u32, smt: u32, llc: u32, node: u32) -> MachineTopology {
 
 /// Builds four CPUs that share a cache.
 fn flat() -> WakeupTestMachine {
-    WakeupTestMachine::new(machine(4, 1, 4, 4))
+    WakeupTestMachine::new(topology(4, 1, 4, 4))
 }
 
 /// Builds two cores of two CPUs that share a cache.
 fn smt() -> WakeupTestMachine {
-    WakeupTestMachine::new(machine(4, 2, 4, 4))
+    WakeupTestMachine::new(topology(4, 2, 4, 4))
 }
 
 /// Builds two small and two big CPUs that share a cache.
 fn big_little() -> WakeupTestMachine {
-    WakeupTestMachine::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..machine(4, 1, 4, 4) })
+    WakeupTestMachine::new(MachineTopology { capacity: vec![446, 446, 1024, 1024], ..topology(4, 1, 4, 4) })
 }
 
 /// Builds [`big_little`] with frequency domains and an energy model. `util` is blocked utilisation of `cpu`.
 fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
-    let mut lab = big_little();
+    let mut machine = big_little();
     let governor = Governor::Schedutil(SchedutilConfig { rate_limit: Nanos(0), holds_when_busy: false });
     for (cpus, khz, power_uw) in
         [([0, 1], [223_000, 446_000], [20_000, 80_000]), ([2, 3], [512_000, 1_024_000], [200_000, 800_000])]
     {
         let cpus = cpus.iter().map(|&cpu| CpuId(cpu)).collect();
         let domain = FrequencyDomain::new(cpus, khz.to_vec(), power_uw.to_vec(), governor).expect("a valid domain");
-        lab.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
+        machine.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
     }
-    lab.sched.start_governors();
-    lab.sched.cfs_rqs[cpu as usize].avg.util_avg = util;
-    lab
+    machine.sched.start_governors();
+    machine.sched.cfs_rqs[cpu as usize].avg.util_avg = util;
+    machine
 }
 
 /// Builds two nodes of two CPUs, whose distance allows load balancing only.
 fn far_nodes() -> WakeupTestMachine {
-    WakeupTestMachine::new(MachineTopology { distances: vec![vec![10, 40], vec![40, 10]], ..machine(4, 1, 2, 2) })
+    WakeupTestMachine::new(MachineTopology { distances: vec![vec![10, 40], vec![40, 10]], ..topology(4, 1, 2, 2) })
 }
 
 #[derive(Default)]
@@ -232,10 +232,10 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         // The waker goes to sleep, so its CPU is the target, but it is not idle yet.
         WakeRule::PrevIdle => (flat().busy(&[0]).select_from(0, 1, SYNC), 1),
         WakeRule::PerCpuKthread => {
-            let mut lab = flat().busy(&[0]);
-            let kthread = lab.sched.curr(CpuId(0));
-            lab.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
-            (lab.select(WAKE), 0)
+            let mut machine = flat().busy(&[0]);
+            let kthread = machine.sched.curr(CpuId(0));
+            machine.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
+            (machine.select(WAKE), 0)
         }
         WakeRule::RecentUsedIdle => (flat().busy(&[0, 1]).recent(3).select_from(0, 1, WAKE), 3),
         WakeRule::EnergyNone => (energy_aware(2, 0).select_from(0, 2, WAKE), 2),
@@ -247,7 +247,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         }
         WakeRule::AsymFits => (big_little().busy(&[0]).util(200).select(WAKE), 1),
         WakeRule::AsymBest => (big_little().busy(&[0, 2]).util(900).select(WAKE), 3),
-        WakeRule::NoCacheDomain => (WakeupTestMachine::new(machine(4, 1, 1, 4)).busy(&[0]).select(WAKE), 0),
+        WakeRule::NoCacheDomain => (WakeupTestMachine::new(topology(4, 1, 1, 4)).busy(&[0]).select(WAKE), 0),
         WakeRule::IdleSmt => (smt().busy(&[0, 2]).cache(4, false).select(WAKE), 1),
         WakeRule::IdleCore => (smt().busy(&[0]).cache(4, true).select(WAKE), 2),
         WakeRule::IdleCpuOfBusyCore => (smt().busy(&[0, 2]).cache(4, true).select(WAKE), 1),
@@ -257,7 +257,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         WakeRule::NothingIdle => (flat().busy(&[0, 1, 2, 3]).select(WAKE), 0),
         WakeRule::NoDomain => {
             let distances = vec![vec![10, 40], vec![40, 10]];
-            let lonely = MachineTopology { distances, ..machine(2, 1, 1, 1) };
+            let lonely = MachineTopology { distances, ..topology(2, 1, 1, 1) };
             (WakeupTestMachine::new(lonely).busy(&[0]).select(FORK), 0)
         }
         WakeRule::SlowPathNotAllowed => (far_nodes().allow(&[2, 3]).select_from(0, 2, FORK), 2),
@@ -273,12 +273,12 @@ fn canonical_affine(rule: AffineRule) -> WakeupDecision {
     match rule {
         AffineRule::NotAsked => flat().select(FORK),
         AffineRule::Wide => {
-            let mut lab = both_busy();
-            let waker = lab.sched.curr(CpuId(0));
-            lab.sched.tasks[waker.index()].wakee_flips = 100;
-            lab.sched.tasks[waker.index()].wakee_flip_decay_ts = 1000;
-            lab.sched.tasks[lab.task.index()].wakee_flips = 4;
-            lab.select_from(0, 1, WAKE)
+            let mut machine = both_busy();
+            let waker = machine.sched.curr(CpuId(0));
+            machine.sched.tasks[waker.index()].wakee_flips = 100;
+            machine.sched.tasks[waker.index()].wakee_flip_decay_ts = 1000;
+            machine.sched.tasks[machine.task.index()].wakee_flips = 4;
+            machine.select_from(0, 1, WAKE)
         }
         AffineRule::NotAllowed => both_busy().allow(&[1, 2]).select_from(0, 1, WAKE),
         AffineRule::NoDomain => far_nodes().select_from(0, 2, WAKE),
@@ -314,9 +314,10 @@ fn every_rule_for_the_target_has_a_wakeup_that_it_decides() {
 
 #[test]
 fn a_pull_to_the_waker_is_counted_in_the_lowest_domain_of_both() {
-    let mut lab = smt().busy(&[0, 2]);
-    lab.select_from(0, 2, SYNC);
-    let pulls = lab.sched.domains.chain(CpuId(0)).map(|sd| lab.sched.domains.domains[sd].stats.ttwu_move_affine);
+    let mut machine = smt().busy(&[0, 2]);
+    machine.select_from(0, 2, SYNC);
+    let pulls =
+        machine.sched.domains.chain(CpuId(0)).map(|sd| machine.sched.domains.domains[sd].stats.ttwu_move_affine);
     assert_eq!(pulls.collect::<Vec<_>>(), [0, 1]);
 }
 
@@ -324,8 +325,8 @@ fn a_pull_to_the_waker_is_counted_in_the_lowest_domain_of_both() {
 fn wake_affine_needs_less_load_here_but_half_the_margin_is_in_favour_of_here() {
     // Without the task the loads are 1000 here and `prev_load` less the task's own load there.
     let compare = |bias, prev_load| {
-        let lab = flat().busy(&[0, 1]).load(0, 1000).load(1, prev_load);
-        lab.feature(Feature::WaBias, bias).select_from(0, 1, WAKE).affine
+        let machine = flat().busy(&[0, 1]).load(0, 1000).load(1, prev_load);
+        machine.feature(Feature::WaBias, bias).select_from(0, 1, WAKE).affine
     };
     // 1024 * `prev_load` / (`prev_load` + 1) is rounded down, so the task weighs 1023 there.
     assert_eq!(compare(false, 1000 + 2 * 1023), AffineRule::NotLessLoad);
@@ -337,19 +338,19 @@ fn wake_affine_needs_less_load_here_but_half_the_margin_is_in_favour_of_here() {
 
 #[test]
 fn a_cpu_with_only_sched_idle_tasks_counts_as_idle() {
-    let mut lab = flat().busy(&[0, 1, 2, 3]);
-    lab.sched.cfs_rqs[2].idle_h_nr_running = 1;
-    let decision = lab.select(WAKE);
+    let mut machine = flat().busy(&[0, 1, 2, 3]);
+    machine.sched.cfs_rqs[2].idle_h_nr_running = 1;
+    let decision = machine.select(WAKE);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(2)));
 }
 
 #[test]
 fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
     let leaves = |wakelist_far, llc| {
-        let mut lab = WakeupTestMachine::new(machine(4, 1, llc, 4));
-        lab.sched.tunables.changes.wakelist_far = wakelist_far;
-        lab.sched.tasks[lab.task.index()].on_cpu = false;
-        lab.sched.is_wakeup_queued(CpuId(0), lab.task, CpuId(1))
+        let mut machine = WakeupTestMachine::new(topology(4, 1, llc, 4));
+        machine.sched.tunables.changes.wakelist_far = wakelist_far;
+        machine.sched.tasks[machine.task.index()].on_cpu = false;
+        machine.sched.is_wakeup_queued(CpuId(0), machine.task, CpuId(1))
     };
     assert!(leaves(false, 4));
     assert!(!leaves(true, 4));
@@ -358,44 +359,44 @@ fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
 
 #[test]
 fn a_cpu_with_a_queued_wakeup_is_not_idle_any_more() {
-    let mut lab = flat().busy(&[0]);
-    lab.sched.rqs[1].ttwu_pending = true;
-    assert_eq!(lab.select(WAKE).cpu, CpuId(2));
+    let mut machine = flat().busy(&[0]);
+    machine.sched.rqs[1].ttwu_pending = true;
+    assert_eq!(machine.select(WAKE).cpu, CpuId(2));
 }
 
 #[test]
 fn an_interrupt_on_an_idle_cpu_is_no_kernel_thread() {
-    let mut lab = flat().nr_running(0, 1);
-    assert!(lab.sched.tasks[lab.sched.curr(CpuId(0)).index()].is_per_cpu_kthread, "the idle task counts");
-    assert_eq!(lab.select(INTERRUPT).rule, WakeRule::IdleCpu);
-    assert_eq!(lab.select(WAKE).rule, WakeRule::PerCpuKthread);
+    let mut machine = flat().nr_running(0, 1);
+    assert!(machine.sched.tasks[machine.sched.curr(CpuId(0)).index()].is_per_cpu_kthread, "the idle task counts");
+    assert_eq!(machine.select(INTERRUPT).rule, WakeRule::IdleCpu);
+    assert_eq!(machine.select(WAKE).rule, WakeRule::PerCpuKthread);
 }
 
 #[test]
-fn a_kernel_thread_beside_which_another_task_waits_keeps_nobody_on_its_cpu() {
-    let mut lab = flat().busy(&[0]).nr_running(0, 2);
-    let kthread = lab.sched.curr(CpuId(0));
-    lab.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
-    let decision = lab.select(WAKE);
+fn a_kernel_thread_beside_which_another_task_waits_does_not_keep_the_wakee_on_its_cpu() {
+    let mut machine = flat().busy(&[0]).nr_running(0, 2);
+    let kthread = machine.sched.curr(CpuId(0));
+    machine.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
+    let decision = machine.select(WAKE);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(1)));
 }
 
 #[test]
 fn the_previous_cpu_becomes_the_recent_one_unless_a_better_guess_was_right() {
-    let mut lab = flat().busy(&[0, 1]).recent(0);
-    lab.select_from(0, 1, WAKE);
-    assert_eq!(lab.sched.tasks[lab.task.index()].recent_used_cpu, CpuId(1));
-    let mut lab = flat().recent(3);
-    lab.select_from(0, 1, WAKE);
-    assert_eq!(lab.sched.tasks[lab.task.index()].recent_used_cpu, CpuId(3));
+    let mut machine = flat().busy(&[0, 1]).recent(0);
+    machine.select_from(0, 1, WAKE);
+    assert_eq!(machine.sched.tasks[machine.task.index()].recent_used_cpu, CpuId(1));
+    let mut machine = flat().recent(3);
+    machine.select_from(0, 1, WAKE);
+    assert_eq!(machine.sched.tasks[machine.task.index()].recent_used_cpu, CpuId(3));
 }
 
 #[test]
 fn the_search_starts_after_the_target_and_wraps() {
-    let mut lab = flat().busy(&[2, 3]).recent(2);
-    let decision = lab.select_from(2, 2, WAKE);
+    let mut machine = flat().busy(&[2, 3]).recent(2);
+    let decision = machine.select_from(2, 2, WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(0), 2));
-    assert_eq!(lab.work.get(KernelOp::ScanCpu), 2);
+    assert_eq!(machine.work.get(KernelOp::ScanCpu), 2);
 }
 
 #[test]
@@ -413,12 +414,12 @@ fn without_a_limit_every_cpu_of_the_cache_is_looked_at() {
 /// Builds a machine of 16 busy CPUs with SIS_PROP, this average idle time, and this average scan cost.
 fn prop_lab(wake_avg_idle: u64, avg_scan_cost: u64) -> WakeupTestMachine {
     let all: Vec<u32> = (0..16).collect();
-    let lab = WakeupTestMachine::new(machine(16, 1, 16, 16)).busy(&all);
-    let mut lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
-    let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
-    lab.sched.domains.domains[sd].avg_scan_cost = avg_scan_cost;
-    lab.sched.rqs[0].wake_avg_idle = wake_avg_idle;
-    lab
+    let machine = WakeupTestMachine::new(topology(16, 1, 16, 16)).busy(&all);
+    let mut machine = machine.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
+    let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    machine.sched.domains.domains[sd].avg_scan_cost = avg_scan_cost;
+    machine.sched.rqs[0].wake_avg_idle = wake_avg_idle;
+    machine
 }
 
 #[test]
@@ -436,19 +437,19 @@ fn by_average_idle_time_the_search_may_cost_the_domains_part_of_it() {
 
 #[test]
 fn average_idle_time_halves_with_each_jiffy_without_a_wakeup() {
-    let mut lab = prop_lab(4000, 799);
-    lab.sched.rqs[0].wake_stamp = 997;
-    assert_eq!(lab.select(WAKE).nr_scanned, 9);
-    assert_eq!((lab.sched.rqs[0].wake_stamp, lab.sched.rqs[0].wake_avg_idle), (1000, 500));
+    let mut machine = prop_lab(4000, 799);
+    machine.sched.rqs[0].wake_stamp = 997;
+    assert_eq!(machine.select(WAKE).nr_scanned, 9);
+    assert_eq!((machine.sched.rqs[0].wake_stamp, machine.sched.rqs[0].wake_avg_idle), (1000, 500));
 }
 
 #[test]
 fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
-    let cost_and_idle = |lab: &mut WakeupTestMachine| {
-        lab.sched.tunables.changes.scan_cost_ns = 100;
-        lab.select(WAKE);
-        let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
-        (lab.sched.domains.domains[sd].avg_scan_cost, lab.sched.rqs[0].wake_avg_idle)
+    let cost_and_idle = |machine: &mut WakeupTestMachine| {
+        machine.sched.tunables.changes.scan_cost_ns = 100;
+        machine.select(WAKE);
+        let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+        (machine.sched.domains.domains[sd].avg_scan_cost, machine.sched.rqs[0].wake_avg_idle)
     };
     // 16 CPUs cost 1600 ns; one eighth of the difference goes into the average.
     assert_eq!(cost_and_idle(&mut prop_lab(100_000, 0)), (200, 98_400));
@@ -457,35 +458,35 @@ fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
 
 #[test]
 fn siblings_that_were_looked_at_before_are_no_part_of_the_searchs_cost() {
-    let mut lab = smt().busy(&[0, 1, 2, 3]).cache(4, false);
-    lab = lab.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
-    lab.sched.tunables.changes.scan_cost_ns = 800;
-    assert_eq!((lab.select(WAKE).nr_scanned, lab.work.get(KernelOp::ScanCpu)), (5, 5));
-    let sd = lab.sched.domains.cpus[0].sd_llc.expect("a cache domain");
-    assert_eq!(lab.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
+    let mut machine = smt().busy(&[0, 1, 2, 3]).cache(4, false);
+    machine = machine.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
+    machine.sched.tunables.changes.scan_cost_ns = 800;
+    assert_eq!((machine.select(WAKE).nr_scanned, machine.work.get(KernelOp::ScanCpu)), (5, 5));
+    let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    assert_eq!(machine.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
 }
 
 #[test]
 fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
-    let mut lab = smt().busy(&[0, 2]).cache(4, true);
-    lab.select(WAKE);
-    assert!(!lab.has_idle_cores());
-    let mut lab = smt().busy(&[0]).cache(4, true);
-    let decision = lab.select(WAKE);
-    assert!(lab.has_idle_cores());
-    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, lab.work.get(KernelOp::ScanCore)), (2, 4, 2));
+    let mut machine = smt().busy(&[0, 2]).cache(4, true);
+    machine.select(WAKE);
+    assert!(!machine.has_idle_cores());
+    let mut machine = smt().busy(&[0]).cache(4, true);
+    let decision = machine.select(WAKE);
+    assert!(machine.has_idle_cores());
+    assert_eq!((decision.nr_cores_scanned, decision.nr_scanned, machine.work.get(KernelOp::ScanCore)), (2, 4, 2));
 }
 
 #[test]
 fn a_core_becomes_idle_with_the_last_of_its_cpus() {
-    let mut lab = smt().busy(&[1, 2]).cache(4, false);
-    lab.sched.update_idle_core(CpuId(0));
-    assert!(!lab.has_idle_cores());
-    lab.sched.rqs[1].curr = lab.sched.rqs[1].idle;
-    lab.sched.rqs[1].nr_running = 0;
+    let mut machine = smt().busy(&[1, 2]).cache(4, false);
+    machine.sched.update_idle_core(CpuId(0));
+    assert!(!machine.has_idle_cores());
+    machine.sched.rqs[1].curr = machine.sched.rqs[1].idle;
+    machine.sched.rqs[1].nr_running = 0;
     // The runqueue of CPU 0 need not be idle yet, because it is about to be.
-    lab.sched.update_idle_core(CpuId(0));
-    assert!(lab.has_idle_cores());
+    machine.sched.update_idle_core(CpuId(0));
+    assert!(machine.has_idle_cores());
 }
 
 #[test]
@@ -497,72 +498,72 @@ fn a_lower_clamp_that_a_cpu_cannot_reach_makes_it_second_best() {
 
 #[test]
 fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
-    let mut lab = WakeupTestMachine::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    let mut machine = WakeupTestMachine::new(topology(8, 1, 4, 4)).busy(&[0, 1]);
     for (cpu, stamp) in [(4, 10), (5, 30), (6, 20), (7, 5)] {
-        lab.sched.rqs[cpu].idle_stamp = stamp;
+        machine.sched.rqs[cpu].idle_stamp = stamp;
     }
-    let decision = lab.select(FORK);
+    let decision = machine.select(FORK);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::SlowPathIdlest, CpuId(5)));
-    assert_eq!(u64::from(decision.nr_scanned), lab.work.get(KernelOp::GroupStatCpu));
+    assert_eq!(u64::from(decision.nr_scanned), machine.work.get(KernelOp::GroupStatCpu));
 }
 
 #[test]
 fn a_fork_prefers_the_idle_cpu_that_wakes_up_the_soonest() {
-    let mut lab = WakeupTestMachine::new(machine(8, 1, 4, 4)).busy(&[0, 1]);
+    let mut machine = WakeupTestMachine::new(topology(8, 1, 4, 4)).busy(&[0, 1]);
     for (cpu, stamp, latency_ns) in [(4, 40, 50), (5, 30, 10), (6, 20, 10), (7, 35, 20)] {
-        lab.sched.rqs[cpu].idle_stamp = stamp;
-        lab.sched.set_idle_exit_latency(CpuId(cpu as u32), Some(Nanos(latency_ns)));
+        machine.sched.rqs[cpu].idle_stamp = stamp;
+        machine.sched.set_idle_exit_latency(CpuId(cpu as u32), Some(Nanos(latency_ns)));
     }
-    assert_eq!(lab.select(FORK).cpu, CpuId(5));
+    assert_eq!(machine.select(FORK).cpu, CpuId(5));
 }
 
 #[test]
 fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
-    let mut lab = flat().busy(&[0]);
-    lab.task = lab.sched.curr(CpuId(0));
-    lab.sched.tasks[lab.task.index()].on_rq = crate::state::task::OnRq::Queued;
-    let se = lab.sched.tasks[lab.task.index()].se;
-    lab.sched.entities[se.index()].avg.last_update_time = 1;
-    lab.sched.cfs_rqs[0].avg.last_update_time = 1;
+    let mut machine = flat().busy(&[0]);
+    machine.task = machine.sched.curr(CpuId(0));
+    machine.sched.tasks[machine.task.index()].on_rq = crate::state::task::OnRq::Queued;
+    let se = machine.sched.tasks[machine.task.index()].se;
+    machine.sched.entities[se.index()].avg.last_update_time = 1;
+    machine.sched.cfs_rqs[0].avg.last_update_time = 1;
     let exec = WakeFlags { fork: false, exec: true, ..FORK };
-    assert_eq!(lab.select(exec).rule, WakeRule::SlowPathStays);
-    lab.sched.rqs[0].nr_running = 2;
-    assert_eq!(lab.select(exec).rule, WakeRule::SlowPathIdlest);
+    assert_eq!(machine.select(exec).rule, WakeRule::SlowPathStays);
+    machine.sched.rqs[0].nr_running = 2;
+    assert_eq!(machine.select(exec).rule, WakeRule::SlowPathIdlest);
 }
 
 #[test]
 fn a_fork_stays_in_its_node_while_few_tasks_run_there() {
     // A node of 16 CPUs may have two tasks, including the new one, before an imbalance counts.
-    let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0]);
-    assert_eq!(lab.select(FORK).cpu, CpuId(1));
-    let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0, 1]);
-    assert_eq!(lab.select(FORK).cpu, CpuId(16));
+    let mut machine = WakeupTestMachine::new(topology(32, 1, 16, 16)).busy(&[0]);
+    assert_eq!(machine.select(FORK).cpu, CpuId(1));
+    let mut machine = WakeupTestMachine::new(topology(32, 1, 16, 16)).busy(&[0, 1]);
+    assert_eq!(machine.select(FORK).cpu, CpuId(16));
     // A task that may use only one CPU of its node exceeds the limit.
-    let mut lab = WakeupTestMachine::new(machine(32, 1, 16, 16)).busy(&[0]).allow(&[0, 16, 17]);
-    assert_eq!(lab.select(FORK).cpu, CpuId(16));
+    let mut machine = WakeupTestMachine::new(topology(32, 1, 16, 16)).busy(&[0]).allow(&[0, 16, 17]);
+    assert_eq!(machine.select(FORK).cpu, CpuId(16));
 }
 
 /// Builds a machine with the rules before 5.5 and these runnable loads and loads. Inside a cache domain the
 /// margin is 17 %: runnable loads are close within 174, and "clearly less" means by 8 %.
 fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> WakeupTestMachine {
-    let mut lab = WakeupTestMachine::new(topology);
-    lab.sched.tunables.changes.fork_by_load = true;
+    let mut machine = WakeupTestMachine::new(topology);
+    machine.sched.tunables.changes.fork_by_load = true;
     for (cpu, &(runnable, load)) in loads.iter().enumerate() {
         if runnable > 0 {
-            lab = lab.busy(&[cpu as u32]);
-            let runner = lab.sched.rqs[cpu].curr;
-            let se = lab.sched.tasks[runner.index()].se;
-            lab.sched.entities[se.index()].avg.load_avg = runnable;
-            lab.sched.cfs_rqs[cpu].curr = Some(se);
+            machine = machine.busy(&[cpu as u32]);
+            let runner = machine.sched.rqs[cpu].curr;
+            let se = machine.sched.tasks[runner.index()].se;
+            machine.sched.entities[se.index()].avg.load_avg = runnable;
+            machine.sched.cfs_rqs[cpu].curr = Some(se);
         }
-        lab = lab.load(cpu as u32, load);
+        machine = machine.load(cpu as u32, load);
     }
-    lab
+    machine
 }
 
 #[test]
 fn before_5_5_a_fork_goes_to_the_least_runnable_load_and_what_sleeps_decides_where_that_is_close() {
-    let fork = |loads: &[(u64, u64)]| by_load(machine(4, 1, 4, 4), loads).select(FORK).cpu.0;
+    let fork = |loads: &[(u64, u64)]| by_load(topology(4, 1, 4, 4), loads).select(FORK).cpu.0;
     // 700 is more than 500 + 174, so CPU 2 is the new reference. CPU 3 is not below 500 - 174, and has no
     // clearly lower load.
     assert_eq!(fork(&[(1024, 1024), (700, 700), (500, 500), (330, 480)]), 2);
@@ -575,7 +576,7 @@ fn before_5_5_a_fork_goes_to_the_least_runnable_load_and_what_sleeps_decides_whe
 
 #[test]
 fn before_5_5_a_fork_stays_where_the_local_load_is_clearly_less_and_leaves_where_all_is_equal() {
-    let fork = |loads: &[(u64, u64)]| by_load(machine(4, 1, 4, 4), loads).select(FORK).cpu.0;
+    let fork = |loads: &[(u64, u64)]| by_load(topology(4, 1, 4, 4), loads).select(FORK).cpu.0;
     let far = (1024, 1024);
     // 108 * 300 = 32 400 is less than 100 * 325, but not than 100 * 324.
     assert_eq!(fork(&[(100, 300), (0, 325), far, far]), 0);
@@ -593,10 +594,10 @@ fn before_5_5_a_fork_stays_where_the_local_load_is_clearly_less_and_leaves_where
 
 #[test]
 fn before_5_5_a_fork_stays_in_its_node_within_the_margin() {
-    let fork = |local: u64| by_load(machine(8, 1, 4, 4), &[(local, local)]).select(FORK).cpu.0;
-    let lab = WakeupTestMachine::new(machine(8, 1, 4, 4));
-    let widest = lab.sched.domains.chain(CpuId(0)).last().expect("a domain of nodes");
-    let pct = u64::from(lab.sched.domains.domains[widest].imbalance_pct);
+    let fork = |local: u64| by_load(topology(8, 1, 4, 4), &[(local, local)]).select(FORK).cpu.0;
+    let machine = WakeupTestMachine::new(topology(8, 1, 4, 4));
+    let widest = machine.sched.domains.chain(CpuId(0)).last().expect("a domain of nodes");
+    let pct = u64::from(machine.sched.domains.domains[widest].imbalance_pct);
     // Four CPUs share the load of one.
     let margin = 1024 * (pct - 100) / 100 * 4;
     assert!(fork(margin) < 4);
@@ -607,11 +608,11 @@ fn before_5_5_a_fork_stays_in_its_node_within_the_margin() {
 fn before_5_5_exec_looks_for_room_first() {
     const EXEC: WakeFlags = WakeFlags { fork: false, exec: true, ..FORK };
     let exec = |util: u64, used: [u64; 4]| {
-        let mut lab = by_load(machine(4, 1, 4, 4), &[(0, 0); 4]).util(util);
+        let mut machine = by_load(topology(4, 1, 4, 4), &[(0, 0); 4]).util(util);
         for (cpu, used) in used.into_iter().enumerate() {
-            lab.sched.cfs_rqs[cpu].avg.util_avg = used;
+            machine.sched.cfs_rqs[cpu].avg.util_avg = used;
         }
-        lab.select(EXEC).cpu.0
+        machine.select(EXEC).cpu.0
     };
     // Spare capacity is 724 here and 774 there: 108 * 724 = 78 192 is more than 77 400. With 824 there it is
     // not.
@@ -624,61 +625,61 @@ fn before_5_5_exec_looks_for_room_first() {
 #[test]
 fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
     for (by_load, expected) in [(true, 3), (false, 2)] {
-        let mut lab = WakeupTestMachine::new(machine(4, 1, 2, 2)).busy(&[0, 1, 2]);
-        lab.sched.tunables.changes.fork_by_load = by_load;
-        let cfs_rq = &mut lab.sched.cfs_rqs[2];
+        let mut machine = WakeupTestMachine::new(topology(4, 1, 2, 2)).busy(&[0, 1, 2]);
+        machine.sched.tunables.changes.fork_by_load = by_load;
+        let cfs_rq = &mut machine.sched.cfs_rqs[2];
         (cfs_rq.idle_nr_running, cfs_rq.idle_h_nr_running) = (1, 1);
-        lab.with_ctx(0, |sched, _| sched.refresh_lb_cache());
-        let group = lab.sched.domains.chain(CpuId(0)).last().expect("nodes");
-        let far = lab.sched.domains.ring(group).nth(1).expect("the other node");
-        let task = lab.task;
-        let (cpu, _) = lab.with_ctx(0, |sched, ctx| sched.find_idlest_group_cpu(ctx, far, task, CpuId(0)));
+        machine.with_ctx(0, |sched, _| sched.refresh_lb_cache());
+        let group = machine.sched.domains.chain(CpuId(0)).last().expect("nodes");
+        let far = machine.sched.domains.ring(group).nth(1).expect("the other node");
+        let task = machine.task;
+        let (cpu, _) = machine.with_ctx(0, |sched, ctx| sched.find_idlest_group_cpu(ctx, far, task, CpuId(0)));
         assert_eq!(cpu, CpuId(expected), "{by_load}");
     }
 }
 
 #[test]
 fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
-    let mut lab = flat();
-    let (group, _) = lab.with_ctx(0, |sched, ctx| sched.create_group(ctx, GroupId::ROOT));
-    let inner = lab.sched.cfs_rq_of_group(group, CpuId(1));
-    let entity = lab.sched.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
-    let (a, b) = (new_task(&mut lab.sched), new_task(&mut lab.sched));
-    let [a, b] = [a, b].map(|task| lab.sched.tasks[task.index()].se);
-    lab.sched.entities[a.index()].avg.load_avg = 200;
-    lab.sched.entities[b.index()].avg.load_avg = 100;
-    lab.sched.entities[entity.index()].avg.load_avg = 512;
-    lab.sched.cfs_rqs[inner.index()].avg.load_avg = 400;
-    lab.sched.cfs_rqs[inner.index()].timeline.insert(1, a);
-    assert_eq!(lab.sched.cpu_runnable_load(CpuId(1)), 0, "the group itself is not queued");
-    lab.sched.cfs_rqs[1].timeline.insert(1, entity);
-    assert_eq!(lab.sched.cpu_runnable_load(CpuId(1)), 512 * 200 / 400);
-    lab.sched.cfs_rqs[inner.index()].curr = Some(b);
-    assert_eq!(lab.sched.cpu_runnable_load(CpuId(1)), 512 * 300 / 400);
+    let mut machine = flat();
+    let (group, _) = machine.with_ctx(0, |sched, ctx| sched.create_group(ctx, GroupId::ROOT));
+    let inner = machine.sched.cfs_rq_of_group(group, CpuId(1));
+    let entity = machine.sched.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
+    let (a, b) = (new_task(&mut machine.sched), new_task(&mut machine.sched));
+    let [a, b] = [a, b].map(|task| machine.sched.tasks[task.index()].se);
+    machine.sched.entities[a.index()].avg.load_avg = 200;
+    machine.sched.entities[b.index()].avg.load_avg = 100;
+    machine.sched.entities[entity.index()].avg.load_avg = 512;
+    machine.sched.cfs_rqs[inner.index()].avg.load_avg = 400;
+    machine.sched.cfs_rqs[inner.index()].timeline.insert(1, a);
+    assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 0, "the group itself is not queued");
+    machine.sched.cfs_rqs[1].timeline.insert(1, entity);
+    assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 200 / 400);
+    machine.sched.cfs_rqs[inner.index()].curr = Some(b);
+    assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 300 / 400);
 }
 
 #[test]
 fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
-    let mut lab = flat();
-    let waker = lab.sched.curr(CpuId(0)).index();
-    let (a, b) = (lab.task, new_task(&mut lab.sched));
+    let mut machine = flat();
+    let waker = machine.sched.curr(CpuId(0)).index();
+    let (a, b) = (machine.task, new_task(&mut machine.sched));
     for wakee in [a, b, b, a] {
-        lab.sched.record_wakee(CpuId(0), wakee);
+        machine.sched.record_wakee(CpuId(0), wakee);
     }
-    assert_eq!((lab.sched.tasks[waker].wakee_flips, lab.sched.tasks[waker].wakee_flip_decay_ts), (3, 1000));
-    lab.sched.jiffies = 1250;
-    lab.sched.record_wakee(CpuId(0), a);
-    assert_eq!(lab.sched.tasks[waker].wakee_flips, 3);
-    lab.sched.jiffies = 1251;
-    lab.sched.record_wakee(CpuId(0), a);
-    assert_eq!(lab.sched.tasks[waker].wakee_flips, 1);
+    assert_eq!((machine.sched.tasks[waker].wakee_flips, machine.sched.tasks[waker].wakee_flip_decay_ts), (3, 1000));
+    machine.sched.jiffies = 1250;
+    machine.sched.record_wakee(CpuId(0), a);
+    assert_eq!(machine.sched.tasks[waker].wakee_flips, 3);
+    machine.sched.jiffies = 1251;
+    machine.sched.record_wakee(CpuId(0), a);
+    assert_eq!(machine.sched.tasks[waker].wakee_flips, 1);
 }
 
 #[test]
 fn energy_does_not_decide_while_a_cpu_is_over_utilised() {
-    let mut lab = energy_aware(2, 0).util(50);
-    lab.sched.domains.root.overutilized = true;
-    assert_eq!(lab.select_from(2, 2, WAKE).rule, WakeRule::TargetIdle);
+    let mut machine = energy_aware(2, 0).util(50);
+    machine.sched.domains.root.overutilized = true;
+    assert_eq!(machine.select_from(2, 2, WAKE).rule, WakeRule::TargetIdle);
 }
 
 #[test]
@@ -703,30 +704,30 @@ fn a_task_that_is_too_big_for_the_small_cpus_is_kept_off_them() {
 fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
     // CPU 3 has so much blocked load that the task adds little to it.
     let choose = |energy_margin, util| {
-        let mut lab = energy_aware(3, 500).util(util);
-        lab.sched.tunables.changes.energy_margin = energy_margin;
-        let decision = lab.select_from(2, 2, WAKE);
+        let mut machine = energy_aware(3, 500).util(util);
+        machine.sched.tunables.changes.energy_margin = energy_margin;
+        let decision = machine.select_from(2, 2, WAKE);
         (decision.rule, decision.cpu.0)
     };
     assert_eq!(choose(false, 20), (WakeRule::EnergyBest, 0));
     assert_eq!(choose(true, 20), (WakeRule::EnergyPrev, 2));
     assert_eq!(choose(true, 60), (WakeRule::EnergyBest, 0));
     // Energy savings do not count where the task does not fit.
-    let mut lab = energy_aware(3, 500).util(400);
-    lab.sched.tunables.changes.energy_margin = true;
-    lab.sched.cfs_rqs[0].avg.util_avg = 400;
-    assert_eq!(lab.select_from(0, 0, WAKE).cpu, CpuId(2));
+    let mut machine = energy_aware(3, 500).util(400);
+    machine.sched.tunables.changes.energy_margin = true;
+    machine.sched.cfs_rqs[0].avg.util_avg = 400;
+    assert_eq!(machine.select_from(0, 0, WAKE).cpu, CpuId(2));
 }
 
 #[test]
 fn before_6_0_a_task_adds_nothing_where_more_is_blocked_than_it_is_remembered_for() {
     let choose = |energy_sum| {
-        let mut lab = energy_aware(2, 400);
-        lab.sched.cfs_rqs[3].avg.util_avg = 400;
-        let se = lab.sched.tasks[lab.task.index()].se;
-        lab.sched.entities[se.index()].avg.util_est.enqueued = 100;
-        lab.sched.tunables.changes.energy_sum = energy_sum;
-        let decision = lab.select_from(0, 0, WAKE);
+        let mut machine = energy_aware(2, 400);
+        machine.sched.cfs_rqs[3].avg.util_avg = 400;
+        let se = machine.sched.tasks[machine.task.index()].se;
+        machine.sched.entities[se.index()].avg.util_est.enqueued = 100;
+        machine.sched.tunables.changes.energy_sum = energy_sum;
+        let decision = machine.select_from(0, 0, WAKE);
         (decision.rule, decision.cpu.0)
     };
     assert_eq!(choose(false), (WakeRule::EnergyPrev, 0));
@@ -741,15 +742,15 @@ fn forks_do_not_ask_for_energy() {
 #[test]
 fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
     // The scan reads the target and the CPUs after it up to the first idle one.
-    let mut lab = WakeupTestMachine::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
-    lab.select(WAKE);
-    assert!(lab.work.touches().is_empty());
-    let mut lab = WakeupTestMachine::new(machine(4, 1, 4, 4)).busy(&[0, 1]);
-    lab.work.record_touches(true, 16);
-    let decision = lab.select(WAKE);
+    let mut machine = WakeupTestMachine::new(topology(4, 1, 4, 4)).busy(&[0, 1]);
+    machine.select(WAKE);
+    assert!(machine.work.touches().is_empty());
+    let mut machine = WakeupTestMachine::new(topology(4, 1, 4, 4)).busy(&[0, 1]);
+    machine.work.record_touches(true, 16);
+    let decision = machine.select(WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(2), 2));
-    let reads: Vec<_> = lab.work.touches().iter().filter(|touch| !touch.write).map(|touch| touch.cpu.0).collect();
+    let reads: Vec<_> = machine.work.touches().iter().filter(|touch| !touch.write).map(|touch| touch.cpu.0).collect();
     assert_eq!(reads, [0, 1, 2]);
-    lab.work.clear_touches();
-    assert!(lab.work.touches().is_empty());
+    machine.work.clear_touches();
+    assert!(machine.work.touches().is_empty());
 }

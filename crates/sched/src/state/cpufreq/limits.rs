@@ -8,7 +8,7 @@ use crate::state::cpufreq::CpufreqPolicy;
 /// Source of a frequency limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrequencyLimit {
-    /// The user: `scaling_max_freq`.
+    /// The user, who sets `scaling_max_freq`.
     User,
     /// A cooling device, because of heat.
     Thermal,

@@ -7,7 +7,7 @@ use core::ops::{Index, IndexMut};
 /// Results of the passes of `load_balance()` for one idle state of the CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LbStats {
-    /// `lb_count`: passes.
+    /// `lb_count`: number of passes.
     pub count: u32,
     /// `lb_balanced`: nothing had to be done.
     pub balanced: u32,
@@ -15,7 +15,7 @@ pub struct LbStats {
     pub failed: u32,
     /// `lb_imbalance`: sum of the imbalances found.
     pub imbalance: u32,
-    /// `lb_gained`: tasks pulled.
+    /// `lb_gained`: number of tasks pulled.
     pub gained: u32,
     /// `lb_hot_gained`: cache-hot tasks among them.
     pub hot_gained: u32,
@@ -47,7 +47,7 @@ impl IndexMut<CpuIdleType> for LbStatsByIdle {
 pub struct DomainStats {
     /// `lb_*`: passes of `load_balance()`, by idle state.
     pub lb: LbStatsByIdle,
-    /// Active balancing: attempts.
+    /// Active balancing: number of attempts.
     pub alb_count: u32,
     /// Active balancing: attempts that moved nothing.
     pub alb_failed: u32,

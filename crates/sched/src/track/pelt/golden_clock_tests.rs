@@ -104,7 +104,7 @@ fn the_clock_and_the_averages_that_follow_it() {
             cpu.go(Transition::from_column(transition), has_rt != 0);
             let sched = &cpu.rig.sched;
             let (rq, cfs) = (&sched.rqs[CPU.index()], &sched.cfs_rqs[CPU.index()].avg);
-            let ours = [
+            let actual = [
                 before_transition,
                 rq.clock_pelt,
                 rq.lost_idle_time,
@@ -116,7 +116,7 @@ fn the_clock_and_the_averages_that_follow_it() {
                 u64::from(rq.avg_rt.util_sum),
                 sched.entities[cpu.entity.index()].avg.util_avg,
             ];
-            assert_eq!(ours, expected, "sequence {}, step {index}", line["seq"]);
+            assert_eq!(actual, expected, "sequence {}, step {index}", line["seq"]);
             nr_compared += 1;
         }
     }
@@ -189,8 +189,8 @@ fn the_clock_of_an_earlier_version_of_the_patch() {
             (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);
             cpu.update_averages();
             let avg = &cpu.rig.sched.cfs_rqs[CPU.index()].avg;
-            let ours = [u64::from(avg.util_sum), u64::from(avg.period_contrib), avg.util_avg];
-            assert_eq!(ours, expected, "sequence {}, step {index}", line["seq"]);
+            let actual = [u64::from(avg.util_sum), u64::from(avg.period_contrib), avg.util_avg];
+            assert_eq!(actual, expected, "sequence {}, step {index}", line["seq"]);
             cpu.go(Transition::from_column(transition), false);
             let rq = &mut cpu.rig.sched.rqs[CPU.index()];
             (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);

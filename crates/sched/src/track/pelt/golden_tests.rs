@@ -9,9 +9,9 @@ use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::weight::LoadWeight;
 
 /// Compares the result of step `index` with the recording.
-fn check(line: &serde_json::Value, index: usize, ours: (bool, &SchedAvg), kernels: (u64, [u64; 8])) {
+fn check(line: &serde_json::Value, index: usize, actual: (bool, &SchedAvg), kernels: (u64, [u64; 8])) {
     assert_eq!(
-        (u64::from(ours.0), avg_columns(ours.1)),
+        (u64::from(actual.0), avg_columns(actual.1)),
         kernels,
         "sequence {}, step {index}: refreshed, [last_update_time, load_sum, runnable_sum, util_sum, period_contrib, \
          load_avg, runnable_avg, util_avg], of fairlab and of the kernel",
@@ -27,8 +27,8 @@ fn sums_and_averages_of_bare_averages() {
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, load, runnable, running, weight, refreshed, expected @ ..] = columns::<14>(step);
             let what = Contribution { load, runnable, running: running != 0 };
-            let ours = avg.update(now, what, weight, None);
-            check(&line, index, (ours, &avg), (refreshed, expected));
+            let actual = avg.update(now, what, weight, None);
+            check(&line, index, (actual, &avg), (refreshed, expected));
             nr_compared += 1;
         }
     }
@@ -50,14 +50,14 @@ fn averages_of_entities() {
             se.runnable_weight = runnable_weight;
             se.load = LoadWeight::new(weight);
             rig.sched.cfs_rqs[cfs_rq.index()].curr = (is_curr != 0).then_some(entity);
-            let ours = rig.with(|sched, ctx| {
+            let actual = rig.with(|sched, ctx| {
                 if blocked != 0 {
                     sched.update_load_avg_blocked_se(ctx, now, entity)
                 } else {
                     sched.update_load_avg_se(ctx, now, cfs_rq, entity)
                 }
             });
-            check(&line, index, (ours, &rig.sched.entities[entity.index()].avg), (refreshed, expected));
+            check(&line, index, (actual, &rig.sched.entities[entity.index()].avg), (refreshed, expected));
             nr_compared += 1;
         }
     }
@@ -77,8 +77,8 @@ fn averages_of_cfs_rqs() {
             cfs_rq.load = LoadWeight::new(weight);
             cfs_rq.h_nr_running = h_nr_running as u32;
             cfs_rq.curr = (has_curr != 0).then_some(EntityId(0));
-            let ours = rig.with(|sched, ctx| sched.update_cfs_rq_load_avg(ctx, now, id));
-            check(&line, index, (ours, &rig.sched.cfs_rqs[id.index()].avg), (refreshed, expected));
+            let actual = rig.with(|sched, ctx| sched.update_cfs_rq_load_avg(ctx, now, id));
+            check(&line, index, (actual, &rig.sched.cfs_rqs[id.index()].avg), (refreshed, expected));
             nr_compared += 1;
         }
     }
@@ -94,23 +94,23 @@ fn averages_of_other_classes_of_interrupts_and_of_heat() {
         (rig.sched.rqs[CPU.index()].avg_rt, rig.sched.rqs[CPU.index()].avg_dl) = (avg, avg);
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, amount, frequency, capacity, refreshed, expected @ ..] = columns::<13>(step);
-            let ours = match line["kind"].as_str().expect("a kind") {
+            let actual = match line["kind"].as_str().expect("a kind") {
                 "rt" => rig.with(|sched, ctx| {
-                    let ours = sched.update_rt_rq_load_avg(ctx, CPU, now, amount != 0);
+                    let actual = sched.update_rt_rq_load_avg(ctx, CPU, now, amount != 0);
                     avg = sched.rqs[CPU.index()].avg_rt;
-                    ours
+                    actual
                 }),
                 "dl" => rig.with(|sched, ctx| {
-                    let ours = sched.update_dl_rq_load_avg(ctx, CPU, now, amount != 0);
+                    let actual = sched.update_dl_rq_load_avg(ctx, CPU, now, amount != 0);
                     avg = sched.rqs[CPU.index()].avg_dl;
-                    ours
+                    actual
                 }),
                 "thermal" => update_thermal(&mut avg, now, amount),
                 "irq" => update_irq(&mut avg, now, amount, ContributionScale { frequency, capacity }, true),
                 kind => panic!("unknown kind {kind}"),
             };
             // The kernel adds up the results of its two updates of the interrupt average.
-            check(&line, index, (ours, &avg), (refreshed.min(1), expected));
+            check(&line, index, (actual, &avg), (refreshed.min(1), expected));
             nr_compared += 1;
         }
     }
@@ -131,9 +131,9 @@ fn averages_before_5_1_with_scaled_contributions() {
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, on_rq, running, frequency, capacity, expected @ ..] = columns::<14>(step);
             let what = Contribution { load: on_rq, runnable: on_rq, running: running != 0 };
-            let ours = avg.update(now, what, weight, Some(ContributionScale { frequency, capacity }));
+            let actual = avg.update(now, what, weight, Some(ContributionScale { frequency, capacity }));
             let columns = [
-                u64::from(ours),
+                u64::from(actual),
                 avg.last_update_time,
                 avg.load_sum,
                 avg.load_sum,

@@ -26,8 +26,8 @@ fn the_geometric_series() {
                 nr_compared += 1;
             }
             "segments" => {
-                let ours = accumulate_segments(of("periods"), of("d1") as u32, of("d3") as u32);
-                assert_eq!(u64::from(ours), of("out"), "{line}");
+                let actual = accumulate_segments(of("periods"), of("d1") as u32, of("d3") as u32);
+                assert_eq!(u64::from(actual), of("out"), "{line}");
                 nr_compared += 1;
             }
             kind => panic!("unknown kind {kind}"),
@@ -92,8 +92,8 @@ fn utilisation_is_remembered() {
             util_est.enqueued &= !UTIL_AVG_UNCHANGED;
             util_est.enqueued |= (is_unchanged as u32) * UTIL_AVG_UNCHANGED;
             util_est.sample(util, true, SCHED_CAPACITY_SCALE);
-            let ours = [u64::from(util_est.enqueued), u64::from(util_est.ewma)];
-            assert_eq!(ours, [enqueued, ewma], "step {index} of {line}");
+            let actual = [u64::from(util_est.enqueued), u64::from(util_est.ewma)];
+            assert_eq!(actual, [enqueued, ewma], "step {index} of {line}");
             nr_compared += 1;
         }
     }

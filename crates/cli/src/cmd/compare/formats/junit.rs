@@ -54,7 +54,7 @@ fn case(
     change: &MetricChange,
     arm: &str,
 ) -> io::Result<()> {
-    let told = change_text(row, change);
+    let text = change_text(row, change);
     let class = format!("{}.{arm}", report.workload());
     let case = writer
         .create_element("testcase")
@@ -62,7 +62,7 @@ fn case(
     case.write_inner_content(|writer| {
         match change.verdict {
             ChangeVerdict::Worse => {
-                let failure = writer.create_element("failure").with_attribute(("message", told.as_str()));
+                let failure = writer.create_element("failure").with_attribute(("message", text.as_str()));
                 failure.with_attribute(("type", "worse")).write_empty()?;
             }
             verdict => {
@@ -71,7 +71,7 @@ fn case(
                 }
             }
         }
-        writer.create_element("system-out").write_text_content(BytesText::new(&told))?;
+        writer.create_element("system-out").write_text_content(BytesText::new(&text))?;
         Ok(())
     })?;
     Ok(())

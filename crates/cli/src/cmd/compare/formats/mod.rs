@@ -15,7 +15,7 @@ use fairlab_study::experiment::page::{PageHead, page};
 
 pub(crate) use values::{metric_text, signed};
 
-/// A form.
+/// Output format of a comparison, by its name in `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportFormat {
     Text,
@@ -28,7 +28,7 @@ pub(crate) enum ReportFormat {
     Junit,
 }
 
-/// A form that is wanted, and the file into which it goes if not to standard output.
+/// Requested output format, and its file; without a file it goes to standard output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RequestedFormat {
     pub(crate) form: ReportFormat,
@@ -47,7 +47,7 @@ impl ReportFormat {
         ("junit", Self::Junit),
     ];
 
-    /// The report in this form.
+    /// Formats the report. Fails if the format's writer fails.
     pub(crate) fn render(self, report: &ExperimentReport, styles: Styles) -> Result<String, CliError> {
         Ok(match self {
             Self::Text => text::text(report, styles),
@@ -62,7 +62,7 @@ impl ReportFormat {
     }
 }
 
-/// Names of forms.
+/// Returns the names of all output formats.
 pub(crate) fn names() -> Vec<&'static str> {
     ReportFormat::ALL.iter().map(|(name, _)| *name).collect()
 }

@@ -146,6 +146,6 @@ fn every_form_says_that_an_experiment_was_stopped() {
         let text = form.render(&cut, STYLES).expect("it can be written");
         let mark = if form == ReportFormat::Json { "\"cut_short_of_runs\": 20" } else { "after 12 of 20 repetitions" };
         assert_eq!(text.replace("\n  ", " ").matches(mark).count(), 1, "{name}: {text}");
-        assert!(!rendered(form).contains("STOPPED") && !rendered(form).contains("cut_short"), "{name}");
+        assert!(!rendered(form).contains("stopped before the end") && !rendered(form).contains("cut_short"), "{name}");
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
     }
     format!(
         "no significant difference between `{first}` and `{arm}` in {}",
-        metrics(comparison.tests / comparison.identical.len())
+        counted(comparison.tests / comparison.identical.len(), "metric")
     )
 }
 
@@ -61,10 +61,10 @@ pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
     }
     let verdicts = || rows.iter().map(|row| row.changes[which - 1].verdict);
     if verdicts().all(|verdict| verdict == ChangeVerdict::Identical) {
-        return format!("{}: identical; --all prints them", metrics(rows.len()));
+        return format!("{}: identical; --all prints them", counted(rows.len(), "metric"));
     }
     if verdicts().any(|verdict| verdict == ChangeVerdict::TooFew) {
-        return format!("{} whose confidence intervals contain 0; --all prints them", metrics(rows.len()));
+        return format!("{} whose confidence intervals contain 0; --all prints them", counted(rows.len(), "metric"));
     }
     let effects = rows.iter().filter_map(|row| row.changes[which - 1].could_show_percent);
     let (low, high) = effects.fold((f64::INFINITY, 0.0_f64), |(low, high), effect| (low.min(effect), high.max(effect)));
@@ -73,7 +73,7 @@ pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
         (low, high) if unsigned(low) == unsigned(high) => format!(" (minimum detectable effect {} %)", unsigned(low)),
         (low, high) => format!(" (minimum detectable effect {} to {} %)", unsigned(low), unsigned(high)),
     };
-    format!("{} without a significant difference{detectable}; --all prints them", metrics(rows.len()))
+    format!("{} without a significant difference{detectable}; --all prints them", counted(rows.len(), "metric"))
 }
 
 /// Returns the metric whose change is largest in percent.
@@ -85,8 +85,4 @@ fn largest<'a>(rows: &[&'a MetricRow], which: usize) -> &'a MetricRow {
 fn change_of(row: &MetricRow, which: usize) -> String {
     let change = row.changes[which - 1].percent.map_or_else(String::new, |percent| format!(" ({} %)", signed(percent)));
     format!("{}{change}", row.metric.name)
-}
-
-fn metrics(number: usize) -> String {
-    counted(number as u64, "metric")
 }

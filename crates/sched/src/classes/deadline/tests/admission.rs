@@ -2,7 +2,7 @@
 //! Tests of admission control and of the release of bandwidth.
 
 use crate::classes::deadline::admission::PolicyError;
-use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
+use crate::classes::deadline::tests::machine::{DlTestMachine, Job, MS, START, US, dl};
 use crate::state::deadline::entity::to_ratio;
 use crate::state::task::Policy;
 use crate::types::ids::CpuId;
@@ -11,12 +11,12 @@ use alloc::vec::Vec;
 const CPU: CpuId = CpuId(0);
 
 /// Returns the number of tasks of a policy that are admitted one after the other, up to 200.
-fn nr_admitted(lab: &mut DlTestMachine, policy: Policy) -> usize {
+fn nr_admitted(machine: &mut DlTestMachine, policy: Policy) -> usize {
     (0..200)
         .take_while(|_| {
-            let task = lab.fork(CPU, None);
-            lab.set_job(task, Job { work: 0, due: u64::MAX });
-            lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy)).is_ok()
+            let task = machine.fork(CPU, None);
+            machine.set_job(task, Job { work: 0, due: u64::MAX });
+            machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy)).is_ok()
         })
         .count()
 }
@@ -46,9 +46,9 @@ fn the_period_counts_and_not_the_deadline() {
 
 #[test]
 fn without_a_limit_of_real_time_runtime_everything_is_admitted() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    lab.sched.tunables_mut().rt_runtime_us = -1;
-    assert_eq!(nr_admitted(&mut lab, dl(MS, MS, MS)), 200);
+    let mut machine = DlTestMachine::new(&[1024]);
+    machine.sched.tunables_mut().rt_runtime_us = -1;
+    assert_eq!(nr_admitted(&mut machine, dl(MS, MS, MS)), 200);
 }
 
 #[test]
@@ -64,16 +64,16 @@ fn parameters_must_be_in_order_and_in_range() {
     ];
     let good =
         [dl(1024, MS, MS), dl(MS, MS, MS), dl(2000, 100_000, 100_000), dl(MS, MS, 4_194_304_000), dl(MS, 9 * MS, 0)];
-    let mut lab = DlTestMachine::new(&[1024]);
-    lab.sched.tunables_mut().rt_runtime_us = -1;
-    let task = lab.fork(CPU, None);
+    let mut machine = DlTestMachine::new(&[1024]);
+    machine.sched.tunables_mut().rt_runtime_us = -1;
+    let task = machine.fork(CPU, None);
     for policy in bad {
-        let refused = lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
+        let refused = machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
         assert_eq!(refused, Err(PolicyError::BadParameters), "{policy:?}");
-        assert_eq!(lab.sched.task(task).policy, Policy::Normal);
+        assert_eq!(machine.sched.task(task).policy, Policy::Normal);
     }
     for policy in good {
-        assert_eq!(lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy)), Ok(()), "{policy:?}");
+        assert_eq!(machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy)), Ok(()), "{policy:?}");
     }
 }
 
@@ -85,79 +85,79 @@ fn refusals_have_the_error_numbers_of_the_system_call() {
 
 #[test]
 fn a_task_with_restricted_affinity_may_not_ask() {
-    let mut lab = DlTestMachine::new(&[1024; 2]);
-    let task = lab.fork(CPU, Some(&[CPU]));
+    let mut machine = DlTestMachine::new(&[1024; 2]);
+    let task = machine.fork(CPU, Some(&[CPU]));
     let policy = dl(MS, 10 * MS, 10 * MS);
-    assert_eq!(lab.sched.check_deadline_affinity(task, policy), Err(PolicyError::RestrictedAffinity));
-    assert_eq!(lab.sched.check_deadline_affinity(task, Policy::Fifo(1)), Ok(()));
+    assert_eq!(machine.sched.check_deadline_affinity(task, policy), Err(PolicyError::RestrictedAffinity));
+    assert_eq!(machine.sched.check_deadline_affinity(task, Policy::Fifo(1)), Ok(()));
 }
 
 #[test]
 fn a_change_of_parameters_is_admitted_for_the_difference() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let task = lab.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
-    lab.run_until(START + MS);
-    let set = |lab: &mut DlTestMachine, policy| lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
-    assert_eq!(set(&mut lab, dl(9 * MS, 10 * MS, 10 * MS)), Ok(()));
-    assert_eq!(lab.sched.dl_root.total_bw, to_ratio(10, 9));
-    assert_eq!(set(&mut lab, dl(9600 * US, 10 * MS, 10 * MS)), Err(PolicyError::NoBandwidth));
-    assert_eq!(lab.sched.dl_root.total_bw, to_ratio(10, 9));
-    assert_eq!(lab.sched.rq(CPU).dl.this_bw, to_ratio(10, 9));
-    assert_eq!(lab.sched.rq(CPU).dl.running_bw, to_ratio(10, 9));
+    let mut machine = DlTestMachine::new(&[1024]);
+    let task = machine.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
+    machine.run_until(START + MS);
+    let set = |machine: &mut DlTestMachine, policy| machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
+    assert_eq!(set(&mut machine, dl(9 * MS, 10 * MS, 10 * MS)), Ok(()));
+    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 9));
+    assert_eq!(set(&mut machine, dl(9600 * US, 10 * MS, 10 * MS)), Err(PolicyError::NoBandwidth));
+    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 9));
+    assert_eq!(machine.sched.rq(CPU).dl.this_bw, to_ratio(10, 9));
+    assert_eq!(machine.sched.rq(CPU).dl.running_bw, to_ratio(10, 9));
 }
 
 #[test]
 fn who_leaves_the_class_is_counted_until_its_zero_lag_time() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let task = lab.fork_deadline(CPU, dl(4 * MS, 10 * MS, 10 * MS));
-    lab.run_until(START + MS);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
-    let bandwidths = |lab: &DlTestMachine| {
-        let dl = &lab.sched.rq(CPU).dl;
-        (lab.sched.dl_root.total_bw, dl.this_bw, dl.running_bw)
+    let mut machine = DlTestMachine::new(&[1024]);
+    let task = machine.fork_deadline(CPU, dl(4 * MS, 10 * MS, 10 * MS));
+    machine.run_until(START + MS);
+    machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
+    let bandwidths = |machine: &DlTestMachine| {
+        let dl = &machine.sched.rq(CPU).dl;
+        (machine.sched.dl_root.total_bw, dl.this_bw, dl.running_bw)
     };
-    assert_eq!(bandwidths(&lab), (to_ratio(10, 4), 0, 0));
-    lab.run_until(START + 2500 * US - 1);
-    assert_eq!(bandwidths(&lab), (to_ratio(10, 4), 0, 0));
-    lab.run_until(START + 2500 * US);
-    assert_eq!(bandwidths(&lab), (0, 0, 0));
-    assert_eq!(lab.sched.task(task).dl.dl_runtime, 0);
+    assert_eq!(bandwidths(&machine), (to_ratio(10, 4), 0, 0));
+    machine.run_until(START + 2500 * US - 1);
+    assert_eq!(bandwidths(&machine), (to_ratio(10, 4), 0, 0));
+    machine.run_until(START + 2500 * US);
+    assert_eq!(bandwidths(&machine), (0, 0, 0));
+    assert_eq!(machine.sched.task(task).dl.dl_runtime, 0);
 }
 
 #[test]
 fn who_comes_back_before_its_zero_lag_time_goes_on_with_its_budget() {
-    let mut lab = DlTestMachine::new(&[1024]);
+    let mut machine = DlTestMachine::new(&[1024]);
     let policy = dl(4 * MS, 10 * MS, 10 * MS);
-    let task = lab.fork_deadline(CPU, policy);
-    lab.run_until(START + MS);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
-    lab.run_until(START + 2 * MS);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
-    lab.run_until(START + 3 * MS);
-    let dl = &lab.sched.task(task).dl;
+    let task = machine.fork_deadline(CPU, policy);
+    machine.run_until(START + MS);
+    machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
+    machine.run_until(START + 2 * MS);
+    machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy)).unwrap();
+    machine.run_until(START + 3 * MS);
+    let dl = &machine.sched.task(task).dl;
     assert_eq!(dl.deadline, START + 10 * MS);
-    assert_eq!(lab.sched.dl_root.total_bw, to_ratio(10, 4));
-    lab.run_until(START + 4 * MS);
-    assert_eq!(lab.sched.task(task).dl.runtime, MS as i64);
+    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 4));
+    machine.run_until(START + 4 * MS);
+    assert_eq!(machine.sched.task(task).dl.runtime, MS as i64);
 }
 
 #[test]
 fn who_ends_frees_its_bandwidth_at_its_zero_lag_time() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let task = lab.fork_deadline(CPU, dl(4 * MS, 10 * MS, 10 * MS));
-    lab.run_until(START + MS);
-    assert_eq!(lab.sched.curr(CPU), task);
-    lab.on(CPU, |sched, ctx| sched.handle_exit(ctx));
-    lab.run_until(START + 2500 * US - 1);
-    assert_eq!(lab.sched.dl_root.total_bw, to_ratio(10, 4));
-    lab.run_until(START + 2500 * US);
-    let dl = &lab.sched.rq(CPU).dl;
-    assert_eq!((lab.sched.dl_root.total_bw, dl.this_bw, dl.running_bw), (0, 0, 0));
+    let mut machine = DlTestMachine::new(&[1024]);
+    let task = machine.fork_deadline(CPU, dl(4 * MS, 10 * MS, 10 * MS));
+    machine.run_until(START + MS);
+    assert_eq!(machine.sched.curr(CPU), task);
+    machine.on(CPU, |sched, ctx| sched.handle_exit(ctx));
+    machine.run_until(START + 2500 * US - 1);
+    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 4));
+    machine.run_until(START + 2500 * US);
+    let dl = &machine.sched.rq(CPU).dl;
+    assert_eq!((machine.sched.dl_root.total_bw, dl.this_bw, dl.running_bw), (0, 0, 0));
 }
 
 #[test]
 fn after_any_changes_the_sums_are_those_of_the_tasks() {
-    let mut lab = DlTestMachine::new(&[1024, 512, 1024]);
+    let mut machine = DlTestMachine::new(&[1024, 512, 1024]);
     let mut tasks = Vec::new();
     let mut state = 7_u64;
     for step in 0..400 {
@@ -165,23 +165,27 @@ fn after_any_changes_the_sums_are_those_of_the_tasks() {
         let random = state >> 33;
         let cpu = CpuId((random % 3) as u32);
         if tasks.len() < 10 {
-            tasks.push(lab.fork(cpu, None));
+            tasks.push(machine.fork(cpu, None));
         }
         let task = tasks[(random / 3) as usize % tasks.len()];
         let period = (1 + random / 30 % 20) * MS;
         let policy = if random % 5 < 2 { Policy::Normal } else { dl(period / (2 + random / 600 % 8), period, period) };
-        let _refused = lab.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy));
-        lab.run_until(START + (step + 1) * 700 * US);
-        for cpu in lab.sched.cpu_ids() {
-            let here = tasks.iter().map(|&task| lab.sched.task(task));
+        let _refused = machine.on(cpu, |sched, ctx| sched.set_policy(ctx, task, policy));
+        machine.run_until(START + (step + 1) * 700 * US);
+        for cpu in machine.sched.cpu_ids() {
+            let here = tasks.iter().map(|&task| machine.sched.task(task));
             let deadline = here.filter(|task| task.cpu == cpu && matches!(task.policy, Policy::Deadline { .. }));
             let sum: u64 = deadline.map(|task| task.dl.dl_bw).sum();
-            assert_eq!((lab.sched.rq(cpu).dl.this_bw, lab.sched.rq(cpu).dl.running_bw), (sum, sum), "step {step}");
+            assert_eq!(
+                (machine.sched.rq(cpu).dl.this_bw, machine.sched.rq(cpu).dl.running_bw),
+                (sum, sum),
+                "step {step}"
+            );
         }
     }
     for &task in &tasks {
-        lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
+        machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
     }
-    lab.run_until(lab.now + 100 * MS);
-    assert_eq!(lab.sched.dl_root.total_bw, 0);
+    machine.run_until(machine.now + 100 * MS);
+    assert_eq!(machine.sched.dl_root.total_bw, 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of earliest deadline first on one CPU.
 
-use crate::classes::deadline::tests::lab::{DlTestMachine, Job, MS, START, US, dl};
+use crate::classes::deadline::tests::machine::{DlTestMachine, Job, MS, START, US, dl};
 use crate::types::ids::{CpuId, TaskId};
 use alloc::vec::Vec;
 
@@ -50,89 +50,89 @@ fn all_deadlines_are_met_although_the_cpu_is_in_use_all_the_time() {
     const SETS: u64 = 10_000;
     for seed in 0..SETS {
         let set = full_task_set(&mut EdfRng(seed));
-        let mut lab = DlTestMachine::new(&[1024]);
-        lab.sched.tunables_mut().rt_runtime_us = -1;
-        lab.checks = seed % 100 == 0;
+        let mut machine = DlTestMachine::new(&[1024]);
+        machine.sched.tunables_mut().rt_runtime_us = -1;
+        machine.checks = seed % 100 == 0;
         let end = START + 2 * HYPERPERIOD;
         let mut tasks = Vec::new();
         for &(runtime, period) in &set {
-            let task = lab.fork_deadline(CPU, dl(runtime, period, period));
-            lab.set_job(task, Job { work: runtime, due: START + period });
+            let task = machine.fork_deadline(CPU, dl(runtime, period, period));
+            machine.set_job(task, Job { work: runtime, due: START + period });
             for release in (START + period..end).step_by(period as usize) {
-                lab.release(release, task, Job { work: runtime, due: release + period });
+                machine.release(release, task, Job { work: runtime, due: release + period });
             }
             tasks.push(task);
         }
-        lab.run_until(end);
-        assert!(lab.misses.is_empty(), "seed {seed}, set {set:?}: missed {:?}", lab.misses);
-        let ran: u64 = tasks.iter().map(|task| lab.ran[task.index()]).sum();
+        machine.run_until(end);
+        assert!(machine.misses.is_empty(), "seed {seed}, set {set:?}: missed {:?}", machine.misses);
+        let ran: u64 = tasks.iter().map(|task| machine.ran[task.index()]).sum();
         assert_eq!(ran, 2 * HYPERPERIOD, "seed {seed}, set {set:?}: the cpu was idle");
     }
 }
 
-fn two_tasks(lab: &mut DlTestMachine, first_deadline: u64, second_deadline: u64) -> (TaskId, TaskId) {
-    let first = lab.fork_deadline(CPU, dl(MS, first_deadline, first_deadline));
-    lab.run_until(START + 10 * US);
-    let second = lab.fork_deadline(CPU, dl(MS, second_deadline, second_deadline));
-    lab.run_until(START + 20 * US);
+fn two_tasks(machine: &mut DlTestMachine, first_deadline: u64, second_deadline: u64) -> (TaskId, TaskId) {
+    let first = machine.fork_deadline(CPU, dl(MS, first_deadline, first_deadline));
+    machine.run_until(START + 10 * US);
+    let second = machine.fork_deadline(CPU, dl(MS, second_deadline, second_deadline));
+    machine.run_until(START + 20 * US);
     (first, second)
 }
 
 #[test]
 fn an_earlier_deadline_preempts() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let (_, second) = two_tasks(&mut lab, 10 * MS, 5 * MS);
-    assert_eq!(lab.sched.curr(CPU), second);
+    let mut machine = DlTestMachine::new(&[1024]);
+    let (_, second) = two_tasks(&mut machine, 10 * MS, 5 * MS);
+    assert_eq!(machine.sched.curr(CPU), second);
 }
 
 #[test]
 fn a_later_deadline_does_not_preempt() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let (first, _) = two_tasks(&mut lab, 10 * MS, 20 * MS);
-    assert_eq!(lab.sched.curr(CPU), first);
+    let mut machine = DlTestMachine::new(&[1024]);
+    let (first, _) = two_tasks(&mut machine, 10 * MS, 20 * MS);
+    assert_eq!(machine.sched.curr(CPU), first);
 }
 
 #[test]
 fn among_equal_deadlines_who_came_first_runs() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let (first, second) = two_tasks(&mut lab, 10 * MS, 10 * MS - 10 * US);
-    assert_eq!(lab.sched.task(first).dl.deadline, lab.sched.task(second).dl.deadline);
-    assert_eq!(lab.sched.curr(CPU), first);
+    let mut machine = DlTestMachine::new(&[1024]);
+    let (first, second) = two_tasks(&mut machine, 10 * MS, 10 * MS - 10 * US);
+    assert_eq!(machine.sched.task(first).dl.deadline, machine.sched.task(second).dl.deadline);
+    assert_eq!(machine.sched.curr(CPU), first);
 }
 
 #[test]
 fn a_deadline_task_goes_before_a_real_time_one() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let urgent = lab.fork(CPU, None);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, urgent, crate::state::task::Policy::Fifo(99))).unwrap();
-    let task = lab.fork_deadline(CPU, dl(MS, 10 * MS, 10 * MS));
-    lab.run_until(START + 10 * US);
-    assert_eq!(lab.sched.curr(CPU), task);
+    let mut machine = DlTestMachine::new(&[1024]);
+    let urgent = machine.fork(CPU, None);
+    machine.on(CPU, |sched, ctx| sched.set_policy(ctx, urgent, crate::state::task::Policy::Fifo(99))).unwrap();
+    let task = machine.fork_deadline(CPU, dl(MS, 10 * MS, 10 * MS));
+    machine.run_until(START + 10 * US);
+    assert_eq!(machine.sched.curr(CPU), task);
 }
 
 #[test]
 fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
-    let mut lab = DlTestMachine::new(&[1024, 1024]);
-    let task = lab.fork(CPU, None);
-    lab.on(CPU, |sched, ctx| sched.set_policy(ctx, task, crate::state::task::Policy::Fifo(99))).unwrap();
-    lab.run_until(START + 10 * US);
-    let deadline = lab.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
-    lab.run_until(START + 20 * US);
-    assert_ne!(lab.sched.task(deadline).cpu, lab.sched.task(task).cpu);
+    let mut machine = DlTestMachine::new(&[1024, 1024]);
+    let task = machine.fork(CPU, None);
+    machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, crate::state::task::Policy::Fifo(99))).unwrap();
+    machine.run_until(START + 10 * US);
+    let deadline = machine.fork_deadline(CPU, dl(5 * MS, 10 * MS, 10 * MS));
+    machine.run_until(START + 20 * US);
+    assert_ne!(machine.sched.task(deadline).cpu, machine.sched.task(task).cpu);
 }
 
 #[test]
 fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
-    let mut lab = DlTestMachine::new(&[1024]);
-    let urgent = lab.fork_deadline(CPU, dl(9 * MS, 10 * MS, 10 * MS));
-    let admitted = lab.sched.dl_root.total_bw;
+    let mut machine = DlTestMachine::new(&[1024]);
+    let urgent = machine.fork_deadline(CPU, dl(9 * MS, 10 * MS, 10 * MS));
+    let admitted = machine.sched.dl_root.total_bw;
     // More bandwidth than is free, with the earlier deadline.
-    let thread = lab.fork_special(CPU, dl(MS, 5 * MS, 5 * MS));
-    lab.set_job(thread, Job { work: 4 * MS, due: START + 5 * MS });
-    lab.run_until(START + 3 * MS);
-    assert_eq!((lab.ran[thread.index()], lab.ran[urgent.index()]), (3 * MS, 0));
-    let dl = &lab.sched.task(thread).dl;
+    let thread = machine.fork_special(CPU, dl(MS, 5 * MS, 5 * MS));
+    machine.set_job(thread, Job { work: 4 * MS, due: START + 5 * MS });
+    machine.run_until(START + 3 * MS);
+    assert_eq!((machine.ran[thread.index()], machine.ran[urgent.index()]), (3 * MS, 0));
+    let dl = &machine.sched.task(thread).dl;
     assert_eq!((dl.dl_bw, dl.runtime, dl.is_throttled), (0, MS as i64, false), "it ran for three times its budget");
-    assert_eq!(lab.sched.dl_root.total_bw, admitted);
-    assert!(dl.preempts(&lab.sched.task(urgent).dl) && !lab.sched.task(urgent).dl.preempts(dl));
+    assert_eq!(machine.sched.dl_root.total_bw, admitted);
+    assert!(dl.preempts(&machine.sched.task(urgent).dl) && !machine.sched.task(urgent).dl.preempts(dl));
 }

@@ -3,5 +3,5 @@
 pub(crate) mod admission;
 pub(crate) mod budget;
 pub(crate) mod edf;
-pub(crate) mod lab;
+pub(crate) mod machine;
 pub(crate) mod moves;

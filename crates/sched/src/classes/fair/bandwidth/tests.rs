@@ -129,8 +129,8 @@ fn what_the_kernel_refuses_is_refused_with_the_way_out() {
 
 #[test]
 fn the_root_group_has_no_quota() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let result = lab.on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, GroupId::ROOT, limits(5, 10, 0)));
+    let mut machine = BandwidthTestMachine::new(1);
+    let result = machine.on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, GroupId::ROOT, limits(5, 10, 0)));
     assert_eq!(result, Err(BandwidthError::RootGroup));
 }
 
@@ -188,12 +188,12 @@ fn periods_that_are_too_short_are_doubled_while_they_stay_below_a_second() {
 
 #[test]
 fn walks_over_groups_visit_the_newest_child_first() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let a = lab.group(GroupId::ROOT, None);
-    let [b, c] = [(); 2].map(|()| lab.group(a, None));
-    let d = lab.group(b, None);
-    lab.group(GroupId::ROOT, None);
-    let sched = &lab.sched;
+    let mut machine = BandwidthTestMachine::new(1);
+    let a = machine.group(GroupId::ROOT, None);
+    let [b, c] = [(); 2].map(|()| machine.group(a, None));
+    let d = machine.group(b, None);
+    machine.group(GroupId::ROOT, None);
+    let sched = &machine.sched;
     let down: Vec<_> = core::iter::successors(Some(a), |&group| sched.next_downwards(a, group)).collect();
     assert_eq!(down, [a, c, b, d]);
     let up: Vec<_> =
@@ -203,164 +203,166 @@ fn walks_over_groups_visit_the_newest_child_first() {
 
 #[test]
 fn a_group_without_quota_accounts_for_nothing_and_needs_no_timer() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let group = lab.group(GroupId::ROOT, None);
-    lab.task(CPU0, group);
-    lab.tick_at(CPU0, ms(1004));
-    let cfs_rq = lab.cfs_rq(group, CPU0);
+    let mut machine = BandwidthTestMachine::new(1);
+    let group = machine.group(GroupId::ROOT, None);
+    machine.task(CPU0, group);
+    machine.tick_at(CPU0, ms(1004));
+    let cfs_rq = machine.cfs_rq(group, CPU0);
     assert_eq!((cfs_rq.runtime_enabled, cfs_rq.runtime_remaining), (false, 0));
-    assert!(!lab.sched.group(group).bandwidth.period_active);
+    assert!(!machine.sched.group(group).bandwidth.period_active);
 }
 
 #[test]
 fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
-    let below = lab.group(top, None);
-    lab.task(CPU0, below);
-    assert!(!lab.is_idle(CPU0));
-    lab.tick_at(CPU0, ms(1004));
-    assert!(lab.is_idle(CPU0));
-    assert_eq!(lab.sched.rq(CPU0).nr_running, 0);
-    assert_eq!(lab.sched.cfs_rq(CPU0).h_nr_running, 0);
-    assert_eq!(lab.cfs_rq(top, CPU0).h_nr_running, 1, "the task is still the group's");
-    assert_eq!(lab.cfs_rq(top, CPU0).runtime_remaining, -1_000_000, "what was used too much is owed");
-    assert!(lab.cfs_rq(top, CPU0).throttled && !lab.cfs_rq(below, CPU0).throttled);
-    assert_eq!((lab.cfs_rq(top, CPU0).throttle_count, lab.cfs_rq(below, CPU0).throttle_count), (1, 1));
+    let mut machine = BandwidthTestMachine::new(1);
+    let top = machine.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    let below = machine.group(top, None);
+    machine.task(CPU0, below);
+    assert!(!machine.is_idle(CPU0));
+    machine.tick_at(CPU0, ms(1004));
+    assert!(machine.is_idle(CPU0));
+    assert_eq!(machine.sched.rq(CPU0).nr_running, 0);
+    assert_eq!(machine.sched.cfs_rq(CPU0).h_nr_running, 0);
+    assert_eq!(machine.cfs_rq(top, CPU0).h_nr_running, 1, "the task is still the group's");
+    assert_eq!(machine.cfs_rq(top, CPU0).runtime_remaining, -1_000_000, "what was used too much is owed");
+    assert!(machine.cfs_rq(top, CPU0).throttled && !machine.cfs_rq(below, CPU0).throttled);
+    assert_eq!((machine.cfs_rq(top, CPU0).throttle_count, machine.cfs_rq(below, CPU0).throttle_count), (1, 1));
 
-    lab.timer_at(CPU0, ms(1010));
-    assert!(!lab.is_idle(CPU0));
-    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 0);
-    let pool = &lab.sched.group(top).bandwidth;
+    machine.timer_at(CPU0, ms(1010));
+    assert!(!machine.is_idle(CPU0));
+    assert_eq!(machine.cfs_rq(below, CPU0).throttle_count, 0);
+    let pool = &machine.sched.group(top).bandwidth;
     assert_eq!(pool.runtime, 2_000_000 - 1, "the debt, and 1 ns to continue with");
     assert_eq!((pool.stats.nr_periods, pool.stats.nr_throttled, pool.stats.throttled_time), (1, 1, 6_000_000));
 }
 
 #[test]
 fn the_load_tracking_clock_stands_still_while_the_group_is_throttled() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
-    let below = lab.group(top, None);
-    lab.task(CPU0, below);
-    lab.tick_at(CPU0, ms(1004));
-    let before = [top, below].map(|group| (lab.clock(group, CPU0), lab.cfs_rq(group, CPU0).avg.util_avg));
-    lab.timer_at(CPU0, ms(1010));
-    let after = [top, below].map(|group| (lab.clock(group, CPU0), lab.cfs_rq(group, CPU0).avg.util_avg));
+    let mut machine = BandwidthTestMachine::new(1);
+    let top = machine.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    let below = machine.group(top, None);
+    machine.task(CPU0, below);
+    machine.tick_at(CPU0, ms(1004));
+    let before = [top, below].map(|group| (machine.clock(group, CPU0), machine.cfs_rq(group, CPU0).avg.util_avg));
+    machine.timer_at(CPU0, ms(1010));
+    let after = [top, below].map(|group| (machine.clock(group, CPU0), machine.cfs_rq(group, CPU0).avg.util_avg));
     assert_eq!(before, after);
-    lab.tick_at(CPU0, ms(1012));
-    assert_eq!(lab.clock(below, CPU0), before[1].0 + 2_000_000);
+    machine.tick_at(CPU0, ms(1012));
+    assert_eq!(machine.clock(below, CPU0), before[1].0 + 2_000_000);
 }
 
 #[test]
 fn a_group_goes_on_when_no_group_above_is_throttled_either() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let top = lab.group(GroupId::ROOT, Some(limits(3, 20, 0)));
-    let below = lab.group(top, Some(limits(3, 10, 0)));
-    lab.task(CPU0, below);
-    lab.tick_at(CPU0, ms(1004));
-    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 2);
-    lab.timer_at(CPU0, ms(1010));
-    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 1);
-    assert!(!lab.cfs_rq(below, CPU0).throttled && lab.is_idle(CPU0));
-    lab.timer_at(CPU0, ms(1020));
-    assert!(!lab.is_idle(CPU0));
-    assert_eq!(lab.sched.cfs_rq(CPU0).h_nr_running, 1);
+    let mut machine = BandwidthTestMachine::new(1);
+    let top = machine.group(GroupId::ROOT, Some(limits(3, 20, 0)));
+    let below = machine.group(top, Some(limits(3, 10, 0)));
+    machine.task(CPU0, below);
+    machine.tick_at(CPU0, ms(1004));
+    assert_eq!(machine.cfs_rq(below, CPU0).throttle_count, 2);
+    machine.timer_at(CPU0, ms(1010));
+    assert_eq!(machine.cfs_rq(below, CPU0).throttle_count, 1);
+    assert!(!machine.cfs_rq(below, CPU0).throttled && machine.is_idle(CPU0));
+    machine.timer_at(CPU0, ms(1020));
+    assert!(!machine.is_idle(CPU0));
+    assert_eq!(machine.sched.cfs_rq(CPU0).h_nr_running, 1);
 }
 
 #[test]
 fn a_group_that_is_created_below_a_throttled_one_is_throttled() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let top = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
-    lab.task(CPU0, top);
-    lab.tick_at(CPU0, ms(1004));
-    let below = lab.group(top, None);
-    assert_eq!(lab.cfs_rq(below, CPU0).throttle_count, 1);
-    lab.task(CPU0, below);
-    assert!(lab.is_idle(CPU0), "a new task waits like the others");
-    lab.timer_at(CPU0, ms(1010));
-    assert_eq!(lab.sched.cfs_rq(CPU0).h_nr_running, 2);
+    let mut machine = BandwidthTestMachine::new(1);
+    let top = machine.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    machine.task(CPU0, top);
+    machine.tick_at(CPU0, ms(1004));
+    let below = machine.group(top, None);
+    assert_eq!(machine.cfs_rq(below, CPU0).throttle_count, 1);
+    machine.task(CPU0, below);
+    assert!(machine.is_idle(CPU0), "a new task waits like the others");
+    machine.timer_at(CPU0, ms(1010));
+    assert_eq!(machine.sched.cfs_rq(CPU0).h_nr_running, 2);
 }
 
 #[test]
 fn without_its_quota_a_throttled_group_goes_on_at_once() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let group = lab.group(GroupId::ROOT, Some(limits(3, 10, 0)));
-    lab.task(CPU0, group);
-    lab.tick_at(CPU0, ms(1004));
-    assert!(lab.is_idle(CPU0));
-    lab.now = ms(1005);
-    lab.on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, group, Bandwidth::UNLIMITED)).expect("not the root group");
-    assert!(!lab.is_idle(CPU0));
-    assert!(lab.sched.group(group).bandwidth.throttled.is_empty());
-    lab.timer_at(CPU0, ms(1010));
-    assert!(!lab.sched.group(group).bandwidth.period_active, "the timer stops at its next expiry");
+    let mut machine = BandwidthTestMachine::new(1);
+    let group = machine.group(GroupId::ROOT, Some(limits(3, 10, 0)));
+    machine.task(CPU0, group);
+    machine.tick_at(CPU0, ms(1004));
+    assert!(machine.is_idle(CPU0));
+    machine.now = ms(1005);
+    machine
+        .on(CPU0, |sched, ctx| sched.set_group_bandwidth(ctx, group, Bandwidth::UNLIMITED))
+        .expect("not the root group");
+    assert!(!machine.is_idle(CPU0));
+    assert!(machine.sched.group(group).bandwidth.throttled.is_empty());
+    machine.timer_at(CPU0, ms(1010));
+    assert!(!machine.sched.group(group).bandwidth.period_active, "the timer stops at its next expiry");
 }
 
 #[test]
 fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
-    let mut lab = BandwidthTestMachine::new(2);
-    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
-    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
-    lab.task(CPU0, group);
-    lab.task(CPU1, group);
-    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 15_000_000);
-    assert_eq!(lab.cfs_rq(group, CPU1).runtime_remaining, 5_000_000);
-    lab.tick_at(CPU1, ms(1008));
-    assert!(lab.is_idle(CPU1));
-    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
+    let mut machine = BandwidthTestMachine::new(2);
+    let group = machine.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
+    machine.task(CPU0, group);
+    machine.task(CPU1, group);
+    assert_eq!(machine.cfs_rq(group, CPU0).runtime_remaining, 15_000_000);
+    assert_eq!(machine.cfs_rq(group, CPU1).runtime_remaining, 5_000_000);
+    machine.tick_at(CPU1, ms(1008));
+    assert!(machine.is_idle(CPU1));
+    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
 
-    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
-    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 1_000_000, "1 ms is kept for the next wake-up");
-    let pool = &lab.sched.group(group).bandwidth;
+    machine.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(machine.cfs_rq(group, CPU0).runtime_remaining, 1_000_000, "1 ms is kept for the next wake-up");
+    let pool = &machine.sched.group(group).bandwidth;
     assert_eq!((pool.runtime, pool.slack_started), (6_000_000, true));
 
-    lab.timer_at(CPU0, ms(1013));
-    assert_eq!(lab.cfs_rq(group, CPU1).runtime_remaining, 1);
-    assert!(lab.sched.need_resched(CPU1));
-    assert_eq!(lab.sched.group(group).bandwidth.runtime, 3_000_000 - 1);
+    machine.timer_at(CPU0, ms(1013));
+    assert_eq!(machine.cfs_rq(group, CPU1).runtime_remaining, 1);
+    assert!(machine.sched.need_resched(CPU1));
+    assert_eq!(machine.sched.group(group).bandwidth.runtime, 3_000_000 - 1);
 }
 
 #[test]
 fn what_was_given_back_is_not_handed_out_shortly_before_the_period_ends() {
-    let mut lab = BandwidthTestMachine::new(2);
-    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
-    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
-    lab.task(CPU0, group);
-    lab.task(CPU1, group);
-    lab.tick_at(CPU1, ms(1008));
-    lab.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
-    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
-    assert!(lab.sched.group(group).bandwidth.slack_started);
+    let mut machine = BandwidthTestMachine::new(2);
+    let group = machine.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
+    machine.task(CPU0, group);
+    machine.task(CPU1, group);
+    machine.tick_at(CPU1, ms(1008));
+    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
+    machine.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert!(machine.sched.group(group).bandwidth.slack_started);
     // The timer is late.
-    lab.timer_at(CPU0, ms(1099));
-    let pool = &lab.sched.group(group).bandwidth;
+    machine.timer_at(CPU0, ms(1099));
+    let pool = &machine.sched.group(group).bandwidth;
     assert_eq!((pool.runtime, pool.slack_started), (6_000_000, false));
-    assert!(lab.is_idle(CPU1) && lab.cfs_rq(group, CPU1).throttled);
+    assert!(machine.is_idle(CPU1) && machine.cfs_rq(group, CPU1).throttled);
 }
 
 #[test]
-fn what_is_given_back_while_nobody_is_throttled_stays_in_the_pool() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let group = lab.group(GroupId::ROOT, Some(limits(20, 100, 0)));
-    lab.task(CPU0, group);
-    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 5_000_000);
-    lab.now = ms(1002);
-    lab.on(CPU0, |sched, ctx| sched.handle_block(ctx));
-    assert_eq!(lab.cfs_rq(group, CPU0).runtime_remaining, 1_000_000);
-    let pool = &lab.sched.group(group).bandwidth;
+fn returned_quota_stays_in_the_pool_while_no_cfs_rq_is_throttled() {
+    let mut machine = BandwidthTestMachine::new(1);
+    let group = machine.group(GroupId::ROOT, Some(limits(20, 100, 0)));
+    machine.task(CPU0, group);
+    assert_eq!(machine.cfs_rq(group, CPU0).runtime_remaining, 5_000_000);
+    machine.now = ms(1002);
+    machine.on(CPU0, |sched, ctx| sched.handle_block(ctx));
+    assert_eq!(machine.cfs_rq(group, CPU0).runtime_remaining, 1_000_000);
+    let pool = &machine.sched.group(group).bandwidth;
     assert_eq!((pool.runtime, pool.slack_started), (17_000_000, false));
 }
 
 #[test]
-fn the_period_timer_stops_after_a_period_in_which_nobody_drew() {
-    let mut lab = BandwidthTestMachine::new(1);
-    let group = lab.group(GroupId::ROOT, Some(limits(5, 10, 0)));
-    lab.timer_at(CPU0, ms(1010));
-    assert!(lab.sched.group(group).bandwidth.period_active);
-    lab.timer_at(CPU0, ms(1020));
-    assert!(!lab.sched.group(group).bandwidth.period_active);
-    lab.now = ms(1057);
-    lab.task(CPU0, group);
-    let pool = &lab.sched.group(group).bandwidth;
+fn the_period_timer_stops_after_a_period_without_use_of_the_pool() {
+    let mut machine = BandwidthTestMachine::new(1);
+    let group = machine.group(GroupId::ROOT, Some(limits(5, 10, 0)));
+    machine.timer_at(CPU0, ms(1010));
+    assert!(machine.sched.group(group).bandwidth.period_active);
+    machine.timer_at(CPU0, ms(1020));
+    assert!(!machine.sched.group(group).bandwidth.period_active);
+    machine.now = ms(1057);
+    machine.task(CPU0, group);
+    let pool = &machine.sched.group(group).bandwidth;
     assert_eq!((pool.period_active, pool.period_expires), (true, 1_060_000_000));
 }

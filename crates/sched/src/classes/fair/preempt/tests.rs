@@ -6,15 +6,15 @@ use crate::types::ids::CpuId;
 /// Returns whether a task that wakes up, or is forked, beside others becomes the next buddy although
 /// rescheduling is due anyway.
 fn is_next(nr_tasks: u32, next_buddy: bool, is_fork: bool) -> bool {
-    let mut lab = flat(1);
-    let tasks: std::vec::Vec<_> = (0..nr_tasks).map(|_| lab.task(0, &[0])).collect();
-    lab.sched.tunables.nr_latency = 3;
-    lab.sched.features.set(Feature::NextBuddy, next_buddy);
-    let curr = lab.sched.curr(CpuId(0));
+    let mut machine = flat(1);
+    let tasks: std::vec::Vec<_> = (0..nr_tasks).map(|_| machine.task(0, &[0])).collect();
+    machine.sched.tunables.nr_latency = 3;
+    machine.sched.features.set(Feature::NextBuddy, next_buddy);
+    let curr = machine.sched.curr(CpuId(0));
     let woken = tasks.into_iter().find(|&task| task != curr).expect("one of them runs");
-    lab.sched.rqs[0].need_resched = true;
-    lab.on(0, |sched, ctx| sched.check_preempt_wakeup(ctx, CpuId(0), woken, is_fork));
-    lab.sched.cfs_rqs[0].next == Some(lab.sched.tasks[woken.index()].se)
+    machine.sched.rqs[0].need_resched = true;
+    machine.on(0, |sched, ctx| sched.check_preempt_wakeup(ctx, CpuId(0), woken, is_fork));
+    machine.sched.cfs_rqs[0].next == Some(machine.sched.tasks[woken.index()].se)
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn pinned_tasks_are_no_race() {
 }
 
 #[test]
-fn between_two_runqueues_a_task_belongs_to_nobody_and_no_interrupt_comes() {
+fn between_two_runqueues_a_task_is_on_neither_and_no_interrupt_arrives() {
     let (mut host, busiest) = about_to_lock(false);
     host.resume(CpuId(1));
     assert_eq!(

@@ -46,11 +46,11 @@ fn prepare(topology: MachineTopology, seed: u64) -> (PathTestMachine, Vec<TaskId
     let nr_cpus = host.sched.nr_cpus() as u64;
     let changes = &mut host.sched.tunables.changes;
     (changes.newidle_blocked, changes.redo_emptied, changes.kick_next) = (seed & 1 != 0, seed & 2 != 0, seed & 4 != 0);
-    let mut dice = TestRng(seed);
+    let mut rng = TestRng(seed);
     let mut tasks = Vec::new();
     for _ in 0..nr_cpus + 3 {
-        let task = host.fork(dice.below(nr_cpus) as u32);
-        if dice.below(6) > 0 {
+        let task = host.fork(rng.below(nr_cpus) as u32);
+        if rng.below(6) > 0 {
             host.allow(task);
         }
         tasks.push(task);
@@ -59,12 +59,12 @@ fn prepare(topology: MachineTopology, seed: u64) -> (PathTestMachine, Vec<TaskId
 }
 
 /// Runs one random action. Paths may have yielded at any point.
-fn act(host: &mut PathTestMachine, tasks: &[TaskId], dice: &mut TestRng) {
-    let cpu = CpuId(dice.below(host.sched.nr_cpus() as u64) as u32);
-    let task = tasks[dice.below(tasks.len() as u64) as usize];
-    match dice.below(16) {
+fn act(host: &mut PathTestMachine, tasks: &[TaskId], rng: &mut TestRng) {
+    let cpu = CpuId(rng.below(host.sched.nr_cpus() as u64) as u32);
+    let task = tasks[rng.below(tasks.len() as u64) as usize];
+    match rng.below(16) {
         0..3 => {
-            host.now += Nanos(dice.below(2_000_000));
+            host.now += Nanos(rng.below(2_000_000));
             host.sched.handle_jiffy(host.now.0 / 4_000_000);
         }
         3..6 => host.tick(cpu),
@@ -72,7 +72,7 @@ fn act(host: &mut PathTestMachine, tasks: &[TaskId], dice: &mut TestRng) {
         9..13 if host.sleeps(task) && host.takes_irqs(cpu) => host.wake(cpu, task),
         13 if host.runs(cpu).is_some() => host.on(cpu, |sched, ctx| sched.handle_yield(ctx)),
         14 if host.runs(cpu).is_some() => {
-            let nice = dice.below(40) as i8 - 20;
+            let nice = rng.below(40) as i8 - 20;
             host.on(cpu, |sched, ctx| sched.set_nice(ctx, task, nice));
         }
         _ => {}
@@ -94,9 +94,9 @@ fn with_pauses_that_take_no_time_a_run_is_the_same_as_without() {
                 let (mut host, tasks) = prepare(topology.clone(), seed);
                 host.resumes_at_once = pausing;
                 host.sched.set_yield_mode(if pausing { YIELDING } else { YieldMode::Off });
-                let mut dice = TestRng(1000 + seed);
+                let mut rng = TestRng(1000 + seed);
                 for _ in 0..600 {
-                    act(&mut host, &tasks, &mut dice);
+                    act(&mut host, &tasks, &mut rng);
                     deliver_all(&mut host);
                 }
                 host
@@ -124,16 +124,16 @@ fn with_pauses_of_any_length_all_invariants_hold() {
         for seed in 0..24 {
             let (mut host, tasks) = prepare(topology.clone(), seed);
             host.sched.set_yield_mode(YIELDING);
-            let mut dice = TestRng(2000 + seed);
+            let mut rng = TestRng(2000 + seed);
             for _ in 0..1500 {
-                act(&mut host, &tasks, &mut dice);
-                let cpu = CpuId(dice.below(host.sched.nr_cpus() as u64) as u32);
+                act(&mut host, &tasks, &mut rng);
+                let cpu = CpuId(rng.below(host.sched.nr_cpus() as u64) as u32);
                 if host.paused(cpu).is_some() {
                     nr_paused += 1;
                     host.resume(cpu);
                 }
                 if !host.ipis.is_empty() {
-                    let index = dice.below(host.ipis.len() as u64) as usize;
+                    let index = rng.below(host.ipis.len() as u64) as usize;
                     host.deliver(index);
                 }
             }

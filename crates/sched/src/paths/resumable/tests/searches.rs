@@ -61,7 +61,7 @@ fn look(host: &mut PathTestMachine, nr_phases: usize) {
 /// Returns the scan that CPU 0 is executing.
 fn search(host: &mut PathTestMachine) -> &mut IdleScan {
     let wake =
-        host.sched.path_stacks.of_mut(CpuId(0)).and_then(|walks| walks.wake.as_mut()).expect("a wake-up in progress");
+        host.sched.path_stacks.of_mut(CpuId(0)).and_then(|stack| stack.wake.as_mut()).expect("a wake-up in progress");
     wake.path.search().expect("the wake-up scans")
 }
 

@@ -16,29 +16,33 @@ fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuSample>) -> WakeChoice
     }
 }
 
-fn refusal(lab: &WakeupTestMachine) -> Option<InvalidChoice> {
-    let refused = lab.policy.as_ref().expect("there is a policy").invalid_choice();
+fn refusal(machine: &WakeupTestMachine) -> Option<InvalidChoice> {
+    let refused = machine.policy.as_ref().expect("there is a policy").invalid_choice();
     refused.map(|(whom, refusal)| {
-        assert_eq!(whom, PolicyRequest::Wakeup(lab.task));
+        assert_eq!(whom, PolicyRequest::Wakeup(machine.task));
         refusal.clone()
     })
 }
 
 #[test]
 fn each_look_is_counted_as_one_of_the_kernels() {
-    let mut lab = flat().busy(&[0, 1, 2]).policy(first_idle);
-    let decision = lab.select_from(0, 1, WAKE);
+    let mut machine = flat().busy(&[0, 1, 2]).policy(first_idle);
+    let decision = machine.select_from(0, 1, WAKE);
     assert_eq!((decision.cpu, decision.rule, decision.nr_scanned), (CpuId(3), WakeRule::Policy, 3));
-    assert_eq!(lab.work.get(KernelOp::ScanCpu), 3);
+    assert_eq!(machine.work.get(KernelOp::ScanCpu), 3);
 }
 
 #[test]
 fn looks_go_around_the_cache_once_and_leave_out_what_the_task_may_not_use() {
-    let mut lab = flat().busy(&[0, 1, 2, 3]).policy(first_idle);
-    lab.select_from(0, 2, WAKE);
-    assert_eq!(lab.work.get(KernelOp::ScanCpu), 4 + 4, "the hook samples all four CPUs, and so do the kernel's rules");
-    let mut lab = flat().busy(&[0, 1]).allow(&[0, 1]).policy(first_idle);
-    assert_eq!(lab.select_from(0, 1, WAKE).rule, WakeRule::NothingIdle);
+    let mut machine = flat().busy(&[0, 1, 2, 3]).policy(first_idle);
+    machine.select_from(0, 2, WAKE);
+    assert_eq!(
+        machine.work.get(KernelOp::ScanCpu),
+        4 + 4,
+        "the hook samples all four CPUs, and so do the kernel's rules"
+    );
+    let mut machine = flat().busy(&[0, 1]).allow(&[0, 1]).policy(first_idle);
+    assert_eq!(machine.select_from(0, 1, WAKE).rule, WakeRule::NothingIdle);
 }
 
 #[test]
@@ -60,7 +64,7 @@ fn a_task_that_is_new_or_has_no_choice_is_not_its_affair() {
 
 #[test]
 fn it_sees_the_wake_up_and_what_a_cpu_is_doing() {
-    let mut lab = flat().busy(&[2]).nr_running(2, 5).load(2, 77).util(300).policy(|request, seen| match seen {
+    let mut machine = flat().busy(&[2]).nr_running(2, 5).load(2, 77).util(300).policy(|request, seen| match seen {
         None => {
             let WakeRequest { prev, waker, sync, in_interrupt, util, pid, .. } = *request;
             assert_eq!((prev, waker, sync, in_interrupt, util, pid), (CpuId(1), CpuId(0), true, false, 300, 1000));
@@ -74,7 +78,7 @@ fn it_sees_the_wake_up_and_what_a_cpu_is_doing() {
             WakeChoice::Cpu(CpuId(3))
         }
     });
-    assert_eq!(lab.select_from(0, 1, SYNC).cpu, CpuId(3));
+    assert_eq!(machine.select_from(0, 1, SYNC).cpu, CpuId(3));
 }
 
 #[test]
@@ -85,10 +89,10 @@ fn an_answer_that_cannot_be_used_is_remembered_and_the_kernels_rules_decide() {
         (flat().policy(|_, _| WakeChoice::Sample(CpuId(0))), InvalidChoice::Endless(64)),
         (flat().policy(|_, _| WakeChoice::Fail("is tired".to_string())), InvalidChoice::Failed("is tired".to_string())),
     ];
-    for (mut lab, expected) in cases {
-        assert_eq!((lab.select(WAKE).rule, refusal(&lab)), (WakeRule::TargetIdle, Some(expected.clone())));
+    for (mut machine, expected) in cases {
+        assert_eq!((machine.select(WAKE).rule, refusal(&machine)), (WakeRule::TargetIdle, Some(expected.clone())));
         assert_eq!(
-            (lab.select(WAKE).rule, refusal(&lab)),
+            (machine.select(WAKE).rule, refusal(&machine)),
             (WakeRule::TargetIdle, Some(expected)),
             "the hook is not called again"
         );
@@ -97,11 +101,8 @@ fn an_answer_that_cannot_be_used_is_remembered_and_the_kernels_rules_decide() {
 
 #[test]
 fn a_cpu_that_is_offline_cannot_be_answered() {
-    let mut lab = flat().policy(|_, _| WakeChoice::Cpu(CpuId(3)));
-    lab.sched.hotplug.active.clear(CpuId(3));
-    lab.select(WAKE);
-    assert_eq!(
-        refusal(&lab).map(|refusal| refusal.to_string()).as_deref(),
-        Some("has answered CPU 3, which is offline")
-    );
+    let mut machine = flat().policy(|_, _| WakeChoice::Cpu(CpuId(3)));
+    machine.sched.hotplug.active.clear(CpuId(3));
+    machine.select(WAKE);
+    assert_eq!(refusal(&machine).map(|refusal| refusal.to_string()).as_deref(), Some("chose CPU 3, which is offline"));
 }

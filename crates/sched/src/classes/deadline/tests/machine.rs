@@ -83,7 +83,7 @@ impl DlTestMachine {
         let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249 }).unwrap();
         sched.boot(Nanos(START - MS));
         sched.handle_jiffy(250);
-        let mut lab = Self {
+        let mut machine = Self {
             sched,
             now: START,
             ran: Vec::new(),
@@ -97,11 +97,11 @@ impl DlTestMachine {
             is_idle: vec![false; nr_cpus],
             effects: Vec::new(),
         };
-        for cpu in lab.sched.cpu_ids() {
-            lab.push(START + TICK_NS, DlJobEvent::Tick(cpu));
+        for cpu in machine.sched.cpu_ids() {
+            machine.push(START + TICK_NS, DlJobEvent::Tick(cpu));
         }
-        lab.settle_all();
-        lab
+        machine.settle_all();
+        machine
     }
 
     /// Calls the scheduler on a CPU and applies its effects.
