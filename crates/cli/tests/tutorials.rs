@@ -87,7 +87,7 @@ git checkout -q -- kernel/sched/fair.c
 
 /// Commands of a page that are executed.
 #[derive(Clone, Copy, PartialEq)]
-enum Budget {
+enum PageBudget {
     /// All but long ones.
     Short,
     /// All; long ones with their replacement.
@@ -97,14 +97,14 @@ enum Budget {
 /// Executes the commands of one page in a directory of its own.
 struct Player {
     directory: tempfile::TempDir,
-    budget: Budget,
+    budget: PageBudget,
     /// Whether output of `console` blocks is compared.
     is_compared: bool,
     nr_commands: usize,
 }
 
 impl Player {
-    fn new(name: &str, budget: Budget) -> Self {
+    fn new(name: &str, budget: PageBudget) -> Self {
         let directory = tempfile::tempdir().expect("there is room for temporary files");
         std::os::unix::fs::symlink(root().join("scenarios"), directory.path().join("scenarios")).expect("a link");
         Self { directory, budget, is_compared: COMPARED.iter().any(|part| name.starts_with(part)), nr_commands: 0 }
@@ -119,7 +119,7 @@ impl Player {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(self.directory.path()).env("PATH", path).env("NO_COLOR", "1");
         shell.env("FAIRLAB_KERNELS", concat!(env!("CARGO_TARGET_TMPDIR"), "/kernels-of-pages"));
-        if self.budget == Budget::Extended {
+        if self.budget == PageBudget::Extended {
             shell.env("HOME", self.directory.path());
         }
         let output = shell.output().expect("there is a shell");
@@ -134,7 +134,7 @@ impl Player {
             return None;
         }
         let long = LONG.iter().find(|(part, _)| command.contains(part));
-        if long.is_some() && self.budget == Budget::Short {
+        if long.is_some() && self.budget == PageBudget::Short {
             return None;
         }
         self.nr_commands += 1;
@@ -208,7 +208,7 @@ impl Player {
 }
 
 /// Plays all pages, compares them with their current output, and returns the number of executed commands.
-fn play_all(budget: Budget) -> usize {
+fn play_all(budget: PageBudget) -> usize {
     let mut nr_commands = 0;
     let pages = BOOK.iter().flat_map(|part| files(&format!("docs/book/src/{part}"), &[".md"]));
     for name in std::iter::once("README.md".to_owned()).chain(pages) {
@@ -228,13 +228,13 @@ fn play_all(budget: Budget) -> usize {
 
 #[test]
 fn pages_show_the_output_of_their_commands() {
-    let nr_commands = play_all(Budget::Short);
+    let nr_commands = play_all(PageBudget::Short);
     assert!(nr_commands >= MIN_COMMANDS, "only {nr_commands} commands of README and book were executed");
 }
 
 #[test]
 #[ignore = "takes minutes and needs Debian's linux-source-6.1; part of `cargo xtask extended`"]
 fn long_commands_of_pages_succeed_with_small_budgets() {
-    let nr_commands = play_all(Budget::Extended);
+    let nr_commands = play_all(PageBudget::Extended);
     assert!(nr_commands >= MIN_LONG_COMMANDS, "only {nr_commands} commands of README and book were executed");
 }
