@@ -18,7 +18,7 @@ pub const DEFAULT_LOOP_SECONDS: u32 = 10;
 
 /// Line that the kernel has printed.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct WorkerLogLine {
     /// Time on the machine's clock, in nanoseconds.
     pub at_ns: u64,
@@ -66,7 +66,7 @@ pub struct CrashReport {
 
 /// CPU that holds the lock of a runqueue and waits for that of another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Waiter {
     pub cpu: u32,
     /// CPU of the runqueue whose lock it holds.

@@ -70,7 +70,7 @@ pub enum EventKind {
 
 /// An event with its position in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct QueuedEvent {
     pub key: EventKey,
     pub kind: EventKind,

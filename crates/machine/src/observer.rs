@@ -79,7 +79,7 @@ impl KernelPath {
 
 /// An event of the machine rather than of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum MachineEvent {
     /// A task of the workload is about to be forked.
     Forked {

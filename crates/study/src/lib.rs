@@ -102,7 +102,7 @@ pub enum StudyError {
         "{0}: cannot be read: {1}\nhelp: give the name of a study (see `fairlab study list`) or the path of a study's file"
     )]
     Unreadable(String, std::io::Error),
-    /// The study cannot be run with these options: name, reason and remedy.
+    /// The study cannot be run with these options. Fields: name of the study, reason, remedy.
     #[error("study {0}: {1}\nhelp: {2}")]
     Refused(String, String, String),
     /// The study's data are malformed.

@@ -13,7 +13,7 @@ use fairlab_sched::tunables::TUNABLES;
 use fairlab_workload::suggest;
 
 /// Reason why a study file is rejected. Messages begin with the name of the file.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Debug, thiserror::Error)]
 pub enum DefinitionError {
     /// The text is not valid TOML, or has other keys or types than a study.

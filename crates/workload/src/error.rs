@@ -14,7 +14,7 @@ const SHOWN_WIDTH: usize = 70;
 
 /// First error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct ParseError {
     /// Name of the file, as it was given to the parser.
     pub file: String,

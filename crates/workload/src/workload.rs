@@ -40,7 +40,7 @@ pub enum Affinity {
 
 /// Attributes that a task gets, at its start or at a step. `None` leaves an attribute unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Attributes {
     pub policy: Option<PolicySpec>,
     /// Whether a deadline task reclaims bandwidth that other tasks do not use (`SCHED_FLAG_RECLAIM`). Only at
@@ -95,7 +95,7 @@ pub struct CpusetSpec {
 }
 
 /// Task, or template from which tasks are forked.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct TaskSpec {
     /// Name, at most 15 bytes.
     pub name: String,
@@ -254,7 +254,7 @@ pub enum Change {
 
 /// Periodic interrupt of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct IrqLoad {
     pub cpu: u32,
     /// Time between the ends of two interrupts; the first ends this long after the start.
@@ -307,7 +307,7 @@ pub enum ChannelKind {
 
 /// Channel for messages between tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Channel {
     pub kind: ChannelKind,
     /// Number of messages that fit.
@@ -318,7 +318,7 @@ pub struct Channel {
 
 /// Objects that the tasks share, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Objects {
     pub mutexes: Vec<String>,
     /// Names of condition variables.
@@ -341,7 +341,7 @@ pub struct Objects {
 
 /// Workload that a machine can run: groups, cpusets, tasks and what happens to them.
 #[derive(Debug, Default)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Workload {
     /// Task groups, parents before children.
     pub groups: Vec<GroupSpec>,

@@ -74,7 +74,7 @@ pub struct EnginePolicy {
 
 /// Task that is to be forked.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct EngineTaskSpec<'a> {
     /// Number of the task, which must be the next one.
     pub id: u32,

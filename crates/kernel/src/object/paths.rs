@@ -91,7 +91,7 @@ pub enum BeforeResume {
 
 /// State of a call that has yielded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct EngineYield {
     pub before: BeforeResume,
     pub kind: CallKind,

@@ -14,7 +14,7 @@ const START_NS: u64 = 1_000_000_000;
 /// Metric of a run with a bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "CheckDefinition")]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Check {
     pub figure: CheckMetric,
     /// Bound beyond which the metric indicates the bug.

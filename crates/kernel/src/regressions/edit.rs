@@ -129,7 +129,7 @@ impl fmt::Display for EditPlace {
 
 /// Edits that reintroduce a bug, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct EditScript {
     /// Name of the bug.
     pub bug: String,

@@ -97,7 +97,7 @@ const MAX_BATCH_BUGS: usize = 9;
 
 /// Bugs that can be reintroduced together.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct BugBatch<'a> {
     /// Release into whose tree the bugs are reintroduced.
     pub kernel: &'a str,

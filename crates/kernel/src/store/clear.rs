@@ -33,7 +33,7 @@ pub struct ListedKernel {
 
 /// File or folder that was removed, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct RemovedKernel {
     /// Description for the user.
     pub what: String,

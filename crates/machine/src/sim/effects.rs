@@ -13,7 +13,7 @@ use fairlab_sched::units::{Capacity, Nanos};
 
 /// Counters of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct CpuCounters {
     pub ticks: u64,
     /// Number of context switches.
@@ -58,7 +58,7 @@ pub struct CpuCounters {
 
 /// Counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct MachineCounters {
     pub events: u64,
     pub switches: u64,

@@ -130,7 +130,7 @@ impl IdleLoop {
 
 /// Reason why a run cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum RunError {
     /// A program neither runs nor blocks.
     NoProgress {

@@ -48,7 +48,7 @@ pub struct Explanation {
 }
 
 /// Subject of an explanation that does not exist.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplainError {
     /// No task of the workload has the given name or pid.

@@ -13,7 +13,7 @@ use std::io;
 use std::rc::Rc;
 
 /// Table of a run, with all rows.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectedTable {
     pub name: &'static str,
@@ -23,7 +23,7 @@ pub struct CollectedTable {
 }
 
 /// Column of a [`CollectedTable`].
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumn {
     pub name: &'static str,

@@ -50,7 +50,7 @@ use thread::ThreadTable;
 use trace_dat::{TraceDat, TraceDatVersion};
 
 /// Destination of a trace.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum ExportTarget<'a> {
     /// One file, for a format that writes a single file.
     File {

@@ -13,7 +13,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::step::LoopPlace;
 
 /// Event on a CPU, with the thread that ran there.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug)]
 pub struct TraceRecord<'a> {
     /// Time on the machine's clock; records are in the order of time.
@@ -91,7 +91,7 @@ impl EventGroups {
 }
 
 /// Kind of an event, with its data.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug)]
 pub enum RecordKind<'a> {
     /// A CPU switches to another task: `sched_switch`.
@@ -221,7 +221,7 @@ impl Counter {
 }
 
 /// Marker as rt-app writes it to the trace.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
     /// Start or end of rt-app.

@@ -61,7 +61,7 @@ impl ThreadId {
 }
 
 /// Name, pid and priority of a thread.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadInfo {
     /// Thread id as the kernel counts; 0 for idle tasks.

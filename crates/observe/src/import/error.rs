@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// Reason why a trace cannot be read.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     pub file: String,

@@ -116,7 +116,7 @@ impl ThreadState {
 }
 
 /// Event of a trace.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// Time in nanoseconds of the trace's clock.

@@ -23,7 +23,7 @@ pub enum IpiKind {
 
 /// State of a task when it stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum PrevState {
     /// Still runnable: it was preempted or yielded.
     Runnable,
@@ -33,7 +33,7 @@ pub enum PrevState {
 
 /// An action of the machine. Effects happen in the order in which they were emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum Effect {
     /// Interrupt another CPU. After the IPI latency the machine calls
     /// [`crate::paths::sched::Sched::handle_ipi`] on that CPU.

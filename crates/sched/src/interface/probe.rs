@@ -16,7 +16,7 @@ use crate::types::units::{Capacity, Nanos};
 
 /// An event inside the scheduler. Events are reported in the order in which they happen.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum Event<'a> {
     /// A sleeping task is about to be woken (tracepoint `sched_waking`). Its CPU is not selected yet.
     Waking {

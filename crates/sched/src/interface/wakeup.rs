@@ -8,7 +8,7 @@ use crate::types::ids::{CpuId, TaskId};
 
 /// Occasion of a CPU selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum WakeKind {
     Wakeup,
     Fork,

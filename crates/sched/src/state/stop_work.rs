@@ -5,7 +5,7 @@ use crate::types::ids::{CpuId, TaskId};
 
 /// Work item for the stopper of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum StopWork {
     /// Push the running task to the CPU that asked for it: `active_load_balance_cpu_stop()`.
     ActiveBalance,

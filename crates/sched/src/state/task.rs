@@ -112,7 +112,7 @@ impl Default for Uclamp {
 
 /// Task: the kernel's `struct task_struct`, as far as the scheduler uses it.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Task {
     /// Process id, for display and traces.
     pub pid: i32,

@@ -36,7 +36,7 @@ pub enum NetperfTest {
 
 /// Options of several netperf instances that run at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Netperf {
     pub test: NetperfTest,
     /// Length of the test (`-l`).

@@ -42,7 +42,7 @@ pub enum SchbenchRelease {
 
 /// Options of schbench, and the builder of its workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Schbench {
     pub form: SchbenchRelease,
     /// Number of message threads (`-m`).

@@ -106,7 +106,7 @@ pub struct RecordedTask {
 
 /// Workload of a trace, with the facts that the trace contains about its machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct RecordedWorkload {
     /// Number of CPUs of the recorded machine.
     pub nr_cpus: u32,

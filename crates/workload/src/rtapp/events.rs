@@ -89,7 +89,7 @@ events! {
         |_scope, _entry| Step::Yield;
     "barrier" "NAME" "wait for all threads of all tasks that name it" step
         |scope, entry| scope.barrier(entry)?;
-    "fork" "TASK" "start a thread of a task; at most 1024 times each" event
+    "fork" "TASK" "start another thread of TASK; a task can be forked at most 1024 times" event
         |scope, entry| Ok(Event::Fork { task: scope.text(entry)?.to_owned(), at: entry.node.at });
     "sem_post" "NAME" "add one to a semaphore, which begins at 0" step
         |scope, entry| Step::SemPost(scope.shared.semaphores.id(scope.text(entry)?));

@@ -33,7 +33,7 @@ use std::ops::RangeInclusive;
 
 /// Content of a scenario file.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Scenario {
     /// Machine of the file. If a given or named machine replaces it, this one has CPUs of equal capacity.
     pub machine: ScenarioMachine,
@@ -84,7 +84,7 @@ pub struct ScenarioMachine {
 
 /// CPUs that change their frequency together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct FreqDomainSpec {
     pub cpus: RangeInclusive<u32>,
     /// Frequencies in kHz, ascending, each with its power in microwatts. All of them have a power, or none.

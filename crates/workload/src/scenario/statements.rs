@@ -24,7 +24,7 @@ pub enum StatementTopic {
 
 /// Statement of scenario files.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Statement {
     /// Word with which the statement begins.
     pub keyword: &'static str,

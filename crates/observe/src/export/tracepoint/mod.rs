@@ -73,7 +73,7 @@ macro_rules! tracepoints {
 }
 
 /// Definition of a tracepoint.
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug)]
 pub struct TracepointDefinition {
     pub tracepoint: Tracepoint,

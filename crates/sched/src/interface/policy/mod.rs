@@ -164,7 +164,7 @@ impl fmt::Display for InvalidChoice {
 
 /// Subject of a request to a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum PolicyRequest {
     Wakeup(TaskId),
     Balancing(CpuId),

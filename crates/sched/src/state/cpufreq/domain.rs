@@ -55,7 +55,7 @@ pub struct FrequencyDomain {
 
 /// Reason why a frequency domain is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum FrequencyDomainError {
     /// The domain has no CPU.
     NoCpu,

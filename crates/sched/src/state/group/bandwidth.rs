@@ -39,7 +39,7 @@ pub struct Bandwidth {
 
 /// Reason why bandwidth was rejected. The kernel returns EINVAL for each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum BandwidthError {
     /// The root group cannot have a quota.
     RootGroup,

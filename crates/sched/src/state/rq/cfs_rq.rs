@@ -23,7 +23,7 @@ pub struct RemovedAverages {
 
 /// Fair runqueue of a group on one CPU: the kernel's `struct cfs_rq`.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct CfsRq {
     pub cpu: CpuId,
     pub group: GroupId,

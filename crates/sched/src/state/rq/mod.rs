@@ -48,7 +48,7 @@ pub struct RqStats {
 
 /// Runqueue of a CPU: the kernel's `struct rq`. Its root cfs_rq is the one with the same number.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Rq {
     pub cpu: CpuId,
     /// Running task, which may be the idle task or the stopper.

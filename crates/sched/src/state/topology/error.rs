@@ -12,7 +12,7 @@ const LOCAL_DISTANCE: u32 = 10;
 
 /// Reason why no sched domains can be built for a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are named after what they hold")]
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub enum BuildError {
     /// The machine has no CPU, or more than the maximum.
     NrCpus(usize),
