@@ -353,7 +353,7 @@ fn a_real_time_task_prefers_a_cpu_that_is_big_enough_for_its_clamp() {
 }
 
 #[test]
-fn who_becomes_less_important_goes_before_its_new_equals() {
+fn a_task_that_becomes_less_important_goes_before_its_new_equals() {
     let mut machine = RtTestMachine::new(1);
     let first = machine.fork(CPU0, Policy::Fifo(20));
     let second = machine.fork(CPU0, Policy::Fifo(10));
@@ -364,7 +364,7 @@ fn who_becomes_less_important_goes_before_its_new_equals() {
 }
 
 #[test]
-fn who_becomes_more_important_goes_behind_its_new_equals() {
+fn a_task_that_becomes_more_important_goes_behind_its_new_equals() {
     let mut machine = RtTestMachine::new(1);
     let runs = machine.fork(CPU0, Policy::Fifo(30));
     let waits = machine.fork(CPU0, Policy::Fifo(20));
@@ -376,7 +376,7 @@ fn who_becomes_more_important_goes_behind_its_new_equals() {
 }
 
 #[test]
-fn another_policy_of_the_same_priority_keeps_the_place() {
+fn a_change_of_policy_at_equal_priority_keeps_the_place() {
     let mut machine = RtTestMachine::new(1);
     machine.fork(CPU0, Policy::Fifo(30));
     let first = machine.fork(CPU0, Policy::Fifo(10));
