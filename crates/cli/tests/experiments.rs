@@ -174,7 +174,7 @@ fn an_experiment_goes_on_until_something_is_found() {
 
 #[test]
 fn what_cannot_be_compared_is_refused_with_the_way_out() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["compare", "--arm", "NO_SIS_UTIL"], "--bench"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--vary"], "--runs"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--hold-still"], "--runs"),
@@ -186,6 +186,10 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--warmup", "10ms"], "--for"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--format", "xml"], "junit"),
         (&["compare", "--bench", "hackbench --machine hikey", "--arm", "NO_SIS_UTIL"], "--machine is not an option"),
+        (
+            &["compare", "--bench", "hackbench --governor powersave", "--arm", "NO_SIS_UTIL"],
+            "--governor is not an option",
+        ),
         (&["bisect", HELLO, "--from", "kernel=6.1", "--to", "unchanged"], "no switch differs"),
     ];
     for (args, expected) in cases {
@@ -214,6 +218,25 @@ fn bisect_finds_the_switch_that_makes_a_difference_between_two_kernels() {
     assert!(items(&found["switches"]).len() >= 5, "{found:#}");
     let text = stdout_of(&args[..args.len() - 1]);
     assert!(text.contains("the switch: SIS_UTIL\n"), "{text}");
+}
+
+#[test]
+fn bisect_knows_settings_that_are_neither_features_nor_tunables() {
+    let found = json_of(&[
+        "bisect",
+        HELLO,
+        "--for",
+        "200ms",
+        "--from",
+        "unchanged",
+        "--to",
+        "cpu_dma_latency=0",
+        "--runs",
+        "6",
+        "--json",
+    ]);
+    assert_eq!(found["switches"], Value::from(vec!["cpu_dma_latency"]), "{found:#}");
+    assert_eq!(found["found"], found["switches"], "{found:#}");
 }
 
 #[test]

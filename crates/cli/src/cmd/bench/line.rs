@@ -4,6 +4,8 @@
 
 use super::args::{Bench, On};
 use super::models::Model;
+use crate::args::VariantArgs;
+use crate::exports::ExportArgs;
 use clap::Parser;
 use fairlab_study::data::workloads;
 use fairlab_study::data::workloads::BenchReader;
@@ -60,23 +62,47 @@ fn usage_error(line: &str, error: &clap::Error) -> String {
 
 /// Returns an option of fairlab on the line, and the key that stands for it in a study.
 fn fairlab_option(on: &On) -> Option<(&'static str, &'static str)> {
-    let variant = &on.variant;
+    // Without `..`, so that an option that is missing here does not compile.
+    let On { variant, seed, vary, perturb, duration, warmup, exports, engine_trial } = on;
+    let ExportArgs { export, events, task: _ } = exports;
+    let VariantArgs {
+        machine,
+        kernel,
+        engine,
+        features,
+        set,
+        governor,
+        cpu_dma_latency,
+        prices,
+        plain,
+        engine_trace,
+        engine_state,
+        engine_calls,
+        engine_beside,
+        policy,
+        prices_of: _,
+        price: _,
+    } = variant;
+    let is_for_worker =
+        *engine_trial || *engine_trace || engine_state.is_some() || engine_calls.is_some() || engine_beside.is_some();
     let given = [
-        (!variant.engine.is_empty(), "--engine", "`engine=` of an arm of fairlab compare"),
-        (variant.machine.is_some(), "--machine", "`machine` of a run"),
-        (variant.kernel.is_some(), "--kernel", "`kernel` of an arm"),
-        (!variant.features.is_empty(), "--features", "`features` of an arm"),
-        (!variant.set.is_empty(), "--set", "`tunables` of an arm"),
-        (
-            variant.cpu_dma_latency.is_some(),
-            "--cpu-dma-latency",
-            "an option of cyclictest, or a statement of a scenario",
-        ),
-        (variant.prices.is_some(), "--prices", "`prices` of an arm"),
-        (on.seed.is_some(), "--seed", "`first_seed` of a run"),
-        (on.perturb.is_some(), "--perturb", "--perturb of `fairlab study run`"),
-        (on.duration.is_some(), "--for", "`span` of a run"),
-        (on.warmup.is_some(), "--warmup", "`warm_up` of a run"),
+        (!engine.is_empty() || is_for_worker, "--engine", "`engine=` of an arm of fairlab compare"),
+        (machine.is_some(), "--machine", "`machine` of a run"),
+        (kernel.is_some(), "--kernel", "`kernel` of an arm"),
+        (!features.is_empty(), "--features", "`features` of an arm"),
+        (!set.is_empty(), "--set", "`tunables` of an arm"),
+        (governor.is_some(), "--governor", "`governor` of a run or an arm"),
+        (cpu_dma_latency.is_some(), "--cpu-dma-latency", "an option of cyclictest, or a statement of a scenario"),
+        (prices.is_some(), "--prices", "`prices` of an arm"),
+        (plain.is_some(), "--plain", "--plain of `fairlab study run`, which needs an engine"),
+        (policy.is_some(), "--policy", "nothing: studies have no policies"),
+        (seed.is_some(), "--seed", "`first_seed` of a run"),
+        (*vary, "--vary", "`start` of a run"),
+        (perturb.is_some(), "--perturb", "--perturb of `fairlab study run`"),
+        (duration.is_some(), "--for", "`span` of a run"),
+        (warmup.is_some(), "--warmup", "`warm_up` of a run"),
+        (!export.is_empty(), "--export", "nothing: studies write no traces"),
+        (!events.is_empty(), "--events", "nothing: studies write no traces"),
     ];
     given.into_iter().find(|(is_given, ..)| *is_given).map(|(_, option, key)| (option, key))
 }
@@ -103,6 +129,10 @@ mod tests {
             ("hackbench --set scan_cost=1", "--set is set", "`tunables` of an arm"),
             ("schbench -r 5 --warmup 1s", "--warmup is set", "`warm_up` of a run"),
             ("schbench --seed 3", "--seed is set", "`first_seed`"),
+            ("hackbench -g 4 --governor powersave", "--governor is set", "`governor` of a run"),
+            ("hackbench --plain", "--plain is set", "fairlab study run"),
+            ("hackbench --export ftrace=x.txt", "--export is set", "no traces"),
+            ("hackbench --events sched", "--events is set", "no traces"),
         ] {
             let message = complaint(line);
             assert!(message.starts_with(line) && message.contains(option) && message.contains(key), "{message}");

@@ -4,6 +4,7 @@
 
 use crate::args::VariantArgs;
 use crate::arms::Arm;
+use crate::embed::policies::NamedPolicy;
 use crate::error::CliError;
 use crate::output::progress::CountProgress;
 use crate::trial::{Trial, Work};
@@ -20,6 +21,9 @@ pub(super) enum ArmDifference {
     Tunable(&'static str, i64, i64),
     Machine,
     Governor,
+    CpuDmaLatency,
+    Plain,
+    Policy,
     Prices,
     Workload,
 }
@@ -31,6 +35,9 @@ impl std::fmt::Display for ArmDifference {
             Self::Tunable(name, from, to) => write!(f, "{name}={to} (from {from})"),
             Self::Machine => f.write_str("machine"),
             Self::Governor => f.write_str("governor"),
+            Self::CpuDmaLatency => f.write_str("cpu_dma_latency"),
+            Self::Plain => f.write_str("plain"),
+            Self::Policy => f.write_str("policy"),
             Self::Prices => f.write_str("prices"),
             Self::Workload => f.write_str("workload"),
         }
@@ -48,9 +55,39 @@ pub(super) struct BisectEnds {
     pub(super) progress: Mutex<CountProgress>,
 }
 
-/// Whether both arms have equal costs of kernel code.
-fn has_same_costs(one: &VariantArgs, other: &VariantArgs) -> bool {
-    one.price_choice() == other.price_choice() && one.prices_of == other.prices_of && one.price == other.price
+/// Returns the settings in which two variants differ, without features and tunables.
+fn other_differences(from: &VariantArgs, to: &VariantArgs) -> Vec<ArmDifference> {
+    // Without `..`, so that a setting that is missing here does not compile. Kernels differ in features and
+    // tunables; options of workers are not settings.
+    let VariantArgs {
+        machine,
+        kernel: _,
+        engine: _,
+        features: _,
+        set: _,
+        governor,
+        cpu_dma_latency,
+        prices: _,
+        plain,
+        engine_trace: _,
+        engine_state: _,
+        engine_calls: _,
+        engine_beside: _,
+        policy,
+        prices_of,
+        price,
+    } = from;
+    let policy_name = |policy: &Option<NamedPolicy>| policy.as_ref().map(|policy| policy.name.clone());
+    let has_same_costs = from.price_choice() == to.price_choice() && *prices_of == to.prices_of && *price == to.price;
+    let differences = [
+        (ArmDifference::Machine, *machine != to.machine),
+        (ArmDifference::Governor, *governor != to.governor),
+        (ArmDifference::CpuDmaLatency, *cpu_dma_latency != to.cpu_dma_latency),
+        (ArmDifference::Plain, *plain != to.plain),
+        (ArmDifference::Policy, policy_name(policy) != policy_name(&to.policy)),
+        (ArmDifference::Prices, !has_same_costs),
+    ];
+    differences.into_iter().filter(|(_, differs)| *differs).map(|(difference, _)| difference).collect()
 }
 
 fn has_same_work(one: &Work, other: &Work) -> bool {
@@ -75,13 +112,10 @@ impl BisectEnds {
         switches.extend(features.map(|(_, (feature, is_on))| ArmDifference::Feature(*feature, *is_on)));
         let tunables = near.tunables.iter().zip(&far.tunables).filter(|(near, far)| near != far);
         switches.extend(tunables.map(|(near, far)| ArmDifference::Tunable(far.0, near.1, far.1)));
-        let others = [
-            (ArmDifference::Machine, from.variant.machine != to.variant.machine),
-            (ArmDifference::Governor, from.variant.governor != to.variant.governor),
-            (ArmDifference::Prices, !has_same_costs(&from.variant, &to.variant)),
-            (ArmDifference::Workload, !has_same_work(&from.work, &to.work)),
-        ];
-        switches.extend(others.into_iter().filter(|(_, differs)| *differs).map(|(switch, _)| switch));
+        switches.extend(other_differences(&from.variant, &to.variant));
+        if !has_same_work(&from.work, &to.work) {
+            switches.push(ArmDifference::Workload);
+        }
         let (metric, progress) = (Mutex::default(), Mutex::new(CountProgress::new("bisecting", 0)));
         Ok(Self { switches, from, to, asked, metric, progress })
     }
@@ -97,6 +131,9 @@ impl BisectEnds {
                 ArmDifference::Tunable(name, _, value) => variant.set.push(((*name).to_owned(), *value)),
                 ArmDifference::Machine => variant.machine.clone_from(&to.machine),
                 ArmDifference::Governor => variant.governor = to.governor,
+                ArmDifference::CpuDmaLatency => variant.cpu_dma_latency = to.cpu_dma_latency,
+                ArmDifference::Plain => variant.plain = to.plain,
+                ArmDifference::Policy => variant.policy.clone_from(&to.policy),
                 ArmDifference::Prices => {
                     variant.prices = to.prices;
                     variant.prices_of.clone_from(&to.prices_of);
