@@ -45,12 +45,13 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
         events="sched",
     )
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert manifest["digest"] == run.digest
-    assert (manifest["kernel"], manifest["seed"], manifest["vary"], manifest["perturb"]) == ("5.10", 7, True, 3)
-    assert manifest["features"]["TTWU_QUEUE"] is False and manifest["features"]["WA_BIAS"] is False
-    assert manifest["tunables"]["migration_cost_ns"] == 1000
-    assert manifest["duration_ns"] == 100_000_000
-    assert "--governor" in manifest["repeat"] and "20000ns" in manifest["repeat"]
+    settings, result = manifest["spec"]["settings"], manifest["result"]
+    assert result["digest"] == run.digest
+    assert (settings["kernel"], settings["seed"], settings["starts"], settings["perturb"]) == ("5.10", 7, "jittered", 3)
+    assert (settings["governor"], settings["cpu_dma_latency"], settings["duration"]) == ("performance", "20us", "100ms")
+    assert result["features"]["TTWU_QUEUE"] is False and result["features"]["WA_BIAS"] is False
+    assert result["tunables"]["migration_cost_ns"] == 1000
+    assert result["duration_ns"] == 100_000_000
     assert manifest["command"][:2] == ["fairlab", "run"]
     assert {"trace.jsonl", "run.txt"} <= {file.name for file in (tmp_path / "run").iterdir()}
 

@@ -13,24 +13,23 @@ use crate::cmd::patch::args::PatchArgs;
 use crate::cmd::replay::ReplayArgs;
 use crate::cmd::schema::SchemaEntry;
 use crate::cmd::sweep::args::SweepArgs;
-use crate::embed::policies::{NamedPolicy, policy_from_name};
-use crate::error::CliError;
 use crate::exports::{ExportArgs, events_from_name, format_from_name};
 use crate::hints::{self, with_hints};
 use crate::output::measure::Measure;
 use crate::output::report::ReportTables;
-use crate::values::{
-    EngineName, FeatureList, GovernorName, feature_from_name, governor_from_name, kernel_from_name, parse_engine,
-    parse_features, parse_micros, parse_moment, parse_setting, parse_time, tunable_from_name,
-};
+use crate::settings_args::SettingArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use fairlab_observe::export::ExportFormat;
 use fairlab_observe::export::record::EventGroups;
+use fairlab_run::kernels::Kernel;
+use fairlab_run::settings::commands::{CHECK, RUN};
+use fairlab_run::values::{
+    EngineName, Plain, feature_from_name, kernel_from_name, parse_engine, parse_moment, parse_time, tunable_from_name,
+};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TunableInfo;
 use fairlab_sched::units::Nanos;
-use fairlab_study::kernels::Kernel;
 use fairlab_study::pool;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -118,8 +117,8 @@ pub(crate) enum Command {
 }
 
 const RUN_EXAMPLES: &str = "\
-FILE is a scenario (one statement per line, begins with `cpus N`) or a JSON file of rt-app. Its text decides which, \
-not its name.
+FILE is a scenario (one statement per line, begins with `cpus N`), a JSON file of rt-app, a spec \
+(`fairlab schema spec`) or the manifest of an earlier run. Its text decides which, not its name.
 
 Examples:
   fairlab run scenarios/hello.json
@@ -138,33 +137,7 @@ pub(crate) struct RunArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
     #[command(flatten)]
-    pub(crate) variant: VariantArgs,
-    /// Seed of the scheduler's random numbers and of exits from idle states [default: the state of a kernel
-    /// after boot]
-    ///
-    /// The scheduler draws random numbers only for the feature NI_RANDOM (newly-idle balancing), the hardware
-    /// only for idle states. With --vary the seed also randomises start times and random run lengths.
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u64>,
-    /// Also randomise start times and random run lengths, from the seed
-    ///
-    /// All tasks start up to one tick later, and each task up to 10 ms more. Random run lengths of a scenario
-    /// are drawn from the seed.
-    #[arg(long, requires = "seed")]
-    pub(crate) vary: bool,
-    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
-    /// simultaneous events
-    #[arg(long, value_name = "N")]
-    pub(crate) perturb: Option<u64>,
-    /// Keep all members with equal keys in an object of an rt-app file; rt-app keeps the last one
-    #[arg(long)]
-    pub(crate) keep_duplicate_keys: bool,
-    /// Simulated time of an engine's worker before it measures.
-    #[arg(long, hide = true, requires = "engine", value_name = "TIME", value_parser = parse_time)]
-    pub(crate) engine_warmup: Option<Nanos>,
-    /// Simulated time: 5s, 300ms, ... [default: the file's duration, or 5s]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
-    pub(crate) duration: Option<Nanos>,
+    pub(crate) settings: SettingArgs<RUN>,
     /// Watch the run on the terminal: CPUs, queues, domains, decisions. Space runs and pauses, s and n step,
     /// w explains, q quits
     #[arg(long, conflicts_with = "engine")]
@@ -192,162 +165,11 @@ pub(crate) struct RunArgs {
     /// interrupts, steps of load balancing). With -o, a relative FILE is placed in DIR.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) trace_jsonl: Option<String>,
-    /// Write the operation counts of each scheduler call to standard output, and nothing else.
-    #[arg(long, hide = true)]
+    /// Write the operation counts of each scheduler call as lines of JSON to standard output, and nothing else
+    #[arg(long)]
     pub(crate) trace_work: bool,
     #[command(flatten)]
     pub(crate) exports: ExportArgs,
-}
-
-/// Machine, kernel and scheduler settings of a run.
-#[derive(Clone, Debug, Default, ClapArgs)]
-pub(crate) struct VariantArgs {
-    /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
-    ///
-    /// A scenario describes a machine itself; this option replaces it. The default is the board for which
-    /// most published rt-app files were written: four little and four big CPUs with schedutil.
-    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
-    pub(crate) machine: Option<String>,
-    /// Kernel release: 6.1, or an older release's features and tunables (see `fairlab kernels`) [default: the
-    /// machine's]
-    #[arg(long, value_name = "RELEASE", value_parser = with_hints(kernel_from_name, hints::releases))]
-    pub(crate) kernel: Option<Kernel>,
-    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
-    ///
-    /// It runs in a process of its own and records no reasons of decisions. `--plain=priced` leaves out the
-    /// parts of a machine that it does not support.
-    #[arg(long, value_name = "kernel:NAME", value_parser = with_hints(parse_engine, hints::engines))]
-    pub(crate) engine: Vec<EngineName>,
-    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override
-    /// earlier ones
-    #[arg(long, value_name = "A,NO_B", value_parser = with_hints(parse_features, hints::features))]
-    pub(crate) features: Vec<FeatureList>,
-    /// Set a tunable; may be repeated (see `fairlab tunables`)
-    #[arg(long, value_name = "TUNABLE=VALUE", value_parser = with_hints(parse_setting, hints::tunables), allow_hyphen_values = true)]
-    pub(crate) set: Vec<(String, i64)>,
-    /// Frequency governor of all domains: performance, powersave, schedutil; others are not modelled
-    /// [default: the machine's]
-    #[arg(long, value_name = "NAME", value_parser = with_hints(governor_from_name, hints::governors))]
-    pub(crate) governor: Option<GovernorName>,
-    /// Exit latency that /dev/cpu_dma_latency allows, such as 20us: idle CPUs enter no state with a longer
-    /// one. 0: only the shallowest state
-    #[arg(long, value_name = "TIME", value_parser = parse_micros)]
-    pub(crate) cpu_dma_latency: Option<Nanos>,
-    /// Cost model of kernel code: machine (costs of the machine's file), zero [default: machine; zero for a
-    /// scenario]
-    #[arg(long, value_enum, value_name = "machine|zero", hide_possible_values = true)]
-    pub(crate) prices: Option<PriceChoice>,
-    /// Use only the topology of a machine: no costs, idle states, frequencies or turbo. `--plain=priced` keeps
-    /// costs and idle states
-    #[arg(
-        long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
-        hide_possible_values = true
-    )]
-    pub(crate) plain: Option<Plain>,
-    /// With an engine: write every event as a line of JSON to standard output, and nothing else.
-    #[arg(long, hide = true, requires = "engine", conflicts_with = "engine_state")]
-    pub(crate) engine_trace: bool,
-    /// Run up to this time on the machine's clock, then write only the engine's state.
-    #[arg(long, hide = true, requires = "engine", value_name = "NS")]
-    pub(crate) engine_state: Option<u64>,
-    /// At this time, write only the functions that each call of the kernel enters.
-    #[arg(long, hide = true, requires = "engine", value_name = "NS", conflicts_with = "engine_state")]
-    pub(crate) engine_calls: Option<u64>,
-    /// Write for each call up to that time its time, and a hash of the entered functions that this engine
-    /// also has.
-    #[arg(long, hide = true, requires = "engine_calls", value_name = "kernel:NAME", value_parser = parse_engine)]
-    pub(crate) engine_beside: Option<EngineName>,
-    /// Policy of the embedding program that replaces the kernel's CPU selection at wake-ups.
-    #[arg(long, hide = true, value_name = "NAME", value_parser = policy_from_name)]
-    pub(crate) policy: Option<NamedPolicy>,
-    /// Machine whose costs an arm takes.
-    #[arg(skip)]
-    pub(crate) prices_of: Option<String>,
-    /// Costs of single operations that an arm sets, in picoseconds.
-    #[arg(skip)]
-    pub(crate) price: Vec<(String, u64)>,
-}
-
-impl VariantArgs {
-    /// Returns the features that are switched, in their order: later ones override.
-    pub(crate) fn switched(&self) -> impl Iterator<Item = (Feature, bool)> {
-        self.features.iter().flat_map(|list| list.0.iter().copied())
-    }
-
-    /// Returns the name of the compiled-kernel engine, or `None` for the built-in scheduler.
-    pub(crate) fn kernel_engine(&self) -> Option<&str> {
-        self.engine.last().and_then(EngineName::kernel)
-    }
-
-    /// Rejects several engines for a command that takes one.
-    pub(crate) fn has_one_engine(&self) -> Result<(), CliError> {
-        if self.engine.len() < 2 {
-            return Ok(());
-        }
-        let help = "give one engine; `fairlab compare` takes several";
-        Err(CliError::Input(format!("--engine is given {} times\nhelp: {help}", self.engine.len())))
-    }
-
-    /// Returns the command-line arguments that repeat the switches, the governor and the latency.
-    pub(crate) fn switch_words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut option = |name: &str, value: String| words.extend([name.to_owned(), value]);
-        for list in self.features.iter().filter(|list| !list.0.is_empty()) {
-            let names =
-                list.0.iter().map(|(feature, on)| format!("{}{}", if *on { "" } else { "NO_" }, feature.name()));
-            option("--features", names.collect::<Vec<_>>().join(","));
-        }
-        for (name, value) in &self.set {
-            option("--set", format!("{name}={value}"));
-        }
-        if let Some(governor) = self.governor {
-            option("--governor", governor.name().to_owned());
-        }
-        if let Some(latency) = self.cpu_dma_latency {
-            option("--cpu-dma-latency", format!("{}ns", latency.0));
-        }
-        if let Some(plain) = self.plain {
-            words.push(format!("--plain={}", plain.name()));
-        }
-        words
-    }
-
-    /// Returns the cost model that was chosen; `machine` by default.
-    pub(crate) fn price_choice(&self) -> PriceChoice {
-        self.prices.unwrap_or(PriceChoice::Machine)
-    }
-}
-
-/// Parts of a machine that `--plain` keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Plain {
-    Shape,
-    Priced,
-}
-
-impl Plain {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Shape => "shape",
-            Self::Priced => "priced",
-        }
-    }
-}
-
-/// Cost model of kernel code: that of the machine's file, or zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PriceChoice {
-    Machine,
-    Zero,
-}
-
-impl PriceChoice {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Zero => "zero",
-        }
-    }
 }
 
 /// Limit on the number of runs at a time.
@@ -445,9 +267,6 @@ pub(crate) struct ReportArgs {
     /// File to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Write the report data of the first run to standard output, as the worker of a run with an engine.
-    #[arg(long, hide = true)]
-    pub(crate) engine_page: bool,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -478,10 +297,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
     #[command(flatten)]
-    pub(crate) variant: VariantArgs,
-    /// Keep all members with equal keys in an object of an rt-app file; rt-app keeps the last one
-    #[arg(long)]
-    pub(crate) keep_duplicate_keys: bool,
+    pub(crate) settings: SettingArgs<CHECK>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -625,19 +441,10 @@ pub(crate) struct StudyRunArgs {
     /// With --engine: simplify machines as `fairlab run --plain` does; `--plain=priced` keeps costs and idle
     /// states
     #[arg(
-        long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
-        hide_possible_values = true, requires = "engine"
+        long, value_parser = Plain::parse, value_name = "shape|priced", num_args = 0..=1, require_equals = true,
+        default_missing_value = "shape", requires = "engine"
     )]
     pub(crate) plain: Option<Plain>,
-    /// Case of the one run that a worker makes.
-    #[arg(long, hide = true, requires_all = ["engine", "engine_arm", "engine_seed"])]
-    pub(crate) engine_case: Option<String>,
-    /// Arm of the one run that a worker makes.
-    #[arg(long, hide = true)]
-    pub(crate) engine_arm: Option<String>,
-    /// Seed of the one run that a worker makes.
-    #[arg(long, hide = true)]
-    pub(crate) engine_seed: Option<u64>,
     /// Write the report as DIR/NAME.html (self-contained) and DIR/NAME.json, and charts as DIR/*.svg
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,

@@ -2,7 +2,8 @@
 //! Errors that end a command early, their exit status, and the report of a panic.
 
 use crate::embed;
-use fairlab_observe::run_directory::DirectoryError;
+use fairlab_run::error::RequestError;
+use fairlab_run::run_directory::DirectoryError;
 use std::fmt;
 use std::io;
 use std::panic::PanicHookInfo;
@@ -67,6 +68,15 @@ impl fmt::Display for CliError {
             Self::AlreadyReported { status } => write!(f, "a worker ended with status {status}"),
             Self::ClosedPipe => f.write_str("the output was closed"),
             Self::Stopped { signal } => write!(f, "stopped by signal {signal}"),
+        }
+    }
+}
+
+impl From<RequestError> for CliError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Input(message) => Self::Input(message),
+            RequestError::Run(message) => Self::Run(message),
         }
     }
 }

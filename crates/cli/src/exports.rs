@@ -10,6 +10,8 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Machine;
 use fairlab_observe::export::record::{EventGroups, Group};
 use fairlab_observe::export::{ExportFormat, ExportTarget, Exporter, FORMATS};
+use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_run::job::{ExportOutput, RunOutputs};
 use fairlab_workload::suggest;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,23 +37,45 @@ pub(crate) struct ExportArgs {
     /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
     #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = with_hints(events_from_name, hints::groups))]
     pub(crate) events: Vec<EventGroups>,
-    /// Only task in the trace, for formats with one file per task.
-    #[arg(skip)]
-    pub(crate) task: Option<String>,
 }
 
-/// Traces that are being written.
+/// Files of the traces that are being written.
 pub(crate) struct ExportWriters {
-    pub(crate) exporter: Exporter,
     /// Names of the files, for messages.
     names: Vec<String>,
     /// Files that get their final names at the end.
     files: Vec<AtomicFile>,
 }
 
-/// Returns the name of the process whose threads the tasks of a workload are, if there is one.
-pub(crate) fn process_name(kind: &str) -> Option<&str> {
-    (kind == "rt-app").then_some("rt-app")
+/// File of a trace of JSON lines that is being written.
+pub(crate) struct OpenTrace {
+    /// Name of the output in error messages.
+    name: String,
+    /// File that gets its name when the trace is complete.
+    file: Option<AtomicFile>,
+}
+
+impl OpenTrace {
+    /// Opens a file, or standard output for `-`.
+    pub(crate) fn create(file: &str, inputs: &[&Path]) -> Result<(Self, Box<dyn Write>), CliError> {
+        if file == "-" {
+            let name = "standard output".to_owned();
+            return Ok((Self { name, file: None }, Box::new(std::io::stdout())));
+        }
+        let path = Path::new(file);
+        refuse_to_replace(path, "--trace-jsonl", inputs.iter().copied())?;
+        let (whole, out) = AtomicFile::create(path).map_err(|error| {
+            let help = "--trace-jsonl takes a file that can be written, or - for standard output";
+            CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
+        })?;
+        Ok((Self { name: file.to_owned(), file: Some(whole) }, Box::new(out)))
+    }
+
+    /// Ends the trace after the run.
+    pub(crate) fn finish(self, lines: TraceJsonl<Box<dyn Write>>) -> Result<(), CliError> {
+        lines.finish().map_err(|error| CliError::write(&self.name, &error))?;
+        self.file.map_or(Ok(()), AtomicFile::finish)
+    }
 }
 
 /// Returns the union of the requested groups, or `None` if none was requested.
@@ -59,15 +83,23 @@ pub(crate) fn groups(events: &[EventGroups]) -> Option<EventGroups> {
     events.iter().copied().reduce(EventGroups::or)
 }
 
+/// Rejects a trace file that is also an input.
+pub(crate) fn refuse_to_replace_inputs(outputs: &RunOutputs, inputs: &[&Path]) -> Result<(), CliError> {
+    let files = outputs.exports.iter().filter(|export| export.file != "-");
+    files
+        .map(|export| Path::new(&export.file))
+        .try_for_each(|file| refuse_to_replace(file, "--export", inputs.iter().copied()))
+}
+
 impl ExportWriters {
     /// Opens the requested traces of a run that has not begun; `None` if no trace was requested.
     pub(crate) fn open(
-        args: &ExportArgs,
+        outputs: &RunOutputs,
         machine: &Machine<impl Engine>,
         process: Option<&str>,
-    ) -> Result<Option<Self>, CliError> {
-        if args.export.is_empty() {
-            return if args.events.is_empty() {
+    ) -> Result<Option<(Exporter, Self)>, CliError> {
+        if outputs.exports.is_empty() {
+            return if outputs.events.is_empty() {
                 Ok(None)
             } else {
                 let help = "add --export FORMAT=FILE, or omit --events";
@@ -76,12 +108,16 @@ impl ExportWriters {
                 )))
             };
         }
+        let events = outputs.events.iter().map(|name| events_from_name(name)).collect::<Result<Vec<_>, _>>();
+        let events = groups(&events.map_err(CliError::Input)?);
         let mut exporter = Exporter::new(machine, process);
-        if let Some(task) = &args.task {
+        if let Some(task) = &outputs.task {
             exporter.emit_only_for(task.clone());
         }
         let mut files = Vec::new();
-        for export in &args.export {
+        let exports = outputs.exports.iter().map(Export::from_output).collect::<Result<Vec<_>, _>>();
+        let exports = exports.map_err(CliError::Input)?;
+        for export in &exports {
             if export.format.is_of_state && machine.as_built_in().is_none() {
                 let what = format!(
                     "{} contains state of the built-in scheduler, which compiled-kernel engines do not have",
@@ -89,21 +125,16 @@ impl ExportWriters {
                 );
                 return Err(CliError::Input(format!("{what}\nhelp: omit it, or omit --engine")));
             }
-            files.extend(export.open(groups(&args.events), machine.hardware(), &mut exporter)?);
+            files.extend(export.open(events, machine.hardware(), &mut exporter)?);
         }
         exporter.begin(machine);
-        let names = args.export.iter().map(|export| export.name().to_owned()).collect();
-        Ok(Some(Self { exporter, names, files }))
-    }
-
-    /// Wraps an exporter that writes no files.
-    pub(crate) const fn without_files(exporter: Exporter) -> Self {
-        Self { exporter, names: Vec::new(), files: Vec::new() }
+        let names = exports.iter().map(|export| export.name().to_owned()).collect();
+        Ok(Some((exporter, Self { names, files })))
     }
 
     /// Completes all traces after the run.
-    pub(crate) fn finish(mut self, machine: &Machine<impl Engine>) -> Result<(), CliError> {
-        let finished = self.exporter.finish(machine);
+    pub(crate) fn finish(self, exporter: &mut Exporter, machine: &Machine<impl Engine>) -> Result<(), CliError> {
+        let finished = exporter.finish(machine);
         finished.map_err(|(place, error)| CliError::write(&self.names[place], &error))?;
         self.files.into_iter().try_for_each(AtomicFile::finish)
     }
@@ -113,17 +144,6 @@ impl ExportArgs {
     /// Whether a trace is written to standard output, which then carries nothing else.
     pub(crate) fn is_on_stdout(&self) -> bool {
         self.export.iter().any(|export| export.file == "-")
-    }
-
-    /// Returns the command-line arguments that repeat these options.
-    pub(crate) fn command_words(&self) -> Vec<String> {
-        let of_export = |export: &Export| ["--export".to_owned(), format!("{}={}", export.format.name, export.file)];
-        let mut words: Vec<String> = self.export.iter().flat_map(of_export).collect();
-        if let Some(groups) = groups(&self.events) {
-            let names = Group::ALL.iter().filter(|group| groups.contains(**group)).map(|group| group.name());
-            words.extend(["--events".to_owned(), names.collect::<Vec<_>>().join(",")]);
-        }
-        words
     }
 
     /// Rejects standard output for a command that writes its results there.
@@ -137,23 +157,19 @@ impl ExportArgs {
         )))
     }
 
-    /// Rejects a trace file that is also an input.
-    pub(crate) fn refuse_to_replace(&self, inputs: &[&Path]) -> Result<(), CliError> {
-        let files = self.export.iter().filter(|export| export.file != "-");
-        files
-            .map(|export| Path::new(&export.file))
-            .try_for_each(|file| refuse_to_replace(file, "--export", inputs.iter().copied()))
-    }
-
-    /// Returns the options with relative files placed in a run directory.
-    pub(crate) fn in_directory(&self, directory: Option<&Path>) -> Self {
-        let mut args = self.clone();
-        if let Some(directory) = directory {
-            for export in args.export.iter_mut().filter(|export| export.file != "-") {
-                export.file = directory.join(&export.file).display().to_string();
-            }
+    /// Adds the traces to the outputs of a run. Relative files are placed in a run directory, if there is one.
+    pub(crate) fn add_to(&self, outputs: &mut RunOutputs, directory: Option<&Path>) {
+        outputs.exports.extend(self.export.iter().map(|export| {
+            let file = match directory.filter(|_| export.file != "-") {
+                Some(directory) => directory.join(&export.file).display().to_string(),
+                None => export.file.clone(),
+            };
+            ExportOutput { format: export.format.name.to_owned(), file }
+        }));
+        if let Some(groups) = groups(&self.events) {
+            let names = Group::ALL.iter().filter(|group| groups.contains(**group)).map(|group| group.name());
+            outputs.events.extend(names.map(str::to_owned));
         }
-        args
     }
 
     /// Returns the options for one of several runs, with the run's name in each file name.
@@ -163,6 +179,10 @@ impl ExportArgs {
 }
 
 impl Export {
+    fn from_output(output: &ExportOutput) -> Result<Self, String> {
+        Ok(Self { format: format_from_name(&output.format)?, file: output.file.clone() })
+    }
+
     fn name(&self) -> &str {
         if self.file == "-" { "standard output" } else { &self.file }
     }

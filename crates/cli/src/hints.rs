@@ -11,9 +11,10 @@ use clap::error::Error;
 use clap::{Arg, Command};
 use fairlab_machine::description::preset_names;
 use fairlab_observe::export::FORMATS;
+use fairlab_run::kernels;
+use fairlab_run::settings::Setting;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
-use fairlab_study::kernels;
 use std::ffi::OsStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,18 +70,6 @@ pub(crate) fn releases() -> Vec<&'static str> {
     kernels::all().map(|kernel| kernel.name).collect()
 }
 
-/// Returns the governors that are modelled.
-pub(crate) fn governors() -> Vec<&'static str> {
-    crate::values::GovernorName::ALL.iter().map(|governor| governor.name()).collect()
-}
-
-/// Returns the features, on and off.
-pub(crate) fn features() -> Vec<&'static str> {
-    static OFF: LazyLock<Vec<String>> =
-        LazyLock::new(|| Feature::ALL.iter().map(|feature| format!("NO_{}", feature.name())).collect());
-    Feature::ALL.iter().map(|feature| feature.name()).chain(OFF.iter().map(String::as_str)).collect()
-}
-
 /// Returns the names of features without `NO_`.
 pub(crate) fn feature_names() -> Vec<&'static str> {
     Feature::ALL.iter().map(|feature| feature.name()).collect()
@@ -91,19 +80,13 @@ pub(crate) fn tunable_names() -> Vec<&'static str> {
     TUNABLES.iter().map(|info| info.name).collect()
 }
 
-/// Returns the names of tunables, each with `=`.
-pub(crate) fn tunables() -> Vec<&'static str> {
-    static KEYS: LazyLock<Vec<String>> =
-        LazyLock::new(|| TUNABLES.iter().map(|info| format!("{}=", info.name)).collect());
-    KEYS.iter().map(String::as_str).collect()
-}
-
 /// Returns the beginnings of changes in an arm.
 pub(crate) fn changes() -> Vec<&'static str> {
     static KEYS: LazyLock<Vec<String>> =
-        LazyLock::new(|| crate::arms::KEYS.iter().map(|key| format!("{key}=")).collect());
-    let keys = KEYS.iter().map(String::as_str);
-    std::iter::once(crate::arms::UNCHANGED).chain(features()).chain(tunables()).chain(keys).collect()
+        LazyLock::new(|| crate::arms::keys().iter().map(|key| format!("{key}=")).collect());
+    let switches = ["features", "tunables"].into_iter().filter_map(Setting::from_name);
+    let switches = switches.flat_map(|setting| (setting.names)());
+    std::iter::once(crate::arms::UNCHANGED).chain(switches).chain(KEYS.iter().map(String::as_str)).collect()
 }
 
 /// Returns the formats of traces.

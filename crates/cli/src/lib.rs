@@ -17,21 +17,20 @@ mod cmd;
 #[cfg(test)]
 mod documentation;
 pub mod embed;
-mod engine;
 mod error;
+mod execute;
 mod exports;
 mod hints;
-mod input;
 mod interrupt;
 mod output;
-mod plan;
 mod rerun;
+mod settings_args;
 mod trial;
-mod values;
 mod whole_file;
 mod work_args;
+mod worker;
 
-use args::{Args, Command, VariantArgs};
+use args::{Args, Command};
 use clap::Parser;
 use clap::error::ErrorKind;
 use error::CliError;
@@ -51,6 +50,9 @@ fn show_help() -> ExitCode {
 /// Runs the program and returns its exit status.
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(error::report_panic));
+    if let Some(report) = fairlab_kernel::worker::worker_report_path() {
+        return worker::serve(&report);
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => return show_help(),
@@ -71,20 +73,21 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the variant of a command that takes one engine.
-fn variant_of(command: &Command) -> Option<&VariantArgs> {
+/// Rejects several engines for a command that takes one.
+fn refuse_several_engines(command: &Command) -> Result<(), CliError> {
     match command {
-        Command::Run(run) => Some(&run.variant),
-        Command::Bisect(bisect) => Some(&bisect.work.variant),
-        Command::Fuzz(fuzz) => Some(&fuzz.variant),
-        Command::Replay(replay) => Some(&replay.variant),
-        Command::Bench(bench) => Some(&bench.bench.run_options().variant),
-        Command::Check(check) => Some(&check.variant),
-        _ => None,
+        Command::Run(run) => run.settings.refuse_several_engines(),
+        Command::Bisect(bisect) => bisect.work.settings.refuse_several_engines(),
+        Command::Fuzz(fuzz) => fuzz.settings.refuse_several_engines(),
+        Command::Replay(replay) => replay.settings.refuse_several_engines(),
+        Command::Bench(bench) => bench.settings.refuse_several_engines(),
+        Command::Check(check) => check.settings.refuse_several_engines(),
+        _ => Ok(()),
     }
 }
+
 fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
-    variant_of(command).map_or(Ok(()), VariantArgs::has_one_engine)?;
+    refuse_several_engines(command)?;
     match command {
         Command::Run(run) => cmd::run::run(output, run),
         Command::Compare(compare) => cmd::compare::compare(output, compare),
@@ -97,7 +100,7 @@ fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
         Command::Replay(replay) => cmd::replay::replay(output, replay),
         Command::Findings(findings) => cmd::findings::findings(output, findings),
         Command::Report(report) => cmd::report::report(output, report),
-        Command::Bench(bench) => cmd::bench::bench(output, &bench.bench),
+        Command::Bench(bench) => cmd::bench::bench(output, bench),
         Command::Check(check) => cmd::check::check(output, check),
         Command::Machine(machine) => cmd::machine::machine(output, machine),
         Command::Features(features) => cmd::features::features(output, features),

@@ -2,98 +2,91 @@
 //! Trials: runs that comparisons, sweeps and bisections repeat. A trial with a seed has the result of
 //! `fairlab run` or `fairlab bench` with that seed.
 
-use crate::args::VariantArgs;
 use crate::arms::{Arm, ArmWork};
-use crate::cmd::bench::args::Bench;
-use crate::cmd::bench::{self as bench_command, ReadyBench, line, new_machine, prepare};
-use crate::cmd::run::{RunObservers, advance_interruptible, simulate_with_progress};
-use crate::engine;
-use crate::engine::trial::{TrialInput, Wanted};
 use crate::error::CliError;
-use crate::exports::ExportArgs;
-use crate::input::{self, WorkloadText};
+use crate::execute::{Shown, execute, one_of_several, refuse_engine};
 use crate::interrupt;
-use crate::plan::{Choices, Plan, Prepared};
-use fairlab_machine::engine::Engine;
-use fairlab_machine::observer::Observers;
-use fairlab_machine::sim::{Machine, START};
-use fairlab_observe::bench::{self, BenchObserver, BenchObserverRef, RunProgress};
 use fairlab_observe::summary::{RunSubject, RunSummary};
-use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_run::bench::{self, LineOf};
+use fairlab_run::input::InputFile;
+use fairlab_run::job::RunOutputs;
+use fairlab_run::prepare::prepare;
+use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-/// Workload of a trial.
-#[derive(Clone, Debug)]
-pub(crate) enum Work {
-    /// Workload file, read once for all its runs.
-    File(Arc<WorkloadText>),
-    /// Line of a benchmark.
-    Bench(String),
-}
-
-impl Work {
-    /// Returns the name of the file, or the benchmark's line.
-    pub(crate) fn name(&self) -> &str {
-        match self {
-            Self::File(text) => &text.name,
-            Self::Bench(line) => line,
-        }
-    }
-}
-
-/// Workload, settings and duration of a trial.
+/// Run that is repeated with several seeds.
 #[derive(Clone, Debug)]
 pub(crate) struct Trial {
-    pub(crate) work: Work,
-    pub(crate) variant: VariantArgs,
-    pub(crate) duration: Option<Nanos>,
-    /// Simulated time before anything is measured.
-    pub(crate) warmup: Nanos,
-    /// Also randomise start times and random run lengths, from the seed.
-    pub(crate) vary: bool,
+    /// The run without a seed.
+    pub(crate) spec: RunSpec,
 }
 
-/// Features and tunables of a scheduler.
-pub(crate) struct Settings {
-    pub(crate) features: Vec<(Feature, bool)>,
+/// Features and tunables of a scheduler, in the order in which it declares them.
+pub(crate) struct SchedulerSettings {
+    pub(crate) features: Vec<(&'static str, bool)>,
     pub(crate) tunables: Vec<(&'static str, i64)>,
 }
 
 /// Result of a trial.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug)]
 pub(crate) struct TrialResult {
     pub(crate) summary: RunSummary,
     /// Metrics of the benchmark.
     pub(crate) bench: Option<Value>,
+    /// Whether kernel code has zero cost on its machine.
+    pub(crate) has_zero_costs: bool,
 }
 
 /// Callback with the length of a run and the simulated time since the last call.
 pub(crate) type TrialProgressFn<'a> = &'a mut dyn FnMut(Nanos, Nanos);
 
-/// Workload files by path. Each is read once, since a pipe can only be read once.
-#[derive(Default)]
-pub(crate) struct Files(BTreeMap<String, Arc<WorkloadText>>);
+/// Workloads of a command's arms. Each file is read once, since a pipe can only be read once.
+pub(crate) struct Workloads<'a> {
+    /// The command, for messages about benchmark lines.
+    command: &'a str,
+    files: BTreeMap<String, InputFile>,
+}
 
-impl Files {
+impl<'a> Workloads<'a> {
+    pub(crate) fn of_command(command: &'a str) -> Self {
+        Self { command, files: BTreeMap::new() }
+    }
+
     /// Reads a workload file.
-    pub(crate) fn read(&mut self, given: &str) -> Result<Work, CliError> {
-        if !self.0.contains_key(given) {
-            self.0.insert(given.to_owned(), Arc::new(input::workload(given)?));
+    pub(crate) fn file(&mut self, given: &str) -> Result<WorkloadSpec, CliError> {
+        if !self.files.contains_key(given) {
+            self.files.insert(given.to_owned(), InputFile::new(given).read_workload()?);
         }
-        Ok(Work::File(Arc::clone(&self.0[given])))
+        Ok(WorkloadSpec::File(self.files[given].clone()))
+    }
+
+    /// Parses a benchmark's line.
+    pub(crate) fn bench(&self, line: &str) -> Result<WorkloadSpec, CliError> {
+        bench_from_line(line, self.command)
+    }
+
+    /// Returns the command's workload: a file or a benchmark.
+    pub(crate) fn of_args(
+        &mut self,
+        file: Option<&str>,
+        bench: Option<&str>,
+    ) -> Result<Option<WorkloadSpec>, CliError> {
+        match (file, bench) {
+            (Some(file), _) => self.file(file).map(Some),
+            (None, Some(line)) => self.bench(line).map(Some),
+            (None, None) => Ok(None),
+        }
     }
 
     /// Returns the workload of an arm, or the common one.
-    pub(crate) fn of_arm(&mut self, arm: &Arm, base: Option<&Work>) -> Result<Work, CliError> {
+    pub(crate) fn of_arm(&mut self, arm: &Arm, base: Option<&WorkloadSpec>) -> Result<WorkloadSpec, CliError> {
         match (&arm.work, base) {
-            (Some(ArmWork::File(file)), _) => self.read(file),
-            (Some(ArmWork::Bench(line)), _) => Ok(Work::Bench(line.clone())),
+            (Some(ArmWork::File(file)), _) => self.file(file),
+            (Some(ArmWork::Bench(line)), _) => self.bench(line),
             (None, Some(base)) => Ok(base.clone()),
             (None, None) => {
                 let help = "give a workload file, --bench 'LINE', or workload= or bench= in each arm";
@@ -103,207 +96,69 @@ impl Files {
     }
 }
 
+/// Parses a benchmark's line for a command that repeats it.
+pub(crate) fn bench_from_line(line: &str, command: &str) -> Result<WorkloadSpec, CliError> {
+    let benchmark = bench::parse(line, LineOf::Command(command)).map_err(CliError::Input)?;
+    Ok(WorkloadSpec::Bench(BenchSpec { line: line.to_owned(), benchmark }))
+}
+
 impl Trial {
-    fn choices(&self, seed: Option<u64>) -> Choices {
-        Choices { duration: self.duration, seed, vary: self.vary, ..Choices::default() }
+    /// Returns the run with a seed.
+    pub(crate) fn with_seed(&self, seed: Option<u64>) -> RunSpec {
+        self.spec.clone().with_seed(seed)
     }
 
-    /// Prepares a file's run with a seed. The warm-up precedes its duration.
-    pub(crate) fn plan(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Plan, CliError> {
-        let mut choices = self.choices(seed);
-        if self.warmup > Nanos::ZERO {
-            let help = "set the measured time, such as --for 500ms";
-            let duration = self.duration.ok_or_else(|| {
-                CliError::Input(format!("{}: a warm-up needs a measured time after it\nhelp: {help}", text.name))
-            })?;
-            choices.duration = Some(Nanos(duration.0.saturating_add(self.warmup.0)));
-        }
-        Plan::of(Arc::clone(text), None, &self.variant, choices)
-    }
-
-    /// Prepares a file's run for any engine.
-    fn prepared(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Prepared, CliError> {
-        Prepared::of(Arc::clone(text), None, &self.variant, self.choices(seed))
-    }
-
-    /// Returns the length of a file's run without its warm-up.
-    pub(crate) fn length(&self, text: &Arc<WorkloadText>, seed: Option<u64>) -> Result<Nanos, CliError> {
-        Ok(self.prepared(text, seed)?.setup.duration)
+    /// Returns the length of a run.
+    pub(crate) fn length(&self, seed: Option<u64>) -> Result<Nanos, CliError> {
+        Ok(prepare(&self.with_seed(seed))?.setup.duration)
     }
 
     /// Checks that the trial can be run, and returns its subject.
-    pub(crate) fn check(&self, seed: Option<u64>, behind: &str) -> Result<RunSubject, CliError> {
-        match &self.work {
-            Work::File(text) => Ok(self.prepared(text, seed)?.about.subject),
-            Work::Bench(line) => {
-                let bench_command::PreparedBench { about, setup, .. } = self.prepared_bench(line, seed, behind)?;
-                Ok(subject(&about, line, &setup.hardware.name))
-            }
-        }
+    pub(crate) fn check(&self, seed: Option<u64>) -> Result<RunSubject, CliError> {
+        Ok(prepare(&self.with_seed(seed))?.about.subject)
     }
 
     /// Returns features and tunables at the start of the run.
-    pub(crate) fn settings(&self, seed: Option<u64>, behind: &str) -> Result<Settings, CliError> {
-        let machine = match &self.work {
-            Work::File(text) => self.plan(text, seed)?.machine,
-            Work::Bench(line) => self.ready(line, seed, behind)?.machine,
-        };
+    pub(crate) fn settings(&self, seed: Option<u64>) -> Result<SchedulerSettings, CliError> {
+        refuse_engine(&self.spec.settings)?;
+        let machine = prepare(&self.with_seed(seed))?.boot()?.machine;
         let sched = machine.sched();
-        Ok(Settings {
-            features: Feature::ALL.iter().map(|&feature| (feature, sched.features().has(feature))).collect(),
+        Ok(SchedulerSettings {
+            features: Feature::ALL.iter().map(|&feature| (feature.name(), sched.features().has(feature))).collect(),
             tunables: TUNABLES.iter().map(|info| (info.name, info.get(sched.tunables()))).collect(),
         })
     }
 
-    fn prepared_bench(
-        &self,
-        line: &str,
-        seed: Option<u64>,
-        behind: &str,
-    ) -> Result<bench_command::PreparedBench, CliError> {
-        let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
-        prepare(&bench, &self.variant, self.warmup, self.choices(seed))
-    }
-
-    fn ready(&self, line: &str, seed: Option<u64>, behind: &str) -> Result<ReadyBench, CliError> {
-        let bench: Bench = line::parse(line, seed, behind).map_err(CliError::Input)?;
-        new_machine(&bench, &self.variant, self.warmup, self.choices(seed))
-    }
     pub(crate) fn run(&self, seed: Option<u64>, on_progress: TrialProgressFn<'_>) -> Result<TrialResult, CliError> {
-        let result = match &self.work {
-            Work::File(text) => self.run_file(text, seed, on_progress),
-            Work::Bench(line) => self.run_bench(line, seed, on_progress),
-        };
-        // A run that was stopped is not a trial.
-        interrupt::requested().map_or(result, |signal| Err(CliError::Stopped { signal }))
+        self.run_with_traces(seed, &RunOutputs::of_summary(), on_progress)
     }
 
-    fn run_file(
-        &self,
-        text: &Arc<WorkloadText>,
-        seed: Option<u64>,
-        on_progress: TrialProgressFn<'_>,
-    ) -> Result<TrialResult, CliError> {
-        if let Some(engine) = self.variant.kernel_engine() {
-            return self.run_with(engine, seed, on_progress);
-        }
-        let mut plan = self.plan(text, seed)?;
-        let mut listeners = RunObservers::for_summary(&plan.machine);
-        let failed = |error| CliError::run(format!("{}: {error}", text.name));
-        let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
-        let mut report_progress =
-            |elapsed: Nanos| on_progress(length, elapsed - std::mem::replace(&mut shown, elapsed));
-        if self.warmup > Nanos::ZERO {
-            plan.machine.start(&mut listeners).map_err(failed)?;
-            let has_more =
-                advance_interruptible(&mut plan.machine, &mut listeners, START + self.warmup).map_err(failed)?;
-            let recorder = listeners.recorder.as_mut().expect("trials are recorded");
-            recorder.reset(&plan.machine, START + self.warmup);
-            if has_more {
-                advance_interruptible(&mut plan.machine, &mut listeners, Nanos(u64::MAX)).map_err(failed)?;
-            }
-            plan.machine.finish(&mut listeners);
-            report_progress(length);
-        } else {
-            simulate_with_progress(&mut plan.machine, &mut listeners, &mut report_progress).map_err(failed)?;
-        }
-        let recorder = listeners.recorder.expect("trials are recorded");
-        Ok(TrialResult { summary: RunSummary::new(plan.about.subject, &plan.machine, &recorder), bench: None })
-    }
-
-    /// Returns the request for a worker with a compiled-kernel engine.
-    pub(crate) fn wanted(&self, seed: Option<u64>) -> Wanted<'_> {
-        let what = match &self.work {
-            Work::File(text) => TrialInput::File(text),
-            Work::Bench(line) => TrialInput::Bench(line),
-        };
-        Wanted { what, variant: &self.variant, choices: self.choices(seed), warmup: self.warmup, exports: None }
-    }
-
-    /// Runs the trial with a compiled-kernel engine whose worker writes traces.
+    /// Runs the trial and writes the traces of `outputs`.
     pub(crate) fn run_with_traces(
         &self,
         seed: Option<u64>,
-        exports: &ExportArgs,
+        outputs: &RunOutputs,
         on_progress: TrialProgressFn<'_>,
     ) -> Result<TrialResult, CliError> {
-        let Some(engine) = self.variant.kernel_engine() else { return self.run(seed, on_progress) };
-        let result = engine::trial::trial(engine, &Wanted { exports: Some(exports), ..self.wanted(seed) })?;
-        let length = Nanos(result.summary.duration_ns);
-        on_progress(length, length);
-        interrupt::requested().map_or(Ok(result), |signal| Err(CliError::Stopped { signal }))
-    }
-
-    /// Runs the trial with a compiled-kernel engine.
-    fn run_with(
-        &self,
-        engine: &str,
-        seed: Option<u64>,
-        on_progress: TrialProgressFn<'_>,
-    ) -> Result<TrialResult, CliError> {
-        let result = engine::trial::trial(engine, &self.wanted(seed))?;
-        let length = Nanos(result.summary.duration_ns);
-        on_progress(length, length);
-        Ok(result)
-    }
-
-    fn run_bench(
-        &self,
-        line: &str,
-        seed: Option<u64>,
-        on_progress: TrialProgressFn<'_>,
-    ) -> Result<TrialResult, CliError> {
-        if let Some(engine) = self.variant.kernel_engine() {
-            return self.run_with(engine, seed, on_progress);
+        let mut on_step = one_of_several(on_progress);
+        let executed = execute(&self.with_seed(seed), outputs, Shown::OneOfSeveral, &mut on_step);
+        // A run that was stopped is not a trial.
+        if let Some(signal) = interrupt::requested() {
+            return Err(CliError::Stopped { signal });
         }
-        let ReadyBench { about, mut machine, mut meter } = self.ready(line, seed, "fairlab compare")?;
-        measure(&about, &mut machine, &mut *meter, self.warmup, line, on_progress)
+        let executed = executed?;
+        let mut bench = executed.result.bench.map(|bench| bench.data);
+        if let Some(data) = &mut bench {
+            take_off(data, executed.about.later);
+        }
+        let summary = executed.result.summary.expect("trials have a summary");
+        // On an engine's machine with costs, idling alone takes some kernel time.
+        let has_zero_costs = match summary.engine {
+            Some(_) => summary.totals.kernel_ns == 0,
+            None => executed.hardware.costs.is_zero_cost(),
+        };
+        Ok(TrialResult { summary, bench, has_zero_costs })
     }
-}
-
-fn subject(about: &bench_command::BenchContext, line: &str, machine: &str) -> RunSubject {
-    RunSubject {
-        workload: line.to_owned(),
-        kind: about.name.to_owned(),
-        machine: machine.to_owned(),
-        kernel: about.kernel.to_owned(),
-    }
-}
-
-/// Runs a benchmark as one of several runs, on a machine of any engine.
-pub(crate) fn measure<E: Engine>(
-    about: &bench_command::BenchContext,
-    machine: &mut Machine<E>,
-    meter: &mut dyn BenchObserver,
-    warmup: Nanos,
-    line: &str,
-    on_progress: TrialProgressFn<'_>,
-) -> Result<TrialResult, CliError> {
-    let failed = |error| CliError::run(format!("{line}: {error}"));
-    let mut recorder = SummaryObserver::new(machine);
-    let has_more = || interrupt::requested().is_none();
-    bench::warm_up(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), warmup, &mut |_| {
-        has_more()
-    })
-    .map_err(failed)?;
-    if warmup > Nanos::ZERO {
-        meter.reset();
-        recorder.reset(machine, START + warmup);
-    }
-    let (length, mut shown) = (machine.duration(), Nanos::ZERO);
-    let mut report_progress = |elapsed: Nanos| on_progress(length, elapsed - std::mem::replace(&mut shown, elapsed));
-    let on_slice = &mut |elapsed: Nanos| {
-        report_progress(elapsed);
-        has_more()
-    };
-    bench::run_to_end(machine, &mut Observers(vec![&mut BenchObserverRef(meter), &mut recorder]), on_slice)
-        .map_err(failed)?;
-    // A benchmark may finish early; the progress counts its whole length.
-    report_progress(length);
-    let mut data = meter.outcome(RunProgress::from_machine(machine), machine.duration().saturating_since(warmup)).data;
-    take_off(&mut data, about.later);
-    let subject = subject(about, line, &machine.hardware().name);
-    Ok(TrialResult { summary: RunSummary::new(subject, machine, &recorder), bench: Some(data) })
 }
 
 /// Subtracts a randomised start time: a benchmark that measures its duration counts from its own start.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Options of commands that repeat a workload: the workload or benchmark, its machine, its duration.
+//! Options of commands that repeat a workload: the workload or benchmark, and the settings of its runs.
 //! `compare` and `bisect` share them.
 
-use crate::args::VariantArgs;
-use crate::values::parse_time;
+use crate::settings_args::SettingArgs;
 use clap::{Args, ValueHint};
-use fairlab_sched::units::Nanos;
+use fairlab_run::settings::commands::REPEAT;
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
@@ -17,11 +16,5 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "LINE", conflicts_with = "file")]
     pub(crate) bench: Option<String>,
     #[command(flatten)]
-    pub(crate) variant: VariantArgs,
-    /// Simulated time of each run: 5s, 300ms, ... [default: the file's duration, or 5s]
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_time)]
-    pub(crate) duration: Option<Nanos>,
-    /// Simulated time before anything is measured; --for is counted after it
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(crate) warmup: Option<Nanos>,
+    pub(crate) settings: SettingArgs<REPEAT>,
 }

@@ -54,7 +54,7 @@ fn library_digest(text: &str) -> String {
 
 fn command_digest(text: &str) -> String {
     let texts = MemoryTexts::new(vec![("a.scn".to_owned(), text.to_owned())]);
-    let (run, _) = EmbeddedRun::new(&["\u{0}0\u{0}".to_owned()], None, texts).expect(text);
+    let (run, _) = EmbeddedRun::new(&["\u{0}0\u{0}".to_owned()], None, &texts).expect(text);
     run.summary().digest.clone()
 }
 

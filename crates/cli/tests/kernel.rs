@@ -185,10 +185,10 @@ fn a_run_directory_of_an_engine_is_repeated_with_it() {
     done(&[&run[..], &[&own]].concat());
     let read = |name: &str| std::fs::read_to_string(format!("{dir}/{name}")).expect("the file is there");
     let manifest: Value = serde_json::from_str(&read("manifest.json")).expect("a manifest is JSON");
-    assert_eq!(manifest["engine"]["name"], "under-test");
-    assert!(manifest["engine"]["key"].as_str().is_some_and(|key| key.len() == 32), "{manifest}");
+    assert_eq!(manifest["result"]["engine"]["name"], "under-test");
+    assert!(manifest["result"]["engine"]["key"].as_str().is_some_and(|key| key.len() == 32), "{manifest}");
     let summary: Value = serde_json::from_str(&read("summary.json")).expect("a summary is JSON");
-    assert_eq!(summary["digest"], manifest["digest"]);
+    assert_eq!(summary["digest"], manifest["result"]["digest"]);
     let warned = done(&["export", &dir, "--format", "ftrace", "-o", &path("now.txt")]);
     assert!(!warned.contains("digest"), "{warned}");
     assert_eq!(read("then.txt"), std::fs::read_to_string(path("now.txt")).expect("the trace was written"));

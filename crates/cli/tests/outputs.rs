@@ -51,21 +51,20 @@ fn a_run_directory_repeats_the_run() {
     let args: Vec<&str> = args.iter().chain(&more).chain(&out).copied().collect();
     stdout_of(&args);
     let manifest = read_json(&run.join("manifest.json"));
-    assert_eq!(manifest["features"]["WA_WEIGHT"], false);
-    assert_eq!(manifest["features"]["SIS_UTIL"], false, "5.4 did not have it");
-    assert_eq!(manifest["tunables"]["migration_cost_ns"], 0);
+    assert_eq!(manifest["result"]["features"]["WA_WEIGHT"], false);
+    assert_eq!(manifest["result"]["features"]["SIS_UTIL"], false, "5.4 did not have it");
+    assert_eq!(manifest["result"]["tunables"]["migration_cost_ns"], 0);
     let copy = std::fs::read(run.join("inputs/workload.json")).expect("the input was kept");
     assert_eq!(copy, std::fs::read(root().join("scenarios/hello.json")).expect("the file exists"));
-    assert_eq!(number(&manifest["workload"]["bytes"]), copy.len() as u64);
+    assert_eq!(number(&manifest["spec"]["workload"]["file"]["copy"]["bytes"]), copy.len() as u64);
     let summary = read_json(&run.join("summary.json"));
     assert!(summary["speed"].is_null(), "values that differ between runs are not results");
-    assert_eq!(summary["digest"], manifest["digest"]);
+    assert_eq!(summary["digest"], manifest["result"]["digest"]);
     assert!(run.join("trace.jsonl").metadata().expect("the trace was written").len() > 1000);
 
-    let repeat: Vec<&str> = items(&manifest["repeat"]).iter().skip(1).filter_map(Value::as_str).collect();
-    let output = program().current_dir(&run).args(&repeat).arg("--json").output().expect("the program starts");
-    let repeated: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    assert_eq!(repeated["digest"], manifest["digest"]);
+    let manifest_file = run.join("manifest.json");
+    let repeated = json_of(&["run", manifest_file.to_str().expect("the path is text"), "--json"]);
+    assert_eq!(repeated["digest"], manifest["result"]["digest"]);
     assert_eq!(repeated["families"], summary["families"]);
     // The directory of a run may be used again.
     stdout_of(&args);
@@ -382,9 +381,9 @@ fn a_scenario_runs_on_a_machine_of_a_file_and_its_directory_repeats_it() {
     let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!((&summary["run"]["kind"], &summary["run"]["machine"]), (&"scenario".into(), &"hikey960".into()));
     assert!(!items(&summary["cpus"])[0]["idle_states"].is_null() && number(&summary["totals"]["kernel_ns"]) > 0);
-    let manifest = read_json(&run.join("manifest.json"));
-    let repeat: Vec<&str> = items(&manifest["repeat"]).iter().skip(1).filter_map(Value::as_str).collect();
-    let output = program().current_dir(&run).args(&repeat).arg("--json").output().expect("the program starts");
+    // From within the directory, the manifest's paths hold as well.
+    let output = program().current_dir(&run).args(["run", "manifest.json", "--json"]).output();
+    let output = output.expect("the program starts");
     let repeated: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(repeated["digest"], summary["digest"]);
     // Any scenario runs on any machine that is large enough.

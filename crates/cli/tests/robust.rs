@@ -96,8 +96,8 @@ fn a_signal_ends_a_run_with_what_it_has_reached_and_marks_it() {
     let summary = text(&output.stdout).replace("\n  ", " ");
     assert!(summary.contains(", stopped before the end"), "{summary}");
     let manifest = manifest(&run);
-    assert_eq!(number(&manifest["cut_short_of_ns"]), 1_000_000_000_000_000);
-    assert!(number(&manifest["duration_ns"]) < 1_000_000_000_000_000);
+    assert_eq!(number(&manifest["result"]["cut_short_of_ns"]), 1_000_000_000_000_000);
+    assert!(number(&manifest["result"]["duration_ns"]) < 1_000_000_000_000_000);
     assert_eq!(names(place.path()), ["run"]);
     // A stopped run can be repeated and explained up to its end.
     let asked = program().arg("explain").arg(&run).args(["--cpu", "0", "--at", "5ms"]).output().expect("it starts");

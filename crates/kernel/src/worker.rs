@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Worker process of a run with a compiled-kernel engine: the same command once more, with [`REPORT_VAR`] in
-//! its environment.
+//! Worker process of a run with a compiled-kernel engine: a program with [`REPORT_VAR`] in its environment.
 //!
-//! The messages of the kernel, and the reason if kernel code does not end normally, come back in a file.
+//! The messages of the kernel, the reason if kernel code does not end normally, and the worker's answer come
+//! back in a file.
 
 use crate::error::{KernelError, io_error_at};
 use std::fs;
@@ -86,6 +86,8 @@ pub struct WorkerReport {
     pub log: Vec<WorkerLogLine>,
     /// Reason for an abnormal end.
     pub end: Option<CrashReport>,
+    /// Answer of the worker, as JSON.
+    pub answer: Option<String>,
 }
 
 /// Returns the path of the report file if this process is a worker.
@@ -173,6 +175,7 @@ pub fn parse(text: &str) -> (WorkerReport, CrashAddresses) {
             "frame" => places.stack_mut(report.end.is_some()).push(rest.to_owned()),
             "section" => places.sections.push(rest.to_owned()),
             "taken" => places.taken_mut().push(rest.to_owned()),
+            "answer" => report.answer = Some(rest.to_owned()),
             "waits" => places.circle.extend(waiter(rest)),
             _ => {}
         }

@@ -3,7 +3,7 @@
 //! them changes a run.
 //!
 //! A [`summary_observer::SummaryObserver`] observes a run, and [`summary::RunSummary`] has the results.
-//! [`manifest`] holds everything that is needed to repeat a run. [`trace_jsonl`] writes every event,
+//! [`trace_jsonl`] writes every event,
 //! [`export`] writes traces for other tools, and [`page`] creates HTML pages about runs.
 
 pub mod bench;
@@ -19,13 +19,11 @@ pub mod families;
 pub mod findings;
 pub mod import;
 pub mod latency;
-pub mod manifest;
 pub mod measure;
 pub mod page;
 mod plural;
 pub mod rejected;
 pub mod residency;
-pub mod run_directory;
 pub mod sha256;
 pub mod stall;
 pub mod summary;

@@ -28,7 +28,7 @@ impl Run {
     ) -> PyResult<Self> {
         let raised = PolicyException::default();
         let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
-        let result = run_interruptible(py, move || run::EmbeddedRun::new(&words, arm.as_deref(), texts));
+        let result = run_interruptible(py, move || run::EmbeddedRun::new(&words, arm.as_deref(), &texts));
         let (run, result) = raised.with_cause(py, result)?;
         Ok(Self { run, warnings: result.warnings, raised })
     }

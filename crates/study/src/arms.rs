@@ -2,7 +2,7 @@
 //! `[[arm]]` tables of a study: variants of the scheduler, and of the machine where the arms compare
 //! machines.
 
-use crate::kernels::Kernel;
+use fairlab_run::kernels::Kernel;
 use fairlab_sched::features::Feature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

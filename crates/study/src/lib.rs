@@ -15,7 +15,6 @@ pub mod evidence;
 pub mod experiment;
 pub mod fuzz;
 pub mod html;
-pub mod kernels;
 pub mod loaded;
 mod pelt_time_scaling;
 pub mod pool;
@@ -32,7 +31,7 @@ mod table_schema;
 pub mod template;
 mod window;
 
-pub use data::execute::Begun;
+pub use data::execute::PreparedCase;
 
 use definition::{DefinitionError, StudyDefinition};
 use fairlab_sched::units::Nanos;
@@ -121,11 +120,11 @@ pub enum StudyError {
 
 /// Runs a study's cases on another scheduler than the built-in one, for example on a compiled-kernel engine,
 /// for which this crate has no code.
-pub trait Elsewhere: Sync {
+pub trait ExternalRunner: Sync {
     /// Name of the scheduler, as results show it.
     fn name(&self) -> String;
 
-    /// Runs one case under an arm with a seed, and returns a result of the form of [`Begun::run`].
+    /// Runs one case under an arm with a seed, and returns a result of the form of [`PreparedCase::run`].
     ///
     /// # Errors
     /// If the case cannot be run.

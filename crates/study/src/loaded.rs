@@ -2,11 +2,13 @@
 //! Loaded studies, built in or from a file, which can be checked and run.
 
 use crate::data::sensitivity::TABLES;
-use crate::data::workloads::{BenchReader, InputFiles};
+use crate::data::workloads::InputFiles;
 use crate::data::{self, DataStudyResult};
 use crate::definition::{DefinitionError, StudyDefinition};
 use crate::report::{ReportTable, StudyReport};
-use crate::{Begun, BuiltInStudy, Elsewhere, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema};
+use crate::{
+    BuiltInStudy, ExternalRunner, PreparedCase, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema,
+};
 use fairlab_machine::sim::Setup;
 use fairlab_workload::error::utf8_text;
 use fairlab_workload::suggest;
@@ -76,9 +78,9 @@ impl LoadedStudy {
     ///
     /// # Errors
     /// The first error found.
-    pub fn check(&self, choices: &StudyOptions, benches: &dyn BenchReader) -> Result<u64, StudyError> {
+    pub fn check(&self, choices: &StudyOptions) -> Result<u64, StudyError> {
         let home = self.home(choices)?;
-        data::DataStudy::new(&self.file, &self.definition, choices, &home, benches, None)?.try_runs()
+        data::DataStudy::new(&self.file, &self.definition, choices, &home, None)?.try_runs()
     }
 
     /// Sets up one run, given by the names of its case and arm, for a caller that runs it on another engine.
@@ -88,13 +90,12 @@ impl LoadedStudy {
     pub fn begin(
         &self,
         choices: &StudyOptions,
-        benches: &dyn BenchReader,
         case: &str,
         arm: &str,
         seed: u64,
-    ) -> Result<(Setup, Begun), StudyError> {
+    ) -> Result<(Setup, PreparedCase), StudyError> {
         let home = self.home(choices)?;
-        data::DataStudy::new(&self.file, &self.definition, choices, &home, benches, None)?.begin(case, arm, seed)
+        data::DataStudy::new(&self.file, &self.definition, choices, &home, None)?.begin(case, arm, seed)
     }
 
     /// Runs the study on another engine.
@@ -104,14 +105,13 @@ impl LoadedStudy {
     ///
     /// # Errors
     /// If the study cannot be run with these options, or a run fails.
-    pub fn run_elsewhere(
+    pub fn run_with(
         &self,
         choices: &StudyOptions,
-        benches: &dyn BenchReader,
-        elsewhere: &dyn Elsewhere,
+        runner: &dyn ExternalRunner,
         progress: &dyn ProgressReporter,
     ) -> Result<StudyReport, StudyError> {
-        let name = elsewhere.name();
+        let name = runner.name();
         if self.definition.runs.is_empty() {
             let what = format!("its code runs only on the built-in scheduler, not on {name}");
             let help = "leave --engine out; studies with `[[run]]` in their data support it".to_owned();
@@ -120,7 +120,7 @@ impl LoadedStudy {
         let mut chosen = self.chosen(choices)?;
         chosen.sensitivity = None;
         let home = self.home(choices)?;
-        let study = data::DataStudy::new(&self.file, &chosen, choices, &home, benches, Some(elsewhere))?;
+        let study = data::DataStudy::new(&self.file, &chosen, choices, &home, Some(runner))?;
         let tally = crate::progress_sum::ProgressSum::new(progress);
         let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
         let mut report = StudyReport::of(&self.definition);
@@ -157,12 +157,7 @@ impl LoadedStudy {
     ///
     /// # Errors
     /// If the study cannot be run with these options, or a run fails.
-    pub fn run(
-        &self,
-        choices: &StudyOptions,
-        benches: &dyn BenchReader,
-        progress: &dyn ProgressReporter,
-    ) -> Result<StudyReport, StudyError> {
+    pub fn run(&self, choices: &StudyOptions, progress: &dyn ProgressReporter) -> Result<StudyReport, StudyError> {
         let body = self.built_in.and_then(|study| study.body);
         if let Some(study) = self.built_in.filter(|study| study.body.is_some()) {
             self.check_code_options(choices, study.has_seeds)?;
@@ -177,7 +172,7 @@ impl LoadedStudy {
         let mut report = StudyReport::of(&self.definition);
         if has_data {
             let home = self.home(choices)?;
-            let study = data::DataStudy::new(&self.file, &chosen, choices, &home, benches, None)?;
+            let study = data::DataStudy::new(&self.file, &chosen, choices, &home, None)?;
             let part = PartialProgress { to: progress, from: 0.0, size };
             let tally = crate::progress_sum::ProgressSum::new(&part);
             let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
@@ -257,7 +252,6 @@ impl LoadedStudy {
 mod tests {
     use super::*;
     use crate::StudyLength;
-    use crate::data::workloads::NoBenchReader;
     use fairlab_sched::units::Nanos;
 
     #[test]
@@ -266,7 +260,7 @@ mod tests {
             let study = LoadedStudy::new(known.name).expect("its data are well formed");
             let choices = StudyOptions::default();
             let home = study.home(&choices).expect("it names machines that there are");
-            data::DataStudy::new(&study.file, &study.definition, &choices, &home, &NoBenchReader, None)
+            data::DataStudy::new(&study.file, &study.definition, &choices, &home, None)
                 .expect("its rows ask for something");
             assert!(
                 known.body.is_some() || !study.definition.runs.is_empty(),
@@ -294,7 +288,7 @@ mod tests {
             let choices =
                 StudyOptions { seeds: Some(2), span: Some(Nanos::from_millis(200)), ..StudyOptions::default() };
             let choices = StudyOptions { options: StudyLength { quick: true }, ..choices };
-            let report = pool.install(|| study.run(&choices, &NoBenchReader, &crate::NoProgress)).expect("it runs");
+            let report = pool.install(|| study.run(&choices, &crate::NoProgress)).expect("it runs");
             serde_json::to_string(&report).expect("tables are JSON")
         };
         let one = tables(1);
@@ -309,7 +303,7 @@ mod tests {
             let study = LoadedStudy::new(name).expect("there is such a study");
             let tables = chosen.iter().map(|&table| table.to_owned()).collect();
             let choices = StudyOptions { options: quick, tables, seeds, ..StudyOptions::default() };
-            study.run(&choices, &NoBenchReader, &crate::NoProgress).map(|report| report.tables)
+            study.run(&choices, &crate::NoProgress).map(|report| report.tables)
         };
         let names = |tables: Vec<ReportTable>| tables.into_iter().map(|table| table.name).collect::<Vec<_>>();
         let of_code = tables("sis-util", &["nr_scan"], None).expect("it is filled");
@@ -325,7 +319,7 @@ mod tests {
     fn code_refuses_what_it_does_not_know() {
         let study = LoadedStudy::new("sis-util").expect("there is such a study");
         let choices = StudyOptions { perturb: Some(1), ..StudyOptions::default() };
-        let message = study.run(&choices, &NoBenchReader, &crate::NoProgress).expect_err("it has code").to_string();
+        let message = study.run(&choices, &crate::NoProgress).expect_err("it has code").to_string();
         assert!(
             message
                 .starts_with("study sis-util: code fills some of its tables, and does not support --perturb\nhelp: "),

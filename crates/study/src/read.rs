@@ -6,8 +6,8 @@
 //! machines or runs.
 
 use crate::definition::StudyDefinition;
-use crate::kernels::{self, Kernel};
 use fairlab_machine::description::OPERATIONS;
+use fairlab_run::kernels::{self, Kernel};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_workload::suggest;

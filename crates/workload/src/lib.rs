@@ -13,6 +13,7 @@ mod policy;
 pub mod recorded;
 pub mod rtapp;
 pub mod scenario;
+pub mod serde_time;
 pub mod step;
 pub mod suggest;
 pub mod workload;

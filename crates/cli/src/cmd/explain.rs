@@ -12,6 +12,8 @@ use crate::rerun;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_observe::explain::{Explanation, History, Question, explain as answer};
+use fairlab_run::drive::{drive_on, drive_to};
+use fairlab_run::manifest::Manifest;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
@@ -35,8 +37,8 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
         (None, Some(cpu), _) => Question::Cpu(cpu),
         (None, None, balance) => Question::Balance(balance.expect("the command line demands one of the three")),
     };
-    let manifest = rerun::read_manifest(&args.dir)?;
-    let mut machine = rerun::repeat(&args.dir, &manifest)?.machine;
+    let manifest = Manifest::read(&args.dir)?;
+    let mut machine = rerun::repeat(&manifest)?.machine;
     if args.at > machine.duration() {
         return Err(CliError::Input(format!(
             "--at {}: the run ends at {}\nhelp: give a time up to that end, counted from the start of the run",
@@ -45,7 +47,7 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
         )));
     }
     let explanation = explain_and_finish(&mut machine, &question, args.at)?;
-    let difference = rerun::digest_warning(&machine, &manifest, &args.dir, "this explains");
+    let difference = rerun::digest_warning(&machine.digest().to_string(), &manifest, &args.dir, "this explains");
     if let Some(warning) = &difference {
         output.warn(warning)?;
     }
@@ -59,7 +61,7 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
 /// Runs the machine up to `at`, explains that state, and runs the machine to its end.
 fn explain_and_finish(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
     let explanation = explain_moment(machine, question, at)?;
-    while machine.advance(&mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)? {}
+    drive_on(machine, &mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)?;
     Ok(explanation)
 }
 
@@ -67,7 +69,6 @@ fn explain_and_finish(machine: &mut Machine, question: &Question, at: Nanos) -> 
 pub(crate) fn explain_moment(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
     let now = Nanos(START.0 + at.0);
     let mut history = History::new(machine);
-    machine.start(&mut history).map_err(CliError::run)?;
-    machine.advance(&mut history, now).map_err(CliError::run)?;
+    drive_to(machine, &mut history, now).map_err(CliError::run)?;
     answer(machine, &history, question, now).map_err(CliError::input)
 }

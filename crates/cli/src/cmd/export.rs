@@ -4,19 +4,17 @@
 //! A run directory contains no events. The run is repeated, which gives equal events, and its digest is
 //! compared with the manifest's.
 
-use super::run::{RunObservers, simulate};
 use crate::args::ExportCommandArgs;
-use crate::engine;
 use crate::error::CliError;
-use crate::exports::{Export, ExportArgs, ExportWriters, process_name};
+use crate::execute::execute_alone;
+use crate::exports::{Export, ExportArgs};
 use crate::output::Output;
-use crate::plan::Plan;
 use crate::rerun;
 use crate::whole_file::refuse_to_replace;
-use fairlab_machine::engine::Engine;
 use fairlab_observe::export::FORMATS;
 use fairlab_observe::export::record::Group;
-use fairlab_observe::manifest::Manifest;
+use fairlab_run::job::RunOutputs;
+use fairlab_run::manifest::Manifest;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -35,37 +33,17 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
         let help = format!("omit --task; it is for {}", able.join(", "));
         return Err(CliError::Input(format!("{} always contains all tasks\nhelp: {help}", args.format.name)));
     }
-    let manifest = rerun::read_manifest(&args.dir)?;
-    if let Some(engine) = &manifest.engine {
-        return engine::export(output, args, &manifest, &engine.name);
-    }
-    let plan = rerun::repeat(&args.dir, &manifest)?;
-    repeat_and_export(output, args, &manifest, plan)
-}
-
-/// Repeats the run with its engine and writes the trace.
-pub(crate) fn repeat_and_export<E: Engine>(
-    output: &mut Output,
-    args: &ExportCommandArgs,
-    manifest: &Manifest,
-    mut plan: Plan<E>,
-) -> Result<(), CliError> {
+    let manifest = Manifest::read(&args.dir)?;
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();
     let file = args.output.clone().unwrap_or_else(default);
     if file != "-" {
-        refuse_to_replace(
-            Path::new(&file),
-            "-o",
-            rerun::input_files(&args.dir, manifest).iter().map(PathBuf::as_path),
-        )?;
+        refuse_to_replace(Path::new(&file), "-o", rerun::input_files(&args.dir).iter().map(PathBuf::as_path))?;
     }
-    let wanted = Export { format: args.format, file: file.clone() };
-    let wanted = ExportArgs { export: vec![wanted], events: args.events.clone(), task: args.task.clone() };
-    let traces = ExportWriters::open(&wanted, &plan.machine, process_name(&plan.about.subject.kind))?;
-    let mut listeners = RunObservers::for_traces(traces);
-    simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
-    listeners.finish_traces(&plan.machine)?;
-    let difference = rerun::digest_warning(&plan.machine, manifest, &args.dir, "this is a trace of");
+    let mut outputs = RunOutputs { task: args.task.clone(), ..RunOutputs::default() };
+    let export = vec![Export { format: args.format, file: file.clone() }];
+    ExportArgs { export, events: args.events.clone() }.add_to(&mut outputs, None);
+    let digest = execute_alone(output, &rerun::spec(&manifest), &outputs)?.result.digest;
+    let difference = rerun::digest_warning(&digest, &manifest, &args.dir, "this is a trace of");
     if let Some(warning) = &difference {
         output.warn(warning)?;
     }
@@ -73,7 +51,6 @@ pub(crate) fn repeat_and_export<E: Engine>(
         return Ok(());
     }
     if output.is_json() {
-        let digest = plan.machine.digest().to_string();
         let answer =
             ExportOutput { format: args.format.name, file: &file, digest, digest_matches: difference.is_none() };
         return output.json(&answer);

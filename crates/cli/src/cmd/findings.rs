@@ -11,8 +11,9 @@ use crate::output::{Output, wrap};
 use crate::rerun;
 use fairlab_machine::description::Hz;
 use fairlab_observe::explain::Question;
-use fairlab_observe::findings::{self, Finding, Limits, Severity, find};
-use fairlab_observe::manifest::Manifest;
+use fairlab_observe::findings::{self, Finding, Limits, Severity};
+use fairlab_run::drive::find;
+use fairlab_run::manifest::Manifest;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::path::Path;
@@ -35,20 +36,20 @@ pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), C
     if args.dir.is_file() {
         return trace_findings(output, args);
     }
-    let manifest = rerun::read_manifest(&args.dir)?;
-    let mut machine = rerun::repeat(&args.dir, &manifest)?.machine;
+    let manifest = Manifest::read(&args.dir)?;
+    let mut machine = rerun::repeat(&manifest)?.machine;
     let mut limits = Limits::of(&machine);
     apply_limits(&mut limits, args);
     let mut progress = Progress::new("simulating", machine.duration());
     let found = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
-    let (found, _) = found.map_err(CliError::run)?;
-    if let Some(warning) = rerun::digest_warning(&machine, &manifest, &args.dir, "these are findings of") {
+    let found = found.map_err(CliError::run)?;
+    let digest = machine.digest().to_string();
+    if let Some(warning) = rerun::digest_warning(&digest, &manifest, &args.dir, "these are findings of") {
         output.warn(&warning)?;
     }
     let answers = found.into_iter().enumerate().map(|(place, finding)| {
-        let because =
-            if place < args.explain { explain_sentences(&args.dir, &manifest, &finding)? } else { Vec::new() };
+        let because = if place < args.explain { explain_sentences(&manifest, &finding)? } else { Vec::new() };
         let explain = explain_command(&args.dir, &finding);
         Ok(FindingOutput { finding, explain, because })
     });
@@ -112,10 +113,10 @@ fn explain_command(dir: &Path, finding: &Finding) -> Option<String> {
 }
 
 /// Returns the explanation of a finding's worst moment.
-fn explain_sentences(dir: &Path, manifest: &Manifest, finding: &Finding) -> Result<Vec<String>, CliError> {
+fn explain_sentences(manifest: &Manifest, finding: &Finding) -> Result<Vec<String>, CliError> {
     if finding.at_ns == 0 {
         return Ok(Vec::new());
     }
-    let mut machine = rerun::repeat(dir, manifest)?.machine;
+    let mut machine = rerun::repeat(manifest)?.machine;
     Ok(explain::explain_moment(&mut machine, &finding.question, Nanos(finding.at_ns))?.sentences)
 }

@@ -3,7 +3,6 @@
 
 use crate::error::CliError;
 use crate::hints;
-use crate::input;
 use crate::output::figures::{counted, time};
 use crate::output::{Output, wrap};
 use crate::whole_file::AtomicFile;
@@ -13,7 +12,8 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_observe::import::behaviour::{self, Gaps, ImportedWorkload};
 use fairlab_observe::import::event::{ImportProblem, Recording, TraceEventName};
 use fairlab_observe::import::{self};
-use fairlab_observe::manifest::MANIFEST;
+use fairlab_run::input::InputFile;
+use fairlab_run::manifest::MANIFEST;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -94,7 +94,7 @@ const MAX_BYTES: u64 = 4 << 30;
 
 /// Converts a trace into a workload; `machine` is the machine on which it was recorded.
 pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<ImportedWorkload, CliError> {
-    let machine = machine.map(input::machine).transpose()?;
+    let machine = machine.map(|machine| InputFile::new(machine).read_machine()).transpose()?;
     let hardware = machine.map(|machine| Hardware::from_description(&machine.description));
     if let Some(hardware) = &hardware
         && hardware.nr_cpus() < recording.nr_cpus as usize

@@ -6,22 +6,22 @@
 //! whose kernel does not return, is skipped.
 
 use super::patch::kernels::{commit, export_commit, git};
-use crate::args::{Plain, VariantArgs};
 use crate::cmd::compare::formats::metric_text;
 use crate::error::CliError;
-use crate::input;
 use crate::output::Output;
 use crate::output::figures::counted;
-use crate::trial::{Trial, Work};
-use crate::values::{EngineName, parse_time};
+use crate::trial::{Trial, Workloads};
 use clap::{Args, ValueHint};
 use fairlab_kernel::store::Store;
 use fairlab_kernel::tree::{TREE_FILES, TREE_PARTS};
+use fairlab_run::input::InputFile;
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::RunSpec;
+use fairlab_run::values::{EngineName, Plain, Starts, parse_time};
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{Metric, RequestedMetric, of_run};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 /// Name under which engines are built. The next commit reuses the build folder.
 const ENGINE_NAME: &str = "bisect";
@@ -62,8 +62,7 @@ pub(crate) struct KernelBisectArgs {
     machine: Option<String>,
     /// Simplify the machine, as `fairlab run --plain` does
     #[arg(
-        long, value_enum, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
-        hide_possible_values = true
+        long, value_parser = Plain::parse, value_name = "shape|priced", num_args = 0..=1, require_equals = true, default_missing_value = "shape",
     )]
     plain: Option<Plain>,
     /// Expectation: a metric as in `fairlab compare`, or a path; `<` or `>`; and a number or a time
@@ -244,22 +243,18 @@ fn test_commit(output: &Output, args: &KernelBisectArgs, store: &Store, name: &s
 
 /// Returns the metric and the median of its runs.
 fn median_of_runs(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliError> {
-    let work = match (&args.file, &args.bench) {
-        (Some(file), _) => Work::File(Arc::new(input::workload(&PathBuf::from(file).display().to_string())?)),
-        (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
-    };
-    let trial = Trial {
-        work,
-        variant: VariantArgs {
-            machine: args.machine.clone(),
-            engine: vec![EngineName::from_kernel(engine)],
-            plain: args.plain,
-            ..VariantArgs::default()
-        },
+    let workload =
+        Workloads::of_command("fairlab kernel bisect").of_args(args.file.as_deref(), args.bench.as_deref())?;
+    let settings = Settings {
+        machine: args.machine.as_ref().map(InputFile::new),
+        engine: Some(EngineName::Kernel(engine.to_owned())),
+        plain: args.plain,
         duration: args.duration,
-        warmup: Nanos::ZERO,
-        vary: args.runs > 1,
+        starts: if args.runs > 1 { Starts::Jittered } else { Starts::AtOnce },
+        ..Settings::default()
     };
+    let workload = workload.expect("there is a file or a benchmark");
+    let trial = Trial { spec: RunSpec { workload, settings } };
     let mut found = Vec::new();
     for seed in 1..=args.runs {
         let result = trial.run(Some(seed), &mut |_, _| {})?;

@@ -4,7 +4,7 @@
 use crate::args::KernelsArgs;
 use crate::error::CliError;
 use crate::output::{Output, wrap};
-use fairlab_study::kernels::{self, Kernel};
+use fairlab_run::kernels::{self, Kernel};
 use serde::Serialize;
 use std::collections::BTreeMap;
 

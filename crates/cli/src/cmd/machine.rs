@@ -3,13 +3,13 @@
 
 use crate::args::{MachineArgs, MachineCommand};
 use crate::error::CliError;
-use crate::input;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use fairlab_machine::description::{MachineDescription, describe, presets};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::domains::{self, DomainInfo};
+use fairlab_run::input::InputFile;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::Nanos;
@@ -95,16 +95,16 @@ fn list(output: &mut Output) -> Result<(), CliError> {
 }
 
 fn show(output: &mut Output, machine: &str, toml: bool) -> Result<(), CliError> {
-    let machine = input::machine(machine)?;
+    let machine = InputFile::new(machine).read_machine()?;
     if output.is_json() {
         return output.json(&row_of(&machine.description));
     }
-    let text = if toml { machine.text } else { describe(&machine.description) };
+    let text = if toml { machine.file.text().unwrap_or_default().to_owned() } else { describe(&machine.description) };
     output.text(&text)
 }
 
 fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<(), CliError> {
-    let description = input::machine(given)?.description;
+    let description = InputFile::new(given).read_machine()?.description;
     let nr_cpus = description.nr_cpus();
     if let Some(cpu) = cpu.filter(|&cpu| cpu as usize >= nr_cpus) {
         let help = format!("give a CPU from 0 to {}", nr_cpus - 1);

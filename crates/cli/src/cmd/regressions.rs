@@ -7,14 +7,19 @@
 //!    those with a bug known to have the same symptom.
 //! 3. A bug is detected if its check reports it with its own batch, and with no other engine.
 
-use crate::engine;
 use crate::error::CliError;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, figures, wrap};
+use crate::worker::{Engine, WorkerStreams};
 use clap::Args as ClapArgs;
 use fairlab_kernel::regressions::check::{Bound, Check, ObservedRun, RunOutput};
 use fairlab_kernel::regressions::{Bug, BugBatch, BugLabel, batches, bugs};
 use fairlab_kernel::store::{BuildRequest, Store};
+use fairlab_run::input::InputFile;
+use fairlab_run::job::{Job, RunOutputs};
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::EngineName;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -251,27 +256,33 @@ fn test_bug<'a, 'e>(
 
 /// Runs a scenario with an engine in its own process and returns the output that the check needs.
 fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun, CliError> {
-    let mut words =
-        vec!["run".to_owned(), file.display().to_string(), "--engine".to_owned(), format!("kernel:{engine}")];
-    words.extend(match check.required_output() {
-        RunOutput::Trace => vec!["--trace-jsonl".to_owned(), "-".to_owned()],
-        RunOutput::Summary => vec!["--json".to_owned()],
-        RunOutput::State(at) => vec!["--engine-state".to_owned(), at.to_string()],
-    });
-    let (ended, report) = engine::work(engine, &words)?;
-    if !ended.status.success() && report.end.is_none() {
-        let said = String::from_utf8_lossy(&ended.stderr);
-        return Err(CliError::run(format!("{} with kernel:{engine}: {}", file.display(), said.trim_end())));
+    let settings = Settings { engine: Some(EngineName::Kernel(engine.to_owned())), ..Settings::default() };
+    let spec = RunSpec { workload: WorkloadSpec::File(InputFile::new(file.display().to_string())), settings };
+    let job = match check.required_output() {
+        RunOutput::Trace => {
+            Job::Run { spec, outputs: RunOutputs { trace: Some("-".to_owned()), ..RunOutputs::default() } }
+        }
+        RunOutput::Summary => Job::Run { spec, outputs: RunOutputs::of_summary() },
+        RunOutput::State(at) => Job::State { spec, until_ns: at },
+    };
+    let worker = Engine::named(engine)?;
+    let ended = worker.work(&job, WorkerStreams::Captured)?;
+    if ended.report.end.is_some() {
+        return Ok(ObservedRun { values: Vec::new(), report: ended.report });
     }
     let unread = |error| CliError::run(format!("the output of kernel:{engine} cannot be read: {error}"));
-    let values = match report.end {
-        Some(_) => Vec::new(),
-        None => serde_json::Deserializer::from_slice(&ended.stdout)
+    let answer: Value = worker
+        .answer(&ended, None)
+        .map_err(|error| CliError::run(format!("{} with kernel:{engine}: {error}", file.display())))?;
+    let values = match check.required_output() {
+        RunOutput::Trace => serde_json::Deserializer::from_slice(&ended.stdout)
             .into_iter::<Value>()
             .collect::<Result<_, _>>()
             .map_err(unread)?,
+        RunOutput::Summary => vec![answer["summary"].clone()],
+        RunOutput::State(_) => vec![answer],
     };
-    Ok(ObservedRun { values, report })
+    Ok(ObservedRun { values, report: ended.report })
 }
 
 impl RegressionsOutput<'_> {

@@ -3,21 +3,24 @@
 //! side by side.
 
 use super::import;
-use crate::args::{PriceChoice, VariantArgs};
 use crate::error::CliError;
+use crate::execute::refuse_engine;
 use crate::hints;
-use crate::input::WorkloadText;
 use crate::output::figures::{self, percent, time};
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::plan::{Choices, Plan};
+use crate::settings_args::SettingArgs;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_observe::import::fidelity::{self, RecordedSimulated, ReplayFidelity, TaskFidelity};
 use fairlab_observe::import::measure::LatencyBasis;
 use fairlab_observe::latency::LatencySummary;
+use fairlab_run::input::InputFile;
+use fairlab_run::prepare::prepare;
+use fairlab_run::settings::commands::OTHERS;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::CostSource;
 use serde::Serialize;
-use std::sync::Arc;
 
 const EXAMPLES: &str = "\
 With --as-recorded the trace is simulated on the machine on which it was recorded, with zero-cost kernel code: \
@@ -49,7 +52,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) recorded_on: Option<String>,
     #[command(flatten)]
-    pub(crate) variant: VariantArgs,
+    pub(crate) settings: SettingArgs<OTHERS>,
     /// Show all task names and all CPUs
     #[arg(long)]
     pub(crate) all: bool,
@@ -70,17 +73,17 @@ struct ReplayOutput<'a> {
 
 pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliError> {
     let recording = import::read(&args.trace)?;
-    let mut variant = args.variant.clone();
+    let mut settings = args.settings.settings();
+    refuse_engine(&settings)?;
     let recorded_on = if args.as_recorded {
-        variant.prices.get_or_insert(PriceChoice::Zero);
-        variant.machine.as_deref()
+        settings.prices.source.get_or_insert(CostSource::Zero);
+        settings.machine.as_ref().map(|machine| machine.given.as_str())
     } else {
         args.recorded_on.as_deref()
     };
     let imported = import::convert(&recording, recorded_on)?;
-    let text = imported.recorded.to_text();
-    let input = Arc::new(WorkloadText { given: args.trace.clone(), name: args.trace.clone(), text });
-    let mut plan = Plan::of(input, None, &variant, Choices::default())?;
+    let file = InputFile::new(args.trace.as_str()).with_text(imported.recorded.to_text());
+    let mut plan = prepare(&RunSpec { workload: WorkloadSpec::File(file), settings })?.boot()?;
     let mut progress = Progress::new("simulating", plan.machine.duration());
     let simulated =
         fidelity::replay(&mut plan.machine, LatencyBasis::of(&recording), &mut |elapsed| progress.show(elapsed));

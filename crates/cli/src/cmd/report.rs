@@ -4,22 +4,24 @@
 //! Like `export`, the command repeats the runs from their directories: once for the data of the page, once for the findings,
 //! once for the explanations.
 
-use super::run::{RunObservers, simulate};
 use crate::args::ReportArgs;
-use crate::engine;
 use crate::error::CliError;
-use crate::exports::{ExportWriters, process_name};
+use crate::interrupt;
 use crate::output::Output;
 use crate::output::progress::Progress;
-use crate::plan::Plan;
 use crate::rerun;
 use crate::whole_file::{AtomicFile, refuse_to_replace};
+use crate::worker;
 use fairlab_machine::engine::Engine;
 use fairlab_observe::export::Exporter;
-use fairlab_observe::findings::{Limits, find};
-use fairlab_observe::manifest::Manifest;
+use fairlab_observe::findings::Limits;
 use fairlab_observe::page::{PageCollector, PageRun, page};
 use fairlab_observe::summary::{EngineSummary, RunSummary};
+use fairlab_run::drive::{drive, find};
+use fairlab_run::job::Job;
+use fairlab_run::manifest::Manifest;
+use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::{ReadyRun, prepare};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -37,13 +39,9 @@ enum ReportInput {
 
 /// Runs `fairlab report`: repeats recorded runs and writes an HTML page about them.
 pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliError> {
-    if args.engine_page {
-        let dir = args.dirs.first().expect("the command line demands one");
-        return engine::page_of_worker(output, dir, &rerun::read_manifest(dir)?);
-    }
     for dir in &args.dirs {
-        let files = rerun::input_files(dir, &rerun::read_manifest(dir)?);
-        refuse_to_replace(&args.output, "-o", files.iter().map(PathBuf::as_path))?;
+        Manifest::read(dir)?;
+        refuse_to_replace(&args.output, "-o", rerun::input_files(dir).iter().map(PathBuf::as_path))?;
     }
     let runs: Vec<ReportInput> = args.dirs.iter().map(|dir| read_run(output, dir)).collect::<Result<_, _>>()?;
     let text = page(&runs);
@@ -61,52 +59,61 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
 }
 
 fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {
-    let manifest = rerun::read_manifest(dir)?;
-    if let Some(engine) = &manifest.engine {
-        return engine::page(output, dir, &engine.name).map(ReportInput::There);
+    let manifest = Manifest::read(dir)?;
+    let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let mut spec = rerun::spec(&manifest);
+    let (input, digest) = match spec.settings.kernel_engine().map(str::to_owned) {
+        Some(engine) => {
+            spec = worker::portable(&spec, &prepare(&spec)?.about);
+            let (page, digest): (Value, String) = worker::run_captured(&engine, &Job::Page { spec, name }, "")?;
+            (ReportInput::There(page), digest)
+        }
+        None => {
+            let (mut page, digest) = page_of(rerun::repeat(&manifest)?, name, || Ok(None))?;
+            diagnose(&mut page, &manifest)?;
+            (ReportInput::Here(Box::new(page)), digest)
+        }
+    };
+    if let Some(warning) = rerun::digest_warning(&digest, &manifest, dir, "the page shows") {
+        output.warn(&warning)?;
     }
-    let plan = rerun::repeat(dir, &manifest)?;
-    let mut page = repeat(output, dir, &manifest, plan, || Ok(None))?;
-    diagnose(&mut page, dir, &manifest)?;
-    Ok(ReportInput::Here(Box::new(page)))
+    Ok(input)
 }
 
 /// Adds findings and explanations. For each of the two the run is repeated once more.
-fn diagnose(page: &mut PageRun, dir: &Path, manifest: &Manifest) -> Result<(), CliError> {
-    let mut machine = rerun::repeat(dir, manifest)?.machine;
+fn diagnose(page: &mut PageRun, manifest: &Manifest) -> Result<(), CliError> {
+    let mut machine = rerun::repeat(manifest)?.machine;
     let limits = Limits::of(&machine);
     let mut progress = Progress::new("looking for findings", machine.duration());
     let findings = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
-    let (findings, _) = findings.map_err(CliError::run)?;
-    page.diagnose(&findings, &mut rerun::repeat(dir, manifest)?.machine).map_err(CliError::run)
+    page.diagnose(&findings.map_err(CliError::run)?, &mut rerun::repeat(manifest)?.machine).map_err(CliError::run)
 }
 
-/// Repeats a run and collects its page data. `engine` returns the record of a compiled-kernel engine, once the run is over.
-pub(crate) fn repeat<E: Engine>(
-    output: &Output,
-    dir: &Path,
-    manifest: &Manifest,
-    mut plan: Plan<E>,
+/// Runs a machine and returns the data of its page, and its digest. `engine` returns the record of a
+/// compiled-kernel engine, once the run is over.
+pub(crate) fn page_of<E: Engine>(
+    ready: ReadyRun<E>,
+    name: String,
     engine: impl FnOnce() -> Result<Option<EngineSummary>, CliError>,
-) -> Result<PageRun, CliError> {
-    let collector = PageCollector::new(&plan.machine);
-    let mut exporter = Exporter::new(&plan.machine, process_name(&plan.about.subject.kind));
+) -> Result<(PageRun, String), CliError> {
+    let ReadyRun { mut machine, about, .. } = ready;
+    let collector = PageCollector::new(&machine);
+    let mut exporter = Exporter::new(&machine, about.process());
     exporter.add(PageCollector::groups(), Box::new(collector.clone()));
-    exporter.begin(&plan.machine);
-    let mut listeners =
-        RunObservers::for_summary(&plan.machine).with_traces(Some(ExportWriters::without_files(exporter)));
-    simulate(&mut plan.machine, &mut listeners).map_err(CliError::run)?;
-    listeners.finish_traces(&plan.machine)?;
-    if let Some(warning) = rerun::digest_warning(&plan.machine, manifest, dir, "the page shows") {
-        output.warn(&warning)?;
-    }
-    let recorder = listeners.recorder.expect("what a summary needs was recorded");
-    // The page shows the name that the command line gave, not that of the copy in the run directory.
-    let mut subject = plan.about.subject;
-    subject.workload.clone_from(&manifest.workload.given);
-    let mut summary = RunSummary::new(subject, &plan.machine, &recorder);
+    exporter.begin(&machine);
+    let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::for_summary(&machine) };
+    let mut progress = Progress::new("simulating", machine.duration());
+    let run = drive(&mut machine, &mut observers, about.warmup, &mut |elapsed| {
+        progress.show(elapsed);
+        interrupt::requested().is_none()
+    });
+    progress.clear();
+    run.map_err(CliError::run)?;
+    let exporter = observers.exporter.as_mut().expect("it was there before the run");
+    exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
+    let observer = observers.summary.expect("it was there before the run");
+    let mut summary = RunSummary::new(about.subject, &machine, &observer);
     summary.engine = engine()?;
-    let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
-    Ok(PageRun::new(name, &summary, &plan.machine, &collector))
+    Ok((PageRun::new(name, &summary, &machine, &collector), machine.digest().to_string()))
 }

@@ -8,9 +8,10 @@ use crate::args::SchemaArgs;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
-use fairlab_observe::manifest::{self, Manifest};
 use fairlab_observe::summary;
 use fairlab_observe::trace_jsonl;
+use fairlab_run::manifest::{self, Manifest, SpecFile};
+use fairlab_run::spec;
 use fairlab_study::report::{self, StudyReport};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -30,6 +31,7 @@ pub(crate) struct SchemaEntry {
 const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry { version: summary::SCHEMA, what: "fairlab run --json; summary.json", make: schema_of::<RunOutput> },
     SchemaEntry { version: manifest::SCHEMA, what: "manifest.json of a run directory", make: schema_of::<Manifest> },
+    SchemaEntry { version: spec::SCHEMA, what: "a spec: the file of fairlab run", make: schema_of::<SpecFile> },
     SchemaEntry {
         version: compare::once::SCHEMA,
         what: "fairlab compare --json",
@@ -40,7 +42,11 @@ const SCHEMAS: &[SchemaEntry] = &[
         what: "fairlab compare --runs N --json",
         make: schema_of::<compare::report::ExperimentReport>,
     },
-    SchemaEntry { version: bench::SCHEMA, what: "fairlab bench NAME --json", make: schema_of::<bench::BenchOutput> },
+    SchemaEntry {
+        version: bench::SCHEMA,
+        what: "fairlab bench NAME --json",
+        make: schema_of::<bench::BenchOutput<'static>>,
+    },
     SchemaEntry {
         version: check::SCHEMA,
         what: "fairlab check --json",

@@ -2,14 +2,13 @@
 //! `fairlab study`: published measurements of scheduler changes beside simulated ones.
 
 use crate::args::{StudyArgs, StudyCommand, StudyRunArgs};
-use crate::cmd::bench::line::BenchLineReader;
-use crate::engine;
 use crate::error::CliError;
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::values::EngineName;
 use crate::whole_file::AtomicFile;
+use crate::worker::study::StudyWorkers;
+use fairlab_run::values::EngineName;
 use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::report::{ReportRow, RowVerdict, StudyReport};
@@ -60,7 +59,7 @@ fn create_file(output: &mut Output, given: &str) -> Result<(), CliError> {
 }
 
 /// Classifies an error of a study as wrong input or as a failed run.
-fn study_error(error: StudyError) -> CliError {
+pub(crate) fn study_error(error: StudyError) -> CliError {
     match error {
         StudyError::Unknown(..) => {
             CliError::Input(format!("{error}\nhelp: see `fairlab study list`, or give the path of a study's file"))
@@ -72,7 +71,7 @@ fn study_error(error: StudyError) -> CliError {
 
 fn check(output: &mut Output, study: &str) -> Result<(), CliError> {
     let study = LoadedStudy::new(study).map_err(study_error)?;
-    let runs = study.check(&StudyOptions::default(), &BenchLineReader).map_err(study_error)?;
+    let runs = study.check(&StudyOptions::default()).map_err(study_error)?;
     let definition = &study.definition;
     let rows: usize = definition.tables.iter().map(|table| table.rows.len()).sum();
     let published =
@@ -113,11 +112,6 @@ fn list(output: &mut Output) -> Result<(), CliError> {
 }
 
 fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
-    if let (Some(case), Some(arm), Some(seed)) = (&args.engine_case, &args.engine_arm, args.engine_seed) {
-        let study = LoadedStudy::new(&args.study).map_err(study_error)?;
-        let begun = study.begin(&study_options(args), &BenchLineReader, case, arm, seed).map_err(study_error)?;
-        return engine::study::run_of_worker(output, args, begun);
-    }
     let directory = args.output.as_deref();
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory).map_err(|error| {
@@ -129,10 +123,10 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     let progress = StudyProgress::new();
     let report = match args.engine.as_ref().and_then(EngineName::kernel) {
         Some(name) => {
-            let workers = engine::study::Workers::new(&study.definition.name, name, args.plain)?;
-            study.run_elsewhere(&choices, &BenchLineReader, &workers, &progress)
+            let workers = StudyWorkers::new(&study.definition.name, &args.study, name, args.plain, &choices)?;
+            study.run_with(&choices, &workers, &progress)
         }
-        None => study.run(&choices, &BenchLineReader, &progress),
+        None => study.run(&choices, &progress),
     };
     progress.clear();
     let report = report.map_err(study_error)?;

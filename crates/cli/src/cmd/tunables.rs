@@ -3,9 +3,9 @@
 
 use crate::args::TunablesArgs;
 use crate::error::CliError;
-use crate::input;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
+use fairlab_run::input::InputFile;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo, Tunables};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ struct TunableRow {
 pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), CliError> {
     let (nr_cpus, of) = match &args.machine {
         Some(name) => {
-            let machine = input::machine(name)?.description;
+            let machine = InputFile::new(name.as_str()).read_machine()?.description;
             (machine.nr_cpus(), machine.name().to_owned())
         }
         None => {

@@ -7,13 +7,11 @@
 //! texts that the program holds, and its own policies may select CPUs ([`MemoryTexts`]). [`stop`] ends all
 //! calls in progress.
 
-pub(crate) mod memory_files;
-pub(crate) mod policies;
 pub mod run;
 pub mod sweep;
 
-pub use memory_files::MemoryTexts;
-pub use policies::PolicyFactory;
+pub use fairlab_run::memory::MemoryTexts;
+pub use fairlab_run::policies::PolicyFactory;
 
 use crate::args::Args;
 use crate::error::CliError;

@@ -4,6 +4,7 @@
 use super::run::EmbeddedRun;
 use super::sweep::{EmbeddedSweep, SweepStore};
 use super::*;
+use fairlab_run::memory;
 
 const TASKS: &str = r#"{ "tasks": { "ui": { "loop": 20, "run": 1000, "sleep": 4000 } }, "global": { "duration": 1 } }"#;
 
@@ -17,7 +18,7 @@ fn texts() -> MemoryTexts {
 
 #[test]
 fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
-    let (run, _) = EmbeddedRun::new(&words("@ --for 200ms --seed 3"), None, texts()).expect("it runs");
+    let (run, _) = EmbeddedRun::new(&words("@ --for 200ms --seed 3"), None, &texts()).expect("it runs");
     assert_eq!((run.summary().run.workload.as_str(), run.summary().duration_ns), ("<ui>", 200_000_000));
     assert!(run.report().starts_with("<ui>: rt-app on hikey960"));
     let tables = run.tables(&["sched".to_owned(), "decisions".to_owned()]).expect("it runs again");
@@ -30,18 +31,18 @@ fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
 #[test]
 fn an_arm_changes_what_options_cannot() {
     let digest =
-        |arm| EmbeddedRun::new(&words("@ --for 200ms"), arm, texts()).expect("it runs").0.summary().digest.clone();
+        |arm| EmbeddedRun::new(&words("@ --for 200ms"), arm, &texts()).expect("it runs").0.summary().digest.clone();
     assert_ne!(digest(None), digest(Some("price.ContextSwitch=100000")));
-    let error = EmbeddedRun::new(&words("@"), Some("price.ContextSwich=1"), texts()).expect_err("misspelt");
+    let error = EmbeddedRun::new(&words("@"), Some("price.ContextSwich=1"), &texts()).expect_err("misspelt");
     assert!(error.to_string().contains("price.ContextSwitch"), "{error}");
 }
 
 #[test]
 fn errors_are_those_of_the_command() {
-    let error = EmbeddedRun::new(&words("@ --features NO_SIS_UTL"), None, texts()).expect_err("misspelt");
+    let error = EmbeddedRun::new(&words("@ --features NO_SIS_UTL"), None, &texts()).expect_err("misspelt");
     assert!(matches!(&error, CallError::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
     let broken = MemoryTexts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
-    let error = EmbeddedRun::new(&words("@"), None, broken).expect_err("there is no such event");
+    let error = EmbeddedRun::new(&words("@"), None, &broken).expect_err("there is no such event");
     assert!(error.to_string().starts_with("<broken>:"), "{error}");
 }
 
@@ -60,9 +61,9 @@ fn two_texts_of_one_name_have_two_names_and_leave_with_those_who_need_them() {
     let name = |texts: &MemoryTexts| texts.resolve_names("\x000\0");
     assert_eq!((name(&one), name(&other), name(&again)), ("<same>".into(), "<same 2>".into(), "<same>".into()));
     drop(one);
-    assert_eq!(memory_files::read_text("<same>").as_deref(), Some("one"));
+    assert_eq!(memory::read_text("<same>").as_deref(), Some("one"));
     drop((other, again));
-    assert_eq!((memory_files::read_text("<same>"), memory_files::read_text("<same 2>")), (None, None));
+    assert_eq!((memory::read_text("<same>"), memory::read_text("<same 2>")), (None, None));
 }
 
 #[test]

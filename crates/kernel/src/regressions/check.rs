@@ -346,7 +346,7 @@ mod tests {
             json!({ "e": "task", "pid": 1002, "name": "hogshead", "runtime": 99 }),
         ];
         let log = vec![WorkerLogLine { at_ns: 1, cpu: 0, text: "WARNING: something".to_owned() }];
-        ObservedRun { values: events, report: WorkerReport { log, end: None } }
+        ObservedRun { values: events, report: WorkerReport { log, ..WorkerReport::default() } }
     }
 
     fn figure(text: &str) -> Option<u64> {

@@ -23,7 +23,7 @@ use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 
 /// Result of a benchmark.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BenchResult {
     /// Output in the benchmark's own format, with a newline at the end.
     pub text: String,

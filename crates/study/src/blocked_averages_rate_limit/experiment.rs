@@ -339,7 +339,7 @@ impl Observer for ExperimentObserver {
 mod tests {
     use super::*;
     use crate::definition::StudyDefinition;
-    use crate::kernels::Kernel;
+    use fairlab_run::kernels::Kernel;
 
     fn study() -> StudyDefinition {
         let text = include_str!("../../../../studies/blocked-averages-rate-limit.toml");

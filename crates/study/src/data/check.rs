@@ -88,7 +88,7 @@ impl DataStudy<'_> {
             of_rows.unwrap_or(self.definition.arms[0].name.as_str())
         };
         pool::all(tried.into_iter().collect(), |case: usize| {
-            let result = self.site.run(
+            let result = self.env.run(
                 &self.cases[case],
                 self.definition.arm(arm(case)),
                 self.cases[case].first_seed,

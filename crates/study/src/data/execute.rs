@@ -8,9 +8,9 @@
 //! - `count`: the run's amount of work, from the data
 
 use super::runs::RunCase;
-use super::workloads::{BenchReader, InputFiles, PreparedWorkload};
+use super::workloads::{InputFiles, PreparedWorkload};
 use crate::definition::{ArmDefinition, DefinitionError, GovernorName};
-use crate::{Elsewhere, StudyError};
+use crate::{ExternalRunner, StudyError};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
@@ -46,17 +46,16 @@ pub(crate) struct Variation {
 }
 
 /// Everything that a run needs besides its case, arm and seed.
-pub(crate) struct Site<'a> {
+pub(crate) struct RunEnv<'a> {
     pub(crate) file: &'a str,
     pub(crate) home: &'a InputFiles,
-    pub(crate) benches: &'a dyn BenchReader,
     pub(crate) default_machine: &'a str,
     /// Runner of another engine, which replaces the built-in scheduler.
-    pub(crate) elsewhere: Option<&'a dyn Elsewhere>,
+    pub(crate) runner: Option<&'a dyn ExternalRunner>,
 }
 
 /// Run that is set up, and can be executed on a machine.
-pub struct Begun {
+pub struct PreparedCase {
     file: String,
     case: RunCase,
     seed: u64,
@@ -67,7 +66,7 @@ pub struct Begun {
     is_until_done: bool,
 }
 
-impl Site<'_> {
+impl RunEnv<'_> {
     /// Name of the machine for a case under an arm: the arm's own, else the case's, else the study's.
     pub(crate) fn machine_of<'c>(&'c self, case: &'c RunCase, arm: &'c ArmDefinition) -> &'c str {
         arm.machine.as_deref().or(case.machine.as_deref()).unwrap_or(self.default_machine)
@@ -84,8 +83,8 @@ impl Site<'_> {
         seed: u64,
         variation: &Variation,
     ) -> Result<Value, StudyError> {
-        if let Some(elsewhere) = self.elsewhere {
-            return elsewhere.run(&case.name, &arm.name, seed);
+        if let Some(runner) = self.runner {
+            return runner.run(&case.name, &arm.name, seed);
         }
         let (setup, begun) = self.begin(case, arm, seed, variation)?;
         begun.run(&mut Machine::new(setup)?)
@@ -101,14 +100,13 @@ impl Site<'_> {
         arm: &ArmDefinition,
         seed: u64,
         variation: &Variation,
-    ) -> Result<(Setup, Begun), StudyError> {
+    ) -> Result<(Setup, PreparedCase), StudyError> {
         let of_case = |message: String| {
             let (file, run) = (self.file.to_owned(), case.name.clone());
             StudyError::Definition(DefinitionError::Run { file, run, message })
         };
         let name = self.machine_of(case, arm);
-        let PreparedWorkload { mut setup, meter, has_length } =
-            self.home.prepare(case, name, seed, self.benches).map_err(of_case)?;
+        let PreparedWorkload { mut setup, meter, has_length } = self.home.prepare(case, name, seed).map_err(of_case)?;
         if let Some((operation, up, down)) = variation.price.as_ref().filter(|_| has_cost_model(&setup.hardware)) {
             let prices = self.home.machine(name).costs();
             setup.hardware.costs = CostModel::from_list(&prices.with_cost(operation, prices.ps(operation) * up / down));
@@ -135,11 +133,11 @@ impl Site<'_> {
         }
         let is_until_done = span.is_none() && !has_length && variation.trial.is_none();
         let (file, case) = (self.file.to_owned(), case.clone());
-        Ok((setup, Begun { file, case, seed, meter, begin, warm_up, is_until_done }))
+        Ok((setup, PreparedCase { file, case, seed, meter, begin, warm_up, is_until_done }))
     }
 }
 
-impl Begun {
+impl PreparedCase {
     /// Executes the run on a machine of any engine, and returns its result.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Executes each run that rows need once, and fills the tables with the results.
 
-use super::execute::{Site, Variation};
+use super::execute::{RunEnv, Variation};
 use super::figures::MetricError;
 use super::rows::RowQuery;
 use super::runs::RunCase;
@@ -54,7 +54,7 @@ pub(crate) fn run(
     cases: &[RunCase],
     wanted: &RequestedMetrics,
     extras: &[HistogramRequest<'_>],
-    site: &Site<'_>,
+    env: &RunEnv<'_>,
     variation: &Variation,
     on_run: &(dyn Fn(&str, f64) + Sync),
 ) -> Result<RunNumbers, StudyError> {
@@ -69,7 +69,7 @@ pub(crate) fn run(
         let ((case, arm), figures) = pairs[place];
         let case = *case;
         let seed = cases[case].first_seed + number + variation.seeds_from;
-        let answer = site.run(&cases[case], study.arm(arm), seed, variation)?;
+        let answer = env.run(&cases[case], study.arm(arm), seed, variation)?;
         let of_run = |figure: &str, lack| error_of(&cases[case], arm, seed, figure, lack);
         let number_of = |name: &String| study.figures[name].of_run(&answer).map_err(|lack| of_run(name, lack));
         let numbers: Vec<f64> = figures.iter().map(number_of).collect::<Result<_, _>>()?;

@@ -23,13 +23,14 @@ pub mod workloads;
 use crate::charts::Chart;
 use crate::definition::{ArmDefinition, DefinitionError, StudyDefinition, TableDefinition};
 use crate::report::ReportTable;
-use crate::{Elsewhere, StudyError, StudyLength, StudyOptions};
-use execute::{Begun, Site, Variation};
+use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
+use execute::{PreparedCase, RunEnv, Variation};
 use fairlab_machine::sim::Setup;
+use fairlab_run::prepare::DEFAULT_MACHINE;
 use rows::RowQuery;
 use runs::RunCase;
 use std::path::Path;
-use workloads::{BenchReader, DEFAULT_MACHINE, InputFiles};
+use workloads::InputFiles;
 
 /// Data of a study, with the files, machines and benchmarks that they name.
 pub(crate) struct DataStudy<'a> {
@@ -38,7 +39,7 @@ pub(crate) struct DataStudy<'a> {
     file: &'a str,
     cases: Vec<RunCase>,
     questions: Vec<(&'a TableDefinition, Vec<RowQuery>)>,
-    site: Site<'a>,
+    env: RunEnv<'a>,
 }
 
 /// Tables, charts and notes of a study's data.
@@ -106,14 +107,13 @@ impl<'a> DataStudy<'a> {
         definition: &'a StudyDefinition,
         choices: &'a StudyOptions,
         home: &'a InputFiles,
-        benches: &'a dyn BenchReader,
-        elsewhere: Option<&'a dyn Elsewhere>,
+        runner: Option<&'a dyn ExternalRunner>,
     ) -> Result<Self, DefinitionError> {
         let cases = cases_of(file, definition, choices)?;
         let questions = rows::row_queries(file, definition, &cases)?;
         let default_machine = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-        let site = Site { file, home, benches, default_machine, elsewhere };
-        let study = Self { definition, choices, file, cases, questions, site };
+        let env = RunEnv { file, home, default_machine, runner };
+        let study = Self { definition, choices, file, cases, questions, env };
         study.check_names()?;
         Ok(study)
     }
@@ -138,7 +138,7 @@ impl<'a> DataStudy<'a> {
         let chosen = self.questions.iter().filter(|(table, _)| chosen(table));
         let chosen: Vec<_> = chosen.map(|(table, questions)| (table, rows(questions))).collect();
         let wanted = measure::requested_metrics(chosen.iter().flat_map(|(_, questions)| questions));
-        let numbers = measure::run(self.definition, cases, &wanted, &[], &self.site, variation, &|_, _| {})?;
+        let numbers = measure::run(self.definition, cases, &wanted, &[], &self.env, variation, &|_, _| {})?;
         Ok(chosen.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect())
     }
 
@@ -148,7 +148,7 @@ impl<'a> DataStudy<'a> {
     ///
     /// # Errors
     /// If there is no such case or arm, if the arms differ by their kernels, or if the run cannot be set up.
-    pub(crate) fn begin(&self, case: &str, arm: &str, seed: u64) -> Result<(Setup, Begun), StudyError> {
+    pub(crate) fn begin(&self, case: &str, arm: &str, seed: u64) -> Result<(Setup, PreparedCase), StudyError> {
         let found = self.cases.iter().find(|known| known.name == case);
         let arm = self.definition.arms.iter().find(|known| known.name == arm);
         let (case, arm) = found.zip(arm).ok_or_else(|| StudyError::Measurement(format!("there is no run `{case}`")))?;
@@ -161,7 +161,7 @@ impl<'a> DataStudy<'a> {
         }
         let arm = ArmDefinition { kernel: None, ..arm.clone() };
         let variation = Variation { perturb: self.choices.perturb, ..Variation::default() };
-        self.site.begin(case, &arm, seed, &variation)
+        self.env.begin(case, &arm, seed, &variation)
     }
 
     /// Runs everything that rows and charts need. `on_step` is called for each completed step with its name and
@@ -185,7 +185,7 @@ impl<'a> DataStudy<'a> {
         let extras: Vec<_> = taken.iter().map(charts::HistogramSource::extra).collect();
         let on_partial_step = |step: &str, share: f64| on_step(step, part * share);
         let numbers =
-            measure::run(self.definition, &self.cases, &wanted, &extras, &self.site, &variation, &on_partial_step)?;
+            measure::run(self.definition, &self.cases, &wanted, &extras, &self.env, &variation, &on_partial_step)?;
         let mut tables: Vec<ReportTable> =
             self.questions.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect();
         let pictures = self.pictures(&tables, &taken, &numbers);
@@ -210,7 +210,7 @@ impl<'a> DataStudy<'a> {
                 (Some(span), _) => format!(", {} after {}", span::TimeSpan(span), span::TimeSpan(case.warm_up)),
                 (None, _) => String::new(),
             };
-            let machine = case.machine.as_deref().unwrap_or(self.site.default_machine);
+            let machine = case.machine.as_deref().unwrap_or(self.env.default_machine);
             let runs = if case.seeds == 1 { "once".to_owned() } else { format!("{} seeds", case.seeds) };
             run_texts.push(format!("{} on {machine}{length}, {runs}", run.name));
         }

@@ -56,7 +56,7 @@ impl SensitivityDefinition {
         let base = Variation { most_seeds: self.seeds, perturb: study.choices.perturb, ..Variation::default() };
         if table == PRICES {
             let mut operations: BTreeSet<&str> = BTreeSet::new();
-            for machine in study.site.home.machines() {
+            for machine in study.env.home.machines() {
                 operations.extend(machine.costs().iter().map(fairlab_machine::description::OpCost::operation));
             }
             operations.retain(|name| self.prices.is_empty() || self.prices.iter().any(|chosen| chosen == name));

@@ -8,6 +8,7 @@ use fairlab_machine::description::{self, MachineDescription};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;
 use fairlab_observe::bench::BenchObserver;
+use fairlab_run::bench::{self, LineOf};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::error::utf8_text;
 use fairlab_workload::load::{WorkloadKind, detect};
@@ -15,36 +16,6 @@ use fairlab_workload::workload::{GroupSpec, Workload};
 use fairlab_workload::{recorded, rtapp, scenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// Machine of a study that names none.
-pub const DEFAULT_MACHINE: &str = "hikey960";
-
-/// Benchmark that is ready to run.
-pub struct BenchSetup {
-    /// Tasks and programs of the benchmark.
-    pub workload: Workload,
-    /// Observer that measures the benchmark.
-    pub meter: Box<dyn BenchObserver>,
-}
-
-/// Parser of benchmark command lines, whose options are defined in the command line of fairlab.
-pub trait BenchReader: Sync {
-    /// Parses a line such as `hackbench -g 4`, for a machine with `nr_cpus` CPUs and a seed.
-    ///
-    /// # Errors
-    /// A description of the error in the line, with a remedy.
-    fn read(&self, line: &str, nr_cpus: u32, seed: u64) -> Result<BenchSetup, String>;
-}
-
-/// Benchmark reader that rejects every line.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoBenchReader;
-
-impl BenchReader for NoBenchReader {
-    fn read(&self, line: &str, _nr_cpus: u32, _seed: u64) -> Result<BenchSetup, String> {
-        Err(format!("{line}: no benchmarks are available here\nhelp: run the study with the `fairlab` command"))
-    }
-}
 
 /// Contents of the files and machines that a study names.
 #[derive(Debug)]
@@ -131,15 +102,9 @@ impl InputFiles {
     ///
     /// # Errors
     /// A description of the error in the workload, with a remedy.
-    pub(crate) fn prepare(
-        &self,
-        case: &RunCase,
-        machine: &str,
-        seed: u64,
-        benches: &dyn BenchReader,
-    ) -> Result<PreparedWorkload, String> {
+    pub(crate) fn prepare(&self, case: &RunCase, machine: &str, seed: u64) -> Result<PreparedWorkload, String> {
         let (name, text) = match &case.source {
-            WorkloadSource::Bench(line) => return self.prepare_bench(case, line, machine, seed, benches),
+            WorkloadSource::Bench(line) => return self.prepare_bench(case, line, machine, seed),
             WorkloadSource::File(file) => (file.as_str(), self.files[file].clone()),
             WorkloadSource::RtApp(text) | WorkloadSource::Scenario(text) => (case.name.as_str(), text.clone()),
             WorkloadSource::Tasks(families) => (case.name.as_str(), rtapp_of(families, seed)),
@@ -163,16 +128,11 @@ impl InputFiles {
         Ok(prepared(machine, workload, None))
     }
 
-    fn prepare_bench(
-        &self,
-        case: &RunCase,
-        line: &str,
-        machine: &str,
-        seed: u64,
-        benches: &dyn BenchReader,
-    ) -> Result<PreparedWorkload, String> {
+    fn prepare_bench(&self, case: &RunCase, line: &str, machine: &str, seed: u64) -> Result<PreparedWorkload, String> {
         let machine = self.machine(machine);
-        let BenchSetup { mut workload, meter } = benches.read(line, cpus_of(machine), seed)?;
+        let nr_cpus = cpus_of(machine);
+        let benchmark = bench::parse(line, LineOf::Study)?.for_run(nr_cpus, seed);
+        let (mut workload, meter) = (benchmark.workload(nr_cpus), bench::observer(&benchmark));
         if case.groups > 0 {
             if !workload.groups.is_empty() {
                 return Err(format!("{line}: already has task groups\nhelp: leave `groups` out"));

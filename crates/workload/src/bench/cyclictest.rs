@@ -9,9 +9,11 @@
 //! real-time policies.
 
 use super::{RepeatedSteps, created_task};
+use crate::serde_time::{nanos, optional_nanos};
 use crate::step::{Step, TimerMode, TimerRef};
 use crate::workload::{Affinity, Attributes, PolicySpec, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark at which a thread records a latency.
 pub const SAMPLE: u32 = 1;
@@ -21,9 +23,10 @@ const CYCLE: Nanos = Nanos(500);
 const HOG: Nanos = Nanos::from_millis(10);
 
 /// Options of cyclictest, and the builder of its workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Cyclictest {
-    /// Number of threads (`-t`).
+    /// Number of threads (`-t`); 0 means one per CPU.
     pub threads: u32,
     /// Priority of the first thread (`-p`), 1 to 99; each later one has one less, unless `same_priority`. 0:
     /// the fair class.
@@ -31,8 +34,10 @@ pub struct Cyclictest {
     /// Whether all threads have the same priority (`-S` sets it, too).
     pub same_priority: bool,
     /// Interval of thread 0 (`-i`).
+    #[serde(rename = "interval_ns", with = "nanos")]
     pub interval: Nanos,
     /// Difference between the intervals of two consecutive threads (`-d`).
+    #[serde(rename = "distance_ns", with = "nanos")]
     pub distance: Nanos,
     /// Whether each thread is bound to its own CPU (`-a`, `-S`).
     pub pinned: bool,
@@ -42,6 +47,7 @@ pub struct Cyclictest {
     pub hogs: u32,
     /// Limit that it holds on `/dev/cpu_dma_latency` (`--latency`, 0 by default); `None` with `--laptop` or
     /// `--default-system`.
+    #[serde(rename = "cpu_dma_latency_ns", with = "optional_nanos")]
     pub cpu_dma_latency: Option<Nanos>,
 }
 

@@ -21,9 +21,11 @@
 use super::{CREATOR, RepeatedSteps, created_task, creator, nested_groups, repeating_task};
 use crate::step::{Behaviour, Step};
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
+use serde::{Deserialize, Serialize};
 
 /// Options of hackbench, and the builder of its workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Hackbench {
     /// Number of groups (`-g`).
     pub groups: u32,

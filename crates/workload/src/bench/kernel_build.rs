@@ -18,6 +18,7 @@ use super::random::ModelRandom;
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark of a compiler at its end.
 pub const COMPILED: u32 = 1;
@@ -39,13 +40,15 @@ const ENDED: usize = 1;
 const FIRST_JOB: usize = 2;
 
 /// Options of the build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KernelBuild {
     /// Number of compilations at a time (`-j`).
     pub jobs: u32,
     /// Number of objects to build.
     pub objects: u32,
     /// Seed of all random times.
+    #[serde(skip)]
     pub seed: u64,
 }
 

@@ -4,6 +4,7 @@
 //!
 //! Measured points are marks ([`Step::Mark`]), from which an observer computes the benchmark's results.
 
+mod benchmark;
 pub mod cyclictest;
 pub mod hackbench;
 pub mod kernel_build;
@@ -16,6 +17,8 @@ pub mod schbench_rps;
 pub mod services;
 pub mod stress_sock;
 pub mod tbench;
+
+pub use benchmark::Benchmark;
 
 use crate::step::{Behaviour, Step, TaskIndex};
 use crate::workload::{Attributes, GroupSpec, TaskSpec};

@@ -16,9 +16,11 @@
 //! transaction to the end of the next, as the client always has one in flight.
 
 use super::{CREATOR, RepeatedSteps, created_task};
+use crate::serde_time::nanos;
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark of a client at the end of a transaction.
 pub const TRANSACTION: u32 = 1;
@@ -26,7 +28,7 @@ pub const TRANSACTION: u32 = 1;
 const SOCKET_MESSAGES: u32 = 256;
 
 /// Test of netperf (`-t`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NetperfTest {
     /// Request and response over TCP (`TCP_RR`).
     TcpRr,
@@ -35,17 +37,21 @@ pub enum NetperfTest {
 }
 
 /// Options of several netperf instances that run at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Netperf {
     pub test: NetperfTest,
     /// Length of the test (`-l`).
+    #[serde(rename = "length_ns", with = "nanos")]
     pub length: Nanos,
     /// Number of pairs, each of which is one start of netperf.
     pub pairs: u32,
     /// Work of the client, and also of the server, in each transaction.
+    #[serde(rename = "own_work_ns", with = "nanos")]
     pub own_work: Nanos,
     /// Work of the shell that starts one instance before it starts the next.
+    #[serde(rename = "start_every_ns", with = "nanos")]
     pub start_every: Nanos,
 }
 

@@ -14,9 +14,11 @@
 use super::netperf::loopback;
 use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
+use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
 use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark of a client at the end of a transaction.
 pub const TRANSACTION: u32 = 1;
@@ -37,13 +39,16 @@ const CLIENT: Nanos = Nanos::from_micros(5);
 const LOG: usize = 0;
 
 /// Options of the benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Oltp {
     /// Number of client threads (`--threads`).
     pub threads: u32,
     /// Length of the test (`--time`).
+    #[serde(rename = "time_ns", with = "nanos")]
     pub time: Nanos,
     /// Seed of all random times.
+    #[serde(skip)]
     pub seed: u64,
 }
 

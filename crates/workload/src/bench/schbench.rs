@@ -19,9 +19,11 @@
 
 use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
+use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark at which a worker records a latency.
 pub const SAMPLE: u32 = 1;
@@ -30,7 +32,7 @@ pub const SAMPLE: u32 = 1;
 const POLL: Nanos = Nanos::from_micros(1);
 
 /// Release of schbench, by its year.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchbenchRelease {
     /// Releases of 2016 to 2019.
     Y2016,
@@ -41,7 +43,8 @@ pub enum SchbenchRelease {
 }
 
 /// Options of schbench, and the builder of its workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Schbench {
     pub form: SchbenchRelease,
@@ -50,15 +53,20 @@ pub struct Schbench {
     /// Number of workers of each message thread (`-t`).
     pub threads: u32,
     /// Length of the test (`-r`).
+    #[serde(rename = "runtime_ns", with = "nanos")]
     pub runtime: Nanos,
     /// Minimum sleep of a message thread (`-s`). If it is zero, the thread does not wait for its workers
     /// either.
+    #[serde(rename = "sleeptime_ns", with = "nanos")]
     pub sleeptime: Nanos,
     /// Wall time for which a worker works (`-c`).
+    #[serde(rename = "cputime_ns", with = "nanos")]
     pub cputime: Nanos,
     /// Wall time for which a message thread works (`-C`); the release of 2016 has no such work.
+    #[serde(rename = "message_cputime_ns", with = "nanos")]
     pub message_cputime: Nanos,
     /// Seed of the message threads' sleeps.
+    #[serde(skip)]
     pub seed: u64,
 }
 

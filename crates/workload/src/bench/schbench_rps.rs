@@ -19,9 +19,11 @@
 //! requests one by one, not all that are there at once.
 
 use super::{CREATOR, RepeatedSteps, created_task, creator};
+use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark at which a worker records a wake-up latency, if it has waited.
 pub const WAKEUP: u32 = 1;
@@ -38,17 +40,21 @@ const BACK_OFF: Nanos = Nanos::from_micros(100);
 const PRODUCT: Nanos = Nanos(1);
 
 /// Options of schbench, and the builder of its workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SchbenchRps {
     /// Number of message threads (`-m`).
     pub message_threads: u32,
-    /// Number of workers of each message thread (`-t`).
+    /// Number of workers of each message thread (`-t`); 0 means the number of CPUs divided by that of message
+    /// threads.
     pub threads: u32,
     /// Length of the test (`-r`).
+    #[serde(rename = "runtime_ns", with = "nanos")]
     pub runtime: Nanos,
     /// Requests per second of all message threads together (`-R`); 0: hand-shakes.
     pub rps: u64,
     /// Sleep of a request (`-s`).
+    #[serde(rename = "sleep_ns", with = "nanos")]
     pub sleep: Nanos,
     /// Matrix products of a request (`-n`).
     pub operations: u64,

@@ -12,9 +12,11 @@
 
 use super::netperf::loopback;
 use super::{CREATOR, RepeatedSteps, created_task, creator};
+use crate::serde_time::nanos;
 use crate::step::Step;
 use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Mark of a client at the end of a connection.
 pub const BOGO_OP: u32 = 1;
@@ -24,11 +26,13 @@ pub const MESSAGES: usize = 511;
 const PER_MESSAGE: Nanos = Nanos(300);
 
 /// Options of the stressor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct StressSock {
     /// Number of instances (`--sock`).
     pub instances: u32,
     /// Length of the test (`-t`).
+    #[serde(rename = "timeout_ns", with = "nanos")]
     pub timeout: Nanos,
 }
 

@@ -15,9 +15,11 @@
 use super::netperf::loopback;
 use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
+use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
 use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Work of each side for an operation.
 const PER_OPERATION: Nanos = Nanos(1_000);
@@ -66,13 +68,16 @@ pub const OPERATIONS: [TbenchOperation; 16] = [
 ];
 
 /// Options of tbench, and the builder of its workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tbench {
     /// Number of clients, each with a server.
     pub clients: u32,
     /// Length of the test (`-t`).
+    #[serde(rename = "runtime_ns", with = "nanos")]
     pub runtime: Nanos,
     /// Seed of the operations.
+    #[serde(skip)]
     pub seed: u64,
 }
 

@@ -11,29 +11,28 @@ use crate::error::CliError;
 use crate::output::figures::counted;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::trial::{Files, Trial, Work};
+use crate::trial::{Trial, Workloads};
 use args::BisectArgs;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::Starts;
 use fairlab_study::experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};
 use fairlab_study::experiment::metrics::Metric;
 use serde_json::json;
-use switches::{ArmDifference, BisectEnds, trial_from_arm};
+use switches::{ArmDifference, BisectEnds};
 
 pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliError> {
     args.jobs.apply();
-    let mut files = Files::default();
-    let work = match (&args.work.file, &args.work.bench) {
-        (Some(file), _) => files.read(file)?,
-        (None, line) => Work::Bench(line.clone().expect("there is a file or a benchmark")),
+    let mut workloads = Workloads::of_command("fairlab bisect");
+    let work = workloads.of_args(args.work.file.as_deref(), args.work.bench.as_deref())?;
+    let work = work.expect("there is a file or a benchmark");
+    let mut settings = args.work.settings.settings();
+    if !args.hold_still {
+        settings.starts = Starts::Jittered;
+    }
+    let mut of = |arm: &Arm| {
+        let spec = RunSpec { workload: workloads.of_arm(arm, Some(&work))?, settings: settings.clone() };
+        Ok::<_, CliError>(Trial { spec: spec.with_changes(&arm.changes) })
     };
-    let trial = Trial {
-        work: work.clone(),
-        variant: args.work.variant.clone(),
-        duration: args.work.duration,
-        warmup: args.work.warmup.unwrap_or_default(),
-        vary: !args.hold_still,
-    };
-    let mut of =
-        |arm: &Arm| Ok::<_, CliError>(trial_from_arm(arm, &args.work.variant, &trial, files.of_arm(arm, Some(&work))?));
     let (from, to) = (of(&args.from)?, of(&args.to)?);
     let ends = BisectEnds::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {
@@ -68,7 +67,7 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
 
 fn result_text(
     args: &BisectArgs,
-    work: &Work,
+    work: &WorkloadSpec,
     switches: &[ArmDifference],
     metric: &Metric,
     culprits: &Culprits,

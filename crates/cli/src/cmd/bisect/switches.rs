@@ -2,47 +2,38 @@
 //! Differences between two arms as switches, and trials in which a subset of the switches has the second
 //! arm's values.
 
-use crate::args::VariantArgs;
-use crate::arms::Arm;
-use crate::embed::policies::NamedPolicy;
 use crate::error::CliError;
 use crate::output::progress::CountProgress;
-use crate::trial::{Trial, Work};
-use crate::values::FeatureList;
-use fairlab_sched::features::Feature;
+use crate::trial::Trial;
+use fairlab_run::settings::Setting;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_study::experiment::bisect::Switches;
 use fairlab_study::experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
 use std::sync::Mutex;
 
 /// One difference between two arms.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub(super) enum ArmDifference {
-    Feature(Feature, bool),
+    Feature(&'static str, bool),
     Tunable(&'static str, i64, i64),
-    Machine,
-    Governor,
-    CpuDmaLatency,
-    Plain,
-    Policy,
-    Prices,
+    /// A setting other than features and tunables, in which kernels differ, too.
+    Setting(&'static Setting),
     Workload,
 }
 
 impl std::fmt::Display for ArmDifference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Feature(feature, is_on) => write!(f, "{}{}", if *is_on { "" } else { "NO_" }, feature.name()),
+            Self::Feature(name, is_on) => write!(f, "{}{name}", if *is_on { "" } else { "NO_" }),
             Self::Tunable(name, from, to) => write!(f, "{name}={to} (from {from})"),
-            Self::Machine => f.write_str("machine"),
-            Self::Governor => f.write_str("governor"),
-            Self::CpuDmaLatency => f.write_str("cpu_dma_latency"),
-            Self::Plain => f.write_str("plain"),
-            Self::Policy => f.write_str("policy"),
-            Self::Prices => f.write_str("prices"),
+            Self::Setting(setting) => f.write_str(setting.name),
             Self::Workload => f.write_str("workload"),
         }
     }
 }
+
+/// Settings whose differences are features and tunables.
+const RESOLVED: [&str; 3] = ["kernel", "features", "tunables"];
 
 /// Both ends and the switches in which they differ.
 pub(super) struct BisectEnds {
@@ -55,46 +46,10 @@ pub(super) struct BisectEnds {
     pub(super) progress: Mutex<CountProgress>,
 }
 
-/// Returns the settings in which two variants differ, without features and tunables.
-fn other_differences(from: &VariantArgs, to: &VariantArgs) -> Vec<ArmDifference> {
-    // Without `..`, so that a setting that is missing here does not compile. Kernels differ in features and
-    // tunables; options of workers are not settings.
-    let VariantArgs {
-        machine,
-        kernel: _,
-        engine: _,
-        features: _,
-        set: _,
-        governor,
-        cpu_dma_latency,
-        prices: _,
-        plain,
-        engine_trace: _,
-        engine_state: _,
-        engine_calls: _,
-        engine_beside: _,
-        policy,
-        prices_of,
-        price,
-    } = from;
-    let policy_name = |policy: &Option<NamedPolicy>| policy.as_ref().map(|policy| policy.name.clone());
-    let has_same_costs = from.price_choice() == to.price_choice() && *prices_of == to.prices_of && *price == to.price;
-    let differences = [
-        (ArmDifference::Machine, *machine != to.machine),
-        (ArmDifference::Governor, *governor != to.governor),
-        (ArmDifference::CpuDmaLatency, *cpu_dma_latency != to.cpu_dma_latency),
-        (ArmDifference::Plain, *plain != to.plain),
-        (ArmDifference::Policy, policy_name(policy) != policy_name(&to.policy)),
-        (ArmDifference::Prices, !has_same_costs),
-    ];
-    differences.into_iter().filter(|(_, differs)| *differs).map(|(difference, _)| difference).collect()
-}
-
-fn has_same_work(one: &Work, other: &Work) -> bool {
+fn has_same_work(one: &WorkloadSpec, other: &WorkloadSpec) -> bool {
     match (one, other) {
-        (Work::Bench(one), Work::Bench(other)) => one == other,
-        (Work::File(one), Work::File(other)) => one.text == other.text,
-        _ => false,
+        (WorkloadSpec::File(one), WorkloadSpec::File(other)) => one.text() == other.text(),
+        (one, other) => one == other,
     }
 }
 
@@ -102,18 +57,19 @@ impl BisectEnds {
     /// Determines the differences: the effective features and tunables on the first end's machine, and the
     /// other parts that an arm can change.
     pub(super) fn new(from: Trial, to: Trial, asked: Option<RequestedMetric>, seed: u64) -> Result<Self, CliError> {
-        let variant = VariantArgs { machine: from.variant.machine.clone(), ..to.variant.clone() };
-        let (duration, warmup, vary) = (to.duration, to.warmup, to.vary);
-        let there = Trial { variant, work: from.work.clone(), duration, warmup, vary };
-        let settings = |trial: &Trial| trial.settings(Some(seed), "fairlab bisect");
-        let (near, far) = (settings(&from)?, settings(&there)?);
+        let mut there = Trial { spec: from.spec.clone() };
+        there.spec.settings.clone_from(&to.spec.settings);
+        there.spec.settings.machine.clone_from(&from.spec.settings.machine);
+        let (near, far) = (from.settings(Some(seed))?, there.settings(Some(seed))?);
         let mut switches = Vec::new();
         let features = near.features.iter().zip(&far.features).filter(|(near, far)| near != far);
-        switches.extend(features.map(|(_, (feature, is_on))| ArmDifference::Feature(*feature, *is_on)));
+        switches.extend(features.map(|(_, (name, is_on))| ArmDifference::Feature(name, *is_on)));
         let tunables = near.tunables.iter().zip(&far.tunables).filter(|(near, far)| near != far);
         switches.extend(tunables.map(|(near, far)| ArmDifference::Tunable(far.0, near.1, far.1)));
-        switches.extend(other_differences(&from.variant, &to.variant));
-        if !has_same_work(&from.work, &to.work) {
+        let settings = from.spec.settings.differences(&to.spec.settings);
+        let others = settings.filter(|setting| !RESOLVED.contains(&setting.name));
+        switches.extend(others.map(ArmDifference::Setting));
+        if !has_same_work(&from.spec.workload, &to.spec.workload) {
             switches.push(ArmDifference::Workload);
         }
         let (metric, progress) = (Mutex::default(), Mutex::new(CountProgress::new("bisecting", 0)));
@@ -123,23 +79,17 @@ impl BisectEnds {
     /// Returns the first end with these switches set as in the second end.
     fn trial(&self, set: &[usize]) -> Trial {
         let mut trial = self.from.clone();
-        let to = &self.to.variant;
+        let (RunSpec { workload, settings }, to) = (&mut trial.spec, &self.to.spec);
         for &place in set {
-            let variant = &mut trial.variant;
             match &self.switches[place] {
-                ArmDifference::Feature(feature, is_on) => variant.features.push(FeatureList(vec![(*feature, *is_on)])),
-                ArmDifference::Tunable(name, _, value) => variant.set.push(((*name).to_owned(), *value)),
-                ArmDifference::Machine => variant.machine.clone_from(&to.machine),
-                ArmDifference::Governor => variant.governor = to.governor,
-                ArmDifference::CpuDmaLatency => variant.cpu_dma_latency = to.cpu_dma_latency,
-                ArmDifference::Plain => variant.plain = to.plain,
-                ArmDifference::Policy => variant.policy.clone_from(&to.policy),
-                ArmDifference::Prices => {
-                    variant.prices = to.prices;
-                    variant.prices_of.clone_from(&to.prices_of);
-                    variant.price.clone_from(&to.price);
+                ArmDifference::Feature(name, is_on) => {
+                    settings.features.insert((*name).to_owned(), *is_on);
                 }
-                ArmDifference::Workload => trial.work = self.to.work.clone(),
+                ArmDifference::Tunable(name, _, value) => {
+                    settings.tunables.insert((*name).to_owned(), *value);
+                }
+                ArmDifference::Setting(setting) => setting.copy(settings, &to.settings),
+                ArmDifference::Workload => workload.clone_from(&to.workload),
             }
         }
         trial
@@ -171,9 +121,4 @@ impl Switches for BisectEnds {
         *self.metric.lock().expect("noting does not panic") = Some(metric);
         Ok(value)
     }
-}
-
-/// Returns the trial of an arm.
-pub(super) fn trial_from_arm(arm: &Arm, variant: &VariantArgs, trial: &Trial, work: Work) -> Trial {
-    Trial { work, variant: arm.apply_to(variant), ..trial.clone() }
 }

@@ -6,9 +6,9 @@ use crate::args::JobsArgs;
 use crate::arms::{Arm, parse_arm};
 use crate::exports::ExportArgs;
 use crate::hints::{self, with_hints};
-use crate::values::parse_time;
 use crate::work_args::WorkArgs;
 use clap::{Args, ValueEnum};
+use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::statistics::Statistic;
@@ -120,7 +120,7 @@ impl CompareArgs {
             || !experiment.metric.is_empty()
             || self.work.bench.is_some()
             || self.arm.iter().any(|arm| arm.work.is_some())
-            || self.work.warmup.is_some()
+            || self.work.settings.settings().warmup.is_some()
             || self.fail_on.is_some()
             || !self.format.iter().all(is_plain)
     }

@@ -16,10 +16,11 @@ use crate::arms::Arm;
 use crate::error::{CliError, command_line};
 use crate::interrupt;
 use crate::output::Output;
-use crate::trial::{Files, Trial};
-use crate::values::EngineName;
+use crate::trial::{Trial, Workloads};
 use crate::whole_file::AtomicFile;
 use args::CompareArgs;
+use fairlab_run::spec::RunSpec;
+use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::comparison::ComparisonRules;
 use fairlab_study::experiment::{repeat, until_found};
 use formats::{ReportFormat, RequestedFormat};
@@ -49,7 +50,7 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
 
 /// The arms: those that were given, after the workload as it is if that is a single one; or the engines that were given.
 fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
-    let engines = &args.work.variant.engine;
+    let engines = args.work.settings.engines();
     if args.arm.is_empty() {
         let first = if engines.len() == 1 { vec![Arm::from_engine(&EngineName::BuiltIn)] } else { Vec::new() };
         return Ok(first.into_iter().chain(engines.iter().map(Arm::from_engine)).collect());
@@ -70,25 +71,18 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     }
     let how = &args.experiment;
     let is_single = how.runs.is_none_or(|runs| runs == 1) && !how.until_significant;
-    let mut files = Files::default();
-    let base = match (&args.work.file, &args.work.bench) {
-        (Some(file), _) => Some(files.read(file)?),
-        (None, Some(line)) => Some(crate::trial::Work::Bench(line.clone())),
-        (None, None) => None,
-    };
-    let variant = args.work.variant.clone();
+    let mut workloads = Workloads::of_command("fairlab compare");
+    let base = workloads.of_args(args.work.file.as_deref(), args.work.bench.as_deref())?;
+    let mut settings = args.work.settings.settings();
+    if if is_single { args.vary } else { !how.hold_still } {
+        settings.starts = Starts::Jittered;
+    }
     let trial = |arm: &Arm| {
-        Ok::<_, CliError>(Trial {
-            work: files.of_arm(arm, base.as_ref())?,
-            variant: arm.apply_to(&variant),
-            duration: args.work.duration,
-            warmup: args.work.warmup.unwrap_or_default(),
-            vary: if is_single { args.vary } else { !how.hold_still },
-        })
+        let spec = RunSpec { workload: workloads.of_arm(arm, base.as_ref())?, settings: settings.clone() };
+        Ok::<_, CliError>(Trial { spec: spec.with_changes(&arm.changes) })
     };
     let trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
-    let subjects =
-        trials.iter().map(|trial| trial.check(args.seed, "fairlab compare")).collect::<Result<Vec<_>, _>>()?;
+    let subjects = trials.iter().map(|trial| trial.check(args.seed)).collect::<Result<Vec<_>, _>>()?;
     let rules = ComparisonRules { statistic: how.statistic, level: how.level / 100.0, detect_percent: how.detect };
     let first_seed = args.seed.unwrap_or(1);
     let begun = Instant::now();

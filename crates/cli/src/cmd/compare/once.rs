@@ -2,26 +2,24 @@
 //! One run of each arm, side by side.
 
 use super::args::CompareArgs;
-use crate::args::VariantArgs;
 use crate::arms::Arm;
-use crate::cmd::run::{RunObservers, simulate_with_progress};
 use crate::error::CliError;
-use crate::exports::{ExportWriters, process_name};
-use crate::input::{self, WorkloadText};
 use crate::interrupt;
 use crate::output::figures::{cpus_named, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::residency::kinds;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::trial::{Trial, Work};
+use crate::trial::Trial;
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::RunSummary;
-use fairlab_sched::units::Nanos;
+use fairlab_run::input::InputFile;
+use fairlab_run::job::RunOutputs;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::Starts;
 use fairlab_study::pool;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// Task families with rows of their own.
 const MAX_FAMILIES: usize = 12;
@@ -48,13 +46,16 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
         return Err(CliError::Input(format!("nothing is run\nhelp: {help}")));
     };
     // Once for all arms: what comes through a pipe can be read once only.
-    let input = Arc::new(input::workload(file)?);
-    let variant = args.work.variant.clone();
+    let workload = WorkloadSpec::File(InputFile::new(file).read_workload()?);
+    let mut base = RunSpec { workload, settings: args.work.settings.settings() };
+    if args.vary {
+        base.settings.starts = Starts::Jittered;
+    }
     let progress = RunsProgress::new(arms.len());
     let whole = arms.len();
     let arms: Vec<&Arm> = arms.iter().collect();
     let outcomes = pool::all(arms, |arm| {
-        let summary = run_arm(args, &variant, arm, Arc::clone(&input), &progress)?;
+        let summary = run_arm(args, &base, arm, &progress)?;
         Ok::<_, CliError>(summary.map(|(summary, is_free)| ArmOutput { arm: &arm.name, summary, is_free }))
     });
     progress.clear();
@@ -104,46 +105,20 @@ fn identical_arms_note(outcomes: &[ArmOutput<'_>]) -> Option<String> {
 /// Runs an arm. Returns its summary and whether kernel code had no cost; nothing if a signal stopped it.
 fn run_arm(
     args: &CompareArgs,
-    variant: &VariantArgs,
+    base: &RunSpec,
     arm: &Arm,
-    input: Arc<WorkloadText>,
     progress: &RunsProgress,
 ) -> Result<Option<(RunSummary, bool)>, CliError> {
     if interrupt::requested().is_some() {
         return Ok(None);
     }
-    let work = Work::File(Arc::clone(&input));
-    let variant = arm.apply_to(variant);
-    let trial = Trial { work, variant, duration: args.work.duration, warmup: Nanos::ZERO, vary: args.vary };
-    if trial.variant.kernel_engine().is_some() {
-        let length = trial.length(&input, args.seed)?;
-        let exports = args.exports.of_run(&arm.name);
-        return match trial.run_with_traces(args.seed, &exports, &mut |_, more| progress.add(length, more)) {
-            Err(CliError::Stopped { .. }) => Ok(None),
-            // Where it is not, idling alone takes some.
-            result => {
-                let summary = result?.summary;
-                let is_free = summary.totals.kernel_ns == 0;
-                Ok(Some((summary, is_free)))
-            }
-        };
+    let trial = Trial { spec: base.clone().with_changes(&arm.changes) };
+    let mut outputs = RunOutputs::of_summary();
+    args.exports.of_run(&arm.name).add_to(&mut outputs, None);
+    match trial.run_with_traces(args.seed, &outputs, &mut |length, more| progress.add(length, more)) {
+        Err(CliError::Stopped { .. }) => Ok(None),
+        result => result.map(|result| Some((result.summary, result.has_zero_costs))),
     }
-    let mut plan = trial.plan(&input, args.seed)?;
-    let exports = args.exports.of_run(&arm.name);
-    exports.refuse_to_replace(&plan.about.inputs())?;
-    let traces = ExportWriters::open(&exports, &plan.machine, process_name(&plan.about.subject.kind))?;
-    let mut listeners = RunObservers::for_summary(&plan.machine).with_traces(traces);
-    let (length, mut shown) = (plan.machine.duration(), Nanos::ZERO);
-    let on_progress = &mut |elapsed: Nanos| progress.add(length, elapsed - std::mem::replace(&mut shown, elapsed));
-    simulate_with_progress(&mut plan.machine, &mut listeners, on_progress)
-        .map_err(|error| CliError::run(format!("{}: {error}", plan.about.input.name)))?;
-    listeners.finish_traces(&plan.machine)?;
-    if plan.machine.duration() < length {
-        return Ok(None);
-    }
-    let recorder = listeners.recorder.expect("arms are recorded");
-    let is_free = plan.machine.hardware().costs.is_zero_cost();
-    Ok(Some((RunSummary::new(plan.about.subject, &plan.machine, &recorder), is_free)))
 }
 
 /// A row: what it is about, its value in each arm as a number, and how such a number is written.

@@ -4,6 +4,7 @@
 use crate::error::CliError;
 use crate::output::progress::{Progress, RunsProgress};
 use crate::trial::Trial;
+use fairlab_run::values::Starts;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation};
@@ -75,7 +76,7 @@ impl<'a> TrialArms<'a> {
 
     /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
     pub(crate) fn is_varied(&self) -> bool {
-        self.trials.iter().any(|trial| trial.vary)
+        self.trials.iter().any(|trial| trial.spec.settings.starts == Starts::Jittered)
     }
 }
 
@@ -108,7 +109,7 @@ impl Arms for TrialArms<'_> {
         if self.has_to_end && result.bench.as_ref().is_some_and(|bench| bench["is_done"] == false) {
             let what = format!(
                 "{} does not end: after {} its tasks still run or wait",
-                self.trials[arm].work.name(),
+                self.trials[arm].spec.workload.name(),
                 Nanos(result.summary.duration_ns)
             );
             let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));

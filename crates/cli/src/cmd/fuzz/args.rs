@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Command line of `fairlab fuzz`.
 
-use crate::args::{JobsArgs, VariantArgs};
+use crate::args::JobsArgs;
 use crate::arms::parse_arm;
 use crate::cmd::compare::args::percent_of;
-use crate::values::parse_time;
+use crate::settings_args::SettingArgs;
 use clap::{Args, ValueEnum, ValueHint};
+use fairlab_run::settings::commands::OTHERS;
+use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::fuzz::ingredients::Ingredient;
@@ -84,7 +86,7 @@ pub(crate) struct FuzzArgs {
     #[arg(long, value_name = "PERCENT", value_parser = percent_of, default_value = "20", requires = "to")]
     pub(crate) by: f64,
     #[command(flatten)]
-    pub(crate) variant: VariantArgs,
+    pub(crate) settings: SettingArgs<OTHERS>,
     /// Exclude ingredients: threads, caches, nodes, little-cpus, groups, quota, affinity, nice, batch,
     /// idle-policy, fifo, hogs, sleepers, wakers, late-start
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = Ingredient::parse)]

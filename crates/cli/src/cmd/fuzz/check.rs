@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Checks whether a scenario breaks a property: by the rules of findings, or by comparing two arms.
 
-use crate::args::VariantArgs;
 use crate::arms::{Arm, parse_arm};
 use crate::cmd::explain;
 use crate::error::CliError;
-use crate::input::WorkloadText;
-use crate::plan::{Choices, Plan};
-use crate::trial::{Trial, Work};
-use fairlab_observe::findings::{Finding, Limits, find};
+use crate::execute::refuse_engine;
+use crate::trial::Trial;
+use fairlab_observe::findings::{Finding, Limits};
+use fairlab_run::drive::find;
+use fairlab_run::input::InputFile;
+use fairlab_run::prepare::{ReadyRun, prepare};
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::Starts;
+use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::comparison::{ChangeVerdict, ComparisonRules, MetricRow, compare};
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation, repeat};
 use fairlab_study::fuzz::{FuzzCase, PropertyCheck, Violation, scenario};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Number of repetitions of a comparison: the minimum for signed ranks of two dozen metrics at
 /// [`SIGNIFICANCE_LEVEL`].
@@ -37,48 +41,52 @@ pub(super) enum FuzzCheck {
 
 /// Runs scenarios and checks the property.
 pub(super) struct CaseChecker {
-    pub(super) variant: VariantArgs,
+    pub(super) settings: Settings,
     pub(super) looked: FuzzCheck,
 }
 
 impl CaseChecker {
     /// Returns the violations of a scenario.
     pub(super) fn check_case(&self, text: String) -> Result<Vec<Violation>, CliError> {
-        let text = workload(text);
+        let spec = self.spec(text);
         match &self.looked {
             FuzzCheck::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
-                let mut plan = Plan::of(text, None, &self.variant, Choices::default())?;
+                let mut machine = ready(&spec)?.machine;
                 let limits = Limits {
                     idle: Nanos(*idle_ns),
                     latency: Nanos(*latency_ns),
                     starvation: Nanos(*starvation_ns),
-                    ..Limits::of(&plan.machine)
+                    ..Limits::of(&machine)
                 };
-                let (found, _) = find(&mut plan.machine, limits, &mut |_| ()).map_err(CliError::run)?;
+                let found = find(&mut machine, limits, &mut |_| ()).map_err(CliError::run)?;
                 Ok(worst_of_each(rules, found))
             }
             FuzzCheck::Worse { from, to, metric, by_percent } => {
                 let asked = metric.as_deref().map(RequestedMetric::parse).transpose().map_err(CliError::Input)?;
                 let arms = [from, to].map(|arm| parse_arm(arm));
                 let [Ok(from), Ok(to)] = arms else { return Err(CliError::input("the finding's arms cannot be read")) };
-                self.compare_arms(&text, [&from, &to], asked, *by_percent)
+                self.compare_arms(&spec, [&from, &to], asked, *by_percent)
             }
         }
     }
 
+    /// Returns the run of a scenario.
+    fn spec(&self, text: String) -> RunSpec {
+        let workload = WorkloadSpec::File(InputFile::new("case.scn").with_text(text));
+        RunSpec { workload, settings: self.settings.clone() }
+    }
+
     fn compare_arms(
         &self,
-        text: &Arc<WorkloadText>,
+        spec: &RunSpec,
         arms: [&Arm; 2],
         asked: Option<RequestedMetric>,
         by_percent: f64,
     ) -> Result<Vec<Violation>, CliError> {
-        let trial = |arm: &Arm| Trial {
-            work: Work::File(Arc::clone(text)),
-            variant: arm.apply_to(&self.variant),
-            duration: None,
-            warmup: Nanos::ZERO,
-            vary: true,
+        let trial = |arm: &Arm| {
+            let mut spec = spec.clone().with_changes(&arm.changes);
+            spec.settings.starts = Starts::Jittered;
+            Trial { spec }
         };
         let pair = ArmPair { trials: arms.map(trial), asked: asked.into_iter().collect() };
         let wanted = pair.asked.first().map(|asked| asked.text().to_owned());
@@ -120,8 +128,8 @@ impl CaseChecker {
     /// Returns the explanation of the worst moment, as `explain` gives it.
     pub(super) fn explain_violation(&self, text: String, broken: &Violation) -> Result<Vec<String>, CliError> {
         let Some(question) = &broken.question else { return Ok(Vec::new()) };
-        let mut plan = Plan::of(workload(text), None, &self.variant, Choices::default())?;
-        Ok(explain::explain_moment(&mut plan.machine, question, Nanos(broken.at_ns))?.sentences)
+        let mut machine = ready(&self.spec(text))?.machine;
+        Ok(explain::explain_moment(&mut machine, question, Nanos(broken.at_ns))?.sentences)
     }
 }
 
@@ -133,8 +141,9 @@ impl PropertyCheck for CaseChecker {
     }
 }
 
-fn workload(text: String) -> Arc<WorkloadText> {
-    Arc::new(WorkloadText { given: "case.scn".to_owned(), name: "case.scn".to_owned(), text })
+fn ready(spec: &RunSpec) -> Result<ReadyRun<Sched>, CliError> {
+    refuse_engine(&spec.settings)?;
+    Ok(prepare(spec)?.boot()?)
 }
 
 /// Returns a metric's name without its task family: a smaller case may lack the family.

@@ -12,6 +12,7 @@ use crate::output::table::{Align, Table};
 use crate::output::{Output, Styles, wrap};
 use args::{FuzzArgs, Property};
 use check::{CaseChecker, FuzzCheck};
+use fairlab_run::settings::Settings;
 use fairlab_sched::units::Nanos;
 use fairlab_study::fuzz::case::CaseMachine;
 use fairlab_study::fuzz::{FuzzCounts, FuzzFinding, FuzzSearch, scenario, search};
@@ -29,10 +30,10 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
     if let Some(dir) = &args.again {
         return repeat_findings(output, args, dir);
     }
-    let looker = CaseChecker { variant: variant_of_cases(args), looked: check_from_args(args) };
-    let machine = args.variant.machine.as_deref().map(|name| {
-        let description = crate::input::machine(name)?.description;
-        Ok::<_, CliError>(CaseMachine::Named(name.to_owned(), description.nr_cpus() as u32))
+    let looker = CaseChecker { settings: settings_of_cases(args), looked: check_from_args(args) };
+    let machine = args.settings.settings().machine.map(|file| {
+        let description = file.read_machine()?.description;
+        Ok::<_, CliError>(CaseMachine::Named(file.given, description.nr_cpus() as u32))
     });
     let asked = FuzzSearch {
         first_seed: args.seed,
@@ -84,9 +85,9 @@ fn ended_by(args: &FuzzArgs, tally: &FuzzCounts) -> &'static str {
     }
 }
 
-/// Returns the variant of cases without a machine: a case names its machine itself.
-fn variant_of_cases(args: &FuzzArgs) -> crate::args::VariantArgs {
-    crate::args::VariantArgs { machine: None, ..args.variant.clone() }
+/// Returns the settings of cases without a machine: a case names its machine itself.
+fn settings_of_cases(args: &FuzzArgs) -> Settings {
+    Settings { machine: None, ..args.settings.settings() }
 }
 
 fn check_from_args(args: &FuzzArgs) -> FuzzCheck {
@@ -217,7 +218,7 @@ fn repeat_findings(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(
     let (mut rows, mut broken) = (Vec::new(), 0);
     let mut table = Table::new(&[("finding", Align::Wrap), ("then", Align::Right), ("now", Align::Right)]);
     for (name, kept, text) in kept::read(dir)? {
-        let looker = CaseChecker { variant: args.variant.clone(), looked: kept.looked.clone() };
+        let looker = CaseChecker { settings: args.settings.settings(), looked: kept.looked.clone() };
         let now = looker.check_case(text)?.into_iter().find(|broken| broken.property == kept.property);
         broken += usize::from(now.is_some());
         let figure = |worst: f64| match kept.looked {

@@ -2,8 +2,8 @@
 //! Command line of `fairlab patch`.
 
 use crate::args::JobsArgs;
-use crate::values::parse_time;
 use clap::{Args, ValueHint};
+use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use std::path::PathBuf;
 

@@ -5,18 +5,22 @@
 //! that are entered then ([`super::calls`]).
 
 use super::calls::{self, CallDifference};
-use crate::engine::look::{CpuState, EngineState, TaskState};
-use crate::engine::trial::{Wanted, spawn_worker};
 use crate::error::CliError;
 use crate::trial::Trial;
+use crate::worker;
+use crate::worker::state::{CpuState, EngineState, TaskState};
 use fairlab_kernel::object::TracedCall;
 use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::sim::START;
+use fairlab_run::job::Job;
+use fairlab_run::prepare::prepare;
+use fairlab_run::spec::RunSpec;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 
 /// Text in the place of an event after the end of a run.
 const END: &str = "the run ends";
@@ -56,9 +60,9 @@ pub(crate) struct Divergence {
 /// # Errors
 /// If a run cannot be started.
 pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Option<Divergence>, CliError> {
-    let trace = ["--engine-trace".to_owned()];
-    let (one, _one_report) = start_worker(base, seed, &trace)?;
-    let (other, _other_report) = start_worker(patched, seed, &trace)?;
+    let trace = |spec| Job::Trace { spec };
+    let (one, _one_report) = start_worker(base, seed, trace)?;
+    let (other, _other_report) = start_worker(patched, seed, trace)?;
     let (mut one, mut other) = (WorkerLines::from_child(one), WorkerLines::from_child(other));
     let (mut same_events, mut last) = (0, VecDeque::new());
     let (line, beside) = loop {
@@ -86,8 +90,8 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
     drop((one, other));
     let at = one_at.into_iter().chain(other_at).min().unwrap_or(START.0);
     let (decision, decided_at) = first_decision(base, patched, seed, at)?;
-    let before = ["--engine-state".to_owned(), decided_at.saturating_sub(1).to_string()];
-    let states = [state_before(base, seed, &before)?, state_before(patched, seed, &before)?];
+    let until_ns = decided_at.saturating_sub(1);
+    let states = [state_before(base, seed, until_ns)?, state_before(patched, seed, until_ns)?];
     let describe =
         |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| event_text(event, &states[0]));
     let is_then = |event: &Value| event["t"].as_u64() == Some(at);
@@ -117,16 +121,30 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
 }
 
 fn engine_name(trial: &Trial) -> &str {
-    trial.variant.kernel_engine().expect("both are engines")
+    trial.spec.settings.kernel_engine().expect("both are engines")
 }
 
 fn start_worker(
     trial: &Trial,
     seed: u64,
-    how: &[String],
+    job: impl FnOnce(RunSpec) -> Job,
 ) -> Result<(std::process::Child, tempfile::NamedTempFile), CliError> {
-    let wanted: Wanted<'_> = trial.wanted(Some(seed));
-    spawn_worker(engine_name(trial), &wanted, how)
+    worker::spawn(engine_name(trial), &job(portable_spec(trial, seed)?))
+}
+
+fn portable_spec(trial: &Trial, seed: u64) -> Result<RunSpec, CliError> {
+    let spec = trial.with_seed(Some(seed));
+    Ok(worker::portable(&spec, &prepare(&spec)?.about))
+}
+
+/// Returns a worker's answer; the default if its run ended before, or its kernel did not return.
+fn answer_or_default<T: DeserializeOwned + Default>(
+    trial: &Trial,
+    seed: u64,
+    job: impl FnOnce(RunSpec) -> Job,
+) -> Result<T, CliError> {
+    let job = job(portable_spec(trial, seed)?);
+    Ok(worker::run_captured(engine_name(trial), &job, "").unwrap_or_default())
 }
 
 /// Largest number of equal events that are reported.
@@ -159,9 +177,8 @@ fn first_decision(
 /// have.
 fn first_differing_call(base: &Trial, patched: &Trial, seed: u64, until: u64) -> Result<Option<u64>, CliError> {
     let lines = |trial: &Trial, beside: &Trial| {
-        let beside = format!("kernel:{}", engine_name(beside));
-        let how = ["--engine-calls".to_owned(), until.to_string(), "--engine-beside".to_owned(), beside];
-        start_worker(trial, seed, &how)
+        let beside = engine_name(beside).to_owned();
+        start_worker(trial, seed, |spec| Job::CallHashes { spec, until_ns: until, beside })
     };
     let ((one, _one_report), (other, _other_report)) = (lines(base, patched)?, lines(patched, base)?);
     let (mut one, mut other) = (WorkerLines::from_child(one), WorkerLines::from_child(other));
@@ -177,17 +194,10 @@ fn first_differing_call(base: &Trial, patched: &Trial, seed: u64, until: u64) ->
 
 /// Returns the first difference in the functions that both enter at a given time.
 fn decision_at(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Option<CallDifference>, CliError> {
-    let how = ["--engine-calls".to_owned(), at.to_string()];
     let store = Store::for_user()?;
     let mut both = Vec::new();
     for trial in [base, patched] {
-        let (mut child, _report) = start_worker(trial, seed, &how)?;
-        let mut text = String::new();
-        let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
-        child.wait().map_err(|error| CliError::run(format!("a worker: {error}")))?;
-        // A run that ends before that time has no calls.
-        let calls: Vec<TracedCall> =
-            read.and_then(Result::ok).and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let calls: Vec<TracedCall> = answer_or_default(trial, seed, |spec| Job::Calls { spec, at_ns: at })?;
         let names = operations::names_by_address(&store.object_path(&store.get(engine_name(trial))?.key))?;
         both.push((calls::with_function_names(calls, &names), names));
     }
@@ -217,12 +227,8 @@ fn differing_fields(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
 }
 
 /// Returns the state of an engine at a given time; empty if its run ended before.
-fn state_before(trial: &Trial, seed: u64, how: &[String]) -> Result<EngineState, CliError> {
-    let (mut child, _report) = start_worker(trial, seed, how)?;
-    let mut text = String::new();
-    let read = child.stdout.take().map(|mut out| out.read_to_string(&mut text));
-    child.wait().map_err(|error| CliError::run(format!("a worker: {error}")))?;
-    Ok(read.and_then(Result::ok).and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default())
+fn state_before(trial: &Trial, seed: u64, until_ns: u64) -> Result<EngineState, CliError> {
+    answer_or_default(trial, seed, |spec| Job::State { spec, until_ns })
 }
 
 /// Output lines of a worker, which is killed when the reader is dropped.
@@ -341,7 +347,7 @@ fn hidden_differences(states: &[EngineState; 2]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::look::TaskState;
+    use crate::worker::state::TaskState;
     use serde_json::json;
 
     fn state(util_avg: u64, vruntime: u64) -> EngineState {

@@ -19,16 +19,17 @@ mod fleet;
 pub(crate) mod kernels;
 pub(crate) mod report;
 
-use crate::args::{Plain, VariantArgs};
 use crate::cmd::compare::trials::TrialArms;
 use crate::error::CliError;
-use crate::input;
 use crate::output::Output;
-use crate::trial::{Trial, Work};
-use crate::values::EngineName;
+use crate::trial::{Trial, bench_from_line};
 use args::PatchArgs;
 use divergence::Divergence;
 use fairlab_kernel::store::{Store, StoreEntry};
+use fairlab_run::input::InputFile;
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::{EngineName, Plain, Starts};
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules, compare};
 use fairlab_study::experiment::metrics::MetricDirection;
@@ -37,7 +38,6 @@ use fairlab_study::experiment::{Observation, Repetitions, repeat};
 use fleet::{FLEET, FleetLoad, MIX, PatchCase};
 use report::PatchReport;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Number of metrics that are compared for a case: its main ones.
@@ -137,7 +137,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         }
         if let Some((kernel, _)) = &covered {
             let mut patched = patched;
-            patched.variant.engine = vec![EngineName::from_kernel(&kernel.name)];
+            patched.spec.settings.engine = Some(EngineName::Kernel(kernel.name.clone()));
             // A kernel that does not return has been reported; its coverage is lost.
             let _told = patched.run(Some(args.seed), &mut |_, _| {});
         }
@@ -221,21 +221,21 @@ fn trials(
     mix: &str,
     plain: Option<Plain>,
 ) -> Result<[Trial; 2], CliError> {
-    let work = match case.load {
-        FleetLoad::Mix => Work::File(Arc::new(input::workload(mix)?)),
-        FleetLoad::Bench(line) => Work::Bench(line.to_owned()),
+    let workload = match case.load {
+        FleetLoad::Mix => WorkloadSpec::File(InputFile::new(mix).read_workload()?),
+        FleetLoad::Bench(line) => bench_from_line(line, "fairlab patch")?,
     };
-    let trial = |kernel: &StoreEntry| Trial {
-        work: work.clone(),
-        variant: VariantArgs {
-            machine: Some(case.machine.to_owned()),
-            engine: vec![EngineName::from_kernel(&kernel.name)],
+    let trial = |kernel: &StoreEntry| {
+        let settings = Settings {
+            machine: Some(InputFile::new(case.machine)),
+            engine: Some(EngineName::Kernel(kernel.name.clone())),
             plain,
-            ..VariantArgs::default()
-        },
-        duration: case.span(),
-        warmup: Nanos::from_millis(case.warmup_ms),
-        vary: true,
+            duration: case.span(),
+            warmup: Some(Nanos::from_millis(case.warmup_ms)).filter(|warmup| *warmup > Nanos::ZERO),
+            starts: Starts::Jittered,
+            ..Settings::default()
+        };
+        Trial { spec: RunSpec { workload: workload.clone(), settings } }
     };
     Ok(kernels.each_ref().map(trial))
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Points of a plan as trials: settings are changes of arms, or parameters in the benchmark's line.
 
-use crate::args::VariantArgs;
 use crate::arms::{Arm, UNCHANGED, parse_arm};
-use crate::cmd::bench::line;
 use crate::error::CliError;
-use crate::input;
 use crate::interrupt;
-use crate::trial::{Trial, Work};
-use crate::values::parse_time;
-use fairlab_observe::sha256;
+use crate::trial::{Trial, bench_from_line};
+use fairlab_run::input::InputFile;
+use fairlab_run::manifest::sha256_hex;
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::{CostSource, Starts, parse_time};
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::sweep::plan::{SweepPlan, SweepPoint};
@@ -17,7 +17,7 @@ use fairlab_study::sweep::{PointResult, PointRunner};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// Plan with parsed options; runs its points.
 pub(crate) struct PlanRunner {
@@ -27,7 +27,7 @@ pub(crate) struct PlanRunner {
     warmup: Nanos,
     asked: Vec<RequestedMetric>,
     /// Files that have been read, by path, each with the hash of its content.
-    files: Mutex<BTreeMap<String, (Work, String)>>,
+    files: Mutex<BTreeMap<String, (WorkloadSpec, String)>>,
     machines: Mutex<BTreeMap<String, String>>,
     pub(crate) warnings: Mutex<std::collections::BTreeSet<String>>,
 }
@@ -89,16 +89,30 @@ impl PlanRunner {
     /// Returns the trial of a point, and a text that identifies its inputs.
     fn trial(&self, point: &SweepPoint) -> Result<(Trial, String), String> {
         let (arm, text, is_bench) = self.arm(point)?;
-        let (work, hash) = if is_bench { (Work::Bench(text.clone()), text) } else { self.file(&text)? };
-        let mut variant = arm.apply_to(&VariantArgs::default());
-        variant.machine = variant.machine.map(|machine| self.resolve_path(&machine));
-        variant.prices_of = variant.prices_of.map(|machine| self.resolve_path(&machine));
-        let machines = [&variant.machine, &variant.prices_of];
-        let machines = machines.map(|machine| machine.as_ref().map(|machine| self.machine(machine)).transpose());
-        let [machine, prices_of] = machines;
+        let (workload, hash) = if is_bench {
+            (bench_from_line(&text, "fairlab sweep").map_err(|error| error.to_string())?, text)
+        } else {
+            self.file(&text)?
+        };
+        let mut settings = Settings::from_changes(&arm.changes);
+        let costs = match &mut settings.prices.source {
+            Some(CostSource::Of(machine)) => Some(machine),
+            _ => None,
+        };
+        let machines = [settings.machine.as_mut(), costs].map(|machine| {
+            machine.map(|machine| {
+                *machine = InputFile::new(self.resolve_path(&machine.given));
+                self.machine(machine)
+            })
+        });
+        let [machine, prices_of] = machines.map(Option::transpose);
         let inputs = json!([hash, machine?, prices_of?, self.settings(point)]);
-        let (duration, warmup, vary) = (self.duration, self.warmup, self.plan.vary);
-        Ok((Trial { work, variant, duration, warmup, vary }, inputs.to_string()))
+        settings.duration = self.duration;
+        settings.warmup = Some(self.warmup).filter(|warmup| *warmup > Nanos::ZERO);
+        if self.plan.vary {
+            settings.starts = Starts::Jittered;
+        }
+        Ok((Trial { spec: RunSpec { workload, settings } }, inputs.to_string()))
     }
 
     fn resolve_path(&self, name: &str) -> String {
@@ -106,26 +120,27 @@ impl PlanRunner {
         if path.exists() { path.display().to_string() } else { name.to_owned() }
     }
 
-    fn file(&self, name: &str) -> Result<(Work, String), String> {
+    fn file(&self, name: &str) -> Result<(WorkloadSpec, String), String> {
         let mut files = self.files.lock().expect("reading does not panic");
         if let Some(known) = files.get(name) {
             return Ok(known.clone());
         }
-        let text = input::workload(&self.resolve_path(name)).map_err(|error| error.to_string())?;
-        let hash = sha256::hex_digest(text.text.as_bytes());
-        let known = (Work::File(Arc::new(text)), hash);
+        let file = InputFile::new(self.resolve_path(name)).read_workload().map_err(|error| error.to_string())?;
+        let hash = sha256_hex(file.text().unwrap_or_default().as_bytes());
+        let known = (WorkloadSpec::File(file), hash);
         files.insert(name.to_owned(), known.clone());
         Ok(known)
     }
 
     /// Returns the hash of a machine's file.
-    fn machine(&self, name: &str) -> Result<String, String> {
+    fn machine(&self, file: &InputFile) -> Result<String, String> {
         let mut machines = self.machines.lock().expect("reading does not panic");
-        if let Some(known) = machines.get(name) {
+        if let Some(known) = machines.get(&file.given) {
             return Ok(known.clone());
         }
-        let hash = sha256::hex_digest(input::machine(name).map_err(|error| error.to_string())?.text.as_bytes());
-        machines.insert(name.to_owned(), hash.clone());
+        let machine = file.read_machine().map_err(|error| error.to_string())?;
+        let hash = sha256_hex(machine.file.text().unwrap_or_default().as_bytes());
+        machines.insert(file.given.clone(), hash.clone());
         Ok(hash)
     }
 
@@ -133,15 +148,13 @@ impl PlanRunner {
     /// simulated time of the point if known.
     pub(crate) fn measure_cost(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
         let (mut trial, _) = self.trial(point)?;
-        let of_bench = |line: &str| line::parse(line, None, "fairlab sweep");
-        let length = match (&trial.work, self.duration) {
+        let length = match (&trial.spec.workload, self.duration) {
             (_, Some(duration)) => Some(duration + self.warmup),
-            (Work::File(text), None) => Some(trial.length(text, Some(point.seed)).map_err(|error| error.to_string())?),
-            (Work::Bench(line), None) => of_bench(line)?.model(1).map_err(|error| error.to_string())?.workload.duration,
+            (WorkloadSpec::File(_), None) => Some(trial.length(Some(point.seed)).map_err(|error| error.to_string())?),
+            (WorkloadSpec::Bench(bench), None) => bench.benchmark.for_run(1, 0).workload(1).duration,
         };
         let moment = length.map_or(moment, |length| length.min(moment));
-        trial.warmup = Nanos::ZERO;
-        trial.duration = Some(moment);
+        shorten(&mut trial, moment);
         let begun = std::time::Instant::now();
         trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
         Ok((begun.elapsed().as_secs_f64() / (moment.0 as f64 / 1e9), length))
@@ -159,7 +172,7 @@ impl PlanRunner {
             Some(metrics::of_run(&result.json(), &self.asked).map(drop))
         };
         let (mut short, _) = self.trial(point)?;
-        (short.warmup, short.duration) = (Nanos::ZERO, Some(moment));
+        shorten(&mut short, moment);
         if let Some(Ok(())) = asked_of(&short) {
             return Ok(());
         }
@@ -172,8 +185,14 @@ impl PlanRunner {
     /// Checks that a point can begin.
     pub(crate) fn check(&self, point: &SweepPoint) -> Result<(), CliError> {
         let (trial, _) = self.trial(point).map_err(CliError::Input)?;
-        trial.check(Some(point.seed), "fairlab sweep").map(drop)
+        trial.check(Some(point.seed)).map(drop)
     }
+}
+
+/// Makes a run a short one without a warm-up.
+fn shorten(trial: &mut Trial, length: Nanos) {
+    let settings = &mut trial.spec.settings;
+    (settings.warmup, settings.duration) = (None, Some(length));
 }
 
 impl PointRunner for PlanRunner {

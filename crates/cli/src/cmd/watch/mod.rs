@@ -11,19 +11,26 @@ mod draw;
 mod view;
 pub(crate) mod watcher;
 
-use super::run::RunObservers;
 use crate::embed;
 use crate::error::CliError;
 use crate::interrupt;
+use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, RunError};
 use fairlab_observe::explain::{Question, explain};
+use fairlab_observe::summary::RunSubject;
+use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::RunAbout;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::{Event as SchedEvent, SchedObserver};
+use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::work::OpCounts;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 use view::{Mode, View};
-use watcher::DecisionKind;
+use watcher::{DecisionKind, Watcher};
 
 /// Wall-clock time between two frames.
 const FRAME_DURATION: Duration = Duration::from_millis(50);
@@ -94,17 +101,68 @@ impl From<io::Error> for WatchError {
     }
 }
 
+/// Observers of a watched run: those of the run, and the one that records what the screen shows.
+struct WatchedRun<'a> {
+    run: &'a mut RunObservers,
+    watcher: Watcher,
+}
+
+impl SchedObserver for WatchedRun<'_> {
+    fn event(&mut self, now: Nanos, event: &SchedEvent<'_>) {
+        self.run.event(now, event);
+        self.watcher.event(now, event);
+    }
+
+    fn wants_pelt(&self) -> bool {
+        self.run.wants_pelt()
+    }
+}
+
+impl Observer for WatchedRun<'_> {
+    fn wants(&self) -> Interest {
+        Observer::<Sched>::wants(self.run).merge(Watcher::WANTS)
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        Observer::<Sched>::machine_event(self.run, now, event);
+        self.watcher.machine_event(now, event);
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        Observer::<Sched>::wants_kernel_paths(self.run)
+    }
+
+    fn wants_ops(&self) -> bool {
+        Observer::<Sched>::wants_ops(self.run)
+    }
+
+    fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {
+        Observer::<Sched>::work(self.run, now, cpu, path, counted);
+    }
+
+    fn snapshot(&mut self, machine: &Machine) {
+        self.run.snapshot(machine);
+    }
+}
+
 /// Simulates with a display to the end of the run, or until the user quits.
-pub(crate) fn simulate(machine: &mut Machine, listeners: &mut RunObservers, title: &str) -> Result<(), WatchError> {
+pub(crate) fn simulate(
+    machine: &mut Machine,
+    observers: &mut RunObservers,
+    about: &RunAbout,
+) -> Result<(), WatchError> {
+    let RunSubject { workload, machine: name, kernel, .. } = &about.subject;
+    let title = format!("{workload} on {name}, {kernel}");
+    let listeners = &mut WatchedRun { run: observers, watcher: Watcher::new(machine) };
     let mut screen = Screen::open()?;
     machine.start(listeners)?;
-    let mut session = WatchSession::new(machine, title);
+    let mut session = WatchSession::new(machine, &title);
     loop {
-        session.view.update(machine, listeners.watcher());
+        session.view.update(machine, &listeners.watcher);
         screen.0.draw(|frame| draw::draw(frame, &mut session.view))?;
         // A key ends the wait; without one, the next frame follows soon.
         let wish = if event::poll(FRAME_DURATION)? { key_command(&event::read()?) } else { None };
-        if wish == Some(KeyCommand::Quit) || interrupt::requested().is_some() || listeners.has_failed() {
+        if wish == Some(KeyCommand::Quit) || interrupt::requested().is_some() || listeners.run.has_failed() {
             machine.end_at(session.at);
             break;
         }
@@ -150,7 +208,7 @@ impl WatchSession {
     }
 
     /// Executes the command of a key.
-    fn handle_key(&mut self, wish: Option<KeyCommand>, machine: &Machine, listeners: &RunObservers) {
+    fn handle_key(&mut self, wish: Option<KeyCommand>, machine: &Machine, listeners: &WatchedRun<'_>) {
         let view = &mut self.view;
         let last_cpu = machine.sched().nr_cpus() - 1;
         match wish {
@@ -161,7 +219,7 @@ impl WatchSession {
                 view.why = None;
             }
             Some(KeyCommand::Next(kind)) => {
-                view.mode = Mode::Seeks { kind, seen: listeners.watcher().nr_seen(kind) };
+                view.mode = Mode::Seeks { kind, seen: listeners.watcher.nr_seen(kind) };
                 view.why = None;
             }
             Some(KeyCommand::Why) => {
@@ -180,7 +238,7 @@ impl WatchSession {
     }
 
     /// Advances the run by one frame.
-    fn advance_frame(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
+    fn advance_frame(&mut self, machine: &mut Machine, listeners: &mut WatchedRun<'_>) -> Result<(), RunError> {
         match self.view.mode {
             Mode::Paused | Mode::Over => Ok(()),
             Mode::Goes => {
@@ -194,7 +252,7 @@ impl WatchSession {
                     if self.view.mode == Mode::Over {
                         return Ok(());
                     }
-                    if listeners.watcher().nr_seen(kind) > seen {
+                    if listeners.watcher.nr_seen(kind) > seen {
                         self.view.mode = Mode::Paused;
                         return Ok(());
                     }
@@ -205,24 +263,24 @@ impl WatchSession {
     }
 
     /// Advances to the end: no more events follow.
-    fn end(&mut self, machine: &mut Machine, listeners: &mut RunObservers) -> Result<(), RunError> {
+    fn end(&mut self, machine: &mut Machine, listeners: &mut WatchedRun<'_>) -> Result<(), RunError> {
         self.advance(machine, listeners, Nanos(u64::MAX))
     }
 
-    fn advance(&mut self, machine: &mut Machine, listeners: &mut RunObservers, until: Nanos) -> Result<(), RunError> {
+    fn advance(&mut self, machine: &mut Machine, listeners: &mut WatchedRun<'_>, until: Nanos) -> Result<(), RunError> {
         let has_more = machine.advance(listeners, until)?;
         self.at = if has_more { until } else { machine.now() };
         if !has_more {
             self.view.mode = Mode::Over;
         }
-        listeners.sample(machine);
+        listeners.run.sample(machine);
         Ok(())
     }
 }
 
 /// Explains the last decision at this time, as `fairlab explain` does. Without a decision, explains the CPU.
-fn explain_last_decision(machine: &Machine, listeners: &RunObservers, cpu: u32, now: Nanos) -> Vec<String> {
-    let watcher = listeners.watcher();
+fn explain_last_decision(machine: &Machine, listeners: &WatchedRun<'_>, cpu: u32, now: Nanos) -> Vec<String> {
+    let watcher = &listeners.watcher;
     let question = watcher.question().unwrap_or(Question::Cpu(cpu));
     match explain(machine, watcher.history(), &question, now) {
         Ok(explanation) => explanation.sentences,

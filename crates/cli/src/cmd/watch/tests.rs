@@ -18,9 +18,9 @@ fn machine() -> Machine {
 }
 
 /// Returns a started run with its observers.
-fn watched() -> (Machine, RunObservers, WatchSession) {
+fn watched(run: &mut RunObservers) -> (Machine, WatchedRun<'_>, WatchSession) {
     let mut machine = machine();
-    let mut listeners = RunObservers::for_watch(&machine);
+    let mut listeners = WatchedRun { run, watcher: Watcher::new(&machine) };
     machine.start(&mut listeners).expect("it starts");
     let session = WatchSession::new(&machine, "eight-cpus.scn on scenario, 6.1");
     (machine, listeners, session)
@@ -113,19 +113,20 @@ fn keys_mean_what_the_last_line_says() {
 
 #[test]
 fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
-    let (mut machine, mut listeners, mut session) = watched();
+    let mut run = RunObservers::default();
+    let (mut machine, mut listeners, mut session) = watched(&mut run);
     session.handle_key(key('n'), &machine, &listeners);
     session.advance_frame(&mut machine, &mut listeners).expect("the tasks make progress");
     assert_eq!(session.view.mode, Mode::Paused);
-    assert!(listeners.watcher().nr_seen(Some(DecisionKind::Wakeup)) > 0);
+    assert!(listeners.watcher.nr_seen(Some(DecisionKind::Wakeup)) > 0);
     session.handle_key(key('w'), &machine, &listeners);
     let why = session.view.why.clone().expect("there is an answer");
-    let question = listeners.watcher().question().expect("there was a decision");
+    let question = listeners.watcher.question().expect("there was a decision");
     let (mut again, at) = (self::machine(), session.at);
     let moment = at.saturating_since(START);
     let explained = crate::cmd::explain::explain_moment(&mut again, &question, moment).expect("it is answered");
     assert_eq!(why, explained.sentences);
-    session.view.update(&machine, listeners.watcher());
+    session.view.update(&machine, &listeners.watcher);
     let text = drawn(&mut session.view, 80, 24).join("\n");
     assert!(text.contains("why? (w: close)") && text.contains("task "), "{text}");
     session.handle_key(key('w'), &machine, &listeners);
@@ -138,12 +139,13 @@ fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
 fn a_watched_run_is_identical_to_an_unwatched_one() {
     let mut plain = machine();
     plain.run(&mut NoObserver).expect("the tasks make progress");
-    let (mut machine, mut listeners, mut session) = watched();
+    let mut run = RunObservers::default();
+    let (mut machine, mut listeners, mut session) = watched(&mut run);
     let keys = ['s', 's', 'w', 'n', ' ', '+', '+', ' ', 's'];
     for code in keys {
         session.handle_key(key(code), &machine, &listeners);
         session.advance_frame(&mut machine, &mut listeners).expect("the tasks make progress");
-        session.view.update(&machine, listeners.watcher());
+        session.view.update(&machine, &listeners.watcher);
         drawn(&mut session.view, 80, 24);
     }
     session.view.speed = MAX_SPEED;
@@ -153,7 +155,7 @@ fn a_watched_run_is_identical_to_an_unwatched_one() {
     }
     machine.finish(&mut listeners);
     assert_eq!((plain.digest(), plain.counters()), (machine.digest(), machine.counters()));
-    session.view.update(&machine, listeners.watcher());
+    session.view.update(&machine, &listeners.watcher);
     let text = drawn(&mut session.view, 80, 24).join("\n");
     assert!(text.contains("END: q shows the summary"), "{text}");
     assert!(session.view.decisions.len() > 10 && session.view.rates.iter().any(|(_, rate)| *rate > 0), "{text}");

@@ -6,9 +6,10 @@
 //! process that is killed leaves its hidden directory behind. The next run with the same destination removes
 //! it, unless a lock shows that the process is alive.
 
-use crate::manifest::{MANIFEST, Manifest, ManifestInput, SUMMARY};
-use crate::sha256;
+use crate::input::InputCopy;
+use crate::manifest::{MANIFEST, SUMMARY, sha256_hex};
 use serde::Serialize;
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
@@ -127,15 +128,10 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If the copy cannot be written.
-    pub fn keep(&self, given: &str, name: &str, content: &[u8]) -> Result<ManifestInput, DirectoryError> {
-        let copy = format!("{INPUTS}/{name}");
-        self.write(&copy, content)?;
-        Ok(ManifestInput {
-            given: given.to_owned(),
-            copy,
-            sha256: sha256::hex_digest(content),
-            bytes: content.len() as u64,
-        })
+    pub fn keep(&self, name: &str, content: &[u8]) -> Result<InputCopy, DirectoryError> {
+        let path = format!("{INPUTS}/{name}");
+        self.write(&path, content)?;
+        Ok(InputCopy { path, sha256: sha256_hex(content), bytes: content.len() as u64 })
     }
 
     /// Renames the complete directory, replacing an earlier run.
@@ -199,14 +195,14 @@ fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
     }
     let wrong = |cause: String| Err(unsuitable(path)(io::Error::other(cause)));
     let manifest = fairlab_machine::files::read_file(&target.join(MANIFEST), MAX_MANIFEST);
-    let manifest = manifest.ok().and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
-    let Some(manifest) = manifest else {
+    let files = manifest.ok().and_then(|text| files_of_run(&text));
+    let Some(files) = files else {
         return wrong("the directory is not empty and holds no run; choose another one".to_owned());
     };
     let is_of_run = |name: &OsString| {
         let known = [MANIFEST, SUMMARY, INPUTS];
         let begins = |file: &String| Path::new(file).iter().find(|part| *part != ".").is_some_and(|part| part == name);
-        known.iter().any(|known| name == known) || manifest.files.iter().any(begins)
+        known.iter().any(|known| name == known) || files.iter().any(begins)
     };
     match names.iter().find(|name| !is_of_run(name)) {
         None => Ok(()),
@@ -215,6 +211,16 @@ fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
             other.display()
         )),
     }
+}
+
+/// Returns the files that a manifest of any version lists; `None` if the text is no manifest.
+fn files_of_run(text: &[u8]) -> Option<Vec<String>> {
+    let manifest: Value = serde_json::from_slice(text).ok()?;
+    if !manifest["schema"].as_str()?.starts_with("manifest/") {
+        return None;
+    }
+    let files = manifest["result"]["files"].as_array().or_else(|| manifest["files"].as_array());
+    Some(files.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
 /// Renames a directory, and removes the one that had the name before.

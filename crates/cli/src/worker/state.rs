@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Detailed output of a run with an engine, written by its worker: every event, the state at a given time, or
-//! the functions that calls enter.
+//! Detailed output of a run with an engine, from its worker: every event, the state at a given time, or the
+//! functions that calls enter.
 
-use crate::args::VariantArgs;
 use crate::error::CliError;
-use crate::output::Output;
+use crate::execute::failed;
 use fairlab_kernel::engine::KernelEngine;
-use fairlab_kernel::object::SchedDomainState;
+use fairlab_kernel::object::{SchedDomainState, TracedCall};
 use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::NoObserver;
-use fairlab_machine::sim::{Machine, RunError, START};
+use fairlab_machine::sim::{Machine, START};
 use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_run::drive::{drive, drive_on, drive_to};
+use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::ReadyRun;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -62,72 +64,69 @@ pub(crate) struct EngineState {
     pub(crate) tasks: Vec<TaskState>,
 }
 
-/// Whether the options request detailed output.
-pub(super) fn is_wanted(variant: &VariantArgs) -> bool {
-    variant.engine_trace || variant.engine_state.is_some() || variant.engine_calls.is_some()
+/// Runs a machine up to a time on its clock and returns its state.
+pub(super) fn state_at(ready: ReadyRun<KernelEngine>, until_ns: u64) -> Result<EngineState, CliError> {
+    let ReadyRun { mut machine, about, .. } = ready;
+    drive_to(&mut machine, &mut NoObserver, Nanos(until_ns)).map_err(|error| failed(&about, error))?;
+    Ok(state(&machine))
 }
 
-/// Runs the machine and writes the requested output.
-pub(super) fn look(
-    output: &mut Output,
-    machine: &mut Machine<KernelEngine>,
-    variant: &VariantArgs,
-    name: &str,
-) -> Result<(), CliError> {
-    let failed = |error| CliError::run(format!("{name}: {error}"));
-    if let Some(until) = variant.engine_state {
-        machine.start(&mut NoObserver).map_err(failed)?;
-        machine.advance(&mut NoObserver, Nanos(until)).map_err(failed)?;
-        return output.json(&state(machine));
-    }
-    if let (Some(until), Some(beside)) = (variant.engine_calls, &variant.engine_beside) {
-        let engines = [variant.kernel_engine(), beside.kernel()].map(Option::unwrap_or_default);
-        return sums(machine, Nanos(until), &hashes(engines)?)
-            .map_err(|error| CliError::write("standard output", &error))?;
-    }
-    if let Some(at) = variant.engine_calls {
-        machine.start(&mut NoObserver).map_err(failed)?;
-        machine.advance(&mut NoObserver, Nanos(at.saturating_sub(1))).map_err(failed)?;
-        machine.sched().object().trace(true);
-        let came = machine.advance(&mut NoObserver, Nanos(at)).map_err(failed);
-        let calls = machine.sched().object().take_traced_calls();
-        came?;
-        return output.json(&calls);
-    }
-    let mut trace = TraceJsonl::new(io::stdout().lock(), machine.hardware().nr_cpus(), LEVEL, false);
-    machine.run(&mut trace).map_err(failed)?;
+/// Returns the functions that each call at a time on the machine's clock enters.
+pub(super) fn calls_at(ready: ReadyRun<KernelEngine>, at_ns: u64) -> Result<Vec<TracedCall>, CliError> {
+    let ReadyRun { mut machine, about, .. } = ready;
+    drive_to(&mut machine, &mut NoObserver, Nanos(at_ns.saturating_sub(1))).map_err(|error| failed(&about, error))?;
+    machine.sched().object().trace(true);
+    let came = drive_on(&mut machine, &mut NoObserver, Nanos(at_ns));
+    let calls = machine.sched().object().take_traced_calls();
+    came.map_err(|error| failed(&about, error))?;
+    Ok(calls)
+}
+
+/// Runs a machine and writes every event as a line of JSON to standard output.
+pub(super) fn write_trace(ready: ReadyRun<KernelEngine>) -> Result<(), CliError> {
+    let ReadyRun { mut machine, about, .. } = ready;
+    let out: Box<dyn Write> = Box::new(io::stdout());
+    let trace = TraceJsonl::new(out, machine.hardware().nr_cpus(), LEVEL, false);
+    let mut observers = RunObservers { trace: Some(trace), ..RunObservers::default() };
+    drive(&mut machine, &mut observers, Nanos::ZERO, &mut |_| true).map_err(|error| failed(&about, error))?;
+    let trace = observers.trace.expect("it was there before the run");
     trace.finish().map_err(|error| CliError::write("standard output", &error))
 }
 
 /// Simulated time between two collections of traced calls.
 const STEP: Nanos = Nanos(1_000_000);
 
-/// Writes one line for each call: its time, and a hash of the called function, the CPU, and the functions
-/// that it has entered.
-fn sums(
-    machine: &mut Machine<KernelEngine>,
-    until: Nanos,
-    hashes: &BTreeMap<u64, u64>,
-) -> io::Result<Result<(), CliError>> {
-    let failed = |error: RunError| CliError::run(error.to_string());
+/// Writes one line for each call up to a time to standard output: its time, and a hash of the called
+/// function, the CPU, and the functions that it has entered and that both engines have.
+pub(super) fn write_call_hashes(
+    ready: ReadyRun<KernelEngine>,
+    until_ns: u64,
+    engines: [&str; 2],
+) -> Result<(), CliError> {
+    let hashes = hashes(engines)?;
+    let ReadyRun { mut machine, about, .. } = ready;
     let mut out = BufWriter::new(io::stdout().lock());
     machine.sched().object().trace(true);
-    let mut came = machine.start(&mut NoObserver);
     let mut now = START;
-    while came.is_ok() && now < until {
-        now = until.min(now + STEP);
-        came = machine.advance(&mut NoObserver, now).map(|_| ());
+    let mut came = drive_to(&mut machine, &mut NoObserver, Nanos(until_ns).min(now + STEP));
+    loop {
         for call in machine.sched().object().take_traced_calls() {
             let mut hasher = DefaultHasher::new();
             (call.what, call.cpu).hash(&mut hasher);
             for hash in call.functions.iter().filter_map(|(_, place)| hashes.get(place)) {
                 hash.hash(&mut hasher);
             }
-            writeln!(out, "{} {:x}", call.at_ns, hasher.finish())?;
+            let line = writeln!(out, "{} {:x}", call.at_ns, hasher.finish());
+            line.map_err(|error| CliError::write("standard output", &error))?;
         }
+        now = Nanos(until_ns).min(now + STEP);
+        if came.is_err() || now >= Nanos(until_ns) {
+            break;
+        }
+        came = drive_on(&mut machine, &mut NoObserver, Nanos(until_ns).min(now + STEP));
     }
-    out.flush()?;
-    Ok(came.map_err(failed))
+    out.flush().map_err(|error| CliError::write("standard output", &error))?;
+    came.map_err(|error| failed(&about, error))
 }
 
 /// Returns hashes of the function names that both engines have, by address in the first engine.

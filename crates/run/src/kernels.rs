@@ -8,6 +8,8 @@
 use fairlab_machine::description::KERNEL_PROFILES;
 use fairlab_sched::features::{Feature, FormerDefault, Release};
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Kernel whose behaviour the scheduler models by default.
 pub const DEFAULT: &str = "6.1";
@@ -80,6 +82,18 @@ pub struct Kernel {
     /// Name of the release, for example `5.4`.
     pub name: &'static str,
     release: Release,
+}
+
+impl Serialize for Kernel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Kernel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::values::kernel_from_name(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 /// Returns all named kernels, oldest first.

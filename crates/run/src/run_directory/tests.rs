@@ -15,7 +15,8 @@ fn write_run(path: &Path, files: &[&str]) {
     for file in &files {
         directory.write(file, b"x").expect("it can be written");
     }
-    directory.write_json(MANIFEST, &Manifest { files, ..Manifest::default() }).expect("it can be written");
+    let manifest = serde_json::json!({ "schema": "manifest/2", "result": { "files": files } });
+    directory.write_json(MANIFEST, &manifest).expect("it can be written");
     directory.finish().expect("it gets its name");
 }
 

@@ -5,24 +5,51 @@
 //! embedding program.
 
 use fairlab_sched::interface::policy::PolicyHook;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Creates a policy for each run, so that runs share no state, or returns the reason why it cannot.
 pub type PolicyFactory = Arc<dyn Fn() -> Result<Box<dyn PolicyHook>, String> + Send + Sync>;
+
 static POLICIES: Mutex<BTreeMap<String, PolicyFactory>> = Mutex::new(BTreeMap::new());
 
-/// Policy of a run or an arm.
-#[derive(Clone)]
-pub(crate) struct NamedPolicy {
-    pub(crate) name: String,
+/// Policy of a run or an arm. In JSON it is its name, which must be registered when the run is read.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NamedPolicy {
+    /// Name under which the policy is registered.
+    pub name: String,
     make: PolicyFactory,
+}
+
+impl PartialEq for NamedPolicy {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl From<NamedPolicy> for String {
+    fn from(policy: NamedPolicy) -> Self {
+        policy.name
+    }
+}
+
+impl TryFrom<String> for NamedPolicy {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        policy_from_name(&name)
+    }
 }
 
 impl NamedPolicy {
     /// Creates the policy for one run.
-    pub(crate) fn make(&self) -> Result<Box<dyn PolicyHook>, String> {
+    ///
+    /// # Errors
+    /// The reason why it cannot be created.
+    pub fn make(&self) -> Result<Box<dyn PolicyHook>, String> {
         (self.make)().map_err(|why| format!("the policy {}: {why}", self.name))
     }
 }
@@ -34,7 +61,10 @@ impl fmt::Debug for NamedPolicy {
 }
 
 /// Returns the policy with a registered name.
-pub(crate) fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
+///
+/// # Errors
+/// If no policy has that name.
+pub fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
     let shelf = POLICIES.lock().unwrap_or_else(PoisonError::into_inner);
     let make = shelf.get(name).cloned().ok_or(
         "policies are objects of a program that embeds fairlab, such as `fairlab.run(work, policy=...)` in Python",
@@ -43,13 +73,14 @@ pub(crate) fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
 }
 
 /// Registers a policy under its name, or under the name with a number if that is taken.
-pub(super) fn add_policy(name: &str, make: PolicyFactory) -> String {
+pub(crate) fn add_policy(name: &str, make: PolicyFactory) -> String {
     let mut shelf = POLICIES.lock().unwrap_or_else(PoisonError::into_inner);
     let names = std::iter::once(format!("<{name}>")).chain((2_u64..).map(|number| format!("<{name} {number}>")));
     let free = names.into_iter().find(|name| !shelf.contains_key(name)).expect("there are more numbers than policies");
     shelf.insert(free.clone(), make);
     free
 }
-pub(super) fn remove_policy(name: &str) {
+
+pub(crate) fn remove_policy(name: &str) {
     POLICIES.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Parsers of command-line values: times, features, tunables, kernels, governors, engines.
+//! Values of settings, and their parsers: times, features, tunables, kernels, governors, engines, costs.
 
+use crate::input::InputFile;
+use crate::kernels::{self, Kernel};
+use fairlab_machine::description::{OPERATIONS, preset_names};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use fairlab_sched::units::Nanos;
-use fairlab_study::kernels::{self, Kernel};
 use fairlab_workload::suggest;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
 
 /// Units of times. A name that is the end of another one comes after it. A number without a unit is in
 /// seconds.
@@ -23,7 +28,10 @@ const UNITS: [(&str, u64); 8] = [
 const MAX_TIME: u64 = 1_000_000_000_000_000_000;
 
 /// Parses a duration such as `5s`, `1.5ms` or `5m`, exact to the nanosecond. Zero is rejected.
-pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
+///
+/// # Errors
+/// If it is no time, or zero.
+pub fn parse_time(text: &str) -> Result<Nanos, String> {
     match parse_moment(text)? {
         Nanos::ZERO => Err("a duration must be greater than 0".to_owned()),
         time => Ok(time),
@@ -31,7 +39,10 @@ pub(crate) fn parse_time(text: &str) -> Result<Nanos, String> {
 }
 
 /// Parses a time from the start of a run.
-pub(crate) fn parse_moment(text: &str) -> Result<Nanos, String> {
+///
+/// # Errors
+/// If it is no time, or too long.
+pub fn parse_moment(text: &str) -> Result<Nanos, String> {
     let wrong = || {
         "a time is a number with a unit: 5s, 300ms, 1.5ms, 20us, 100ns, 2m, 1h; the default unit is seconds".to_owned()
     };
@@ -53,7 +64,10 @@ pub(crate) fn parse_moment(text: &str) -> Result<Nanos, String> {
 
 /// Parses a time in whole microseconds, such as 20us or 0, as the kernel takes it. A number without a unit is
 /// rejected: other times are then in seconds, but on a real machine this value is in microseconds.
-pub(crate) fn parse_micros(text: &str) -> Result<Nanos, String> {
+///
+/// # Errors
+/// If it is no such time.
+pub fn parse_micros(text: &str) -> Result<Nanos, String> {
     let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if is_bare && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
         return Err(format!("a unit is missing; the kernel's is the microsecond: write {text}us"));
@@ -63,7 +77,11 @@ pub(crate) fn parse_micros(text: &str) -> Result<Nanos, String> {
     if is_whole { Ok(time) } else { Err("the time must be in whole microseconds, such as 20us or 0".to_owned()) }
 }
 
-pub(crate) fn kernel_from_name(name: &str) -> Result<Kernel, String> {
+/// Returns the kernel of a release.
+///
+/// # Errors
+/// If it is unknown, with the nearest one.
+pub fn kernel_from_name(name: &str) -> Result<Kernel, String> {
     Kernel::from_name(name).ok_or_else(|| {
         let mut parts = name.trim_start_matches(['v', 'V']).split(['.', '-']);
         let release = parts.next().zip(parts.next()).map(|(major, minor)| format!("{major}.{minor}"));
@@ -75,7 +93,11 @@ pub(crate) fn kernel_from_name(name: &str) -> Result<Kernel, String> {
     })
 }
 
-pub(crate) fn parse_feature(word: &str) -> Result<(Feature, bool), String> {
+/// Parses `NAME` or `NO_NAME`.
+///
+/// # Errors
+/// If there is no such feature, with the nearest name.
+pub fn parse_feature(word: &str) -> Result<(Feature, bool), String> {
     let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
     let feature = Feature::from_name(name);
     feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
@@ -97,7 +119,11 @@ fn unknown_feature(name: &str, on: bool) -> String {
     }
 }
 
-pub(crate) fn parse_setting(word: &str) -> Result<(String, i64), String> {
+/// Parses `TUNABLE=VALUE`.
+///
+/// # Errors
+/// If the tunable does not exist, or its value is out of range.
+pub fn parse_setting(word: &str) -> Result<(String, i64), String> {
     let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
     let info = tunable_from_name(name)?;
     let range =
@@ -110,7 +136,10 @@ pub(crate) fn parse_setting(word: &str) -> Result<(String, i64), String> {
 }
 
 /// Returns the tunable with a given name.
-pub(crate) fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
+///
+/// # Errors
+/// If there is none, with the nearest one.
+pub fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
     TUNABLES.iter().find(|info| info.name == name).ok_or_else(|| {
         if let Some(feature) = Feature::from_name(name.strip_prefix("NO_").unwrap_or(name)) {
             let name = feature.name();
@@ -128,22 +157,31 @@ pub(crate) fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, Stri
 }
 
 /// Returns the feature with a given name. `NO_` is accepted and ignored.
-pub(crate) fn feature_from_name(name: &str) -> Result<Feature, String> {
+///
+/// # Errors
+/// If there is none, with the nearest one.
+pub fn feature_from_name(name: &str) -> Result<Feature, String> {
     parse_feature(name).map(|(feature, _)| feature)
 }
 
 /// Governor that sets frequencies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GovernorName {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GovernorName {
+    /// The highest frequency.
     Performance,
+    /// The lowest frequency.
     Powersave,
+    /// The frequency that suits the utilisation.
     Schedutil,
 }
 
 impl GovernorName {
-    pub(crate) const ALL: [Self; 3] = [Self::Performance, Self::Powersave, Self::Schedutil];
+    /// All governors that are modelled.
+    pub const ALL: [Self; 3] = [Self::Performance, Self::Powersave, Self::Schedutil];
 
-    pub(crate) const fn name(self) -> &'static str {
+    /// Name as in the kernel.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Performance => "performance",
             Self::Powersave => "powersave",
@@ -152,40 +190,11 @@ impl GovernorName {
     }
 }
 
-/// Engine of a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EngineName {
-    /// The scheduler that is part of fairlab.
-    BuiltIn,
-    /// Scheduler of a kernel tree, by the name under which it was built.
-    Kernel(String),
-}
-
-impl EngineName {
-    /// Returns the compiled-kernel engine with a given name.
-    pub(crate) fn from_kernel(name: &str) -> Self {
-        Self::Kernel(name.to_owned())
-    }
-
-    /// Returns the name of a compiled-kernel engine.
-    pub(crate) fn kernel(&self) -> Option<&str> {
-        match self {
-            Self::BuiltIn => None,
-            Self::Kernel(name) => Some(name),
-        }
-    }
-}
-
-/// Parses `built-in` or `kernel:NAME`.
-pub(crate) fn parse_engine(text: &str) -> Result<EngineName, String> {
-    match text.strip_prefix("kernel:") {
-        Some(name) if !name.is_empty() => Ok(EngineName::Kernel(name.to_owned())),
-        _ if text == "built-in" => Ok(EngineName::BuiltIn),
-        _ => Err("an engine is built-in or kernel:NAME; see `fairlab kernel list` for names".to_owned()),
-    }
-}
-
-pub(crate) fn governor_from_name(name: &str) -> Result<GovernorName, String> {
+/// Returns the governor of a name.
+///
+/// # Errors
+/// If it does not exist or is not modelled.
+pub fn governor_from_name(name: &str) -> Result<GovernorName, String> {
     GovernorName::ALL.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {
         "ondemand" | "conservative" | "userspace" => {
             format!("{name} is not modelled; use performance, powersave or schedutil")
@@ -194,31 +203,207 @@ pub(crate) fn governor_from_name(name: &str) -> Result<GovernorName, String> {
     })
 }
 
-/// Features of one option.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FeatureList(pub(crate) Vec<(Feature, bool)>);
+/// Scheduler of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum EngineName {
+    /// The scheduler that is part of fairlab.
+    BuiltIn,
+    /// Scheduler of a kernel tree, by the name under which it was built.
+    Kernel(String),
+}
 
-/// Parses the features of one option.
-pub(crate) fn parse_features(text: &str) -> Result<FeatureList, String> {
+impl EngineName {
+    /// Returns the name of a compiled-kernel engine.
+    pub fn kernel(&self) -> Option<&str> {
+        match self {
+            Self::BuiltIn => None,
+            Self::Kernel(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for EngineName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn => f.write_str("built-in"),
+            Self::Kernel(name) => write!(f, "kernel:{name}"),
+        }
+    }
+}
+
+impl From<EngineName> for String {
+    fn from(engine: EngineName) -> Self {
+        engine.to_string()
+    }
+}
+
+impl TryFrom<String> for EngineName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_engine(&text)
+    }
+}
+
+/// Parses `built-in` or `kernel:NAME`.
+///
+/// # Errors
+/// If it is neither.
+pub fn parse_engine(text: &str) -> Result<EngineName, String> {
+    match text.strip_prefix("kernel:") {
+        Some(name) if !name.is_empty() => Ok(EngineName::Kernel(name.to_owned())),
+        _ if text == "built-in" => Ok(EngineName::BuiltIn),
+        _ => Err("an engine is built-in or kernel:NAME; see `fairlab kernel list` for names".to_owned()),
+    }
+}
+
+/// Parts of a machine that `plain` keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Plain {
+    /// Only the topology.
+    Shape,
+    /// The topology, costs and idle states.
+    Priced,
+}
+
+impl Plain {
+    /// Name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shape => "shape",
+            Self::Priced => "priced",
+        }
+    }
+
+    /// Parses a name.
+    ///
+    /// # Errors
+    /// If there is no such value.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let all = [Self::Shape, Self::Priced];
+        let names = || all.map(Self::name).join(" or ");
+        all.into_iter().find(|plain| plain.name() == text).ok_or_else(|| format!("use {}", names()))
+    }
+}
+
+/// Source of the costs of kernel code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CostSource {
+    /// The machine's file.
+    Machine,
+    /// Zero cost for all kernel code.
+    Zero,
+    /// The file of this machine.
+    Of(InputFile),
+}
+
+/// Cost model of kernel code, and costs of single operations that differ from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CostChoice {
+    /// Source; that of the machine if absent.
+    pub source: Option<CostSource>,
+    /// Costs of operations in picoseconds, by name.
+    pub operations: BTreeMap<String, u64>,
+}
+
+/// Highest cost of an operation: one second.
+const MAX_COST_NS: f64 = 1e9;
+
+impl CostChoice {
+    /// Reads `machine`, `zero`, the name or path of a machine, or `OPERATION=NS`.
+    ///
+    /// # Errors
+    /// If the operation does not exist, or its cost is out of range.
+    pub fn read(&mut self, text: &str) -> Result<(), String> {
+        match (text, text.split_once('=')) {
+            ("machine", _) => self.source = Some(CostSource::Machine),
+            ("zero", _) => self.source = Some(CostSource::Zero),
+            (_, Some((operation, ns))) => {
+                self.operations.insert(operation.to_owned(), parse_cost(operation, ns)?);
+            }
+            (machine, None) if is_machine(machine) => self.source = Some(CostSource::Of(InputFile::new(machine))),
+            _ => return Err("use machine, zero, the name or path of a machine, or OPERATION=NS".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Returns texts from which [`Self::read`] makes this value.
+    pub fn texts(&self) -> Vec<String> {
+        let source = self.source.as_ref().map(|source| match source {
+            CostSource::Machine => "machine".to_owned(),
+            CostSource::Zero => "zero".to_owned(),
+            CostSource::Of(machine) => machine.given.clone(),
+        });
+        let costs = self.operations.iter().map(|(operation, ps)| format!("{operation}={}", *ps as f64 / 1000.0));
+        source.into_iter().chain(costs).collect()
+    }
+}
+
+/// Whether a text may name a machine: one that comes with fairlab, a path, or a text in memory.
+fn is_machine(text: &str) -> bool {
+    preset_names().any(|name| name == text) || text.ends_with(".toml") || text.contains('/') || text.starts_with('<')
+}
+
+/// Parses the cost of an operation in nanoseconds; returns it in picoseconds.
+fn parse_cost(operation: &str, value: &str) -> Result<u64, String> {
+    if !OPERATIONS.contains(&operation) {
+        return Err(match suggest::nearest(operation, &OPERATIONS) {
+            Some(near) => format!("unknown operation; did you mean price.{near}?"),
+            None => "unknown operation; see the costs in `fairlab machine show --toml NAME`".to_owned(),
+        });
+    }
+    let ns = value.parse::<f64>().ok().filter(|ns| (0.0..=MAX_COST_NS).contains(ns));
+    let ns = ns.ok_or_else(|| format!("price.{operation} is a number of nanoseconds, from 0 to {MAX_COST_NS:.0}"))?;
+    Ok((ns * 1000.0).round() as u64)
+}
+
+/// Start times of a workload's tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Starts {
+    /// The times of the workload.
+    #[default]
+    AtOnce,
+    /// Later by random times, from the seed; random run lengths of a scenario are drawn from the seed, too.
+    Jittered,
+}
+
+/// Parses a list of features: `NAME` or `NO_NAME`, separated by commas.
+///
+/// # Errors
+/// If a feature does not exist, or is switched on and off.
+pub fn parse_features(text: &str) -> Result<Vec<(String, bool)>, String> {
     let features: Vec<(Feature, bool)> = text.split(',').map(parse_feature).collect::<Result<_, _>>()?;
     check_changes(&features, &[])?;
-    Ok(FeatureList(features))
+    Ok(features.into_iter().map(|(feature, on)| (feature.name().to_owned(), on)).collect())
 }
 
 /// Rejects a feature or tunable that one list sets to two different values.
-pub(crate) fn check_changes(features: &[(Feature, bool)], set: &[(String, i64)]) -> Result<(), String> {
+///
+/// # Errors
+/// Its name and both values.
+pub fn check_changes(features: &[(Feature, bool)], tunables: &[(String, i64)]) -> Result<(), String> {
     for (place, (feature, on)) in features.iter().enumerate() {
         if features[..place].iter().any(|(other, other_on)| other == feature && other_on != on) {
             let name = feature.name();
             return Err(format!("{name} is switched on and off; keep {name} or NO_{name}"));
         }
     }
-    for (place, (name, value)) in set.iter().enumerate() {
-        if let Some((_, other)) = set[..place].iter().find(|(other, old)| other == name && old != value) {
+    for (place, (name, value)) in tunables.iter().enumerate() {
+        if let Some((_, other)) = tunables[..place].iter().find(|(other, old)| other == name && old != value) {
             return Err(format!("{name} is set twice; keep {name}={other} or {name}={value}"));
         }
     }
     Ok(())
+}
+
+/// Formats a time as options take it, in the largest unit in which it is a whole number.
+pub fn time_text(time: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
+    let whole = units.iter().find(|(ns, _)| time.0.is_multiple_of(*ns));
+    whole.map_or_else(String::new, |(ns, unit)| format!("{}{unit}", time.0 / ns))
 }
 
 #[cfg(test)]
@@ -267,8 +452,6 @@ mod tests {
             assert!(error.contains(&format!("write {bare}us")), "{error}");
         }
         assert!(parse_micros("20ns").expect_err("too fine").contains("whole microseconds"));
-        let arm = crate::arms::parse_arm("cpu_dma_latency=20us,NO_SIS_UTIL").expect("an arm");
-        assert_eq!((arm.cpu_dma_latency, arm.features.len()), (Some(Nanos::from_micros(20)), 1));
     }
 
     #[test]

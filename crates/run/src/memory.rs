@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Files in memory: texts of an embedding program that stand for workload and machine files. Each is
-//! registered under a unique name while it is in use, as policies are ([`super::policies`]).
+//! registered under a unique name while it is in use, as policies are ([`crate::policies`]).
 
-use super::policies::{self, PolicyFactory};
+use crate::policies::{self, PolicyFactory};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,7 +39,7 @@ impl MemoryTexts {
     }
 
     /// Replaces the placeholders in an argument by the registered names.
-    pub(super) fn resolve_names(&self, word: &str) -> String {
+    pub fn resolve_names(&self, word: &str) -> String {
         let mut word = word.to_owned();
         for (place, name) in self.texts.iter().enumerate() {
             word = word.replace(&format!("\0{place}\0"), name);
@@ -86,7 +86,7 @@ fn add_file(shelf: &mut BTreeMap<String, MemoryFile>, name: &str, text: &str) ->
 }
 
 /// Returns the text with a registered name.
-pub(crate) fn read_text(name: &str) -> Option<Arc<str>> {
+pub fn read_text(name: &str) -> Option<Arc<str>> {
     if !name.starts_with('<') {
         return None;
     }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The loop that runs a machine: start, warm-up, reset, samples, early end, finish.
+
+use crate::observers::RunObservers;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, RunError, START};
+use fairlab_observe::findings::{Finding, Findings, Limits, sampling_interval};
+use fairlab_sched::units::Nanos;
+
+/// Simulated time between two steps of a benchmark's run.
+const BENCH_STEP: Nanos = Nanos::from_millis(5);
+/// Number of such steps between two checks whether all tasks have exited.
+const CHECK_EVERY_STEPS: u64 = 10;
+
+/// Progress callback: called after each step with the simulated time, and returns whether the run continues.
+pub type StepFn<'a> = &'a mut dyn FnMut(Nanos) -> bool;
+
+/// Runs a machine to its end, or until `on_step` returns false or a trace cannot be written. A benchmark's
+/// run also ends once all tasks have exited. What was measured before the end of the warm-up is discarded.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn drive<E: Engine>(
+    machine: &mut Machine<E>,
+    observers: &mut RunObservers,
+    warmup: Nanos,
+    on_step: StepFn<'_>,
+) -> Result<(), RunError> {
+    let is_bench = observers.bench.is_some();
+    let step = if is_bench { BENCH_STEP } else { sampling_interval(machine.duration()) };
+    machine.start(observers)?;
+    let (mut until, mut has_more) = (START, true);
+    while has_more && until < START + warmup {
+        until = (until + step).min(START + warmup);
+        has_more = advance(machine, observers, until, on_step)?;
+    }
+    if warmup > Nanos::ZERO {
+        observers.reset(machine, START + warmup);
+        if is_bench {
+            until = START + machine.elapsed();
+        }
+    }
+    for nr in 1.. {
+        if !has_more || (is_bench && nr % CHECK_EVERY_STEPS == 1 && nr > 1 && machine.is_done()) {
+            break;
+        }
+        until += step;
+        has_more = advance(machine, observers, until, on_step)?;
+    }
+    machine.finish(observers);
+    Ok(())
+}
+
+/// Advances by one step. Returns whether the run continues; if it does not, it ends with this step.
+fn advance<E: Engine>(
+    machine: &mut Machine<E>,
+    observers: &mut RunObservers,
+    until: Nanos,
+    on_step: StepFn<'_>,
+) -> Result<bool, RunError> {
+    let has_more = machine.advance(observers, until)?;
+    observers.sample_findings(machine);
+    if !has_more || observers.has_failed() {
+        return Ok(false);
+    }
+    observers.sample(machine);
+    if !on_step(machine.elapsed()) {
+        machine.end_at(until);
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Starts a machine and runs it up to a time on its clock, or to its end if that comes first.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn drive_to<E: Engine>(
+    machine: &mut Machine<E>,
+    observer: &mut dyn Observer<E>,
+    until: Nanos,
+) -> Result<(), RunError> {
+    machine.start(observer)?;
+    machine.advance(observer, until)?;
+    Ok(())
+}
+
+/// Runs a machine that has started up to a later time, or to its end if that comes first.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn drive_on<E: Engine>(
+    machine: &mut Machine<E>,
+    observer: &mut dyn Observer<E>,
+    until: Nanos,
+) -> Result<(), RunError> {
+    machine.advance(observer, until)?;
+    Ok(())
+}
+
+/// Runs a machine and returns its findings, the worst first. `on_progress` is called with the simulated time.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn find(
+    machine: &mut Machine,
+    limits: Limits,
+    on_progress: &mut dyn FnMut(Nanos),
+) -> Result<Vec<Finding>, RunError> {
+    let mut observers =
+        RunObservers { findings: Some(Findings::new(machine, limits)), ..RunObservers::for_summary(machine) };
+    drive(machine, &mut observers, Nanos::ZERO, &mut |elapsed| {
+        on_progress(elapsed);
+        true
+    })?;
+    let RunObservers { summary, findings, .. } = observers;
+    let families = summary.map_or_else(Vec::new, |summary| summary.families.summaries(machine.now()));
+    Ok(findings.map_or_else(Vec::new, |findings| findings.finish(machine, &families)))
+}

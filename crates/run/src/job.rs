@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Requests to a worker process, as JSON on its standard input. A worker runs one compiled-kernel engine.
+
+use crate::spec::RunSpec;
+use crate::values::Plain;
+use serde::{Deserialize, Serialize};
+
+/// Request to a worker process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Job {
+    /// Run it and write its files; the answer is a [`crate::result::RunResult`].
+    Run {
+        /// The run.
+        spec: RunSpec,
+        /// Files and results.
+        outputs: RunOutputs,
+    },
+    /// Run it with the engine's accounting checked at every tick.
+    Check {
+        /// The run.
+        spec: RunSpec,
+    },
+    /// Run it, and answer with the data of its page in a report and its digest.
+    Page {
+        /// The run.
+        spec: RunSpec,
+        /// Name of the run on the page.
+        name: String,
+    },
+    /// Run it, and write every event as a line of JSON to standard output.
+    Trace {
+        /// The run.
+        spec: RunSpec,
+    },
+    /// Run it up to a time on the machine's clock, and answer with the state of CPUs and tasks.
+    State {
+        /// The run.
+        spec: RunSpec,
+        /// The time.
+        until_ns: u64,
+    },
+    /// Answer with the functions that each call of the kernel enters at a time on the machine's clock.
+    Calls {
+        /// The run.
+        spec: RunSpec,
+        /// The time.
+        at_ns: u64,
+    },
+    /// Write a line for each call up to a time to standard output: its time, and a hash of the entered
+    /// functions that another engine also has.
+    CallHashes {
+        /// The run.
+        spec: RunSpec,
+        /// The time.
+        until_ns: u64,
+        /// Name of the other engine.
+        beside: String,
+    },
+    /// Run a case of a study; the answer is its result as JSON.
+    StudyCase(StudyCase),
+}
+
+/// Case of a study under an arm with a seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyCase {
+    /// Name or path of the study.
+    pub study: String,
+    /// Whether runs are shortened.
+    pub is_quick: bool,
+    /// Machine of all runs.
+    pub machine: Option<String>,
+    /// Measured time of runs that have one.
+    pub span_ns: Option<u64>,
+    /// Permutation of simultaneous events.
+    pub perturb: Option<u64>,
+    /// Parts of machines that are kept.
+    pub plain: Option<Plain>,
+    /// Name of the engine.
+    pub engine: String,
+    /// Name of the case.
+    pub case: String,
+    /// Name of the arm.
+    pub arm: String,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// Files and results of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunOutputs {
+    /// Whether the summary is computed.
+    pub summary: bool,
+    /// Whether findings are computed; only the built-in scheduler has them.
+    pub findings: bool,
+    /// File for every event as a line of JSON; `-` is standard output.
+    pub trace: Option<String>,
+    /// Whether operation counts of each call are written to standard output.
+    pub ops: bool,
+    /// Traces for other tools.
+    pub exports: Vec<ExportOutput>,
+    /// Names of the groups of events in them; those that suit the format if empty.
+    pub events: Vec<String>,
+    /// Only task in them, for formats with one file per task.
+    pub task: Option<String>,
+}
+
+/// Trace in the format of another tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportOutput {
+    /// Name of the format.
+    pub format: String,
+    /// Path of the file; `-` is standard output.
+    pub file: String,
+}
+
+impl RunOutputs {
+    /// Returns the outputs of a run that is only summarised.
+    pub fn of_summary() -> Self {
+        Self { summary: true, ..Self::default() }
+    }
+
+    /// Whether a trace is written to standard output, which then carries nothing else.
+    pub fn is_on_stdout(&self) -> bool {
+        self.ops || self.trace.as_deref() == Some("-") || self.exports.iter().any(|export| export.file == "-")
+    }
+}

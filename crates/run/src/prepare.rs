@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The road from a [`RunSpec`] to a machine: reads the files and applies the settings.
+//!
+//! Features and tunables are applied in this order, and later ones override: the kernel's, the scenario's,
+//! the spec's.
+
+use crate::bench;
+use crate::error::RequestError;
+use crate::input::{InputFile, ReadMachine};
+use crate::kernels::{self, Kernel};
+use crate::settings::Settings;
+use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
+use crate::values::{CostChoice, CostSource, GovernorName, Plain};
+use fairlab_machine::costs::CostModel;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
+use fairlab_machine::sim::{Machine, Setup, SetupError};
+use fairlab_machine::vary::vary_starts;
+use fairlab_observe::bench::BenchObserver;
+use fairlab_observe::summary::RunSubject;
+use fairlab_sched::features::Feature;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::load::{WorkloadKind, detect};
+use fairlab_workload::recorded;
+use fairlab_workload::rtapp::{self, DuplicateKeys};
+use fairlab_workload::scenario::{self, ParseContext};
+use fairlab_workload::workload::Workload;
+use std::cell::RefCell;
+use std::path::Path;
+
+/// Default machine of rt-app files and benchmarks.
+pub const DEFAULT_MACHINE: &str = "hikey960";
+/// Simulated time of a workload without a duration.
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
+/// Longest simulated time of a benchmark that runs until it is done.
+const MAX_DURATION: Nanos = Nanos::from_secs(3600);
+/// Trace level of a scenario without a `trace` statement: all events except averages.
+const DEFAULT_TRACE: u8 = 3;
+
+/// Run before its machine exists, for any engine.
+pub struct PreparedRun {
+    /// Hardware, workload, features and tunables.
+    pub setup: Setup,
+    /// Information for reports.
+    pub about: RunAbout,
+    /// Observer of a benchmark.
+    pub bench: Option<Box<dyn BenchObserver>>,
+    /// Seed of the scheduler and the hardware.
+    seed: Option<u64>,
+}
+
+/// Information about a run for its reports.
+#[derive(Clone, Debug)]
+pub struct RunAbout {
+    /// Names of workload, machine and kernel.
+    pub subject: RunSubject,
+    /// Name of the workload file or the benchmark, for messages.
+    pub name: String,
+    /// Workload file with its text; `None` for a benchmark.
+    pub workload: Option<InputFile>,
+    /// File of the machine with its text; `None` if a scenario describes the machine.
+    pub machine: Option<InputFile>,
+    /// Level of a trace as lines of JSON.
+    pub trace_level: u8,
+    /// Whether such a trace has averages.
+    pub trace_pelt: bool,
+    /// Whether neither the workload nor a setting gives the duration.
+    pub is_default_duration: bool,
+    /// Delay of a benchmark's first task by randomised start times.
+    pub later: Nanos,
+    /// Simulated time before anything is measured.
+    pub warmup: Nanos,
+}
+
+/// Run on a machine, before its start.
+pub struct ReadyRun<E> {
+    /// Booted machine.
+    pub machine: Machine<E>,
+    /// Information for reports.
+    pub about: RunAbout,
+    /// Observer of a benchmark.
+    pub bench: Option<Box<dyn BenchObserver>>,
+}
+
+/// Workload of any kind before settings are applied.
+struct LoadedWorkload {
+    kind: &'static str,
+    /// Features and tunables in it are only those that the file sets. The duration is that of the file.
+    setup: Setup,
+    machine: Option<ReadMachine>,
+    /// Whether the workload sets the duration.
+    has_duration: bool,
+    trace_level: u8,
+    trace_pelt: bool,
+}
+
+/// Reads the files of a run and applies its settings.
+///
+/// # Errors
+/// If a file is wrong, or a setting does not fit the machine or the workload.
+pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
+    let settings = &spec.settings;
+    let (loaded, name, workload, benchmark) = match &spec.workload {
+        WorkloadSpec::File(file) => {
+            let file = file.read_workload()?;
+            (LoadedWorkload::from_file(&file, settings)?, file.name().to_owned(), Some(file), None)
+        }
+        WorkloadSpec::Bench(bench) => {
+            let (loaded, observer) = LoadedWorkload::from_bench(bench, settings)?;
+            (loaded, bench.line.clone(), None, Some((observer, &bench.benchmark)))
+        }
+    };
+    let LoadedWorkload { kind, mut setup, machine, has_duration, trace_level, trace_pelt } = loaded;
+    // Without `..`, so that a setting that changes nothing here does not compile.
+    let Settings {
+        machine: _,
+        kernel,
+        engine: _,
+        features,
+        tunables,
+        governor,
+        cpu_dma_latency,
+        prices,
+        plain,
+        policy,
+        seed,
+        starts: _,
+        perturb,
+        keep_duplicate_keys: _,
+        duration,
+        warmup,
+    } = settings;
+    let warmup = warmup.unwrap_or_default();
+    if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
+        let name = if machine.is_none() { "a scenario" } else { &setup.hardware.name };
+        setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
+    }
+    let named = machine.as_ref().map_or(kernels::DEFAULT, |machine| machine.description.kernel());
+    let kernel = kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
+    apply_kernel(&mut setup, kernel);
+    setup.features.extend(features.iter().map(|(name, on)| (known_feature(name), *on)));
+    setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
+    apply_plain(&mut setup.hardware, *plain);
+    apply_costs(&mut setup.hardware, prices)?;
+    if let Some((_, benchmark)) = &benchmark
+        && benchmark.is_kernel_work()
+        && setup.hardware.costs.is_zero_cost()
+    {
+        return Err(no_time_would_pass(benchmark.name(), &setup.hardware.name, *plain));
+    }
+    apply_governor(&mut setup.hardware, *governor)?;
+    let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
+    setup.workload.cpu_dma_latency = requests.into_iter().flatten().min();
+    if let Some(policy) = policy {
+        let assumption = format!("the policy {} selects CPUs at wake-ups instead of the kernel's rules", policy.name);
+        setup.workload.assumptions.push(assumption);
+        setup.policy = Some(policy.make().map_err(RequestError::Input)?);
+    }
+    if warmup > Nanos::ZERO && benchmark.is_none() && duration.is_none() {
+        let help = "set the measured time, such as --for 500ms";
+        return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
+    }
+    setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.0));
+    setup.perturb = *perturb;
+    let planned = first_start(&setup.workload);
+    if let Some(seed) = settings.starts_seed() {
+        vary_starts(&mut setup.workload, &setup.hardware, seed);
+    }
+    let later = if benchmark.is_some() { first_start(&setup.workload) - planned } else { Nanos::ZERO };
+    let subject = RunSubject {
+        workload: spec.workload.name().to_owned(),
+        kind: kind.to_owned(),
+        machine: setup.hardware.name.clone(),
+        kernel: kernel.name.to_owned(),
+    };
+    let about = RunAbout {
+        subject,
+        name,
+        workload,
+        machine: machine.map(|machine| machine.file),
+        trace_level,
+        trace_pelt,
+        is_default_duration: duration.is_none() && !has_duration,
+        later,
+        warmup,
+    };
+    Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: *seed })
+}
+
+impl PreparedRun {
+    /// Boots a machine with the built-in scheduler.
+    ///
+    /// # Errors
+    /// If hardware, a tunable or a quota is invalid.
+    pub fn boot(self) -> Result<ReadyRun<fairlab_sched::sched::Sched>, RequestError> {
+        self.boot_with(Machine::new)
+    }
+
+    /// Boots a machine that `make` creates.
+    ///
+    /// # Errors
+    /// As [`Self::boot`], and if the engine does not support the run.
+    pub fn boot_with<E: Engine>(
+        self,
+        make: impl FnOnce(Setup) -> Result<Machine<E>, SetupError>,
+    ) -> Result<ReadyRun<E>, RequestError> {
+        let Self { setup, about, bench, seed } = self;
+        let of_machine = about.machine.as_ref().filter(|_| bench.is_some());
+        let name = of_machine.map_or(about.name.as_str(), |machine| &machine.given);
+        let mut machine = make(setup).map_err(|error| RequestError::Input(format!("{name}: {error}")))?;
+        if let Some(seed) = seed {
+            machine.seed(seed);
+        }
+        Ok(ReadyRun { machine, about, bench })
+    }
+}
+
+impl RunAbout {
+    /// Returns the files that were read.
+    pub fn inputs(&self) -> Vec<&Path> {
+        [&self.workload, &self.machine].into_iter().flatten().map(InputFile::path).collect()
+    }
+
+    /// Returns the name of the process whose threads the tasks are, if there is one.
+    pub fn process(&self) -> Option<&str> {
+        match self.subject.kind.as_str() {
+            kind if self.workload.is_none() => Some(kind),
+            "rt-app" => Some("rt-app"),
+            _ => None,
+        }
+    }
+}
+
+fn known_feature(name: &str) -> Feature {
+    Feature::from_name(name).expect("names of features were checked when the settings were read")
+}
+
+/// Puts features and tunables of a kernel before those of the file.
+fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
+    let of_file = std::mem::take(&mut setup.features);
+    setup.features = kernel.features().into_iter().chain(of_file).collect();
+    let of_file = std::mem::take(&mut setup.named_tunables);
+    let of_kernel = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
+    setup.named_tunables = of_kernel.chain(of_file).collect();
+}
+
+fn apply_plain(hardware: &mut Hardware, plain: Option<Plain>) {
+    match plain {
+        None => {}
+        Some(Plain::Shape) => *hardware = hardware.topology_only(),
+        Some(Plain::Priced) => *hardware = hardware.topology_with_costs(),
+    }
+}
+
+/// Applies the cost model, then the costs of single operations.
+fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), RequestError> {
+    match &costs.source {
+        None | Some(CostSource::Machine) => {}
+        Some(CostSource::Zero) => hardware.costs = CostModel::zero_cost(),
+        Some(CostSource::Of(machine)) => {
+            hardware.costs = CostModel::from_list(machine.read_machine()?.description.costs());
+        }
+    }
+    for (operation, ps) in &costs.operations {
+        hardware.costs.set_by_name(operation, *ps);
+    }
+    Ok(())
+}
+
+/// Sets the governor of all frequency domains.
+fn apply_governor(hardware: &mut Hardware, governor: Option<GovernorName>) -> Result<(), RequestError> {
+    let Some(governor) = governor else { return Ok(()) };
+    if hardware.frequency_domains.is_empty() {
+        let help = "add `[[frequency_domain]]` to its file, or `fdom` to a scenario";
+        let message = format!("--governor: the machine {} has no frequency domains\nhelp: {help}", hardware.name);
+        return Err(RequestError::Input(message));
+    }
+    for domain in &mut hardware.frequency_domains {
+        match governor {
+            GovernorName::Performance => domain.fix_at_highest(),
+            GovernorName::Powersave => domain.fix_at_index(0),
+            // Keeps the schedutil settings of the machine's file; the default has the rate limit of a driver
+            // without one.
+            GovernorName::Schedutil if matches!(domain.governor(), Governor::Schedutil(_)) => {}
+            GovernorName::Schedutil => domain.set_governor(Governor::Schedutil(SchedutilConfig {
+                rate_limit: Nanos::from_millis(1),
+                holds_when_busy: true,
+            })),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error of a benchmark that does only kernel work, on a machine where that has zero cost.
+fn no_time_would_pass(bench: &str, machine: &str, plain: Option<Plain>) -> RequestError {
+    let help = if plain == Some(Plain::Shape) {
+        "`--plain=priced` keeps the costs of a machine that has them"
+    } else {
+        "choose a machine with costs (see `fairlab machine show NAME`), or write `base = \"xeon-1s-112\"` into its file"
+    };
+    RequestError::Input(format!(
+        "{bench} does only kernel work, which has zero cost on {machine} without a cost model: no time would pass\nhelp: {help}"
+    ))
+}
+
+fn first_start(workload: &Workload) -> Nanos {
+    workload.tasks.iter().filter_map(|task| task.start_at).min().unwrap_or_default()
+}
+
+fn nr_cpus(machine: &ReadMachine) -> u32 {
+    u32::try_from(machine.description.nr_cpus()).unwrap_or(u32::MAX)
+}
+
+/// Returns a setup without features and tunables.
+fn bare_setup(hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
+    Setup {
+        hardware,
+        workload,
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration,
+        snapshot_every: None,
+        perturb: None,
+        policy: None,
+    }
+}
+
+impl LoadedWorkload {
+    /// Reads a workload file with its text, for the machine of the settings or the file's own.
+    fn from_file(file: &InputFile, settings: &Settings) -> Result<Self, RequestError> {
+        let (name, text) = (file.name(), file.text().expect("the file was read"));
+        let given = settings.machine.as_ref().map(InputFile::read_machine).transpose()?;
+        match detect(name, text).map_err(RequestError::input)? {
+            WorkloadKind::Scenario => Self::from_scenario(name, text, given, settings.starts_seed()),
+            WorkloadKind::RtApp => {
+                let machine = given.map_or_else(|| InputFile::new(DEFAULT_MACHINE).read_machine(), Ok)?;
+                Self::from_rtapp(name, text, settings, machine)
+            }
+            WorkloadKind::Recorded => Self::from_recorded(name, text, given, settings.governor),
+        }
+    }
+
+    fn new(kind: &'static str, setup: Setup, machine: Option<ReadMachine>) -> Self {
+        Self { kind, setup, machine, has_duration: true, trace_level: DEFAULT_TRACE, trace_pelt: false }
+    }
+
+    /// Reads a scenario, for the given machine, the machine that the file names, or the file's own.
+    fn from_scenario(
+        name: &str,
+        text: &str,
+        given: Option<ReadMachine>,
+        vary: Option<u64>,
+    ) -> Result<Self, RequestError> {
+        let named = RefCell::new(None);
+        let load = |name: &str| {
+            let machine = InputFile::new(name).read_machine().map_err(|error| error.to_string())?;
+            let nr_cpus = nr_cpus(&machine);
+            named.replace(Some(machine));
+            Ok(nr_cpus)
+        };
+        let context = ParseContext { given: given.as_ref().map(nr_cpus), named: &load, vary };
+        let mut scenario = scenario::parse_with_context(name, text, context).map_err(RequestError::input)?;
+        let (trace, trace_pelt) = (scenario.trace, scenario.trace_pelt);
+        if let Some(machine) = given.as_ref().filter(|_| scenario.is_replaced) {
+            let own = scenario.named_machine.as_ref().map_or("the machine that the file describes", |name| name);
+            let assumption = format!("--machine {} replaces {own}", machine.description.name());
+            scenario.workload.assumptions.push(assumption);
+        }
+        let machine = given.or_else(|| named.take());
+        let setup = match &machine {
+            Some(machine) => Setup::with_hardware(Hardware::from_description(&machine.description), scenario),
+            None => Setup::from_scenario(scenario),
+        };
+        let trace_level = trace.unwrap_or(DEFAULT_TRACE);
+        Ok(Self { trace_level, trace_pelt, ..Self::new("scenario", setup, machine) })
+    }
+
+    /// Reads a recorded workload, for the given machine or the machine as far as the trace describes it.
+    fn from_recorded(
+        name: &str,
+        text: &str,
+        machine: Option<ReadMachine>,
+        governor: Option<GovernorName>,
+    ) -> Result<Self, RequestError> {
+        let mut recorded = recorded::parse(name, text).map_err(RequestError::input)?;
+        let hardware = match &machine {
+            Some(machine) => Hardware::from_description(&machine.description),
+            None => Hardware::from_recorded(&recorded),
+        };
+        let mut governed = hardware.clone();
+        apply_governor(&mut governed, governor)?;
+        if governed.frequency_domains.iter().any(FrequencyDomain::has_governor_thread) {
+            recorded.remove_governor_threads();
+        }
+        let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
+        let duration = recorded.end;
+        Ok(Self::new("recorded", bare_setup(hardware, recorded.into_workload(nr_cpus), duration), machine))
+    }
+
+    fn from_rtapp(name: &str, text: &str, settings: &Settings, machine: ReadMachine) -> Result<Self, RequestError> {
+        let capacities = machine.description.topology().capacity;
+        let duplicate_keys =
+            if settings.keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
+        let options = rtapp::RtAppOptions {
+            duplicate_keys,
+            is_duration_given: settings.duration.is_some(),
+            ..rtapp::RtAppOptions::for_capacities(&capacities)
+        };
+        let workload = rtapp::parse(name, text, options).map_err(RequestError::input)?;
+        let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
+        let hardware = Hardware::from_description(&machine.description);
+        let setup = bare_setup(hardware, workload, duration.unwrap_or(DEFAULT_DURATION));
+        Ok(Self { has_duration: duration.is_some(), ..Self::new("rt-app", setup, Some(machine)) })
+    }
+
+    /// Returns the workload of a benchmark, and its observer.
+    fn from_bench(bench: &BenchSpec, settings: &Settings) -> Result<(Self, Box<dyn BenchObserver>), RequestError> {
+        let default = InputFile::new(DEFAULT_MACHINE);
+        let machine = settings.machine.as_ref().unwrap_or(&default).read_machine()?;
+        let nr_cpus = nr_cpus(&machine);
+        let benchmark = bench.benchmark.for_run(nr_cpus, settings.seed.unwrap_or(0));
+        let mut observer = bench::observer(&benchmark);
+        let name = benchmark.name();
+        if settings.warmup() > Nanos::ZERO && !observer.reset() {
+            let help = "omit --warmup: the benchmark runs until it has completed its work";
+            return Err(RequestError::Input(format!("{name} has no warm-up\nhelp: {help}")));
+        }
+        let workload = benchmark.workload(nr_cpus);
+        let duration = workload.duration.unwrap_or(MAX_DURATION);
+        let hardware = Hardware::from_description(&machine.description);
+        let loaded = Self::new(name, bare_setup(hardware, workload, duration), Some(machine));
+        Ok((loaded, observer))
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Result of a run, from this process or from a worker.
+
+use crate::manifest::ManifestEngine;
+use crate::observers::RunObservers;
+use crate::prepare::RunAbout;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::Machine;
+use fairlab_observe::bench::{BenchResult, RunProgress};
+use fairlab_observe::findings::Finding;
+use fairlab_observe::summary::RunSummary;
+use fairlab_sched::features::Feature;
+use fairlab_sched::sched::Sched;
+use fairlab_sched::tunables::TUNABLES;
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Result of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Summary, if it was asked for.
+    pub summary: Option<RunSummary>,
+    /// Result of a benchmark.
+    pub bench: Option<BenchResult>,
+    /// Findings, the worst first, if they were asked for.
+    #[serde(skip)]
+    pub findings: Option<Vec<Finding>>,
+    /// Digest over all events of the scheduler.
+    pub digest: String,
+    /// Number of simulation events of the machine.
+    pub events: u64,
+    /// Length of the run, in nanoseconds.
+    pub duration_ns: u64,
+    /// Time of the last event, in nanoseconds from the start of the run.
+    pub elapsed_ns: u64,
+    /// Requested length in nanoseconds of a run that was stopped earlier.
+    pub cut_short_of_ns: Option<u64>,
+    /// Values of all scheduler features; empty for a compiled-kernel engine.
+    pub features: BTreeMap<String, bool>,
+    /// Values of all tunables; empty for a compiled-kernel engine.
+    pub tunables: BTreeMap<String, i64>,
+    /// Compiled-kernel engine, if there was one.
+    pub engine: Option<ManifestEngine>,
+}
+
+impl RunResult {
+    /// Returns the result of a machine that has run. `whole` is the length that was requested.
+    pub fn new<E: Engine>(machine: &Machine<E>, observers: RunObservers, about: &RunAbout, whole: Nanos) -> Self {
+        let cut_short_of = (machine.duration() < whole).then_some(whole.0);
+        let mut summary =
+            observers.summary.as_ref().map(|summary| RunSummary::new(about.subject.clone(), machine, summary));
+        if let Some(summary) = &mut summary {
+            summary.cut_short_of_ns = cut_short_of;
+        }
+        let measured = machine.duration().saturating_since(about.warmup);
+        let bench = observers.bench.map(|bench| bench.outcome(RunProgress::from_machine(machine), measured));
+        let built_in = machine.as_built_in();
+        let findings = observers.findings.zip(built_in).map(|(findings, machine)| {
+            findings.finish(machine, summary.as_ref().map_or(&[][..], |summary| &summary.families))
+        });
+        let sched = built_in.map(Machine::sched);
+        Self {
+            summary,
+            bench,
+            findings,
+            digest: machine.digest().to_string(),
+            events: machine.counters().events,
+            duration_ns: machine.duration().0,
+            elapsed_ns: machine.elapsed().0,
+            cut_short_of_ns: cut_short_of,
+            features: sched.map(features_of).unwrap_or_default(),
+            tunables: sched.map(tunables_of).unwrap_or_default(),
+            engine: None,
+        }
+    }
+
+    /// Requested length of a run that was stopped earlier.
+    pub fn cut_short_of(&self) -> Option<Nanos> {
+        self.cut_short_of_ns.map(Nanos)
+    }
+}
+
+/// Returns the values of all features.
+fn features_of(sched: &Sched) -> BTreeMap<String, bool> {
+    Feature::ALL.iter().map(|&feature| (feature.name().to_owned(), sched.features().has(feature))).collect()
+}
+
+/// Returns the values of all tunables.
+fn tunables_of(sched: &Sched) -> BTreeMap<String, i64> {
+    TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect()
+}

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Everything that a user can set on a run besides its workload: one entry in [`SETTINGS`] each.
+//!
+//! An entry says the name, the reader of values, help and units, and where the setting may be given. From it
+//! follow options of commands, changes of arms, keys of plans, switches of bisections, refusals, JSON and the
+//! book's table. [`crate::prepare`] says what each changes.
+
+use crate::input::InputFile;
+use crate::kernels::{self, Kernel};
+use crate::policies::{NamedPolicy, policy_from_name};
+use crate::values::{
+    CostChoice, EngineName, GovernorName, Plain, Starts, governor_from_name, kernel_from_name, parse_engine,
+    parse_features, parse_micros, parse_setting, parse_time, time_text,
+};
+use fairlab_machine::description::preset_names;
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::TUNABLES;
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Groups of commands, as bits: where a setting is an option.
+pub mod commands {
+    /// `fairlab run`.
+    pub const RUN: u8 = 1;
+    /// `fairlab bench`.
+    pub const BENCH: u8 = 2;
+    /// `fairlab compare` and `fairlab bisect`, which repeat a workload.
+    pub const REPEAT: u8 = 4;
+    /// `fairlab check`.
+    pub const CHECK: u8 = 8;
+    /// `fairlab replay` and `fairlab fuzz`, which have workloads of their own.
+    pub const OTHERS: u8 = 16;
+    /// All of them.
+    pub const ALL: u8 = RUN | BENCH | REPEAT | CHECK | OTHERS;
+}
+
+/// A setting of a run.
+pub struct Setting {
+    /// Name in JSON, and as a key of arms and plans.
+    pub name: &'static str,
+    /// Long option, without dashes.
+    pub option: &'static str,
+    /// Placeholder of the value in help texts; empty for an option without a value.
+    pub value: &'static str,
+    /// Value of an option that may lack one.
+    pub default_value: Option<&'static str>,
+    /// Lines of its description: the first paragraph is the short help.
+    pub doc: &'static [&'static str],
+    /// Returns names that a value may have, for completion.
+    pub names: fn() -> Vec<&'static str>,
+    /// Commands that have the option: bits of [`commands`].
+    pub commands: u8,
+    /// Whether arms, plans and bisections may change it.
+    pub is_change: bool,
+    /// Whether the option may be repeated.
+    pub is_list: bool,
+    /// Whether help texts leave the option out.
+    pub is_hidden: bool,
+    /// Key of a study that sets it, for messages.
+    pub in_study: &'static str,
+    read: fn(&mut Settings, &str) -> Result<(), String>,
+    texts: fn(&Settings) -> Vec<String>,
+    copy: fn(&mut Settings, &Settings),
+}
+
+/// Value of a setting as text, which its reader has accepted.
+#[derive(Clone)]
+pub struct Change {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// Its value.
+    pub text: String,
+}
+
+/// Declares each setting once: its field of [`Settings`], and its entry of [`SETTINGS`].
+macro_rules! settings {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident: $type:ty {
+            option: $option:literal $value:literal,
+            $(default_value: $default:literal,)?
+            commands: $commands:expr,
+            $(change: $change:literal,)?
+            $(list: $list:literal,)?
+            $(hidden: $hidden:literal,)?
+            names: $names:expr,
+            in_study: $in_study:literal,
+            $(serde: $serde:meta,)?
+            $(schema: $schema:meta,)?
+            read: $read:expr,
+            texts: $texts:expr,
+        }
+    )+) => {
+        /// Values of all settings of a run; absent ones have the default of the kernel, the machine or the
+        /// workload.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct Settings {
+            $(
+                $(#[doc = $doc])+
+                #[serde(skip_serializing_if = "is_default")]
+                $(#[$serde])?
+                $(#[$schema])?
+                pub $name: $type,
+            )+
+        }
+
+        /// All settings, in the order in which help texts list them.
+        pub static SETTINGS: &[Setting] = &[$(Setting {
+            name: stringify!($name),
+            option: $option,
+            value: $value,
+            default_value: { let none: Option<&str> = None; $(let _ = none; let none = Some($default);)? none },
+            doc: &[$($doc),+],
+            names: $names,
+            commands: $commands,
+            is_change: { let no = false; $(let _ = no; let no = $change;)? no },
+            is_list: { let no = false; $(let _ = no; let no = $list;)? no },
+            is_hidden: { let no = false; $(let _ = no; let no = $hidden;)? no },
+            in_study: $in_study,
+            read: |settings, text| {
+                let read: fn(&mut $type, &str) -> Result<(), String> = $read;
+                read(&mut settings.$name, text)
+            },
+            texts: |settings| {
+                let texts: fn(&$type) -> Vec<String> = $texts;
+                texts(&settings.$name)
+            },
+            copy: |to, from| to.$name.clone_from(&from.$name),
+        },)+];
+    };
+}
+
+settings! {
+    /// Machine: a name (see `fairlab machine list`) or a TOML file [default: hikey960]
+    ///
+    /// A scenario describes a machine itself; this option replaces it. The default is the board for which
+    /// most published rt-app files were written: four little and four big CPUs with schedutil.
+    machine: Option<InputFile> {
+        option: "machine" "NAME|PATH",
+        commands: commands::ALL,
+        change: true,
+        names: || preset_names().collect(),
+        in_study: "`machine` of a run",
+        read: |value, text| set(value, Ok(InputFile::new(text))),
+        texts: |value| value.iter().map(|file| file.given.clone()).collect(),
+    }
+
+    /// Kernel release: 6.1, or an older release's features and tunables (see `fairlab kernels`) [default: the
+    /// machine's]
+    kernel: Option<Kernel> {
+        option: "kernel" "RELEASE",
+        commands: commands::ALL,
+        change: true,
+        names: || kernels::all().map(|kernel| kernel.name).collect(),
+        in_study: "`kernel` of an arm",
+        schema: schemars(with = "Option<String>"),
+        read: |value, text| set(value, kernel_from_name(text)),
+        texts: |value| value.iter().map(|kernel| kernel.name.to_owned()).collect(),
+    }
+
+    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
+    ///
+    /// It runs in a process of its own and records no reasons of decisions. `--plain=priced` leaves out the
+    /// parts of a machine that it does not support.
+    engine: Option<EngineName> {
+        option: "engine" "kernel:NAME",
+        commands: commands::ALL,
+        change: true,
+        list: true,
+        names: || vec!["built-in", "kernel:"],
+        in_study: "`engine=` of an arm of fairlab compare",
+        schema: schemars(with = "Option<String>"),
+        read: |value, text| set(value, parse_engine(text)),
+        texts: |value| value.iter().map(ToString::to_string).collect(),
+    }
+
+    /// Switch scheduler features: NAME on, NO_NAME off (see `fairlab features`); later options override
+    /// earlier ones
+    features: BTreeMap<String, bool> {
+        option: "features" "A,NO_B",
+        commands: commands::ALL,
+        change: true,
+        list: true,
+        names: feature_changes,
+        in_study: "`features` of an arm",
+        read: |value, text| parse_features(text).map(|features| value.extend(features)),
+        texts: |value| value.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" })).collect(),
+    }
+
+    /// Set a tunable; may be repeated (see `fairlab tunables`)
+    tunables: BTreeMap<String, i64> {
+        option: "set" "TUNABLE=VALUE",
+        commands: commands::ALL,
+        change: true,
+        list: true,
+        names: || leaked(TUNABLES.iter().map(|info| format!("{}=", info.name))),
+        in_study: "`tunables` of an arm",
+        read: |value, text| parse_setting(text).map(|(name, number)| { value.insert(name, number); }),
+        texts: |value| value.iter().map(|(name, number)| format!("{name}={number}")).collect(),
+    }
+
+    /// Frequency governor of all domains: performance, powersave, schedutil; others are not modelled
+    /// [default: the machine's]
+    governor: Option<GovernorName> {
+        option: "governor" "NAME",
+        commands: commands::ALL,
+        change: true,
+        names: || GovernorName::ALL.iter().map(|governor| governor.name()).collect(),
+        in_study: "`governor` of a run or an arm",
+        read: |value, text| set(value, governor_from_name(text)),
+        texts: |value| value.iter().map(|governor| governor.name().to_owned()).collect(),
+    }
+
+    /// Exit latency that /dev/cpu_dma_latency allows, such as 20us: idle CPUs enter no state with a longer
+    /// one. 0: only the shallowest state
+    cpu_dma_latency: Option<Nanos> {
+        option: "cpu-dma-latency" "TIME",
+        commands: commands::ALL,
+        change: true,
+        names: Vec::new,
+        in_study: "an option of cyclictest, or a statement of a scenario",
+        serde: serde(with = "latency_text"),
+        schema: schemars(with = "Option<String>"),
+        read: |value, text| set(value, parse_micros(text)),
+        texts: |value| value.iter().map(|time| time_text(*time)).collect(),
+    }
+
+    /// Cost model of kernel code: machine (costs of the machine's file), zero, the name or path of a second
+    /// machine; OPERATION=NS sets one cost [default: machine; zero for a scenario]
+    prices: CostChoice {
+        option: "prices" "machine|zero",
+        commands: commands::ALL,
+        change: true,
+        list: true,
+        names: || vec!["machine", "zero"],
+        in_study: "`prices` of an arm",
+        serde: serde(with = "cost_texts"),
+        schema: schemars(with = "Vec<String>"),
+        read: CostChoice::read,
+        texts: CostChoice::texts,
+    }
+
+    /// Use only the topology of a machine: no costs, idle states, frequencies or turbo. `--plain=priced` keeps
+    /// costs and idle states
+    plain: Option<Plain> {
+        option: "plain" "shape|priced",
+        default_value: "shape",
+        commands: commands::ALL,
+        change: true,
+        names: || vec!["shape", "priced"],
+        in_study: "--plain of `fairlab study run`, which needs an engine",
+        read: |value, text| set(value, Plain::parse(text)),
+        texts: |value| value.iter().map(|plain| plain.name().to_owned()).collect(),
+    }
+
+    /// Policy of the embedding program that replaces the kernel's CPU selection at wake-ups.
+    policy: Option<NamedPolicy> {
+        option: "policy" "NAME",
+        commands: commands::ALL,
+        change: true,
+        hidden: true,
+        names: Vec::new,
+        in_study: "nothing: studies have no policies",
+        schema: schemars(with = "Option<String>"),
+        read: |value, text| set(value, policy_from_name(text)),
+        texts: |value| value.iter().map(|policy| policy.name.clone()).collect(),
+    }
+
+    /// Seed of all random numbers of the scheduler, of idle states and of benchmarks [default: the state of a
+    /// kernel after boot]
+    ///
+    /// The scheduler draws random numbers only for the feature NI_RANDOM (newly-idle balancing), the hardware
+    /// only for idle states. With --vary the seed also randomises start times and random run lengths.
+    seed: Option<u64> {
+        option: "seed" "N",
+        commands: commands::RUN | commands::BENCH,
+        names: Vec::new,
+        in_study: "`first_seed` of a run",
+        read: |value, text| set(value, number(text)),
+        texts: |value| value.iter().map(ToString::to_string).collect(),
+    }
+
+    /// Also randomise start times and random run lengths, from the seed
+    ///
+    /// All tasks start up to one tick later, and each task up to 10 ms more. Random run lengths of a scenario
+    /// are drawn from the seed.
+    starts: Starts {
+        option: "vary" "",
+        commands: commands::RUN | commands::BENCH,
+        names: Vec::new,
+        in_study: "`start` of a run",
+        read: |value, _| { *value = Starts::Jittered; Ok(()) },
+        texts: |value| (*value == Starts::Jittered).then(String::new).into_iter().collect(),
+    }
+
+    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
+    /// simultaneous events
+    perturb: Option<u64> {
+        option: "perturb" "N",
+        commands: commands::RUN | commands::BENCH,
+        names: Vec::new,
+        in_study: "--perturb of `fairlab study run`",
+        read: |value, text| set(value, number(text)),
+        texts: |value| value.iter().map(ToString::to_string).collect(),
+    }
+
+    /// Keep all members with equal keys in an object of an rt-app file; rt-app keeps the last one
+    keep_duplicate_keys: bool {
+        option: "keep-duplicate-keys" "",
+        commands: commands::RUN | commands::CHECK,
+        names: Vec::new,
+        in_study: "nothing: studies read rt-app files as rt-app does",
+        read: |value, _| { *value = true; Ok(()) },
+        texts: |value| value.then(String::new).into_iter().collect(),
+    }
+
+    /// Simulated time: 5s, 300ms, ... [default: that of the file or the benchmark's options, or 5s]
+    duration: Option<Nanos> {
+        option: "for" "TIME",
+        commands: commands::RUN | commands::BENCH | commands::REPEAT,
+        names: Vec::new,
+        in_study: "`span` of a run",
+        serde: serde(with = "duration_text"),
+        schema: schemars(with = "Option<String>"),
+        read: |value, text| set(value, parse_time(text)),
+        texts: |value| value.iter().map(|time| time_text(*time)).collect(),
+    }
+
+    /// Simulated time before anything is measured: 500ms, ...; --for is counted after it
+    ///
+    /// A machine that has just started is not in its steady state: the first periodic balancing sets search
+    /// limits, and averages take some hundred milliseconds.
+    warmup: Option<Nanos> {
+        option: "warmup" "TIME",
+        commands: commands::RUN | commands::BENCH | commands::REPEAT,
+        names: Vec::new,
+        in_study: "`warm_up` of a run",
+        serde: serde(with = "duration_text"),
+        schema: schemars(with = "Option<String>"),
+        read: |value, text| set(value, parse_time(text)),
+        texts: |value| value.iter().map(|time| time_text(*time)).collect(),
+    }
+}
+
+impl Setting {
+    /// Returns the setting with this name in JSON and arms.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// Returns the setting with this option.
+    pub fn from_option(option: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.option == option)
+    }
+
+    /// Reads a value and returns the change.
+    ///
+    /// # Errors
+    /// If the value does not exist or is out of range.
+    pub fn change(&'static self, text: &str) -> Result<Change, String> {
+        self.read(&mut Settings::default(), text)?;
+        Ok(Change { setting: self, text: text.to_owned() })
+    }
+
+    /// Reads a value into settings: it replaces a single value and adds to a list.
+    ///
+    /// # Errors
+    /// If the value does not exist or is out of range.
+    pub fn read(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
+        (self.read)(settings, text)
+    }
+
+    /// Returns the values that differ from the default, as texts that [`Self::read`] accepts.
+    pub fn texts(&self, settings: &Settings) -> Vec<String> {
+        (self.texts)(settings)
+    }
+
+    /// Copies this setting from other settings.
+    pub fn copy(&self, to: &mut Settings, from: &Settings) {
+        (self.copy)(to, from);
+    }
+}
+
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.setting.name, self.text)
+    }
+}
+
+impl Settings {
+    /// Returns the settings of a list of changes, in order.
+    pub fn from_changes<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        Self::default().with_changes(changes)
+    }
+
+    /// Returns these settings with changes on top.
+    ///
+    /// # Panics
+    /// Never: a [`Change`] has been read once.
+    #[must_use]
+    pub fn with_changes<'a>(mut self, changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        for Change { setting, text } in changes {
+            setting.read(&mut self, text).expect("a change was read once");
+        }
+        self
+    }
+
+    /// Returns the settings in which two runs differ.
+    pub fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'static Setting> {
+        SETTINGS.iter().filter(|setting| setting.texts(self) != setting.texts(other))
+    }
+
+    /// Returns the options of a command that repeat the settings.
+    pub fn command_words(&self) -> Vec<String> {
+        let words = |setting: &'static Setting| {
+            setting.texts(self).into_iter().flat_map(|text| match setting {
+                Setting { value: "", option, .. } => vec![format!("--{option}")],
+                Setting { default_value: Some(_), option, .. } => vec![format!("--{option}={text}")],
+                Setting { option, .. } => vec![format!("--{option}"), text],
+            })
+        };
+        SETTINGS.iter().flat_map(words).collect()
+    }
+
+    /// Returns the seed of start times and random run lengths, if these vary.
+    pub fn starts_seed(&self) -> Option<u64> {
+        self.seed.filter(|_| self.starts == Starts::Jittered)
+    }
+
+    /// Returns the simulated time before anything is measured.
+    pub fn warmup(&self) -> Nanos {
+        self.warmup.unwrap_or_default()
+    }
+
+    /// Returns the name of the compiled-kernel engine; `None` for the built-in scheduler.
+    pub fn kernel_engine(&self) -> Option<&str> {
+        self.engine.as_ref().and_then(EngineName::kernel)
+    }
+}
+
+fn set<T>(value: &mut Option<T>, read: Result<T, String>) -> Result<(), String> {
+    *value = Some(read?);
+    Ok(())
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a whole number from 0 to {} is needed", u64::MAX))
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Returns the features, on and off.
+fn feature_changes() -> Vec<&'static str> {
+    let names = Feature::ALL.iter().map(|feature| feature.name());
+    names.clone().chain(leaked(names.map(|name| format!("NO_{name}")))).collect()
+}
+
+/// Returns texts that live as long as the program. Completion asks for them once.
+fn leaked(texts: impl Iterator<Item = String>) -> Vec<&'static str> {
+    texts.map(|text| &*Box::leak(text.into_boxed_str())).collect()
+}
+
+/// Declares the serialisation of an optional time as the text that its option takes.
+macro_rules! time_as_text {
+    ($module:ident, $read:ident) => {
+        mod $module {
+            use crate::values::{time_text, $read};
+            use fairlab_sched::units::Nanos;
+            use serde::de::Error;
+            use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+            pub(super) fn serialize<S: Serializer>(time: &Option<Nanos>, serializer: S) -> Result<S::Ok, S::Error> {
+                time.map(time_text).serialize(serializer)
+            }
+
+            pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Nanos>, D::Error> {
+                let text = Option::<String>::deserialize(deserializer)?;
+                text.map(|text| $read(&text).map_err(D::Error::custom)).transpose()
+            }
+        }
+    };
+}
+
+time_as_text!(duration_text, parse_time);
+time_as_text!(latency_text, parse_micros);
+
+/// Serialisation of costs as the texts that the option takes.
+mod cost_texts {
+    use crate::values::CostChoice;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(costs: &CostChoice, serializer: S) -> Result<S::Ok, S::Error> {
+        costs.texts().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CostChoice, D::Error> {
+        let mut costs = CostChoice::default();
+        for text in Vec::<String>::deserialize(deserializer)? {
+            costs.read(&text).map_err(D::Error::custom)?;
+        }
+        Ok(costs)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+use super::*;
+
+/// Returns settings in which everything differs from the default.
+fn all_set() -> Settings {
+    let changes = [
+        ("machine", "hikey"),
+        ("kernel", "5.4"),
+        ("engine", "kernel:6.12"),
+        ("features", "NO_SIS_UTIL,TTWU_QUEUE"),
+        ("tunables", "migration_cost_ns=-1"),
+        ("governor", "schedutil"),
+        ("cpu_dma_latency", "20us"),
+        ("prices", "zero"),
+        ("prices", "ScanCpu=17.5"),
+        ("plain", "priced"),
+        ("seed", "7"),
+        ("starts", ""),
+        ("perturb", "3"),
+        ("keep_duplicate_keys", ""),
+        ("duration", "1.5ms"),
+        ("warmup", "1s"),
+    ];
+    let read = |(name, text): &(&str, &str)| {
+        Setting::from_name(name).unwrap_or_else(|| panic!("{name} exists")).change(text).expect("it is a value")
+    };
+    Settings::from_changes(&changes.iter().map(read).collect::<Vec<_>>())
+}
+
+#[test]
+fn every_setting_but_policies_is_in_json_as_it_was_set() {
+    let settings = all_set();
+    let unset: Vec<&str> = settings.differences(&Settings::default()).map(|setting| setting.name).collect();
+    let expected = SETTINGS.iter().map(|setting| setting.name).filter(|name| *name != "policy");
+    assert_eq!(unset, expected.collect::<Vec<_>>());
+    let json = serde_json::to_value(&settings).expect("settings are JSON");
+    assert_eq!(json["duration"], "1500us");
+    assert_eq!(json["prices"], serde_json::json!(["zero", "ScanCpu=17.5"]));
+    assert_eq!(serde_json::from_value::<Settings>(json).expect("they are settings"), settings);
+    assert_eq!(serde_json::to_value(Settings::default()).expect("settings are JSON"), serde_json::json!({}));
+    assert!(serde_json::from_str::<Settings>(r#"{"frequency": "schedutil"}"#).is_err());
+}
+
+#[test]
+fn texts_of_a_setting_are_values_that_it_reads() {
+    let settings = all_set();
+    for setting in SETTINGS {
+        let (mut read, mut copied) = (Settings::default(), Settings::default());
+        for text in setting.texts(&settings) {
+            setting.read(&mut read, &text).expect(setting.name);
+        }
+        setting.copy(&mut copied, &settings);
+        assert_eq!(setting.texts(&read), setting.texts(&settings), "{}", setting.name);
+        assert_eq!(read, copied, "{}", setting.name);
+    }
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_a_hint() {
+    for (name, text, expected) in [
+        ("kernel", "5.20", "5.19"),
+        ("features", "NO_SIS_UTL", "NO_SIS_UTIL"),
+        ("tunables", "latency_ns=x", "from 0"),
+        ("governor", "ondemand", "not modelled"),
+        ("cpu_dma_latency", "20", "write 20us"),
+        ("prices", "ScanCup=5", "price.ScanCpu"),
+        ("prices", "ScanCpu=-1", "from 0 to"),
+        ("prices", "free", "use machine, zero"),
+        ("engine", "6.12", "kernel:NAME"),
+        ("seed", "-1", "whole number"),
+        ("duration", "0s", "greater than 0"),
+    ] {
+        let error = Setting::from_name(name).expect("it exists").change(text).expect_err(text);
+        assert!(error.contains(expected), "{name}={text}: {error}");
+    }
+}
