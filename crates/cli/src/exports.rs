@@ -118,7 +118,7 @@ impl ExportWriters {
         let exports = outputs.exports.iter().map(Export::from_output).collect::<Result<Vec<_>, _>>();
         let exports = exports.map_err(CliError::Input)?;
         for export in &exports {
-            if export.format.is_of_state && machine.as_built_in().is_none() {
+            if export.format.is_of_state() && machine.as_built_in().is_none() {
                 let what = format!(
                     "{} contains state of the built-in scheduler, which compiled-kernel engines do not have",
                     export.format.name

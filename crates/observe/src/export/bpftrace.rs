@@ -19,10 +19,20 @@
 use super::record::{EventGroups, Group, RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
+use super::{ExportFormat, FormatOpener, SinkOpener};
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+
+/// Format `bpftrace`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "bpftrace",
+    extension: "hist.txt",
+    meaning: "bpftrace's histograms of runqueue latency, run time and idle exit latency, in us",
+    groups: GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus()))))),
+};
 
 /// Groups of events from which the histograms are built.
 pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);

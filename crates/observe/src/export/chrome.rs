@@ -9,9 +9,20 @@ use super::pass_spans::PassSpans;
 use super::record::{RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
+use super::{CHART_GROUPS, ExportFormat, FormatOpener, SinkOpener};
+use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::io::{self, Write};
+
+/// Format `chrome`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "chrome",
+    extension: "json",
+    meaning: "Chrome's trace events in JSON: chrome://tracing, ui.perfetto.dev",
+    groups: CHART_GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus(), START))))),
+};
 
 /// "Processes" of the format. Each has one row per CPU.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@
 //! priorities, run times and runqueue latencies, the number of runnable tasks, and idle exits.
 
 use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TraceRecord};
-use super::sink::TraceSink;
+use super::sink::{OpenedSink, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
@@ -63,7 +63,7 @@ struct ExporterThread {
 /// Trace that is being written, with its groups of events.
 struct ActiveTrace {
     groups: EventGroups,
-    sink: Box<dyn TraceSink>,
+    sink: OpenedSink,
 }
 
 /// Observer of a run that writes traces of it.
@@ -134,6 +134,12 @@ impl Exporter {
 
     /// Adds a trace. Must be called before the run begins.
     pub fn add(&mut self, groups: EventGroups, sink: Box<dyn TraceSink>) {
+        self.add_opened(groups, OpenedSink::Events(sink));
+    }
+
+    /// Adds a trace with the given groups of events and those that its format needs.
+    pub(super) fn add_opened(&mut self, groups: EventGroups, sink: OpenedSink) {
+        let groups = groups.or(sink.as_ref().needs());
         self.groups = self.groups.or(groups);
         self.traces.push(ActiveTrace { groups, sink });
     }
@@ -152,9 +158,7 @@ impl Exporter {
             self.marker(START, CpuId(0), Marker::Main { starts: true });
         }
         self.sample(machine);
-        if let Some(machine) = machine.as_built_in() {
-            self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine));
-        }
+        self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine.as_built_in()));
     }
 
     /// Records counters for which no event exists: capacity and `nr_idle_scan`. To be called at intervals
@@ -206,18 +210,19 @@ impl Exporter {
             }
             self.marker(machine.now(), CpuId(0), Marker::Main { starts: false });
         }
-        for (place, trace) in self.traces.iter_mut().enumerate() {
-            if let Some(machine) = machine.as_built_in() {
-                trace.sink.end(machine, &self.threads);
-            }
-            trace.sink.finish(&self.threads).map_err(|error| (place, error))?;
-        }
-        Ok(())
+        self.finish_traces(machine.as_built_in())
+    }
+
+    fn finish_traces(&mut self, built_in: Option<&Machine>) -> Result<(), (usize, io::Error)> {
+        let traces = self.traces.iter_mut().enumerate();
+        traces
+            .map(|(index, trace)| trace.sink.finish(built_in, &self.threads).map_err(|error| (index, error)))
+            .collect()
     }
 
     /// Whether a trace could not be written, so that the rest of it is lost.
     pub fn has_failed(&self) -> bool {
-        self.traces.iter().any(|trace| trace.sink.has_failed())
+        self.traces.iter().any(|trace| trace.sink.as_ref().has_failed())
     }
 
     #[inline]
@@ -229,7 +234,7 @@ impl Exporter {
         let group = what.group();
         let record = TraceRecord { at, cpu, current, what };
         for trace in self.traces.iter_mut().filter(|trace| trace.groups.contains(group)) {
-            trace.sink.record(&self.threads, &record);
+            trace.sink.as_mut().record(&self.threads, &record);
         }
     }
 
@@ -472,6 +477,47 @@ impl<E: Engine> Observer<E> for Exporter {
             }
             MachineEvent::LoopBegins { task, place } => self.begin_loop(now, self.of_task[task], place),
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::{ExportTarget, FORMATS};
+    use fairlab_machine::sim::Setup;
+    use fairlab_workload::scenario;
+
+    /// Returns the number of bytes in a file, or in all files of a directory.
+    fn length(path: &std::path::Path) -> u64 {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).expect("a directory");
+            return entries.map(|entry| length(&entry.expect("an entry").path())).sum();
+        }
+        std::fs::metadata(path).expect("a file").len()
+    }
+
+    #[test]
+    fn without_the_built_in_scheduler_a_format_writes_events_or_fails() {
+        let directory = tempfile::tempdir().expect("there is a place for temporary files");
+        for format in FORMATS {
+            let setup =
+                Setup::from_scenario(scenario::parse("t.scn", "cpus 2\nend 20ms\ntask a run 1ms\n").expect("valid"));
+            let mut machine = Machine::new(setup).expect("a possible machine");
+            let mut exporter = Exporter::new(&machine, None);
+            let path = directory.path().join(format.name);
+            let target = if format.is_directory() {
+                std::fs::create_dir(&path).expect("a directory can be created");
+                ExportTarget::Directory(&path)
+            } else {
+                let out = Box::new(std::fs::File::create(&path).expect("a file can be created"));
+                ExportTarget::File { out, directory: directory.path() }
+            };
+            format.open(target, None, machine.hardware(), &mut exporter).expect("there is room");
+            machine.run(&mut exporter).expect("the task makes progress");
+            let finished = exporter.finish_traces(None);
+            assert_eq!(finished.is_err(), format.is_of_state(), "{}", format.name);
+            assert_eq!(length(&path) > 0, !format.is_of_state(), "{}", format.name);
         }
     }
 }

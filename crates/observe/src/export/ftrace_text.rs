@@ -8,7 +8,17 @@ use super::record::TraceRecord;
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::ThreadTable;
 use super::tracepoint::{text, values};
+use super::{EVENT_GROUPS, ExportFormat, FormatOpener, SinkOpener};
 use std::io::{self, Write};
+
+/// Format `ftrace`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "ftrace",
+    extension: "txt",
+    meaning: "the text of the kernel's trace file: systrace, Perfetto, LISA, grep",
+    groups: EVENT_GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus()))))),
+};
 
 /// Column headings before the events.
 const HEAD: &str = "\

@@ -9,8 +9,20 @@ use super::sink::{BufferedOut, Spool, TraceSink};
 use super::thread::{COMM_LEN, ThreadInfo, ThreadTable};
 use super::trace_dat::put_tracing_data;
 use super::tracepoint::{TRACEPOINTS, Tracepoint, encode, values};
+use super::{EVENT_GROUPS, ExportFormat, FormatOpener, SinkOpener};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// Format `perf`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "perf",
+    extension: "data",
+    meaning: "perf.data: perf script, perf sched timehist, latency and map",
+    groups: EVENT_GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, directory, run| {
+        Ok(Box::new(PerfData::new(out, run.nr_cpus(), run.name(), run.threads, directory)?))
+    })),
+};
 
 // Lengths in bytes: of the file header, and of one `perf_event_attr`.
 const HEAD: u64 = 104;

@@ -13,9 +13,10 @@
 
 use super::proc_text::{has_ended, listed_tasks, policy_number, split_ns};
 use super::record::{EventGroups, TraceRecord};
-use super::sink::TraceSink;
+use super::sink::{StateSink, TraceSink};
 use super::task_counts::{self, AllCounts, TaskCounts};
 use super::thread::{ThreadId, ThreadTable};
+use super::{ExportFormat, FormatOpener, SinkOpener};
 use crate::explain::find_tasks;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::TaskId;
@@ -24,6 +25,15 @@ use fairlab_sched::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Format `proc-sched`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "proc-sched",
+    extension: "proc.d",
+    meaning: "a directory with PID/sched for each task: the text of /proc/PID/sched (6.1) at the end of the run",
+    groups: task_counts::GROUPS,
+    opener: FormatOpener::State(SinkOpener::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only))))),
+};
 
 /// Trace sink that counts during the run, and writes the files at its end.
 pub(super) struct ProcSched {
@@ -84,16 +94,18 @@ impl TraceSink for ProcSched {
         self.counts.record(record);
     }
 
-    fn end(&mut self, machine: &Machine, threads: &ThreadTable) {
-        self.error = self.write(machine, threads).err();
-    }
-
     fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
         self.error.take().map_or(Ok(()), Err)
     }
 
     fn has_failed(&self) -> bool {
         self.error.is_some()
+    }
+}
+
+impl StateSink for ProcSched {
+    fn end(&mut self, machine: &Machine, threads: &ThreadTable) {
+        self.error = self.write(machine, threads).err();
     }
 }
 

@@ -11,15 +11,25 @@
 
 use super::proc_text::{group_path, has_ended, listed_tasks, split_ns, state_letter};
 use super::record::{EventGroups, TraceRecord};
-use super::sink::{BufferedOut, TraceSink};
+use super::sink::{BufferedOut, StateSink, TraceSink};
 use super::task_counts::{self, AllCounts};
 use super::thread::{ThreadId, ThreadTable};
+use super::{ExportFormat, FormatOpener, SinkOpener};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::state::rq::cfs_rq::CfsRq;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
+
+/// Format `sched-debug`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "sched-debug",
+    extension: "sched_debug",
+    meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run",
+    groups: task_counts::GROUPS,
+    opener: FormatOpener::State(SinkOpener::File(|out, _, _| Ok(Box::new(SchedDebug::new(out))))),
+};
 
 /// Release of the modelled kernel.
 const RELEASE: &str = "6.1.192";
@@ -52,6 +62,16 @@ impl<W: Write> TraceSink for SchedDebug<W> {
         self.counts.record(record);
     }
 
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
+        self.out.finish()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.out.has_failed()
+    }
+}
+
+impl<W: Write> StateSink for SchedDebug<W> {
     fn end(&mut self, machine: &Machine, threads: &ThreadTable) {
         self.out.next().extend_from_slice(header(machine).as_bytes());
         let sched = machine.sched();
@@ -64,14 +84,6 @@ impl<W: Write> TraceSink for SchedDebug<W> {
             text.put(cpu, &tasks[cpu.index()]);
             self.out.next().extend_from_slice(text.text.as_bytes());
         }
-    }
-
-    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
-        self.out.finish()
-    }
-
-    fn has_failed(&self) -> bool {
-        self.out.has_failed()
     }
 }
 

@@ -4,9 +4,10 @@
 //! Version 15 is that of 6.1. Version 16 (since 6.8) lists busy CPUs before idle ones. Version 17 splits
 //! imbalances by migration type, which 6.1 does not count, so it cannot be written.
 
-use super::record::TraceRecord;
-use super::sink::TraceSink;
+use super::record::{EventGroups, TraceRecord};
+use super::sink::{StateSink, TraceSink};
 use super::thread::ThreadTable;
+use super::{ExportFormat, FormatOpener, SinkOpener};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
@@ -14,6 +15,28 @@ use fairlab_sched::topology::{CpuIdleType, SchedDomain};
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Format `schedstat`.
+pub(super) const FORMAT_15: ExportFormat = ExportFormat {
+    name: "schedstat",
+    extension: "schedstat.d",
+    meaning: "a directory with /proc/schedstat (version 15) before and after the run: sched-scoreboard, scripts",
+    groups: EventGroups::from_slice(&[]),
+    opener: FormatOpener::State(SinkOpener::Directory(|directory, _| {
+        Ok(Box::new(SchedstatFiles::new(directory, SchedstatVersion::V15)))
+    })),
+};
+
+/// Format `schedstat-16`.
+pub(super) const FORMAT_16: ExportFormat = ExportFormat {
+    name: "schedstat-16",
+    extension: "schedstat.d",
+    meaning: "a directory with /proc/schedstat (version 16, since Linux 6.8) before and after the run",
+    groups: EventGroups::from_slice(&[]),
+    opener: FormatOpener::State(SinkOpener::Directory(|directory, _| {
+        Ok(Box::new(SchedstatFiles::new(directory, SchedstatVersion::V16)))
+    })),
+};
 
 /// File names, as AMD's sched-scoreboard expects them.
 const BEFORE: &str = "schedstat-before";
@@ -121,7 +144,7 @@ impl SchedstatFiles {
     }
 }
 
-impl TraceSink for SchedstatFiles {
+impl StateSink for SchedstatFiles {
     fn begin(&mut self, machine: &Machine) {
         self.write(BEFORE, machine);
     }
@@ -129,7 +152,9 @@ impl TraceSink for SchedstatFiles {
     fn end(&mut self, machine: &Machine, _threads: &ThreadTable) {
         self.write(AFTER, machine);
     }
+}
 
+impl TraceSink for SchedstatFiles {
     fn record(&mut self, _threads: &ThreadTable, _record: &TraceRecord<'_>) {}
 
     fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {

@@ -22,12 +22,6 @@ pub trait TraceSink {
         EventGroups::default()
     }
 
-    /// Called at the start of a run of the built-in scheduler, before the first record.
-    fn begin(&mut self, _machine: &Machine) {}
-
-    /// Called at the end of a run of the built-in scheduler, before [`TraceSink::finish`].
-    fn end(&mut self, _machine: &Machine, _threads: &ThreadTable) {}
-
     /// Writes a record. A write error is kept: [`TraceSink::has_failed`] is true from then on, and
     /// [`TraceSink::finish`] returns it.
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>);
@@ -40,6 +34,57 @@ pub trait TraceSink {
 
     /// Whether a write failed, so that the rest of the trace is lost.
     fn has_failed(&self) -> bool;
+}
+
+/// Writer of state of the built-in scheduler, which no other engine has.
+pub trait StateSink: TraceSink {
+    /// Called at the start of a run, before the first record.
+    fn begin(&mut self, _machine: &Machine) {}
+
+    /// Called at the end of a run, before [`TraceSink::finish`].
+    fn end(&mut self, machine: &Machine, threads: &ThreadTable);
+}
+
+/// Sink of a trace, by what it prints.
+pub(super) enum OpenedSink {
+    Events(Box<dyn TraceSink>),
+    State(Box<dyn StateSink>),
+}
+
+impl OpenedSink {
+    pub(super) fn as_ref(&self) -> &dyn TraceSink {
+        match self {
+            Self::Events(sink) => &**sink,
+            Self::State(sink) => &**sink,
+        }
+    }
+
+    #[inline]
+    pub(super) fn as_mut(&mut self) -> &mut dyn TraceSink {
+        match self {
+            Self::Events(sink) => &mut **sink,
+            Self::State(sink) => &mut **sink,
+        }
+    }
+
+    /// Passes the state at the start of a run on; `None` for another engine than the built-in scheduler.
+    pub(super) fn begin(&mut self, built_in: Option<&Machine>) {
+        if let (Self::State(sink), Some(machine)) = (self, built_in) {
+            sink.begin(machine);
+        }
+    }
+
+    /// Passes the state at the end of a run on and completes the trace.
+    ///
+    /// # Errors
+    /// If a write failed, or the trace is one of state that the engine does not have.
+    pub(super) fn finish(&mut self, built_in: Option<&Machine>, threads: &ThreadTable) -> io::Result<()> {
+        if let Self::State(sink) = self {
+            let lacking = "the trace contains state of the built-in scheduler, which this engine does not have";
+            sink.end(built_in.ok_or_else(|| io::Error::other(lacking))?, threads);
+        }
+        self.as_mut().finish(threads)
+    }
 }
 
 /// Output buffer. The first write error is kept until [`BufferedOut::finish`].

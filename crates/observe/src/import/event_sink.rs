@@ -4,7 +4,6 @@
 use super::event::{Context, InternedName, NameTable, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
 use crate::export::record::{self, TraceRecord};
 use crate::export::{TraceSink, thread};
-use fairlab_machine::sim::Machine;
 use fairlab_sched::ctx::PrevState;
 use std::cell::RefCell;
 use std::io;
@@ -63,8 +62,6 @@ impl TraceEventSink {
 }
 
 impl TraceSink for TraceEventSink {
-    fn begin(&mut self, _machine: &Machine) {}
-
     fn record(&mut self, threads: &thread::ThreadTable, record: &TraceRecord<'_>) {
         let Some(what) = self.event_kind(threads, &record.what) else { return };
         let context = match record.what {

@@ -15,6 +15,7 @@ use super::pass_spans::PassSpans;
 use super::record::{RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadInfo, ThreadTable};
+use super::{CHART_GROUPS, ExportFormat, FormatOpener, SinkOpener};
 use bundle::BundleWriter;
 use proto::{put_bytes, put_message, put_number, put_signed};
 use std::io::{self, Write};
@@ -32,6 +33,17 @@ const SYSTEM_INFO: u32 = 45;
 const THIS_SEQUENCE: u64 = 1;
 /// `SEQ_INCREMENTAL_STATE_CLEARED`: the numbering of interned names starts.
 const CLEARED: u64 = 1;
+
+/// Format `perfetto`.
+pub(super) const FORMAT: ExportFormat = ExportFormat {
+    name: "perfetto",
+    extension: "pftrace",
+    meaning: "Perfetto's protocol buffers: ui.perfetto.dev, trace_processor",
+    groups: CHART_GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| {
+        Ok(Box::new(Perfetto::new(out, run.nr_cpus(), &run.name(), run.threads)))
+    })),
+};
 
 /// Writer of a Perfetto trace.
 pub(super) struct Perfetto<W: Write> {

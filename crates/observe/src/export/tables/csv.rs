@@ -2,14 +2,25 @@
 //! Tables as comma-separated values, one file per table. The first line has the column names; unknown values
 //! are empty.
 
-use super::{Cell, TABLES, Table, TableRows};
+use super::{Cell, TABLES, Table, TableRows, TableSink};
+use crate::export::record::{EventGroups, Group};
 use crate::export::sink::BufferedOut;
+use crate::export::{ExportFormat, FormatOpener, SinkOpener};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
+/// Format `csv`.
+pub(in crate::export) const FORMAT: ExportFormat = ExportFormat {
+    name: "csv",
+    extension: "csv.d",
+    meaning: "a directory of tables as comma-separated values, one file each: spreadsheets, pandas, sqlite",
+    groups: EventGroups::from_slice(Group::ALL),
+    opener: FormatOpener::Events(SinkOpener::Directory(|directory, _| Ok(Box::new(TableSink(Csv::new(directory)))))),
+};
+
 /// Writer of CSV tables. A table without rows gets no file.
-pub(in crate::export) struct Csv {
+struct Csv {
     directory: std::path::PathBuf,
     files: Vec<Option<BufferedOut<File>>>,
     error: Option<io::Error>,
@@ -17,7 +28,7 @@ pub(in crate::export) struct Csv {
 
 impl Csv {
     /// Creates a writer for an existing directory.
-    pub(in crate::export) fn new(directory: &Path) -> Self {
+    fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }
 

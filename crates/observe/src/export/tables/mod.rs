@@ -5,14 +5,10 @@
 //! table into a directory: [`csv`], and `parquet` with the feature of that name. Times are in nanoseconds on
 //! the machine's clock.
 
-mod csv;
+pub(super) mod csv;
 #[cfg(feature = "parquet")]
-mod parquet;
+pub(super) mod parquet;
 mod rows;
-
-pub(super) use csv::Csv;
-#[cfg(feature = "parquet")]
-pub(super) use parquet::Parquet;
 
 use super::record::TraceRecord;
 use super::thread::ThreadTable;

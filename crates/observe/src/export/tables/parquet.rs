@@ -4,7 +4,9 @@
 //!
 //! Rows are collected into row groups of [`GROUP`] rows.
 
-use super::{Cell, CellKind, TABLES, Table, TableRows};
+use super::{Cell, CellKind, TABLES, Table, TableRows, TableSink};
+use crate::export::record::{EventGroups, Group};
+use crate::export::{ExportFormat, FormatOpener, SinkOpener};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;
@@ -15,6 +17,17 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Format `parquet`.
+pub(in crate::export) const FORMAT: ExportFormat = ExportFormat {
+    name: "parquet",
+    extension: "parquet.d",
+    meaning: "a directory of tables as Parquet, one file each: pandas, polars, DuckDB",
+    groups: EventGroups::from_slice(Group::ALL),
+    opener: FormatOpener::Events(SinkOpener::Directory(|directory, _| {
+        Ok(Box::new(TableSink(Parquet::new(directory))))
+    })),
+};
 
 /// Number of rows in a row group.
 const GROUP: usize = 1 << 16;
@@ -35,7 +48,7 @@ struct TableFile {
 }
 
 /// Writer of Parquet tables. A table without rows gets no file.
-pub(in crate::export) struct Parquet {
+struct Parquet {
     directory: PathBuf,
     files: Vec<Option<TableFile>>,
     error: Option<ParquetError>,
@@ -43,7 +56,7 @@ pub(in crate::export) struct Parquet {
 
 impl Parquet {
     /// Creates a writer for an existing directory.
-    pub(in crate::export) fn new(directory: &Path) -> Self {
+    fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }
 

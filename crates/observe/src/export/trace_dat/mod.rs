@@ -14,11 +14,43 @@ use super::record::TraceRecord;
 use super::sink::{BufferedOut, Spool, TraceSink};
 use super::thread::ThreadTable;
 use super::tracepoint::{encode, values};
+use super::{EVENT_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener};
 pub(super) use header::put_tracing_data;
 use header::{BufferLengths, TraceDatHead};
 use page::{PAGE, RingPage};
 use std::io::{self, Write};
 use std::path::Path;
+
+/// Format `trace-dat`.
+pub(super) const FORMAT_6: ExportFormat = ExportFormat {
+    name: "trace-dat",
+    extension: "dat",
+    meaning: "trace.dat of version 6: trace-cmd, KernelShark, LISA",
+    groups: EVENT_GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, directory, run| {
+        open(out, directory, run, TraceDatVersion::V6)
+    })),
+};
+
+/// Format `trace-dat-7`.
+pub(super) const FORMAT_7: ExportFormat = ExportFormat {
+    name: "trace-dat-7",
+    extension: "dat",
+    meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
+    groups: EVENT_GROUPS,
+    opener: FormatOpener::Events(SinkOpener::File(|out, directory, run| {
+        open(out, directory, run, TraceDatVersion::V7)
+    })),
+};
+
+fn open(
+    out: Box<dyn Write>,
+    directory: &Path,
+    run: &ExportRun<'_>,
+    version: TraceDatVersion,
+) -> io::Result<Box<dyn TraceSink>> {
+    Ok(Box::new(TraceDat::new(out, version, run.nr_cpus(), run.name(), directory)?))
+}
 
 /// Version of the file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
