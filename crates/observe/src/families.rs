@@ -10,6 +10,7 @@
 //! waker, until it continues. That time also includes exits from idle states, interrupts, the selection of a
 //! CPU, enqueueing and the switch itself.
 
+use crate::activity::TaskActivity;
 use crate::latency::{Latency, LatencySummary};
 use crate::residency::FamilyResidency;
 use fairlab_machine::engine::Engine;
@@ -21,22 +22,11 @@ use fairlab_workload::workload::{PolicySpec, TaskSpec, Workload};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Activity of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ActivityState {
-    /// The task sleeps, has exited, or was not forked yet.
-    Off,
-    /// The task has waited for a CPU since this time.
-    Waits(Nanos),
-    /// The task has had this CPU since this time.
-    Runs(Nanos, CpuId),
-}
-
 /// State and times of one task.
 #[derive(Clone, Copy, Debug)]
 struct TaskTimes {
     family: usize,
-    state: ActivityState,
+    activity: TaskActivity,
     /// Time of the wake-up; reset when the task runs.
     woken_at: Option<Nanos>,
     /// Time at which the wake-up began; reset when the task runs.
@@ -256,10 +246,7 @@ impl FamilyStats {
             totals.counted.tasks = tasks;
         }
         for track in self.tracks.iter_mut().flatten() {
-            match &mut track.state {
-                ActivityState::Off => {}
-                ActivityState::Waits(since) | ActivityState::Runs(since, _) => *since = now,
-            }
+            track.activity.restart(now);
             (track.run, track.wait) = (Nanos::ZERO, Nanos::ZERO);
         }
     }
@@ -273,7 +260,7 @@ impl FamilyStats {
         }
         self.tracks[id.index()] = Some(TaskTimes {
             family,
-            state: ActivityState::Off,
+            activity: TaskActivity::default(),
             woken_at: None,
             waking_since: None,
             timer_at: None,
@@ -292,7 +279,7 @@ impl FamilyStats {
     pub fn on_waking(&mut self, host: usize, since: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         if let Some(Some(track)) = self.tracks.get_mut(id.index())
-            && track.state == ActivityState::Off
+            && !track.activity.is_runnable()
         {
             track.waking_since.get_or_insert(since);
         }
@@ -302,9 +289,7 @@ impl FamilyStats {
     #[inline]
     pub fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
-        if track.state == ActivityState::Off {
-            track.state = ActivityState::Waits(now);
-        }
+        track.activity.wake(now);
         if !is_new {
             self.totals[track.family].counted.wakeups += 1;
             track.woken_at.get_or_insert(now);
@@ -317,29 +302,26 @@ impl FamilyStats {
     pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             let totals = &mut self.totals[track.family];
-            if let ActivityState::Runs(since, _) = track.state {
+            if let TaskActivity::Runs { since, .. } = track.activity.switch_out(now, cpu, prev_state) {
                 track.run += now - since;
                 totals.counted.run_ns += (now - since).0;
                 totals.by_capacity[self.class_of[cpu.index()]] += now - since;
             }
             if prev_state == PrevState::Runnable {
                 totals.counted.involuntary_switches += 1;
-                track.state = ActivityState::Waits(now);
             } else {
                 totals.counted.voluntary_switches += 1;
-                track.state = ActivityState::Off;
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
             let totals = &mut self.totals[track.family];
-            if let ActivityState::Waits(since) = track.state {
+            if let Some(since) = track.activity.switch_in(now, cpu).waits_since() {
                 track.wait += now - since;
                 totals.counted.wait_ns += (now - since).0;
             }
             if let Some(woken_at) = track.woken_at.take() {
                 totals.latency.record((now - woken_at).0);
             }
-            track.state = ActivityState::Runs(now, cpu);
             let expired = track.timer_at.take_if(|at| *at <= now);
             let arrival = Arrival { family: track.family, since: track.waking_since.take(), expired };
             if self.switches_take_time {
@@ -387,10 +369,10 @@ impl FamilyStats {
         let mut totals = self.totals.clone();
         for track in self.tracks.iter().flatten() {
             let totals = &mut totals[track.family];
-            match track.state {
-                ActivityState::Off => {}
-                ActivityState::Waits(since) => totals.counted.wait_ns += (end - since).0,
-                ActivityState::Runs(since, cpu) => {
+            match track.activity {
+                TaskActivity::New | TaskActivity::Off { .. } => {}
+                TaskActivity::Waits { since } => totals.counted.wait_ns += (end - since).0,
+                TaskActivity::Runs { since, cpu } => {
                     totals.counted.run_ns += (end - since).0;
                     totals.by_capacity[self.class_of[cpu.index()]] += end - since;
                 }
@@ -430,10 +412,10 @@ impl FamilyStats {
     fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
         let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
         for track in &mut tracks {
-            match track.state {
-                ActivityState::Off => {}
-                ActivityState::Waits(since) => track.wait += end - since,
-                ActivityState::Runs(since, _) => track.run += end - since,
+            match track.activity {
+                TaskActivity::New | TaskActivity::Off { .. } => {}
+                TaskActivity::Waits { since } => track.wait += end - since,
+                TaskActivity::Runs { since, .. } => track.run += end - since,
             }
         }
         tracks

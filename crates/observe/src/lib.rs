@@ -6,6 +6,7 @@
 //! [`trace_jsonl`] writes every event,
 //! [`export`] writes traces for other tools, and [`page`] creates HTML pages about runs.
 
+mod activity;
 pub mod bench;
 pub mod cgroups;
 pub mod cpus;

@@ -3,9 +3,10 @@
 //! passes.
 
 use super::ExplainContext;
-use super::history::{MAX_PASSES, PassRecord, TaskPhase};
+use super::history::{MAX_PASSES, PassRecord};
 use super::phrases::{kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
 use super::task::placement;
+use crate::activity::TaskActivity;
 use crate::plural::counted;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -138,7 +139,7 @@ fn waiting(view: ExplainContext<'_>) -> Vec<WaitingTask> {
     let ids = view.machine.tasks().iter().filter_map(|task| task.id);
     let mut waiting: Vec<WaitingTask> = ids
         .filter_map(|task| match view.history.task(task).state {
-            TaskPhase::Waits { since } => Some(WaitingTask { task, cpu: sched.task(task).cpu, since }),
+            TaskActivity::Waits { since } => Some(WaitingTask { task, cpu: sched.task(task).cpu, since }),
             _ => None,
         })
         .collect();

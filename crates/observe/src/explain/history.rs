@@ -4,6 +4,7 @@
 //! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU
 //! are kept.
 
+use crate::activity::TaskActivity;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
@@ -18,27 +19,6 @@ use std::collections::{BTreeMap, VecDeque};
 const MAX_SWITCHES: usize = 4096;
 /// Maximum number of load-balance passes that are kept per CPU.
 pub(super) const MAX_PASSES: usize = 12;
-
-/// State of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TaskPhase {
-    /// Not runnable since its fork.
-    New,
-    /// Blocked or exited, on its last CPU.
-    Off {
-        since: Nanos,
-        cpu: CpuId,
-        ended: bool,
-    },
-    /// Runnable, but not running.
-    Waits {
-        since: Nanos,
-    },
-    Runs {
-        since: Nanos,
-        cpu: CpuId,
-    },
-}
 
 /// Reason why a task began to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +67,7 @@ pub(super) struct MigrationRecord {
 /// Last steps of a task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskHistory {
-    pub(super) state: TaskPhase,
+    pub(super) state: TaskActivity,
     /// Last CPU selection, if the task was a fair task then.
     pub(super) selection: Option<SelectionRecord>,
     /// Last wake-up: time, CPU, and whether the task was new.
@@ -100,7 +80,7 @@ pub(super) struct TaskHistory {
 }
 
 const UNKNOWN: TaskHistory =
-    TaskHistory { state: TaskPhase::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
+    TaskHistory { state: TaskActivity::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
 
 /// Load-balance pass with its time.
 #[derive(Clone, Copy, Debug)]
@@ -205,12 +185,10 @@ impl History {
 
     fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
         let track = self.task_mut(task);
-        // A wake-up of a task that is still runnable only cancels its sleep.
-        if !matches!(track.state, TaskPhase::New | TaskPhase::Off { .. }) {
+        if !track.state.wake(now) {
             return;
         }
         let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
-        track.state = TaskPhase::Waits { since: now };
         // A completed selection belongs to an earlier wake-up, after which the task left the fair class.
         track.selection = track.selection.filter(|selection| !selection.is_done);
         if let Some(selection) = &mut track.selection {
@@ -223,15 +201,13 @@ impl History {
 
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         let left = self.task_mut(prev);
+        left.state.switch_out(now, cpu, prev_state);
         if prev_state == PrevState::Runnable {
-            left.state = TaskPhase::Waits { since: now };
             let cause = WaitCause::LostCpu(cpu);
             left.wait = Some(WaitPeriod { since: now, until: None, cause, places: vec![(now, cpu)] });
-        } else {
-            left.state = TaskPhase::Off { since: now, cpu, ended: prev_state == PrevState::Dead };
         }
         let came = self.task_mut(next);
-        came.state = TaskPhase::Runs { since: now, cpu };
+        came.state.switch_in(now, cpu);
         if let Some(wait) = came.wait.as_mut().filter(|wait| wait.until.is_none()) {
             wait.until = Some(now);
         }
@@ -246,7 +222,7 @@ impl History {
     fn on_migrate(&mut self, now: Nanos, task: TaskId, from: CpuId, to: CpuId, on: CpuId) {
         let current = self.cpus[on.index()].current;
         let track = self.task_mut(task);
-        let TaskPhase::Waits { .. } = track.state else { return };
+        let TaskActivity::Waits { .. } = track.state else { return };
         track.last_move = Some(MigrationRecord { at: now, from, to, on, current, pass: None });
         track.nr_moves += 1;
         if let Some(wait) = &mut track.wait {

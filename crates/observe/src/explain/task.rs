@@ -2,8 +2,9 @@
 //! Explains a task: why it is on its CPU, and why it waits or waited.
 
 use super::ExplainContext;
-use super::history::{SelectionRecord, TaskPhase, WaitCause, WaitPeriod};
+use super::history::{SelectionRecord, WaitCause, WaitPeriod};
 use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
+use crate::activity::TaskActivity;
 use crate::plural::counted;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
@@ -27,11 +28,11 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
     let cpu = machine.sched().task(id).cpu;
     let mut sentences = Vec::new();
     let (state, since) = match track.state {
-        TaskPhase::New => {
+        TaskActivity::New => {
             sentences.push(format!("At {} task {name} has been forked and is not runnable yet.", moment(now)));
             ("new", None)
         }
-        TaskPhase::Off { since, cpu, ended } => {
+        TaskActivity::Off { since, cpu, ended } => {
             let what = if ended { "has ended" } else { "sleeps" };
             let done = if ended { "ended" } else { "blocked" };
             sentences.push(format!(
@@ -42,11 +43,11 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             ));
             (if ended { "ended" } else { "sleeps" }, Some(since))
         }
-        TaskPhase::Runs { since, cpu } => {
+        TaskActivity::Runs { since, cpu } => {
             sentences.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
             ("runs", Some(since))
         }
-        TaskPhase::Waits { since } => {
+        TaskActivity::Waits { since } => {
             sentences.push(format!(
                 "At {} task {name} waits on CPU {}, since {} ({} so far).",
                 moment(now),
@@ -57,7 +58,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             ("waits", Some(since))
         }
     };
-    let is_runnable = matches!(track.state, TaskPhase::Runs { .. } | TaskPhase::Waits { .. });
+    let is_runnable = track.state.is_runnable();
     sentences.extend(placement(view, id));
     let mut wait_facts = Value::Null;
     if let Some(wait) = &track.wait {
@@ -65,7 +66,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         sentences.push(text);
         wait_facts = facts;
     }
-    if matches!(track.state, TaskPhase::Waits { .. }) {
+    if matches!(track.state, TaskActivity::Waits { .. }) {
         sentences.extend(wait_reasons(view, id, cpu));
     }
     let facts = json!({
@@ -95,14 +96,14 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
         let task = &machine.tasks()[host].name;
         sentences.push(match state(host) {
             None => format!("  {task}: has not been forked yet"),
-            Some((_, TaskPhase::New)) => format!("  {task}: is being forked"),
-            Some((_, TaskPhase::Off { since, ended, .. })) => {
+            Some((_, TaskActivity::New)) => format!("  {task}: is being forked"),
+            Some((_, TaskActivity::Off { since, ended, .. })) => {
                 format!("  {task}: {} since {}", if ended { "ended" } else { "sleeps" }, moment(since))
             }
-            Some((_, TaskPhase::Runs { since, cpu })) => {
+            Some((_, TaskActivity::Runs { since, cpu })) => {
                 format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since))
             }
-            Some((id, TaskPhase::Waits { since })) => {
+            Some((id, TaskActivity::Waits { since })) => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: waits on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
@@ -112,7 +113,7 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
         sentences.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
     }
     let waits_since = |&&host: &&usize| match state(host) {
-        Some((_, TaskPhase::Waits { since })) => since,
+        Some((_, TaskActivity::Waits { since })) => since,
         _ => Nanos::NEVER,
     };
     let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");

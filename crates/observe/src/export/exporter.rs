@@ -7,6 +7,7 @@
 use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TraceRecord};
 use super::sink::{OpenedSink, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
+use crate::activity::TaskActivity;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
@@ -49,9 +50,9 @@ enum IdleKind {
 /// State of a thread as the trace reports it.
 #[derive(Clone, Copy, Default)]
 struct ExporterThread {
-    /// CPU on whose runqueue the thread is; `None` while it sleeps.
-    queued_on: Option<CpuId>,
-    waits_since: Option<Nanos>,
+    activity: TaskActivity,
+    /// Whether the thread counts as one of the runnable tasks of its CPU. Stoppers, which no event wakes, do not.
+    is_counted: bool,
     /// CPU to which the thread belongs, also while it sleeps.
     cpu: Option<CpuId>,
     /// rt-app loop that the thread executes.
@@ -315,12 +316,10 @@ impl Exporter {
         self.emit_fork(now, on);
         let track = &mut self.tracks[thread.index()];
         track.cpu = Some(target_cpu);
-        let was_queued = track.queued_on.replace(target_cpu);
-        if was_queued.is_none() {
-            track.waits_since = Some(now);
-        }
+        track.activity.wake(now);
+        let was_counted = std::mem::replace(&mut track.is_counted, true);
         self.emit(now, on, RecordKind::Wakeup { thread, target_cpu, is_new });
-        if was_queued.is_none() {
+        if !was_counted {
             self.add_runnable(now, target_cpu, 1);
         }
     }
@@ -330,8 +329,7 @@ impl Exporter {
         self.emit(now, on, RecordKind::Migrate { thread, orig_cpu, dest_cpu });
         let track = &mut self.tracks[thread.index()];
         track.cpu = Some(dest_cpu);
-        if let Some(queued_on) = &mut track.queued_on {
-            *queued_on = dest_cpu;
+        if track.is_counted {
             self.add_runnable(now, orig_cpu, -1);
             self.add_runnable(now, dest_cpu, 1);
         }
@@ -344,16 +342,15 @@ impl Exporter {
             self.end_loops(now, cpu, prev);
             self.emit(now, cpu, RecordKind::Exit { thread: prev });
         }
-        let waited = self.tracks[next.index()].waits_since.take().filter(|_| !self.threads.is_idle(next));
-        if let Some(since) = waited {
+        let before = self.tracks[next.index()].activity.switch_in(now, cpu);
+        if let Some(since) = before.waits_since().filter(|_| !self.threads.is_idle(next)) {
             self.emit(now, cpu, RecordKind::StatWait { thread: next, delay: now - since });
         }
         self.emit(now, cpu, RecordKind::Switch { prev, prev_state, next });
         self.cpus[cpu.index()].current = next;
         let track = &mut self.tracks[prev.index()];
-        if prev_state == PrevState::Runnable {
-            track.waits_since = Some(now);
-        } else if track.queued_on.take().is_some() {
+        track.activity.switch_out(now, cpu, prev_state);
+        if prev_state != PrevState::Runnable && std::mem::take(&mut track.is_counted) {
             self.add_runnable(now, cpu, -1);
         }
     }

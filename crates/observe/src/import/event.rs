@@ -2,6 +2,7 @@
 //! Event stream of an imported trace, independent of its format, with thread names and the problems of the
 //! file.
 
+use fairlab_sched::ctx::PrevState;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -86,6 +87,16 @@ pub enum ThreadState {
     Blocked,
     /// Exited, as a zombie or already released.
     Dead,
+}
+
+impl From<ThreadState> for PrevState {
+    fn from(state: ThreadState) -> Self {
+        match state {
+            ThreadState::Runnable => Self::Runnable,
+            ThreadState::Blocked => Self::Blocked,
+            ThreadState::Dead => Self::Dead,
+        }
+    }
 }
 
 impl ThreadState {
