@@ -2,6 +2,7 @@
 //! The book's tables of the statements and keys of scenarios, rt-app files and machine files.
 
 use fairlab_machine::description::{KeyInfo, plain_keys};
+use fairlab_observe::findings::{RULES, RuleInfo};
 use fairlab_workload::rtapp::EVENTS;
 use fairlab_workload::scenario::{STATEMENTS, Statement, StatementTopic};
 
@@ -45,6 +46,21 @@ pub(crate) fn machine_keys() -> String {
     };
     let rows: String = plain_keys().into_iter().map(row).collect();
     format!("| key | meaning | range | default |\n|---|---|---|---|\n{rows}")
+}
+
+/// Returns the table of the rules of `fairlab findings`, by severity.
+pub(crate) fn finding_rules() -> String {
+    let mut rules: Vec<&RuleInfo> = RULES.iter().collect();
+    rules.sort_by_key(|rule| std::cmp::Reverse(rule.severity.max()));
+    let row = |rule: &RuleInfo| {
+        let RuleInfo { name, condition, severity, is_for_traces, .. } = rule;
+        let traces = if *is_for_traces { "yes" } else { "no" };
+        format!("| `{name}` | {condition} | {severity} | {traces} |\n")
+    };
+    let rows: String = rules.into_iter().map(row).collect();
+    let heading =
+        "| rule | condition (limits that are options in parentheses) | severity | recorded traces |\n|---|---|---|---|";
+    format!("{heading}\n{rows}")
 }
 
 /// Converts a sentence to a clause: without the full stop, and in lower case unless it begins with an

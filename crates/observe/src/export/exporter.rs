@@ -215,10 +215,8 @@ impl Exporter {
     }
 
     fn finish_traces(&mut self, built_in: Option<&Machine>) -> Result<(), (usize, io::Error)> {
-        let traces = self.traces.iter_mut().enumerate();
-        traces
-            .map(|(index, trace)| trace.sink.finish(built_in, &self.threads).map_err(|error| (index, error)))
-            .collect()
+        let mut traces = self.traces.iter_mut().enumerate();
+        traces.try_for_each(|(index, trace)| trace.sink.finish(built_in, &self.threads).map_err(|error| (index, error)))
     }
 
     /// Whether a trace could not be written, so that the rest of it is lost.

@@ -91,14 +91,17 @@ enum FormatOpener {
     State(SinkOpener<dyn StateSink>),
 }
 
+/// Result of opening a sink.
+type Opened<S> = io::Result<Box<S>>;
+
 /// Function that opens a sink, by where it writes.
 enum SinkOpener<S: ?Sized> {
     /// Opens a single file; the second argument is the directory for temporary files.
-    File(fn(Box<dyn Write>, &Path, &ExportRun<'_>) -> io::Result<Box<S>>),
+    File(fn(Box<dyn Write>, &Path, &ExportRun<'_>) -> Opened<S>),
     /// Opens a directory of files.
-    Directory(fn(&Path, &ExportRun<'_>) -> io::Result<Box<S>>),
+    Directory(fn(&Path, &ExportRun<'_>) -> Opened<S>),
     /// Opens a directory with one file per task; the user may restrict it to one task or one family.
-    Tasks(fn(&Path, &ExportRun<'_>) -> io::Result<Box<S>>),
+    Tasks(fn(&Path, &ExportRun<'_>) -> Opened<S>),
 }
 
 impl<S: ?Sized> SinkOpener<S> {
@@ -110,7 +113,7 @@ impl<S: ?Sized> SinkOpener<S> {
         matches!(self, Self::Tasks(_))
     }
 
-    fn open(&self, target: ExportTarget<'_>, run: &ExportRun<'_>) -> io::Result<Box<S>> {
+    fn open(&self, target: ExportTarget<'_>, run: &ExportRun<'_>) -> Opened<S> {
         match (self, target) {
             (Self::File(open), ExportTarget::File { out, directory }) => open(out, directory, run),
             (Self::Directory(open) | Self::Tasks(open), ExportTarget::Directory(directory)) => open(directory, run),

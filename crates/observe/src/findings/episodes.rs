@@ -2,16 +2,18 @@
 //! Episodes of a bad state of a CPU, detected by samples. Only episodes of at least a given length count; the
 //! longest one is kept.
 
-use super::{Finding, Severity, moment};
+use super::rule::RuleInfo;
+use super::{Finding, FindingContext, moment};
 use crate::explain::Question;
 use crate::plural::counted;
-use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
 /// Episodes of all CPUs.
 #[derive(Debug)]
 pub(super) struct Episodes {
+    /// Shortest episode that counts.
+    limit: Nanos,
     /// Start of the current episode of each CPU.
     since: Vec<Option<Nanos>>,
     count: u64,
@@ -20,22 +22,22 @@ pub(super) struct Episodes {
 }
 
 impl Episodes {
-    pub(super) fn new(nr_cpus: usize) -> Self {
-        Self { since: vec![None; nr_cpus], count: 0, total: Nanos::ZERO, worst: None }
+    pub(super) fn new(nr_cpus: usize, limit: Nanos) -> Self {
+        Self { limit, since: vec![None; nr_cpus], count: 0, total: Nanos::ZERO, worst: None }
     }
 
-    /// Records a sample of a CPU. An episode shorter than `limit` does not count.
-    pub(super) fn sample(&mut self, now: Nanos, cpu: CpuId, is_wrong: bool, limit: Nanos) {
+    /// Records a sample of a CPU.
+    pub(super) fn sample(&mut self, now: Nanos, cpu: CpuId, is_wrong: bool) {
         if is_wrong {
             self.since[cpu.index()].get_or_insert(now);
         } else {
-            self.end_episode(now, cpu, limit);
+            self.end_episode(now, cpu);
         }
     }
 
-    fn end_episode(&mut self, now: Nanos, cpu: CpuId, limit: Nanos) {
+    fn end_episode(&mut self, now: Nanos, cpu: CpuId) {
         let Some(time) = self.since[cpu.index()].take().map(|since| now - since) else { return };
-        if time < limit {
+        if time < self.limit {
             return;
         }
         self.count += 1;
@@ -47,18 +49,11 @@ impl Episodes {
 
     /// Ends all episodes and returns the finding. `what` has the description of the state, and the noun
     /// before the number of the worst CPU.
-    pub(super) fn findings(
-        &mut self,
-        machine: &Machine,
-        now: Nanos,
-        limit: Nanos,
-        rule: &'static str,
-        what: (&str, &str),
-    ) -> Vec<Finding> {
-        machine.sched().cpu_ids().for_each(|cpu| self.end_episode(now, cpu, limit));
+    pub(super) fn findings(&mut self, about: &FindingContext<'_>, rule: &RuleInfo, what: (&str, &str)) -> Vec<Finding> {
+        (0..self.since.len()).for_each(|cpu| self.end_episode(about.now, CpuId::from_index(cpu)));
         let found = self.worst.map(|(time, cpu, until)| Finding {
-            rule,
-            severity: Severity::Medium,
+            rule: rule.name,
+            severity: rule.severity.max(),
             sentence: format!(
                 "{} ({} in total) {}; worst: {} {} for about {time}",
                 counted(self.count, "time", "times"),
@@ -83,11 +78,11 @@ mod tests {
 
     #[test]
     fn what_lasts_as_long_as_the_limit_counts_and_the_worst_is_kept() {
-        let mut spells = Episodes::new(2);
         let ms = Nanos::from_millis;
+        let mut spells = Episodes::new(2, ms(20));
         for (cpu, from, to) in [(0, 100, 119), (0, 200, 220), (1, 300, 390), (0, 400, 430)] {
             spells.since[cpu as usize] = Some(ms(from));
-            spells.end_episode(ms(to), CpuId(cpu), ms(20));
+            spells.end_episode(ms(to), CpuId(cpu));
         }
         assert_eq!((spells.count, spells.total), (3, ms(20 + 90 + 30)));
         assert_eq!(spells.worst, Some((ms(90), CpuId(1), ms(390))));

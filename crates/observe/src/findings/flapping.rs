@@ -2,7 +2,9 @@
 //! Rule `overutilized-flapping`: a machine frequently becomes over-utilised and recovers, which switches
 //! energy-aware placement off and on.
 
-use super::{Finding, Severity, moment};
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Finding, FindingContext, Limits, Severity, moment};
+use crate::eas::EasStatus;
 use crate::explain::Question;
 use crate::plural::counted;
 use fairlab_machine::sim::START;
@@ -37,8 +39,21 @@ pub(super) struct Flapping {
     longest: Option<Episode>,
 }
 
-impl Flapping {
-    pub(super) fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
+impl Rule for Flapping {
+    const INFO: RuleInfo = RuleInfo {
+        name: "overutilized-flapping",
+        condition: "with EAS, the machine became overutilized at least 10 times and 5 times per second, for 5 % to 95 % of \
+                    the time",
+        severity: RuleSeverity::Fixed(Severity::Low),
+        is_for_traces: false,
+        is_about_waits: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
+
+    fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
         if is_over {
             self.episodes += 1;
             self.now = Some(Episode { since: now, cpu, length: Nanos::ZERO });
@@ -51,9 +66,16 @@ impl Flapping {
         }
     }
 
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let is_by_energy = about.machine.is_some_and(|machine| EasStatus::from_machine(machine).by_energy);
+        self.findings_at(about.now, is_by_energy)
+    }
+}
+
+impl Flapping {
     /// Returns the finding. `is_by_energy` is whether energy-aware placement is enabled; without it the state
     /// has no effect.
-    pub(super) fn findings(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
+    fn findings_at(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
         let length = now.saturating_since(START).0.max(1);
         let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
         let is_often = self.episodes >= MIN_EPISODES
@@ -64,8 +86,8 @@ impl Flapping {
             return Vec::new();
         };
         vec![Finding {
-            rule: "overutilized-flapping",
-            severity: Severity::Low,
+            rule: Self::INFO.name,
+            severity: Self::INFO.severity.max(),
             sentence: format!(
                 "the machine became over-utilised {}, for {} of {} in total, which disables energy-aware placement; longest: {} after CPU {} \
                  exceeded its capacity",
@@ -102,19 +124,19 @@ mod tests {
     #[test]
     fn many_spells_are_found_where_placement_goes_by_energy() {
         let (flapping, now) = (after(10, 5), START + Nanos::from_millis(200));
-        let found = flapping.findings(now, true);
+        let found = flapping.findings_at(now, true);
         let finding = found.first().expect("it flaps");
         assert_eq!((finding.count, finding.total_ns, finding.worst_ns), (10, 50_000_000, 5_000_000));
         assert_eq!(finding.question, Question::Cpu(3));
-        assert!(flapping.findings(now, false).is_empty(), "without energy-aware placement the state has no effect");
-        assert!(flapping.findings(START + Nanos::from_secs(3), true).is_empty(), "three a second");
+        assert!(flapping.findings_at(now, false).is_empty(), "without energy-aware placement the state has no effect");
+        assert!(flapping.findings_at(START + Nanos::from_secs(3), true).is_empty(), "three a second");
     }
 
     #[test]
     fn what_is_over_at_once_or_hardly_ever_over_is_not_found() {
         let now = START + Nanos::from_millis(400);
-        assert!(after(20, 0).findings(now, true).is_empty(), "no time");
-        assert!(after(20, 20).findings(now, true).is_empty(), "all the time");
-        assert!(!after(20, 19).findings(now, true).is_empty(), "95 % of it");
+        assert!(after(20, 0).findings_at(now, true).is_empty(), "no time");
+        assert!(after(20, 20).findings_at(now, true).is_empty(), "all the time");
+        assert!(!after(20, 19).findings_at(now, true).is_empty(), "95 % of it");
     }
 }

@@ -6,12 +6,11 @@
 //! only the current and the last idle period of a CPU, which suffices for a wait that has just ended: earlier
 //! periods were shorter than the limit or were interrupted by work.
 
-use super::waits::FindingWait;
-use super::{ByFamily, Finding, FindingContext, Severity, moment};
+use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
 use fairlab_machine::sim::START;
-use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
 use fairlab_sched::units::Nanos;
@@ -32,6 +31,7 @@ struct WorstIdle {
 /// Idle periods of CPUs, and the waits that overlap with them.
 #[derive(Debug)]
 pub(super) struct IdleCpus {
+    limit: Nanos,
     /// Current or last idle period of each CPU: start, and end if it is over.
     times: Vec<(Nanos, Option<Nanos>)>,
     /// Last pass for each CPU at each level.
@@ -41,9 +41,22 @@ pub(super) struct IdleCpus {
     pass_reasons: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
 }
 
-impl IdleCpus {
-    pub(super) fn new(nr_cpus: usize) -> Self {
+impl Rule for IdleCpus {
+    const INFO: RuleInfo = RuleInfo {
+        name: "idle-while-waiting",
+        condition: "a task waited, and an allowed CPU idled for two ticks, at least 4 ms, of that time (`--idle`)",
+        severity: RuleSeverity::Raised {
+            to: Severity::High,
+            above: "1 % of the run or 50 ms at a time",
+            from: Severity::Medium,
+        },
+        is_for_traces: true,
+        is_about_waits: false,
+    };
+
+    fn new(nr_cpus: usize, limits: Limits) -> Self {
         Self {
+            limit: limits.idle,
             times: vec![(START, None); nr_cpus],
             passes: vec![BTreeMap::new(); nr_cpus],
             found: ByFamily::new(),
@@ -51,55 +64,28 @@ impl IdleCpus {
         }
     }
 
-    pub(super) fn nr_cpus(&self) -> usize {
-        self.times.len()
-    }
-
-    pub(super) fn begin_idle(&mut self, now: Nanos, cpu: CpuId) {
-        self.times[cpu.index()] = (now, None);
-    }
-
-    pub(super) fn end_idle(&mut self, now: Nanos, cpu: CpuId) {
-        self.times[cpu.index()].1 = Some(now);
-    }
-
-    pub(super) fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
-        self.passes[decision.dst_cpu.index()].insert(decision.level, (now, *decision));
-    }
-
-    /// Checks the wait of a task that ended on a CPU.
-    pub(super) fn on_wait(&mut self, wait: FindingWait, cpu: CpuId, allowed: &CpuMask, limit: Nanos) {
-        let overlap = |idle: CpuId| {
-            let (from, to) = self.times[idle.index()];
-            let from = from.max(wait.since);
-            (to.unwrap_or(wait.until).min(wait.until).saturating_since(from), from)
-        };
-        let others = allowed.iter().filter(|&other| other != cpu);
-        let Some((time, from, idle)) = others
-            .map(|other| {
-                let (time, from) = overlap(other);
-                (time, from, other)
-            })
-            .max_by_key(|&(time, _, other)| (time, std::cmp::Reverse(other)))
-        else {
-            return;
-        };
-        if time >= limit {
-            let mut passes: Vec<(Nanos, BalanceDecision)> = self.passes[idle.index()]
-                .values()
-                .filter(|(at, _)| (from..=wait.until).contains(at))
-                .copied()
-                .collect();
-            passes.sort_by_key(|&(at, _)| at);
-            let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
-            let said = self.pass_reasons.entry(wait.family).or_default();
-            passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
-            let worst = WorstIdle { wait, cpu, idle, from, passes };
-            self.found.entry(wait.family).or_default().add(time, worst);
+    #[inline]
+    fn on_idle(&mut self, now: Nanos, cpu: CpuId, begins: bool) {
+        if begins {
+            self.times[cpu.index()] = (now, None);
+        } else {
+            self.times[cpu.index()].1 = Some(now);
         }
     }
 
-    pub(super) fn findings(&self, about: &FindingContext<'_>) -> Vec<Finding> {
+    #[inline]
+    fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
+        self.passes[decision.dst_cpu.index()].insert(decision.level, (now, *decision));
+    }
+
+    #[inline]
+    fn on_wait(&mut self, ended: &EndedWait<'_>) {
+        if ended.wait.until - ended.wait.since >= self.limit {
+            self.on_long_wait(ended);
+        }
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let now = about.now;
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
@@ -135,8 +121,8 @@ impl IdleCpus {
             };
             let name = (about.name)(worst.wait.task);
             Some(Finding {
-                rule: "idle-while-waiting",
-                severity: if is_bad { Severity::High } else { Severity::Medium },
+                rule: Self::INFO.name,
+                severity: Self::INFO.severity.of(is_bad),
                 sentence: format!(
                     "{} waited {} ({} in total) while a CPU that it may use idled; worst: {name} on CPU {} for {time} while CPU {} \
                      idled{meets}; {why}",
@@ -154,6 +140,41 @@ impl IdleCpus {
             })
         });
         found.collect()
+    }
+}
+
+impl IdleCpus {
+    /// Checks a wait that is long enough for a finding.
+    fn on_long_wait(&mut self, ended: &EndedWait<'_>) {
+        let (wait, Some(cpu), Some(allowed)) = (ended.wait, ended.cpu, ended.allowed) else { return };
+        let overlap = |idle: CpuId| {
+            let (from, to) = self.times[idle.index()];
+            let from = from.max(wait.since);
+            (to.unwrap_or(wait.until).min(wait.until).saturating_since(from), from)
+        };
+        let others = allowed.iter().filter(|&other| other != cpu);
+        let Some((time, from, idle)) = others
+            .map(|other| {
+                let (time, from) = overlap(other);
+                (time, from, other)
+            })
+            .max_by_key(|&(time, _, other)| (time, std::cmp::Reverse(other)))
+        else {
+            return;
+        };
+        if time >= self.limit {
+            let mut passes: Vec<(Nanos, BalanceDecision)> = self.passes[idle.index()]
+                .values()
+                .filter(|(at, _)| (from..=wait.until).contains(at))
+                .copied()
+                .collect();
+            passes.sort_by_key(|&(at, _)| at);
+            let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
+            let said = self.pass_reasons.entry(wait.family).or_default();
+            passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
+            let worst = WorstIdle { wait, cpu, idle, from, passes };
+            self.found.entry(wait.family).or_default().add(time, worst);
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rule `vain-kicks`: an idle CPU is kicked to balance for the tickless CPUs, and no task moves.
 
-use super::{Finding, Severity, moment};
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
@@ -24,12 +25,21 @@ pub(super) struct WastedKicks {
     last: Option<(Nanos, CpuId)>,
 }
 
-impl WastedKicks {
-    pub(super) fn new(nr_cpus: usize) -> Self {
+impl Rule for WastedKicks {
+    const INFO: RuleInfo = RuleInfo {
+        name: "vain-kicks",
+        condition: "of at least 100 kicks, fewer than one in 50 was followed by a migration",
+        severity: RuleSeverity::Fixed(Severity::Low),
+        is_for_traces: false,
+        is_about_waits: false,
+    };
+
+    fn new(nr_cpus: usize, _limits: Limits) -> Self {
         Self { pending: vec![false; nr_cpus], kicks: 0, with_moves: 0, last: None }
     }
 
-    pub(super) fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
+    #[inline]
+    fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
         if decision.kicked
             && decision.flags & NOHZ_BALANCE_KICK != 0
             && let Some(target) = decision.target
@@ -41,17 +51,18 @@ impl WastedKicks {
     }
 
     /// Counts a pass that a kicked CPU executes, for itself or for another CPU.
-    pub(super) fn on_balance(&mut self, decision: &BalanceDecision) {
+    #[inline]
+    fn on_balance(&mut self, _now: Nanos, decision: &BalanceDecision) {
         if decision.nr_moved > 0 && std::mem::take(&mut self.pending[decision.on.index()]) {
             self.with_moves += 1;
         }
     }
 
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
         let is_vain = self.kicks >= MIN_KICKS && self.with_moves * PER_MOVE < self.kicks;
         let found = self.last.filter(|_| is_vain).map(|(at, target)| Finding {
-            rule: "vain-kicks",
-            severity: Severity::Low,
+            rule: Self::INFO.name,
+            severity: Self::INFO.severity.max(),
             sentence: format!(
                 "idle CPUs were kicked {} to balance for tickless CPUs; tasks moved after {} of these kicks",
                 counted(self.kicks, "time", "times"),

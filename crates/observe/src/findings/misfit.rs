@@ -2,23 +2,31 @@
 //! Rule `misfit-left`: a task is too big for its CPU while a bigger CPU idles. Detected by samples, because
 //! no event reports it.
 
-use super::Finding;
 use super::episodes::Episodes;
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
-use fairlab_sched::units::Nanos;
 
 /// Episodes in which a task is too big for its CPU while an allowed bigger CPU idles.
 #[derive(Debug)]
 pub(super) struct Misfits(Episodes);
 
-impl Misfits {
-    pub(super) fn new(nr_cpus: usize) -> Self {
-        Self(Episodes::new(nr_cpus))
+impl Rule for Misfits {
+    const INFO: RuleInfo = RuleInfo {
+        name: "misfit-left",
+        condition: "for 20 ms a task was too big for its CPU while a bigger allowed CPU idled",
+        severity: RuleSeverity::Fixed(Severity::Medium),
+        is_for_traces: false,
+        is_about_waits: false,
+    };
+
+    fn new(nr_cpus: usize, limits: Limits) -> Self {
+        Self(Episodes::new(nr_cpus, limits.misfit))
     }
 
-    pub(super) fn sample(&mut self, machine: &Machine, limit: Nanos) {
+    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
             // `rq->misfit_task_load` is not used: a scheduler that ignores misfit tasks does not set it.
@@ -28,12 +36,12 @@ impl Misfits {
                 let bigger = |&other: &CpuId| capacity[other.index()] > capacity[cpu.index()] && sched.is_idle(other);
                 allowed.iter().any(|other| bigger(&other))
             };
-            self.0.sample(machine.now(), cpu, is_too_big, limit);
+            self.0.sample(machine.now(), cpu, is_too_big);
         }
     }
 
-    pub(super) fn findings(&mut self, machine: &Machine, now: Nanos, limit: Nanos) -> Vec<Finding> {
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let what = ("a task was too big for its CPU while a bigger one idled", "CPU");
-        self.0.findings(machine, now, limit, "misfit-left", what)
+        self.0.findings(about, &Self::INFO, what)
     }
 }

@@ -2,18 +2,9 @@
 //! Finds problems in a run with fixed rules. Each finding has a count, a total time, its worst moment, and
 //! the question that [`crate::explain`] answers about it.
 //!
-//! [`Findings`] observes a run. The rules are modules:
-//! - [`idle`]: a CPU idles while a task that may use it waits.
-//! - [`waits`]: starvation and late wake-ups.
-//! - [`moves`]: tasks that migrate back and forth.
-//! - [`misfit`]: tasks too big for their CPU while a bigger CPU idles.
-//! - [`kicks`]: NOHZ kicks after which no task moved.
-//! - [`unfair`]: tasks that get less than half of their fair share.
-//! - [`flapping`]: frequent changes of the over-utilised state.
-//! - [`slow`]: frequencies too low for the utilisation.
-//!
-//! Missed timers come from the family statistics. [`trace`] applies the rules to a recorded trace as far as
-//! its events allow. [`Limits`] holds the thresholds.
+//! [`Findings`] observes a run and passes what happens to the rules. Each rule is a type in a module of its own; [`rule`]
+//! has their interface and list. [`trace`] applies rules to a recorded trace as far as its events allow. [`Limits`] holds
+//! the thresholds.
 
 mod episodes;
 mod flapping;
@@ -21,18 +12,21 @@ mod idle;
 mod kicks;
 mod misfit;
 mod moves;
+mod rule;
 mod run;
 mod slow;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod trace;
 mod unfair;
 mod waits;
 
+pub use rule::{RULES, RuleInfo, RuleSeverity, Severity};
 pub use run::{find, sampling_interval};
 pub use trace::find_in_trace;
 
-use crate::eas::EasStatus;
+use crate::activity::TaskActivity;
 use crate::explain::Question;
 use crate::families::FamilySummary;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
@@ -42,31 +36,9 @@ use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
+use rule::{EndedWait, FindingMigration, FindingWait, RuleSet};
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-/// Severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Worth checking, with little effect.
-    Low,
-    /// Costs latency or throughput.
-    Medium,
-    /// Starves tasks or wastes CPUs.
-    High,
-}
-
-impl Severity {
-    /// Name of the severity, as in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
 
 /// Problem found in a run or in a trace.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
@@ -125,18 +97,84 @@ impl Limits {
 }
 
 /// State of a task while a run is observed.
-#[derive(Clone, Debug, Default)]
-struct TaskWaitState {
+#[derive(Clone, Debug)]
+struct FindingTask {
     /// Index among the machine's tasks.
     place: usize,
     family: usize,
-    /// Start of the current wait for a CPU.
-    waits_since: Option<Nanos>,
+    activity: TaskActivity,
     /// Time of the wake-up, until the task runs.
     woken_at: Option<Nanos>,
+    /// Time of a wake-up that found the task running. It counts as the start of the next wait, unless the task is
+    /// preempted before.
+    woken_while_running: Option<Nanos>,
     cpu: Option<CpuId>,
     /// Affinity at the last sample.
     allowed: Option<CpuMask>,
+}
+
+impl FindingTask {
+    /// Returns the start of the current wait for a CPU.
+    fn waits_since(&self) -> Option<Nanos> {
+        self.woken_while_running.or_else(|| self.activity.waits_since())
+    }
+
+    /// Lets the current wait count from `now`, and not as one after a wake-up.
+    fn restart_wait(&mut self, now: Nanos) {
+        match &mut self.woken_while_running {
+            Some(since) => *since = now,
+            None => self.activity.restart(now),
+        }
+        self.woken_at = None;
+    }
+
+    #[inline]
+    fn wake(&mut self, now: Nanos, is_new: bool) {
+        if self.waits_since().is_none() {
+            if !self.activity.wake(now) {
+                self.woken_while_running = Some(now);
+            }
+            self.woken_at = (!is_new).then_some(now);
+        } else {
+            self.activity.wake(now);
+        }
+    }
+
+    /// Ends the wait. Returns its start and the time of its wake-up, if the task waited.
+    #[inline]
+    fn take_wait(&mut self, before: TaskActivity) -> Option<(Nanos, Option<Nanos>)> {
+        let since = self.woken_while_running.take().or_else(|| before.waits_since())?;
+        Some((since, self.woken_at.take()))
+    }
+}
+
+/// Tasks of the workload that were forked, by the scheduler's id.
+#[derive(Clone, Debug, Default)]
+struct FindingTasks(Vec<Option<FindingTask>>);
+
+impl FindingTasks {
+    #[inline]
+    fn get_mut(&mut self, id: TaskId) -> Option<&mut FindingTask> {
+        self.0.get_mut(id.index())?.as_mut()
+    }
+
+    fn insert(&mut self, id: TaskId, task: FindingTask) {
+        if self.0.len() <= id.index() {
+            self.0.resize(id.index() + 1, None);
+        }
+        self.0[id.index()] = Some(task);
+    }
+
+    /// Returns the tasks in the order of their ids.
+    fn iter(&self) -> impl Iterator<Item = (TaskId, &FindingTask)> {
+        let tasks = self.0.iter().enumerate();
+        tasks.filter_map(|(index, task)| Some((TaskId::from_index(index), task.as_ref()?)))
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = (TaskId, &mut FindingTask)> {
+        let tasks = self.0.iter_mut().enumerate();
+        tasks.filter_map(|(index, task)| Some((TaskId::from_index(index), task.as_mut()?)))
+    }
 }
 
 /// Number of occurrences, total time, and the worst occurrence.
@@ -169,19 +207,12 @@ type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 /// Observer of a run that applies the rules.
 #[derive(Debug)]
 pub struct Findings {
-    limits: Limits,
-    tasks: BTreeMap<TaskId, TaskWaitState>,
+    nr_cpus: usize,
+    tasks: FindingTasks,
     /// Names of families, and the family of each task of the workload.
     families: Vec<String>,
     family_of: Vec<usize>,
-    idle: idle::IdleCpus,
-    waits: waits::Waits,
-    moves: moves::Moves,
-    misfit: misfit::Misfits,
-    kicks: kicks::WastedKicks,
-    unfair: unfair::Shares,
-    flapping: flapping::Flapping,
-    slow: slow::SlowCpus,
+    rules: RuleSet,
 }
 
 impl Findings {
@@ -196,123 +227,68 @@ impl Findings {
         });
         let family_of = family_of.collect();
         let nr_cpus = machine.hardware().nr_cpus();
-        Self {
-            limits,
-            tasks: BTreeMap::new(),
-            families,
-            family_of,
-            idle: idle::IdleCpus::new(nr_cpus),
-            waits: waits::Waits::default(),
-            moves: moves::Moves::default(),
-            misfit: misfit::Misfits::new(nr_cpus),
-            kicks: kicks::WastedKicks::new(nr_cpus),
-            unfair: unfair::Shares::default(),
-            flapping: flapping::Flapping::default(),
-            slow: slow::SlowCpus::new(nr_cpus),
-        }
+        let rules = RuleSet::new(nr_cpus, limits);
+        Self { nr_cpus, tasks: FindingTasks::default(), families, family_of, rules }
     }
 
     /// Checks state for which no events exist. To be called at intervals during the run.
     pub fn sample(&mut self, machine: &Machine) {
-        for (&id, track) in &mut self.tasks {
+        for (id, task) in self.tasks.iter_mut() {
             // A task of a throttled group waits for quota, not for a CPU.
-            if track.waits_since.is_some() && machine.sched().waits_for_quota(id) {
-                track.waits_since = Some(machine.now());
-                track.woken_at = None;
+            if task.waits_since().is_some() && machine.sched().waits_for_quota(id) {
+                task.restart_wait(machine.now());
             }
             let allowed = &machine.sched().task(id).cpus_allowed;
-            if track.allowed.as_ref() != Some(allowed) {
-                track.allowed = Some(allowed.clone());
+            if task.allowed.as_ref() != Some(allowed) {
+                task.allowed = Some(allowed.clone());
             }
         }
-        self.misfit.sample(machine, self.limits.misfit);
-        self.slow.sample(machine, self.limits.misfit);
-        self.unfair.sample(machine, self.tasks.iter().map(|(&id, track)| (id, track.place, track.family)));
+        self.rules.sample(machine, &self.tasks);
     }
 
     /// Returns the findings, the worst first. `families` are those of the run's summary.
     pub fn finish(mut self, machine: &Machine, families: &[FamilySummary]) -> Vec<Finding> {
         let now = machine.now();
-        let waiting: Vec<TaskId> =
-            self.tasks.iter().filter(|(_, track)| track.waits_since.is_some()).map(|(&id, _)| id).collect();
-        for id in waiting {
-            self.end_waiting(now, id);
+        for (_, task) in self.tasks.iter_mut() {
+            end_wait(&mut self.rules, now, task, task.activity);
         }
         let name = |task: usize| machine.tasks()[task].name.clone();
-        let about = FindingContext { name: &name, families: &self.families, machine: Some(machine), now };
-        let mut all = self.idle.findings(&about);
-        all.extend(self.waits.findings(&about, self.limits));
-        all.extend(self.moves.findings(&about, self.limits));
-        all.extend(self.misfit.findings(machine, now, self.limits.misfit));
-        all.extend(self.kicks.findings());
-        all.extend(self.unfair.findings(machine, &self.families));
-        all.extend(self.flapping.findings(now, EasStatus::from_machine(machine).by_energy));
-        all.extend(self.slow.findings(machine, now, self.limits.misfit));
-        all.extend(families.iter().filter_map(|family| missed_timers(machine, family)));
-        sort_worst_first(&mut all);
-        all
+        let about =
+            FindingContext { name: &name, families: &self.families, summaries: families, machine: Some(machine), now };
+        self.rules.findings(&about)
     }
 
-    /// Ends the wait of a task that gets a CPU, or at the end of the run, and applies the limits to it.
-    fn end_waiting(&mut self, now: Nanos, id: TaskId) {
-        let Some(track) = self.tasks.get_mut(&id) else { return };
-        let Some(since) = track.waits_since.take() else { return };
-        let woken = track.woken_at.take();
-        let wait = waits::FindingWait { task: track.place, family: track.family, since, until: now };
-        if let Some(woken) = woken.filter(|woken| now - *woken > self.limits.latency) {
-            self.waits.record_late(wait, now - woken);
-        }
-        if now - since > self.limits.starvation {
-            self.waits.record_starved(wait);
-        }
-        if now - since >= self.limits.idle
-            && let (Some(allowed), Some(cpu)) = (&track.allowed, track.cpu)
-        {
-            self.idle.on_wait(wait, cpu, allowed, self.limits.idle);
-        }
-    }
-
+    #[inline]
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
-        let is_idle = |task: TaskId| task.index() < self.idle.nr_cpus();
-        let (was_idle, becomes_idle) = (is_idle(prev), is_idle(next));
-        if was_idle {
-            self.idle.end_idle(now, cpu);
+        // Idle tasks have the first ids.
+        if prev.index() < self.nr_cpus {
+            self.rules.on_idle(now, cpu, false);
         }
-        if becomes_idle {
-            self.idle.begin_idle(now, cpu);
+        if next.index() < self.nr_cpus {
+            self.rules.on_idle(now, cpu, true);
         }
-        if prev_state == PrevState::Runnable {
-            if let Some(track) = self.tasks.get_mut(&prev) {
-                track.waits_since = Some(now);
+        if let Some(task) = self.tasks.get_mut(prev) {
+            task.activity.switch_out(now, cpu, prev_state);
+            if prev_state == PrevState::Runnable {
+                task.woken_while_running = None;
             }
-        } else {
-            self.unfair.on_sleep(prev);
         }
-        self.end_waiting(now, next);
+        if prev_state != PrevState::Runnable {
+            self.rules.on_sleep(prev);
+        }
+        if let Some(task) = self.tasks.get_mut(next) {
+            let before = task.activity.switch_in(now, cpu);
+            end_wait(&mut self.rules, now, task, before);
+        }
     }
 }
 
-/// Returns the finding about missed timer periods of a family.
-fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
-    let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
-    let specs = &machine.workload().tasks;
-    let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
-    let severity = if timers.missed * 20 > timers.arrivals { Severity::Medium } else { Severity::Low };
-    Some(Finding {
-        rule: "timer-missed",
-        severity,
-        sentence: format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals),
-        count: timers.missed,
-        total_ns: 0,
-        worst_ns: 0,
-        at_ns: 0,
-        question: Question::Task(first.name.clone()),
-    })
-}
-
-/// Sorts findings by severity, total time and count, the worst first.
-fn sort_worst_first(all: &mut [Finding]) {
-    all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
+/// Ends the wait of a task that gets a CPU, or at the end of the run, and passes it to the rules.
+#[inline]
+fn end_wait(rules: &mut RuleSet, now: Nanos, task: &mut FindingTask, before: TaskActivity) {
+    let Some((since, woken_at)) = task.take_wait(before) else { return };
+    let wait = FindingWait { task: task.place, family: task.family, since, until: now };
+    rules.on_wait(&EndedWait { wait, woken_at, cpu: task.cpu, allowed: task.allowed.as_ref() });
 }
 
 /// Data that the rules need to describe their findings.
@@ -320,6 +296,8 @@ struct FindingContext<'a> {
     /// Returns the name of a task, given its index.
     name: &'a dyn Fn(usize) -> String,
     families: &'a [String],
+    /// Summaries of the families of a run; none for a trace.
+    summaries: &'a [FamilySummary],
     /// Simulated machine; `None` for a trace.
     machine: Option<&'a Machine>,
     now: Nanos,
@@ -334,27 +312,22 @@ impl SchedObserver for Findings {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
             Event::Wakeup { task, cpu, is_new, .. } => {
-                if let Some(track) = self.tasks.get_mut(&task) {
-                    track.cpu = Some(cpu);
-                    if track.waits_since.is_none() {
-                        track.waits_since = Some(now);
-                        track.woken_at = (!is_new).then_some(now);
-                    }
+                if let Some(task) = self.tasks.get_mut(task) {
+                    task.cpu = Some(cpu);
+                    task.wake(now, is_new);
                 }
             }
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, .. } => {
-                if let Some(track) = self.tasks.get_mut(&task) {
-                    track.cpu = Some(to);
-                    self.moves.on_migrate(now, track.place, track.family, from, to, self.limits.back_within);
+                if let Some(task) = self.tasks.get_mut(task) {
+                    task.cpu = Some(to);
+                    let migration = FindingMigration { task: task.place, family: task.family, from, to };
+                    self.rules.on_migrate(now, migration);
                 }
             }
-            Event::BalanceDecision(decision) => {
-                self.idle.on_balance(now, decision);
-                self.kicks.on_balance(decision);
-            }
-            Event::KickDecision(decision) => self.kicks.on_kick(now, decision),
-            Event::Overutilized { is_over, cpu } => self.flapping.on_overutilized(now, is_over, cpu),
+            Event::BalanceDecision(decision) => self.rules.on_balance(now, decision),
+            Event::KickDecision(decision) => self.rules.on_kick(now, decision),
+            Event::Overutilized { is_over, cpu } => self.rules.on_overutilized(now, is_over, cpu),
             _ => {}
         }
     }
@@ -367,8 +340,16 @@ impl Observer for Findings {
 
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
-            self.tasks
-                .insert(id, TaskWaitState { place: task, family: self.family_of[spec], ..TaskWaitState::default() });
+            let task = FindingTask {
+                place: task,
+                family: self.family_of[spec],
+                activity: TaskActivity::default(),
+                woken_at: None,
+                woken_while_running: None,
+                cpu: None,
+                allowed: None,
+            };
+            self.tasks.insert(id, task);
         }
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rule `ping-pong`: tasks that return to the CPU from which they came, soon after they left it.
 
+use super::rule::{FindingMigration, Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
@@ -25,37 +26,46 @@ struct PingPong {
 }
 
 /// Migrations of all tasks, by task index.
-#[derive(Debug, Default)]
-pub(super) struct Moves(BTreeMap<usize, PingPong>);
+#[derive(Debug)]
+pub(super) struct Moves {
+    back_within: Nanos,
+    tasks: BTreeMap<usize, PingPong>,
+}
 
-impl Moves {
-    pub(super) fn on_migrate(
-        &mut self,
-        now: Nanos,
-        task: usize,
-        family: usize,
-        from: CpuId,
-        to: CpuId,
-        back_within: Nanos,
-    ) {
-        let moved = self.0.entry(task).or_insert(PingPong { family, at: START, from, back: 0, last_back: START });
-        if moved.from == to && now - moved.at <= back_within {
+impl Rule for Moves {
+    const INFO: RuleInfo = RuleInfo {
+        name: "ping-pong",
+        condition: "tasks of a family migrated away and back within 1 ms, more than 50 times per second and at least \
+                    20 times",
+        severity: RuleSeverity::Fixed(Severity::Low),
+        is_for_traces: true,
+        is_about_waits: false,
+    };
+
+    fn new(_nr_cpus: usize, limits: Limits) -> Self {
+        Self { back_within: limits.back_within, tasks: BTreeMap::new() }
+    }
+
+    fn on_migrate(&mut self, now: Nanos, migration: FindingMigration) {
+        let FindingMigration { task, family, from, to } = migration;
+        let moved = self.tasks.entry(task).or_insert(PingPong { family, at: START, from, back: 0, last_back: START });
+        if moved.from == to && now - moved.at <= self.back_within {
             moved.back += 1;
             moved.last_back = now;
         }
         (moved.at, moved.from) = (now, from);
     }
 
-    pub(super) fn findings(&self, about: &FindingContext<'_>, limits: Limits) -> Vec<Finding> {
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let length = about.now.saturating_since(START).0.max(1);
         let is_often =
             |back: u64| back >= MIN_RETURNS && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
         let mut found: BTreeMap<usize, Finding> = BTreeMap::new();
-        for (&task, moved) in self.0.iter().filter(|(_, moved)| is_often(moved.back)) {
+        for (&task, moved) in self.tasks.iter().filter(|(_, moved)| is_often(moved.back)) {
             let name = (about.name)(task);
             let finding = found.entry(moved.family).or_insert_with(|| Finding {
-                rule: "ping-pong",
-                severity: Severity::Low,
+                rule: Self::INFO.name,
+                severity: Self::INFO.severity.max(),
                 sentence: String::new(),
                 count: 0,
                 total_ns: 0,
@@ -67,7 +77,7 @@ impl Moves {
             finding.sentence = format!(
                 "{} migrated to another CPU and back within {} {}, most recently {name}",
                 about.families[moved.family],
-                limits.back_within,
+                self.back_within,
                 counted(finding.count, "time", "times")
             );
         }

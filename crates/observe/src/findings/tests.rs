@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::kicks::WastedKicks;
 use super::moves::Moves;
+use super::rule::Rule;
 use super::*;
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
@@ -22,6 +23,11 @@ fn found(scenario: &str) -> Vec<Finding> {
 
 fn of<'a>(findings: &'a [Finding], rule: &str) -> Option<&'a Finding> {
     findings.iter().find(|finding| finding.rule == rule)
+}
+
+/// Returns the context of a trace without families.
+fn context<'a>(now: Nanos) -> FindingContext<'a> {
+    FindingContext { name: &|_| String::new(), families: &[], summaries: &[], machine: None, now }
 }
 
 #[test]
@@ -66,14 +72,15 @@ fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
     let limits = Limits::of(&machine);
     machine.run(&mut fairlab_machine::observer::NoObserver).expect("the tasks make progress");
     let moved = |every_us: u64| {
-        let mut moves = Moves::default();
+        let mut moves = Moves::new(2, limits);
         for step in 0..100_u64 {
             let (from, to) = (CpuId((step % 2) as u32), CpuId((step % 2) as u32 ^ 1));
-            moves.on_migrate(START + Nanos(every_us * 1000 * step), 0, 0, from, to, limits.back_within);
+            let migration = FindingMigration { task: 0, family: 0, from, to };
+            moves.on_migrate(START + Nanos(every_us * 1000 * step), migration);
         }
         let name = |_: usize| "a".to_owned();
-        let about = FindingContext { name: &name, families: &["a".to_owned()], machine: None, now: machine.now() };
-        moves.findings(&about, limits)
+        let about = FindingContext { name: &name, families: &["a".to_owned()], ..context(machine.now()) };
+        moves.findings(&about)
     };
     assert_eq!(moved(500).first().map(|finding| finding.count), Some(99));
     assert!(moved(2_000).is_empty(), "it stays for longer than the limit");
@@ -82,7 +89,7 @@ fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
 #[test]
 fn kicks_after_which_nothing_moves_are_found_if_they_are_many() {
     use fairlab_sched::probe::{KickDecision, KickReason};
-    let mut kicks = WastedKicks::new(2);
+    let mut kicks = WastedKicks::new(2, Limits::of_tick(Nanos::from_millis(4)));
     let kick = KickDecision {
         cpu: CpuId(0),
         reason: KickReason::ManyTasks,
@@ -93,9 +100,9 @@ fn kicks_after_which_nothing_moves_are_found_if_they_are_many() {
     for at in 0..99 {
         kicks.on_kick(START + Nanos(at), &kick);
     }
-    assert!(kicks.findings().is_empty());
+    assert!(kicks.findings(&context(START)).is_empty());
     kicks.on_kick(START + Nanos(99), &kick);
-    assert_eq!(kicks.findings().first().map(|finding| (finding.count, finding.at_ns)), Some((100, 99)));
+    assert_eq!(kicks.findings(&context(START)).first().map(|finding| (finding.count, finding.at_ns)), Some((100, 99)));
 }
 
 #[test]
@@ -246,4 +253,15 @@ fn nothing_is_found_on_a_machine_that_is_well() {
     let limits = Limits::of(&machine);
     let (findings, _) = find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress");
     assert!(findings.is_empty(), "{findings:?}");
+}
+
+#[test]
+fn rules_have_names_of_their_own_and_a_severity_as_text() {
+    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), RULES.len());
+    let timers = RuleInfo::from_name("timer-missed").expect("there is such a rule");
+    assert_eq!(timers.severity.to_string(), "medium above 5 % of periods, else low");
+    assert_eq!((timers.severity.of(false), timers.severity.max()), (Severity::Low, Severity::Medium));
 }

@@ -4,8 +4,10 @@
 //!
 //! A family consists of the threads with one name.
 
-use super::{Finding, FindingContext, Limits, idle, moves, sort_worst_first, waits};
-use crate::import::event::{Recording, ThreadState, TraceEventKind, TraceEventName};
+use super::rule::{EndedWait, FindingMigration, FindingWait, RuleSet};
+use super::{Finding, FindingContext, Limits};
+use crate::activity::TaskActivity;
+use crate::import::event::{Recording, TraceEventKind, TraceEventName};
 use crate::import::threads::TraceThreads;
 use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
@@ -16,22 +18,18 @@ use std::collections::BTreeMap;
 /// State of a thread in the pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct TraceTask {
-    waits_since: Option<Nanos>,
+    activity: TaskActivity,
     woken_at: Option<Nanos>,
     cpu: Option<CpuId>,
-    runs: bool,
 }
 
 /// Pass over the events of a trace.
 struct TraceScan<'a> {
     recording: &'a Recording,
-    limits: Limits,
     threads: TraceThreads,
     tracks: Vec<TraceTask>,
     all: CpuMask,
-    idle: idle::IdleCpus,
-    waits: waits::Waits,
-    moves: moves::Moves,
+    rules: RuleSet,
     families: BTreeMap<String, usize>,
     first: u64,
 }
@@ -44,18 +42,15 @@ pub fn find_in_trace(recording: &Recording, limits: Limits) -> Vec<Finding> {
     all.set_all();
     let mut scan = TraceScan {
         recording,
-        limits,
         threads: TraceThreads::default(),
         tracks: Vec::new(),
         all,
-        idle: idle::IdleCpus::new(nr_cpus),
-        waits: waits::Waits::default(),
-        moves: moves::Moves::default(),
+        rules: RuleSet::new(nr_cpus, limits),
         families: BTreeMap::new(),
         first,
     };
     // The state of a CPU is unknown up to its first switch.
-    (0..nr_cpus).for_each(|cpu| scan.idle.end_idle(START, CpuId::from_index(cpu)));
+    (0..nr_cpus).for_each(|cpu| scan.rules.on_idle(START, CpuId::from_index(cpu), false));
     let has_wakeups = recording.events.iter().any(|event| event.kind.name() == TraceEventName::SchedWakeup);
     for event in &recording.events {
         scan.event(event, has_wakeups);
@@ -72,16 +67,15 @@ impl TraceScan<'_> {
             TraceEventKind::Switch { prev, state, next } => {
                 let cpu = CpuId(event.cpu);
                 if prev.pid == 0 {
-                    self.idle.end_idle(now, cpu);
+                    self.rules.on_idle(now, cpu, false);
                 }
                 if next.pid == 0 {
-                    self.idle.begin_idle(now, cpu);
+                    self.rules.on_idle(now, cpu, true);
                 }
                 if let Some(prev) = self.threads.find(prev.pid) {
                     let track = &mut self.tracks[prev];
-                    track.runs = false;
                     // A thread without a recorded switch-in waited for an unknown time.
-                    track.waits_since = (state == ThreadState::Runnable).then_some(now);
+                    track.activity.switch_out(now, cpu, state.into());
                     track.woken_at = None;
                 }
                 if let Some(next) = self.threads.find(next.pid) {
@@ -98,8 +92,7 @@ impl TraceScan<'_> {
     fn on_wakeup(&mut self, now: Nanos, pid: i32, is_new: bool) {
         let Some(thread) = self.threads.find(pid) else { return };
         let track = &mut self.tracks[thread];
-        if !track.runs && track.waits_since.is_none() {
-            track.waits_since = Some(now);
+        if track.activity.wake(now) {
             track.woken_at = (!is_new).then_some(now);
         }
     }
@@ -116,25 +109,17 @@ impl TraceScan<'_> {
 
     fn on_run(&mut self, now: Nanos, cpu: CpuId, thread: usize) {
         let family = self.family(thread);
-        self.tracks[thread].runs = true;
-        let (since, woken) = (self.tracks[thread].waits_since.take(), self.tracks[thread].woken_at.take());
-        if let Some(from) = self.tracks[thread].cpu.replace(cpu).filter(|&from| from != cpu) {
-            self.moves.on_migrate(now, thread, family, from, cpu, self.limits.back_within);
+        let track = &mut self.tracks[thread];
+        let (before, woken_at) = (track.activity.switch_in(now, cpu), track.woken_at.take());
+        if let Some(from) = track.cpu.replace(cpu).filter(|&from| from != cpu) {
+            self.rules.on_migrate(now, FindingMigration { task: thread, family, from, to: cpu });
         }
-        let Some(since) = since else { return };
-        let wait = waits::FindingWait { task: thread, family, since, until: now };
-        if let Some(woken) = woken.filter(|&woken| now - woken > self.limits.latency) {
-            self.waits.record_late(wait, now - woken);
-        }
-        if now - since > self.limits.starvation {
-            self.waits.record_starved(wait);
-        }
-        if now - since >= self.limits.idle {
-            self.idle.on_wait(wait, cpu, &self.all, self.limits.idle);
-        }
+        let Some(since) = before.waits_since() else { return };
+        let wait = FindingWait { task: thread, family, since, until: now };
+        self.rules.on_wait(&EndedWait { wait, woken_at, cpu: Some(cpu), allowed: Some(&self.all) });
     }
 
-    fn finish(self, now: Nanos) -> Vec<Finding> {
+    fn finish(mut self, now: Nanos) -> Vec<Finding> {
         let name = |thread: usize| {
             let thread = self.threads.list()[thread];
             format!("{}-{}", self.recording.names.get(thread.comm), thread.pid)
@@ -143,11 +128,7 @@ impl TraceScan<'_> {
         for (family, place) in &self.families {
             families[*place].clone_from(family);
         }
-        let about = FindingContext { name: &name, families: &families, machine: None, now };
-        let mut all = self.idle.findings(&about);
-        all.extend(self.waits.findings(&about, self.limits));
-        all.extend(self.moves.findings(&about, self.limits));
-        sort_worst_first(&mut all);
-        all
+        let about = FindingContext { name: &name, families: &families, summaries: &[], machine: None, now };
+        self.rules.findings(&about)
     }
 }

@@ -6,7 +6,8 @@
 //! that got less than half of its share, and missed at least a fifth of the window, was treated unfairly.
 //! Time on any CPU counts alike.
 
-use super::{ByFamily, Finding, Severity, moment};
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
 use fairlab_machine::sim::Machine;
@@ -55,23 +56,37 @@ pub(super) struct Shares {
     found: ByFamily<WorstShare>,
 }
 
-impl Shares {
+impl Rule for Shares {
+    const INFO: RuleInfo = RuleInfo {
+        name: "unfair-share",
+        condition: "in a window of 200 ms a task got less than half of its fair share by weight, and missed a fifth of \
+                    the window",
+        severity: RuleSeverity::Fixed(Severity::Medium),
+        is_for_traces: false,
+        is_about_waits: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
+
     /// Marks a task as having slept in the current window.
-    pub(super) fn on_sleep(&mut self, task: TaskId) {
+    #[inline]
+    fn on_sleep(&mut self, task: TaskId) {
         if let Some(share) = self.tasks.get_mut(&task) {
             share.has_slept = true;
         }
     }
 
-    /// Evaluates the window if it is over. `tasks` lists id, index and family of the existing tasks.
-    pub(super) fn sample(&mut self, machine: &Machine, tasks: impl Iterator<Item = (TaskId, usize, usize)>) {
+    /// Evaluates the window if it is over.
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
         let now = machine.now();
         let since = *self.since.get_or_insert(now);
         let length = now - since;
         if length < WINDOW && !self.tasks.is_empty() {
             return;
         }
-        let tasks: Vec<(TaskId, usize, usize)> = tasks.collect();
+        let tasks: Vec<(TaskId, usize, usize)> = tasks.iter().map(|(id, task)| (id, task.place, task.family)).collect();
         let mut sets: BTreeMap<GroupId, Vec<(CpuMask, Vec<AlwaysRunnableTask>)>> = BTreeMap::new();
         for &(id, place, family) in &tasks {
             let (task, host) = (machine.sched().task(id), &machine.tasks()[place]);
@@ -103,16 +118,16 @@ impl Shares {
         self.since = Some(now);
     }
 
-    pub(super) fn findings(&self, machine: &Machine, families: &[String]) -> Vec<Finding> {
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
-            let name = &machine.tasks()[worst.task].name;
+            let name = (about.name)(worst.task);
             Some(Finding {
-                rule: "unfair-share",
-                severity: Severity::Medium,
+                rule: Self::INFO.name,
+                severity: Self::INFO.severity.max(),
                 sentence: format!(
                     "{} got less than half of the CPU time that their weights entitle them to, {} in a window of {WINDOW}; worst: {name} got {} of {}",
-                    families[family],
+                    about.families[family],
                     counted(tally.count, "time", "times"),
                     worst.got,
                     worst.due
@@ -121,7 +136,7 @@ impl Shares {
                 total_ns: tally.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
-                question: Question::Task(name.clone()),
+                question: Question::Task(name),
             })
         });
         found.collect()

@@ -1,63 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules `late-wakeup` and `starvation`: tasks that wait long for a CPU, after a wake-up or at any time.
 
+use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
 use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
 use fairlab_sched::units::Nanos;
 
-/// Completed wait of a task.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FindingWait {
-    /// Index among the machine's tasks.
-    pub(super) task: usize,
-    pub(super) family: usize,
-    pub(super) since: Nanos,
-    pub(super) until: Nanos,
+/// Waits for a CPU above the limit.
+#[derive(Debug)]
+pub(super) struct Starvation {
+    limit: Nanos,
+    waits: ByFamily<FindingWait>,
 }
 
-/// Waits that exceeded a limit.
-#[derive(Debug, Default)]
-pub(super) struct Waits {
-    late: ByFamily<FindingWait>,
-    starved: ByFamily<FindingWait>,
+impl Rule for Starvation {
+    const INFO: RuleInfo = RuleInfo {
+        name: "starvation",
+        condition: "a task waited for a CPU longer than 500 ms (`--starvation`) at a time",
+        severity: RuleSeverity::Fixed(Severity::High),
+        is_for_traces: true,
+        is_about_waits: true,
+    };
+
+    fn new(_nr_cpus: usize, limits: Limits) -> Self {
+        Self { limit: limits.starvation, waits: ByFamily::new() }
+    }
+
+    #[inline]
+    fn on_wait(&mut self, ended: &EndedWait<'_>) {
+        let wait = ended.wait;
+        if wait.until - wait.since > self.limit {
+            self.waits.entry(wait.family).or_default().add(wait.until - wait.since, wait);
+        }
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        findings(&Self::INFO, &self.waits, about, &format!("waited for a CPU for more than {}", self.limit))
+    }
 }
 
-impl Waits {
-    pub(super) fn record_late(&mut self, wait: FindingWait, by: Nanos) {
-        self.late.entry(wait.family).or_default().add(by, wait);
+/// Waits after a wake-up above the limit.
+#[derive(Debug)]
+pub(super) struct LateWakeups {
+    limit: Nanos,
+    waits: ByFamily<FindingWait>,
+}
+
+impl Rule for LateWakeups {
+    const INFO: RuleInfo = RuleInfo {
+        name: "late-wakeup",
+        condition: "a task ran more than 10 ms (`--latency`) after its wake-up",
+        severity: RuleSeverity::Fixed(Severity::Medium),
+        is_for_traces: true,
+        is_about_waits: true,
+    };
+
+    fn new(_nr_cpus: usize, limits: Limits) -> Self {
+        Self { limit: limits.latency, waits: ByFamily::new() }
     }
 
-    pub(super) fn record_starved(&mut self, wait: FindingWait) {
-        self.starved.entry(wait.family).or_default().add(wait.until - wait.since, wait);
+    #[inline]
+    fn on_wait(&mut self, ended: &EndedWait<'_>) {
+        let wait = ended.wait;
+        if let Some(woken_at) = ended.woken_at.filter(|&woken_at| wait.until - woken_at > self.limit) {
+            self.waits.entry(wait.family).or_default().add(wait.until - woken_at, wait);
+        }
     }
 
-    pub(super) fn findings(&self, about: &FindingContext<'_>, limits: Limits) -> Vec<Finding> {
-        let kinds = [
-            ("starvation", Severity::High, &self.starved, limits.starvation, "waited for a CPU for more than"),
-            ("late-wakeup", Severity::Medium, &self.late, limits.latency, "had a wake-up latency above"),
-        ];
-        let found = kinds.into_iter().flat_map(|(rule, severity, tallies, limit, what)| {
-            tallies.iter().filter_map(move |(&family, tally)| {
-                let (time, wait) = tally.worst.as_ref()?;
-                let name = (about.name)(wait.task);
-                Some(Finding {
-                    rule,
-                    severity,
-                    sentence: format!(
-                        "{} {what} {limit} {}; worst: {name} for {time}",
-                        about.families[family],
-                        counted(tally.count, "time", "times")
-                    ),
-                    count: tally.count,
-                    total_ns: tally.total.0,
-                    worst_ns: time.0,
-                    // Just before the wait ends, so that the explanation covers all of it.
-                    at_ns: moment(wait.until).saturating_sub(1),
-                    question: Question::Task(name),
-                })
-            })
-        });
-        found.collect()
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        findings(&Self::INFO, &self.waits, about, &format!("had a wake-up latency above {}", self.limit))
     }
+}
+
+fn findings(rule: &RuleInfo, waits: &ByFamily<FindingWait>, about: &FindingContext<'_>, what: &str) -> Vec<Finding> {
+    let of_family = |(&family, tally): (&usize, &super::Occurrences<FindingWait>)| {
+        let (time, wait) = tally.worst.as_ref()?;
+        let name = (about.name)(wait.task);
+        Some(Finding {
+            rule: rule.name,
+            severity: rule.severity.max(),
+            sentence: format!(
+                "{} {what} {}; worst: {name} for {time}",
+                about.families[family],
+                counted(tally.count, "time", "times")
+            ),
+            count: tally.count,
+            total_ns: tally.total.0,
+            worst_ns: time.0,
+            // Just before the wait ends, so that the explanation covers all of it.
+            at_ns: moment(wait.until).saturating_sub(1),
+            question: Question::Task(name),
+        })
+    };
+    waits.iter().filter_map(of_family).collect()
 }

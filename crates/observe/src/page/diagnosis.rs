@@ -6,7 +6,7 @@
 
 use super::PageRun;
 use crate::explain::{History, Question, explain};
-use crate::findings::{Finding, Severity};
+use crate::findings::{Finding, RuleInfo, Severity};
 use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -85,8 +85,9 @@ impl PageFinding {
 
 /// Returns the short form of a finding: the longest wait of rules about waits, the main clause of the sentence of all others.
 fn headline(finding: &Finding) -> String {
-    match (finding.rule, &finding.question) {
-        ("starvation" | "late-wakeup", Question::Task(name)) => {
+    let is_about_waits = RuleInfo::from_name(finding.rule).is_some_and(|rule| rule.is_about_waits);
+    match &finding.question {
+        Question::Task(name) if is_about_waits => {
             format!("{name} waited {} for a CPU", rounded(finding.worst_ns))
         }
         _ => finding.sentence.split(';').next().unwrap_or_default().to_owned(),

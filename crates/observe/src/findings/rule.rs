@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Interface of a rule, and the list of all rules.
+//!
+//! A rule is a type that implements [`Rule`], with its name, condition and severity in [`Rule::INFO`]. It overrides the
+//! handlers of what it needs. Calls are static, so handlers that no rule overrides cost nothing.
+
+use super::{FindingContext, FindingTasks, Limits};
+use super::{flapping, idle, kicks, misfit, moves, slow, timers, unfair, waits};
+use crate::findings::Finding;
+use fairlab_machine::sim::Machine;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{BalanceDecision, KickDecision};
+use fairlab_sched::units::Nanos;
+use serde::Serialize;
+
+/// Severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth checking, with little effect.
+    Low,
+    /// Costs latency or throughput.
+    Medium,
+    /// Starves tasks or wastes CPUs.
+    High,
+}
+
+impl Severity {
+    /// Name of the severity, as in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// Severity of a rule's findings.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Copy, Debug)]
+pub enum RuleSeverity {
+    /// All findings have one severity.
+    Fixed(Severity),
+    /// Findings are raised to the higher severity above a bound.
+    Raised { to: Severity, above: &'static str, from: Severity },
+}
+
+impl RuleSeverity {
+    /// Returns the severity of a finding, given whether it is above the bound.
+    pub(super) const fn of(self, is_above: bool) -> Severity {
+        match self {
+            Self::Fixed(severity) => severity,
+            Self::Raised { to, from, .. } => {
+                if is_above {
+                    to
+                } else {
+                    from
+                }
+            }
+        }
+    }
+
+    /// Returns the highest severity.
+    pub const fn max(self) -> Severity {
+        self.of(true)
+    }
+}
+
+impl std::fmt::Display for RuleSeverity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fixed(severity) => f.write_str(severity.name()),
+            Self::Raised { to, above, from } => write!(f, "{} above {above}, else {}", to.name(), from.name()),
+        }
+    }
+}
+
+/// Description of a rule, for its findings and for the book.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleInfo {
+    /// Name of the rule, as in JSON.
+    pub name: &'static str,
+    /// Condition under which the rule reports a finding, with its limits.
+    pub condition: &'static str,
+    /// Severity of the findings.
+    pub severity: RuleSeverity,
+    /// Whether the events of a recorded trace suffice.
+    pub is_for_traces: bool,
+    /// Whether the rule is about the wait of a task, so that the length of the worst wait summarises a finding.
+    pub is_about_waits: bool,
+}
+
+impl RuleInfo {
+    /// Returns the rule with the given name.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        RULES.iter().find(|rule| rule.name == name)
+    }
+}
+
+/// Wait of a task for a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FindingWait {
+    /// Index among the machine's tasks.
+    pub(super) task: usize,
+    pub(super) family: usize,
+    pub(super) since: Nanos,
+    pub(super) until: Nanos,
+}
+
+/// Wait that ends because the task gets a CPU, or at the end of the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndedWait<'a> {
+    pub(super) wait: FindingWait,
+    /// Time of the wake-up with which the wait began.
+    pub(super) woken_at: Option<Nanos>,
+    pub(super) cpu: Option<CpuId>,
+    /// Affinity of the task, if it is known.
+    pub(super) allowed: Option<&'a CpuMask>,
+}
+
+/// Migration of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FindingMigration {
+    /// Index among the machine's tasks.
+    pub(super) task: usize,
+    pub(super) family: usize,
+    pub(super) from: CpuId,
+    pub(super) to: CpuId,
+}
+
+/// Rule that collects data during a run, and reports findings at its end.
+pub(super) trait Rule: Sized {
+    /// Description of the rule.
+    const INFO: RuleInfo;
+
+    /// Creates the rule for a machine whose run has not begun.
+    fn new(nr_cpus: usize, limits: Limits) -> Self;
+
+    /// Called when a CPU begins or ends to run its idle task.
+    fn on_idle(&mut self, _now: Nanos, _cpu: CpuId, _begins: bool) {}
+
+    /// Called when a task blocks or exits.
+    fn on_sleep(&mut self, _task: TaskId) {}
+
+    /// Called when the wait of a task ends.
+    fn on_wait(&mut self, _wait: &EndedWait<'_>) {}
+
+    /// Called when a task migrates.
+    fn on_migrate(&mut self, _now: Nanos, _migration: FindingMigration) {}
+
+    /// Called after a load-balance pass.
+    fn on_balance(&mut self, _now: Nanos, _decision: &BalanceDecision) {}
+
+    /// Called after a kick decision.
+    fn on_kick(&mut self, _now: Nanos, _decision: &KickDecision) {}
+
+    /// Called when the machine becomes over-utilised, or recovers.
+    fn on_overutilized(&mut self, _now: Nanos, _is_over: bool, _cpu: CpuId) {}
+
+    /// Called at intervals, for state without events.
+    fn sample(&mut self, _machine: &Machine, _tasks: &FindingTasks) {}
+
+    /// Returns the findings at the end of the run or trace.
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding>;
+}
+
+/// Declares the rules: the field of [`RuleSet`], and the type.
+macro_rules! rules {
+    ($($field:ident: $rule:ty,)*) => {
+        /// All rules, in the order in which findings of equal weight are listed.
+        pub const RULES: &[RuleInfo] = &[$(<$rule as Rule>::INFO),*];
+
+        /// State of all rules.
+        #[derive(Debug)]
+        pub(super) struct RuleSet {
+            $($field: $rule,)*
+        }
+
+        impl RuleSet {
+            pub(super) fn new(nr_cpus: usize, limits: Limits) -> Self {
+                Self { $($field: <$rule>::new(nr_cpus, limits),)* }
+            }
+
+            #[inline]
+            pub(super) fn on_idle(&mut self, now: Nanos, cpu: CpuId, begins: bool) {
+                $(self.$field.on_idle(now, cpu, begins);)*
+            }
+
+            #[inline]
+            pub(super) fn on_sleep(&mut self, task: TaskId) {
+                $(self.$field.on_sleep(task);)*
+            }
+
+            #[inline]
+            pub(super) fn on_wait(&mut self, wait: &EndedWait<'_>) {
+                $(self.$field.on_wait(wait);)*
+            }
+
+            #[inline]
+            pub(super) fn on_migrate(&mut self, now: Nanos, migration: FindingMigration) {
+                $(self.$field.on_migrate(now, migration);)*
+            }
+
+            #[inline]
+            pub(super) fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
+                $(self.$field.on_balance(now, decision);)*
+            }
+
+            #[inline]
+            pub(super) fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
+                $(self.$field.on_kick(now, decision);)*
+            }
+
+            #[inline]
+            pub(super) fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
+                $(self.$field.on_overutilized(now, is_over, cpu);)*
+            }
+
+            pub(super) fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+                $(self.$field.sample(machine, tasks);)*
+            }
+
+            /// Returns the findings of all rules that apply to a run or to a trace, the worst first.
+            pub(super) fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+                let mut all = Vec::new();
+                $(if about.machine.is_some() || <$rule as Rule>::INFO.is_for_traces {
+                    all.extend(self.$field.findings(about));
+                })*
+                all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
+                all
+            }
+        }
+    };
+}
+
+rules! {
+    idle: idle::IdleCpus,
+    starvation: waits::Starvation,
+    late: waits::LateWakeups,
+    moves: moves::Moves,
+    misfit: misfit::Misfits,
+    kicks: kicks::WastedKicks,
+    unfair: unfair::Shares,
+    flapping: flapping::Flapping,
+    slow: slow::SlowCpus,
+    timers: timers::MissedTimers,
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `timer-missed`: tasks that arrive at their periodic timers after the expiry. The families' statistics
+//! count them.
+
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Finding, FindingContext, Limits, Severity};
+use crate::explain::Question;
+use crate::families::FamilySummary;
+use fairlab_machine::sim::Machine;
+
+/// Number of timer periods of which one may be missed at the lower severity.
+const PERIODS_PER_MISS: u64 = 20;
+
+/// Rule without state of its own.
+#[derive(Debug)]
+pub(super) struct MissedTimers;
+
+impl Rule for MissedTimers {
+    const INFO: RuleInfo = RuleInfo {
+        name: "timer-missed",
+        condition: "tasks missed periods of their timers",
+        severity: RuleSeverity::Raised { to: Severity::Medium, above: "5 % of periods", from: Severity::Low },
+        is_for_traces: false,
+        is_about_waits: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let Some(machine) = about.machine else { return Vec::new() };
+        about.summaries.iter().filter_map(|family| missed_timers(machine, family)).collect()
+    }
+}
+
+/// Returns the finding about missed timer periods of a family.
+fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
+    let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
+    let specs = &machine.workload().tasks;
+    let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
+    Some(Finding {
+        rule: MissedTimers::INFO.name,
+        severity: MissedTimers::INFO.severity.of(timers.missed * PERIODS_PER_MISS > timers.arrivals),
+        sentence: format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals),
+        count: timers.missed,
+        total_ns: 0,
+        worst_ns: 0,
+        at_ns: 0,
+        question: Question::Task(first.name.clone()),
+    })
+}
