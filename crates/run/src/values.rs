@@ -12,70 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Units of times. A name that is the end of another one comes after it. A number without a unit is in
-/// seconds.
-const UNITS: [(&str, u64); 8] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-    ("", 1_000_000_000),
-];
-/// Longest run, in nanoseconds, as in scenarios.
-const MAX_TIME: u64 = 1_000_000_000_000_000_000;
-
-/// Parses a duration such as `5s`, `1.5ms` or `5m`, exact to the nanosecond. Zero is rejected.
-///
-/// # Errors
-/// If it is no time, or zero.
-pub fn parse_time(text: &str) -> Result<Nanos, String> {
-    match parse_moment(text)? {
-        Nanos::ZERO => Err("a duration must be greater than 0".to_owned()),
-        time => Ok(time),
-    }
-}
-
-/// Parses a time from the start of a run.
-///
-/// # Errors
-/// If it is no time, or too long.
-pub fn parse_moment(text: &str) -> Result<Nanos, String> {
-    let wrong = || {
-        "a time is a number with a unit: 5s, 300ms, 1.5ms, 20us, 100ns, 2m, 1h; the default unit is seconds".to_owned()
-    };
-    let (number, unit) = UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) || (number.contains('.') && fraction.is_empty()) {
-        return Err(wrong());
-    }
-    let too_long = || "the longest time is 1000000000s".to_owned();
-    let mut time = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(unit)).ok_or_else(too_long)?;
-    let mut place = unit;
-    for digit in fraction.bytes() {
-        place /= 10;
-        time = time.saturating_add(u64::from(digit - b'0') * place);
-    }
-    if time > MAX_TIME { Err(too_long()) } else { Ok(Nanos(time)) }
-}
-
-/// Parses a time in whole microseconds, such as 20us or 0, as the kernel takes it. A number without a unit is
-/// rejected: other times are then in seconds, but on a real machine this value is in microseconds.
-///
-/// # Errors
-/// If it is no such time.
-pub fn parse_micros(text: &str) -> Result<Nanos, String> {
-    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if is_bare && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-        return Err(format!("a unit is missing; the kernel's is the microsecond: write {text}us"));
-    }
-    let time = parse_moment(text)?;
-    let is_whole = time.0.is_multiple_of(1000);
-    if is_whole { Ok(time) } else { Err("the time must be in whole microseconds, such as 20us or 0".to_owned()) }
-}
+pub use fairlab_workload::time::{parse_micros, parse_moment, parse_time};
 
 /// Returns the kernel of a release.
 ///
@@ -409,51 +346,6 @@ pub fn time_text(time: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    #[test]
-    fn times_are_exact() {
-        for (text, ns) in
-            [("5s", 5_000_000_000), ("1.5ms", 1_500_000), ("20us", 20_000), ("7ns", 7), ("0.25s", 250_000_000)]
-                .into_iter()
-                .chain([
-                    ("5m", 300_000_000_000),
-                    ("2min", 120_000_000_000),
-                    ("1h", 3_600_000_000_000),
-                    ("10", 10_000_000_000),
-                ])
-        {
-            assert_eq!(parse_time(text), Ok(Nanos(ns)), "{text}");
-        }
-        assert_eq!(parse_moment("0"), Ok(Nanos::ZERO));
-        for text in [
-            "",
-            "s",
-            "5 s",
-            "5 m",
-            "5d",
-            "-5s",
-            "1.s",
-            ".5s",
-            "1e3s",
-            "0s",
-            "99999999999s",
-            "18446744073709551616ns",
-            "18446744073.9s",
-        ] {
-            assert!(parse_time(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn an_exit_latency_is_in_whole_microseconds_and_may_be_nothing() {
-        assert_eq!((parse_micros("0us"), parse_micros("1.5ms")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(1500))));
-        assert_eq!((parse_micros("0"), parse_micros("20us")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(20))));
-        for bare in ["20", "1.5"] {
-            let error = parse_micros(bare).expect_err("a number without a unit is rejected");
-            assert!(error.contains(&format!("write {bare}us")), "{error}");
-        }
-        assert!(parse_micros("20ns").expect_err("too fine").contains("whole microseconds"));
-    }
-
     #[test]
     fn features_and_tunables_are_known_or_suggested() {
         assert_eq!(parse_feature("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));

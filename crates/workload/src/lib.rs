@@ -16,4 +16,5 @@ pub mod scenario;
 pub mod serde_time;
 pub mod step;
 pub mod suggest;
+pub mod time;
 pub mod workload;

@@ -2,14 +2,10 @@
 //! Lengths of time in a study's data: a number and its unit, such as `500ms`.
 
 use fairlab_sched::units::Nanos;
+use fairlab_workload::time::{TimeFormat, UNITS};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-
-/// Units; one that is the end of another comes later.
-const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-/// Longest length, in nanoseconds; the same as in scenarios.
-const MAX_NS: u64 = 1_000_000_000_000_000_000;
 
 /// Length of time, parsed from a text such as `500ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,22 +16,8 @@ impl FromStr for TimeSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a time: write a number and a unit, such as 5s, 300ms, 20us or 100ns");
-        let (number, unit) =
-            UNITS.iter().find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns))).ok_or_else(wrong)?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || !is_number(whole) || !is_number(fraction) || number.ends_with('.') {
-            return Err(wrong());
-        }
-        let whole: u64 = whole.parse().map_err(|_| wrong())?;
-        let mut time = whole.checked_mul(unit).filter(|time| *time <= MAX_NS).ok_or_else(wrong)?;
-        let mut place = unit;
-        for digit in fraction.bytes() {
-            place /= 10;
-            time += u64::from(digit - b'0') * place;
-        }
-        Ok(Self(Nanos(time)))
+        let wrong = |_| format!("`{text}` is not a time: write a number and a unit, such as 5s, 300ms, 20us or 100ns");
+        TimeFormat::STUDY.parse(text).map(Self).map_err(wrong)
     }
 }
 

@@ -2,14 +2,9 @@
 //! Words of a statement, and their values: numbers, CPUs, durations, names.
 
 use crate::error::{ParseError, SourceText};
+use crate::time::{TimeError, TimeFormat};
 use fairlab_sched::units::Nanos;
 use std::ops::RangeInclusive;
-
-/// Longest duration, 10^18 ns.
-const MAX_DURATION_NS: u64 = 1_000_000_000_000_000_000;
-
-/// Units of durations, in nanoseconds.
-const UNITS: [(&str, u64); 5] = [("", 1), ("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
 /// Word with its byte offset in the file.
 #[derive(Clone, Copy, Debug)]
@@ -133,33 +128,13 @@ impl<'a> Tokens<'a> {
     /// Converts a word to a duration: a decimal number and a unit. The result is exact; fractions of 1 ns are
     /// cut off.
     pub(crate) fn parse_duration(&self, word: Token<'_>) -> Result<Nanos, ParseError> {
-        let malformed = || {
-            let error = self.error(word, format!("`{}` is not a duration", word.text));
-            self.hint(word, error.with_help("a duration is a number with ns, us, ms or s, such as 250us or 1.5ms"))
-        };
-        let too_long = || self.error(word, format!("`{}` is too long: at most 10^18 ns", word.text));
-        let digits_end = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-
-        let (whole, rest) = word.text.split_at(digits_end(word.text));
-        if whole.is_empty() {
-            return Err(malformed());
-        }
-        let (fraction, unit) = match rest.strip_prefix('.') {
-            Some(after) => after.split_at(digits_end(after)),
-            None => ("", rest),
-        };
-        if rest.starts_with('.') && fraction.is_empty() {
-            return Err(malformed());
-        }
-        let (_, unit_ns) = *UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(malformed)?;
-        let whole: u64 = whole.parse().map_err(|_| too_long())?;
-        let mut ns = whole.checked_mul(unit_ns).filter(|ns| *ns <= MAX_DURATION_NS).ok_or_else(too_long)?;
-        let mut digit_ns = unit_ns / 10;
-        for digit in fraction.bytes() {
-            ns += u64::from(digit - b'0') * digit_ns;
-            digit_ns /= 10;
-        }
-        Ok(Nanos(ns))
+        TimeFormat::SCENARIO.parse(word.text).map_err(|error| match error {
+            TimeError::Malformed => {
+                let error = self.error(word, format!("`{}` is not a duration", word.text));
+                self.hint(word, error.with_help("a duration is a number with ns, us, ms or s, such as 250us or 1.5ms"))
+            }
+            TimeError::TooLong => self.error(word, format!("`{}` is too long: at most 10^18 ns", word.text)),
+        })
     }
 
     /// Takes the next word as a duration.
