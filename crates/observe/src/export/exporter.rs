@@ -4,6 +4,10 @@
 //! It derives what a kernel trace contains beyond the events themselves: the current task of each CPU, task
 //! priorities, run times and runqueue latencies, the number of runnable tasks, and idle exits.
 
+mod counters;
+#[cfg(test)]
+mod tests;
+
 use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TraceRecord};
 use super::sink::{OpenedSink, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
@@ -20,10 +24,6 @@ use std::io;
 
 /// State number of `cpu_idle` on a machine without idle states, as a kernel without cpuidle reports it.
 const PLAIN_IDLE_STATE: u32 = 1;
-/// Frequency in kHz per unit of frequency capacity. For a CPU without a frequency domain only the share of
-/// 1024 is known.
-const PLAIN_KHZ_PER_PART: u64 = 1000;
-
 /// State of a CPU as the trace reports it.
 struct ExportedCpu {
     current: ThreadId,
@@ -162,39 +162,6 @@ impl Exporter {
         self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine.as_built_in()));
     }
 
-    /// Records counters for which no event exists: capacity and `nr_idle_scan`. To be called at intervals
-    /// during the run.
-    pub fn sample(&mut self, machine: &Machine<impl Engine>) {
-        if !self.groups.contains(Group::Counters) {
-            return;
-        }
-        let Some(machine) = machine.as_built_in() else { return self.sample_engine(machine) };
-        let (now, sched) = (machine.now(), machine.sched());
-        for cpu in sched.cpu_ids() {
-            self.set_counter(now, cpu, Counter::Capacity, sched.snapshot(cpu).cpu_capacity);
-            let of_cpu = &sched.domains().cpus[cpu.index()];
-            if let Some(shared) = of_cpu.sd_llc_shared.filter(|_| of_cpu.sd_llc_id == cpu) {
-                let nr = sched.domains().shared[shared].nr_idle_scan;
-                self.set_counter(now, cpu, Counter::NrIdleScan, u64::try_from(nr).unwrap_or(0));
-            }
-        }
-    }
-
-    /// Records the counters of a compiled-kernel engine, which has no events for averages and numbers of
-    /// tasks either.
-    fn sample_engine(&mut self, machine: &Machine<impl Engine>) {
-        let (now, sched) = (machine.now(), machine.sched());
-        for cpu in sched.cpu_ids() {
-            let shown = sched.rq_snapshot(cpu);
-            self.set_counter(now, cpu, Counter::Capacity, shown.cpu_capacity);
-            self.set_counter(now, cpu, Counter::UtilAvg, shown.util_avg);
-            self.set_counter(now, cpu, Counter::NrRunning, u64::from(shown.nr_running));
-            if let Some(llc) = sched.llc_snapshot(cpu) {
-                self.set_counter(now, cpu, Counter::NrIdleScan, u64::try_from(llc.nr_idle_scan).unwrap_or(0));
-            }
-        }
-    }
-
     /// Completes all traces.
     ///
     /// # Errors
@@ -237,36 +204,12 @@ impl Exporter {
         }
     }
 
-    fn set_counter(&mut self, now: Nanos, of: CpuId, counter: Counter, value: u64) {
-        let last = &mut self.cpus[of.index()].counters[counter as usize];
-        if last.replace(value) != Some(value) {
-            self.emit(now, of, RecordKind::Counter { of, counter, value });
-        }
-    }
-
     fn marker(&mut self, now: Nanos, cpu: CpuId, marker: Marker) {
         let current = match marker {
             Marker::Main { .. } => ThreadId::MAIN,
             Marker::ClockRef { thread, .. } | Marker::Task { thread, .. } | Marker::Loop { thread, .. } => thread,
         };
         self.emit_for(now, cpu, current, RecordKind::Marker(marker));
-    }
-
-    fn frequency(&mut self, now: Nanos, cpu_id: CpuId, part: Capacity) {
-        let khz = &self.cpus[cpu_id.index()].khz;
-        // Find the frequency whose share of the highest equals `part`, with the scheduler's rounding.
-        let of_part = khz.iter().copied().find(|own| own * 1024 / khz[khz.len() - 1] == part);
-        let highest = khz.last().copied();
-        let khz = of_part.or_else(|| highest.map(|khz| khz * part / 1024)).unwrap_or(part * PLAIN_KHZ_PER_PART);
-        self.emit(now, cpu_id, RecordKind::Frequency { cpu_id, khz });
-    }
-
-    /// Emits the scheduled frequency changes that are due.
-    fn step_frequencies(&mut self, now: Nanos) {
-        while let Some(&(at, cpu, part)) = self.frequency_steps.last().filter(|(at, ..)| START + *at <= now) {
-            self.frequency_steps.pop();
-            self.frequency(START + at, cpu, part);
-        }
     }
 
     /// Ends the idle state of a CPU that executes kernel code.
@@ -288,15 +231,6 @@ impl Exporter {
         let (thread, since) = (host.current, std::mem::replace(&mut host.reported_until, now));
         if !self.threads.is_idle(thread) && now > since {
             self.emit(now, cpu, RecordKind::StatRuntime { thread, runtime: now - since });
-        }
-    }
-
-    fn add_runnable(&mut self, now: Nanos, cpu: CpuId, by: i64) {
-        let nr = &mut self.cpus[cpu.index()].nr_running;
-        *nr = nr.saturating_add_signed(by);
-        let nr = *nr;
-        if self.groups.contains(Group::Counters) {
-            self.set_counter(now, cpu, Counter::NrRunning, nr);
         }
     }
 
@@ -472,47 +406,6 @@ impl<E: Engine> Observer<E> for Exporter {
             }
             MachineEvent::LoopBegins { task, place } => self.begin_loop(now, self.of_task[task], place),
             _ => {}
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::export::{ExportTarget, FORMATS};
-    use fairlab_machine::sim::Setup;
-    use fairlab_workload::scenario;
-
-    /// Returns the number of bytes in a file, or in all files of a directory.
-    fn length(path: &std::path::Path) -> u64 {
-        if path.is_dir() {
-            let entries = std::fs::read_dir(path).expect("a directory");
-            return entries.map(|entry| length(&entry.expect("an entry").path())).sum();
-        }
-        std::fs::metadata(path).expect("a file").len()
-    }
-
-    #[test]
-    fn without_the_built_in_scheduler_a_format_writes_events_or_fails() {
-        let directory = tempfile::tempdir().expect("there is a place for temporary files");
-        for format in FORMATS {
-            let setup =
-                Setup::from_scenario(scenario::parse("t.scn", "cpus 2\nend 20ms\ntask a run 1ms\n").expect("valid"));
-            let mut machine = Machine::new(setup).expect("a possible machine");
-            let mut exporter = Exporter::new(&machine, None);
-            let path = directory.path().join(format.name);
-            let target = if format.is_directory() {
-                std::fs::create_dir(&path).expect("a directory can be created");
-                ExportTarget::Directory(&path)
-            } else {
-                let out = Box::new(std::fs::File::create(&path).expect("a file can be created"));
-                ExportTarget::File { out, directory: directory.path() }
-            };
-            format.open(target, None, machine.hardware(), &mut exporter).expect("there is room");
-            machine.run(&mut exporter).expect("the task makes progress");
-            let finished = exporter.finish_traces(None);
-            assert_eq!(finished.is_err(), format.is_of_state(), "{}", format.name);
-            assert_eq!(length(&path) > 0, !format.is_of_state(), "{}", format.name);
         }
     }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Builds a workload from the events of a trace, in one pass.
 
+mod finish;
+mod wakeups;
+
 use super::cgroups::Cgroups;
 use super::cpu_rates::CpuRates;
 use super::gaps::Gaps;
-use super::timers::{self, Sleep};
-use super::{ImportedWorkload, names};
-use crate::import::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
+use super::names;
+use super::timers::Sleep;
+use crate::import::event::{InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
 use crate::import::threads::TraceThreads;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::recorded::{RecordedOp, RecordedPriority, RecordedTask, RecordedWorkload, is_governor_thread};
+use fairlab_workload::recorded::{RecordedOp, RecordedPriority};
 use fairlab_workload::workload::PolicySpec;
 use std::collections::BTreeSet;
 
 /// Units of work per nanosecond at full speed.
 const FULL_SPEED: u128 = 1 << 20;
-/// Time for which threads that run or wait at the end of the trace continue, so that they do not block before
-/// it.
-const BEHIND_THE_END: Nanos = Nanos(1);
 
 /// State of a thread in the pass over the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,84 +328,6 @@ impl<'a> WorkloadBuilder<'a> {
         self.tasks[task].drafts.push(DraftOp::Sleep(sleep));
     }
 
-    fn waking(&mut self, event: &TraceEvent, who: ThreadRef) {
-        let Some(task) = self.threads.find(who.pid) else { return };
-        match self.tasks[task].state {
-            ThreadPhase::Blocked { since } => self.wake(event, task, since),
-            ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, None, who),
-            // The thread was about to block, or does not block; the `sched_wakeup` event decides.
-            ThreadPhase::Running { .. } | ThreadPhase::Runnable => {}
-        }
-    }
-
-    fn wakeup(&mut self, event: &TraceEvent, who: ThreadRef, cpu: u32, is_new: bool) {
-        let Some(task) = self.threads.find(who.pid) else { return };
-        match self.tasks[task].state {
-            ThreadPhase::Blocked { since } => self.wake(event, task, since),
-            ThreadPhase::Unknown | ThreadPhase::Dead if is_new => self.fork_or_start(event, task, event.pid, who),
-            ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, Some(cpu), who),
-            ThreadPhase::Running { .. } | ThreadPhase::Runnable => {}
-        }
-        if let ThreadPhase::Runnable = self.tasks[task].state {
-            self.tasks[task].cpu.get_or_insert(cpu);
-        }
-    }
-
-    /// Wakes a blocked thread: by the running thread, or, in interrupt context, by the end of a sleep.
-    fn wake(&mut self, event: &TraceEvent, task: usize, since: u64) {
-        let by_thread = match event.context {
-            Context::Thread | Context::Unknown => self
-                .settle_if_current(event.at, event.cpu, event.pid)
-                .filter(|&waker| waker != task && !self.is_optional(waker)),
-            Context::Interrupt | Context::Softirq => None,
-        };
-        if event.context == Context::Unknown && by_thread.is_some() {
-            self.gaps.wakeups_without_context += 1;
-        }
-        if event.context == Context::Softirq {
-            self.gaps.softirq_wakeups += 1;
-        }
-        match by_thread {
-            Some(waker) => {
-                self.gaps.edges += 1;
-                self.tasks[waker].push(RecordedOp::Wake(task));
-                self.tasks[task].push(RecordedOp::Wait);
-            }
-            None => {
-                let exit = self.exit_ns(event);
-                self.push_sleep(task, since, event.at, exit);
-            }
-        }
-        self.tasks[task].state = ThreadPhase::Runnable;
-    }
-
-    fn is_left_out(&self, task: usize) -> bool {
-        names::is_stopper(self.recording.names.get(self.threads.list()[task].comm))
-    }
-
-    /// Whether the simulated machine may have its own thread instead, so that no other thread may wait for
-    /// this one.
-    fn is_optional(&self, task: usize) -> bool {
-        self.is_left_out(task) || is_governor_thread(self.recording.names.get(self.threads.list()[task].comm))
-    }
-
-    /// Time in ns that the CPU of a wake-up took to leave its idle state.
-    fn exit_ns(&self, event: &TraceEvent) -> u64 {
-        let host = self.cpus.get(event.cpu as usize).copied().unwrap_or_default();
-        if host.current.is_some() {
-            return 0;
-        }
-        match (host.left, host.idle) {
-            // Only the interrupt lies between the idle exit and the wake-up.
-            (Some((state, at, time)), None) if event.at - at <= SOON_NS => {
-                self.rates.exit_ns(event.cpu, state).min(time)
-            }
-            // The wake-up is recorded before the idle exit.
-            (_, Some((state, since))) => self.rates.exit_ns(event.cpu, state).min(event.at - since),
-            _ => 0,
-        }
-    }
-
     /// Moves a thread to a cgroup: the thread is in that group when it next runs.
     fn attach(&mut self, pid: i32, root: i32, path: InternedName) {
         let Some(task) = self.threads.find(pid).filter(|_| self.cgroups.uses_hierarchy(root)) else {
@@ -435,32 +357,6 @@ impl<'a> WorkloadBuilder<'a> {
         }
     }
 
-    fn fork(&mut self, event: &TraceEvent, parent: i32, child: ThreadRef) {
-        let Some(task) = self.threads.find(child.pid) else { return };
-        self.fork_or_start(event, task, parent, child);
-        // The thread becomes runnable at its first wake-up, which follows.
-        self.tasks[task].state = ThreadPhase::Runnable;
-    }
-
-    /// Starts a new thread: forked by its parent if that runs, otherwise started at this time.
-    fn fork_or_start(&mut self, event: &TraceEvent, task: usize, parent: i32, who: ThreadRef) {
-        let parent = self
-            .settle_if_current(event.at, event.cpu, parent)
-            .filter(|&parent| parent != task && !self.is_left_out(parent));
-        match parent {
-            Some(parent) => {
-                self.tasks[parent].push(RecordedOp::Fork(task));
-                let group = self.tasks[parent].group;
-                (self.tasks[task].first_group, self.tasks[task].group) = (group, group);
-            }
-            None => self.tasks[task].start_at = Some(event.at - self.start),
-        }
-        let child = &mut self.tasks[task];
-        child.cpu = Some(event.cpu);
-        child.state = ThreadPhase::Runnable;
-        self.set_prio(task, who.prio);
-    }
-
     /// Handles lost events of a CPU: the current thread and its run time since the last event are unknown.
     fn lost(&mut self, event: &TraceEvent, nr: Option<u64>) {
         self.gaps.losses += 1;
@@ -476,104 +372,7 @@ impl<'a> WorkloadBuilder<'a> {
             self.cpus[event.cpu as usize].current = None;
         }
     }
-
-    pub(super) fn finish(mut self) -> ImportedWorkload {
-        let (start, end) = self.recording.span().unwrap_or_default();
-        for cpu in 0..self.recording.nr_cpus {
-            self.settle(end, cpu);
-        }
-        for task in &mut self.tasks {
-            let has_more = matches!(task.state, ThreadPhase::Running { .. } | ThreadPhase::Runnable);
-            self.gaps.cut_at_the_end += u64::from(has_more);
-            if has_more {
-                task.work += u128::from(BEHIND_THE_END.0) * FULL_SPEED;
-                task.flush();
-            }
-        }
-        let (tasks, task_of) = self.take_tasks();
-        let mut recorded = RecordedWorkload {
-            nr_cpus: self.recording.nr_cpus.max(1),
-            capacities: self.rates.capacities(),
-            frequency_steps: std::mem::take(&mut self.frequency_steps),
-            end: Nanos(end - start),
-            tasks,
-            groups: self.cgroups.into_paths(),
-            notes: Vec::new(),
-        };
-        if recorded.capacities.iter().all(|&capacity| capacity == 1024) {
-            recorded.capacities.clear();
-        }
-        recorded.notes = self.gaps.notes(self.recording, self.has_machine);
-        ImportedWorkload { recorded, task_of, gaps: self.gaps }
-    }
-
-    /// Returns the tasks in the order of their threads, without omitted threads, and the task of each thread.
-    fn take_tasks(&mut self) -> (Vec<RecordedTask>, Vec<Option<usize>>) {
-        let mut task_of = Vec::new();
-        let mut nr = 0;
-        for thread in 0..self.tasks.len() {
-            let task = &self.tasks[thread];
-            let is_stopper = self.is_left_out(thread);
-            self.gaps.stoppers += u64::from(is_stopper);
-            let never_began = task.cpu.is_none();
-            self.tasks[thread].is_left_out = is_stopper || never_began;
-            task_of.push((!self.tasks[thread].is_left_out).then_some(nr));
-            nr += usize::from(!self.tasks[thread].is_left_out);
-        }
-        let mut taken = BTreeSet::new();
-        let mut all = Vec::new();
-        for (place, task) in std::mem::take(&mut self.tasks).into_iter().enumerate() {
-            if task.is_left_out {
-                continue;
-            }
-            let thread = self.threads.list()[place];
-            let comm = self.recording.names.get(thread.comm);
-            let word = names::word(comm, thread.pid);
-            let cpu = task.cpu.unwrap_or(0).min(self.recording.nr_cpus.saturating_sub(1));
-            let own = names::cpu_of(comm)
-                .filter(|&own| task.cpus.iter().all(|&cpu| cpu == own) && own < self.recording.nr_cpus);
-            self.gaps.per_cpu_threads += u64::from(own.is_some());
-            let ops = self.ops_of(&task, &task_of);
-            all.push(RecordedTask {
-                name: names::unique(&word, thread.pid, &mut taken),
-                family: word,
-                cpu: own.unwrap_or(cpu),
-                start_at: task.start_at.map(Nanos),
-                is_placed: task.is_placed,
-                priority: task.first,
-                mask: own.map(|cpu| (cpu, cpu)),
-                group: task.first_group,
-                ops,
-            });
-        }
-        (all, task_of)
-    }
-
-    fn ops_of(&mut self, task: &ImportedThread, task_of: &[Option<usize>]) -> Vec<RecordedOp> {
-        let sleeps: Vec<Sleep> = task
-            .drafts
-            .iter()
-            .filter_map(|draft| if let DraftOp::Sleep(sleep) = draft { Some(*sleep) } else { None })
-            .collect();
-        let has_timer = timers::period_of(&sleeps).is_some();
-        let ops = task.drafts.iter().filter_map(|draft| {
-            Some(match *draft {
-                DraftOp::Sleep(sleep) if has_timer => {
-                    self.gaps.timer_sleeps += 1;
-                    RecordedOp::Until(Nanos(sleep.to))
-                }
-                DraftOp::Sleep(sleep) => RecordedOp::Sleep(Nanos(sleep.to - sleep.from)),
-                DraftOp::Op(RecordedOp::Wake(thread)) => RecordedOp::Wake(task_of[thread]?),
-                DraftOp::Op(RecordedOp::Fork(thread)) => RecordedOp::Fork(task_of[thread]?),
-                DraftOp::Op(op) => op,
-            })
-        });
-        ops.collect()
-    }
 }
-
-/// Longest time in ns between an idle exit and a wake-up that caused it.
-const SOON_NS: u64 = 20_000;
 
 /// Returns the policy and nice value of a kernel priority.
 fn priority(gaps: &mut Gaps, prio: i32) -> Option<RecordedPriority> {

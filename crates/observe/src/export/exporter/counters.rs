@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Counters and frequencies in traces: they are recorded when they change, or sampled where no event reports a change.
+
+use super::Exporter;
+use crate::export::record::{Counter, Group, RecordKind};
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::{Machine, START};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::{Capacity, Nanos};
+
+/// Frequency in kHz per unit of frequency capacity. For a CPU without a frequency domain only the share of
+/// 1024 is known.
+const PLAIN_KHZ_PER_PART: u64 = 1000;
+
+impl Exporter {
+    /// Records counters for which no event exists: capacity and `nr_idle_scan`. To be called at intervals
+    /// during the run.
+    pub fn sample(&mut self, machine: &Machine<impl Engine>) {
+        if !self.groups.contains(Group::Counters) {
+            return;
+        }
+        let Some(machine) = machine.as_built_in() else { return self.sample_engine(machine) };
+        let (now, sched) = (machine.now(), machine.sched());
+        for cpu in sched.cpu_ids() {
+            self.set_counter(now, cpu, Counter::Capacity, sched.snapshot(cpu).cpu_capacity);
+            let of_cpu = &sched.domains().cpus[cpu.index()];
+            if let Some(shared) = of_cpu.sd_llc_shared.filter(|_| of_cpu.sd_llc_id == cpu) {
+                let nr = sched.domains().shared[shared].nr_idle_scan;
+                self.set_counter(now, cpu, Counter::NrIdleScan, u64::try_from(nr).unwrap_or(0));
+            }
+        }
+    }
+
+    /// Records the counters of a compiled-kernel engine, which has no events for averages and numbers of
+    /// tasks either.
+    fn sample_engine(&mut self, machine: &Machine<impl Engine>) {
+        let (now, sched) = (machine.now(), machine.sched());
+        for cpu in sched.cpu_ids() {
+            let shown = sched.rq_snapshot(cpu);
+            self.set_counter(now, cpu, Counter::Capacity, shown.cpu_capacity);
+            self.set_counter(now, cpu, Counter::UtilAvg, shown.util_avg);
+            self.set_counter(now, cpu, Counter::NrRunning, u64::from(shown.nr_running));
+            if let Some(llc) = sched.llc_snapshot(cpu) {
+                self.set_counter(now, cpu, Counter::NrIdleScan, u64::try_from(llc.nr_idle_scan).unwrap_or(0));
+            }
+        }
+    }
+
+    pub(super) fn set_counter(&mut self, now: Nanos, of: CpuId, counter: Counter, value: u64) {
+        let last = &mut self.cpus[of.index()].counters[counter as usize];
+        if last.replace(value) != Some(value) {
+            self.emit(now, of, RecordKind::Counter { of, counter, value });
+        }
+    }
+
+    pub(super) fn frequency(&mut self, now: Nanos, cpu_id: CpuId, part: Capacity) {
+        let khz = &self.cpus[cpu_id.index()].khz;
+        // Find the frequency whose share of the highest equals `part`, with the scheduler's rounding.
+        let of_part = khz.iter().copied().find(|own| own * 1024 / khz[khz.len() - 1] == part);
+        let highest = khz.last().copied();
+        let khz = of_part.or_else(|| highest.map(|khz| khz * part / 1024)).unwrap_or(part * PLAIN_KHZ_PER_PART);
+        self.emit(now, cpu_id, RecordKind::Frequency { cpu_id, khz });
+    }
+
+    /// Emits the scheduled frequency changes that are due.
+    pub(super) fn step_frequencies(&mut self, now: Nanos) {
+        while let Some(&(at, cpu, part)) = self.frequency_steps.last().filter(|(at, ..)| START + *at <= now) {
+            self.frequency_steps.pop();
+            self.frequency(START + at, cpu, part);
+        }
+    }
+
+    pub(super) fn add_runnable(&mut self, now: Nanos, cpu: CpuId, by: i64) {
+        let nr = &mut self.cpus[cpu.index()].nr_running;
+        *nr = nr.saturating_add_signed(by);
+        let nr = *nr;
+        if self.groups.contains(Group::Counters) {
+            self.set_counter(now, cpu, Counter::NrRunning, nr);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Summaries of task families in the results of a run, and their sums.
+
+use crate::latency::LatencySummary;
+use crate::residency::FamilyResidency;
+use fairlab_sched::units::Capacity;
+use serde::{Deserialize, Serialize};
+
+/// Summary of a task family.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FamilySummary {
+    /// Name of the family.
+    pub name: String,
+    /// Number of forked tasks.
+    pub tasks: u64,
+    /// Time on a CPU, in nanoseconds.
+    pub run_ns: u64,
+    /// Time on CPUs of each capacity: pairs of capacity and nanoseconds, in ascending order.
+    pub run_by_capacity: Vec<(Capacity, u64)>,
+    /// Time in which tasks were runnable without a CPU, in nanoseconds.
+    pub wait_ns: u64,
+    /// Jain's fairness index in millionths, over the fractions of runnable time in which the tasks had a CPU;
+    /// 1000000 if all fractions are equal. Absent for a single task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness_ppm: Option<u64>,
+    /// Number of wake-ups, without forks.
+    pub wakeups: u64,
+    /// Latency from the timer's expiry, the interrupt or the waker's call until the task continues.
+    #[serde(default)]
+    pub wake_to_run: Option<LatencySummary>,
+    /// The scheduler's share of that latency: from `sched_wakeup` to `sched_switch`.
+    pub wakeup_latency: Option<LatencySummary>,
+    /// Number of switches because a task blocked or exited.
+    pub voluntary_switches: u64,
+    /// Number of switches because a task was preempted or yielded.
+    pub involuntary_switches: u64,
+    /// Number of migrations to another CPU.
+    pub migrations: u64,
+    /// Periodic timers, if the tasks have any.
+    pub timers: Option<TimerSummary>,
+    /// Kinds of CPU and operating points on which the tasks ran; absent on machines whose CPUs are equal and
+    /// have one frequency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub residency: Option<FamilyResidency>,
+}
+
+impl FamilySummary {
+    /// Returns the sum of several families, without latencies and timers.
+    pub fn sum(name: String, families: &[Self]) -> Self {
+        let mut sum = Self { name, ..Self::default() };
+        for family in families {
+            sum.add(family);
+        }
+        sum
+    }
+
+    fn add(&mut self, other: &Self) {
+        let Self {
+            name: _,
+            tasks,
+            run_ns,
+            run_by_capacity,
+            wait_ns,
+            fairness_ppm: _,
+            wakeups,
+            wake_to_run: _,
+            wakeup_latency: _,
+            voluntary_switches,
+            involuntary_switches,
+            migrations,
+            timers: _,
+            residency,
+        } = other;
+        if let Some(residency) = residency {
+            self.residency.get_or_insert_default().add(residency);
+        }
+        self.tasks += tasks;
+        self.run_ns += run_ns;
+        self.wait_ns += wait_ns;
+        self.wakeups += wakeups;
+        self.voluntary_switches += voluntary_switches;
+        self.involuntary_switches += involuntary_switches;
+        self.migrations += migrations;
+        if self.run_by_capacity.is_empty() {
+            self.run_by_capacity = run_by_capacity.iter().map(|&(capacity, _)| (capacity, 0)).collect();
+        }
+        for ((_, sum), (_, more)) in self.run_by_capacity.iter_mut().zip(run_by_capacity) {
+            *sum += more;
+        }
+    }
+}
+
+/// Periodic timers of a family, in the terms of rt-app's log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TimerSummary {
+    /// Number of times that a task arrived at its timer.
+    pub arrivals: u64,
+    /// Number of late arrivals, at which the timer had already expired.
+    pub missed: u64,
+    /// Time from the arrival to the expiry (rt-app's `slack`), for arrivals in time.
+    pub slack: Option<LatencySummary>,
+    /// Latency from the expiry until the task continues (rt-app's `wu_lat`).
+    pub wakeup_latency: Option<LatencySummary>,
+}
