@@ -51,7 +51,7 @@ const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "long commands of README and book, with small budgets",
         program: "cargo",
-        arguments: "test -p fairlab --release --quiet --test tutorials -- --ignored",
+        arguments: "test -p fairlab --release --quiet --test it tutorials -- --ignored",
     },
     CheckStep { name: "engines of kernel trees, all scenarios", program: "cargo", arguments: "xtask engines" },
     CheckStep {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Every `fairlab` command in the code blocks of README and the book has a valid command line.
 //!
-//! `tests/tutorials.rs` executes them; this test also covers those that need a kernel tree or the machine at hand.
+//! `tests/it/tutorials.rs` executes them; this test also covers those that need a kernel tree or the machine at hand.
 
 use crate::args::Args;
 use clap::Parser;

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tests of `fairlab explain` on small scenarios: its statements must agree with the trace of the run.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Start of a run on the clock of traces, in nanoseconds.
+const START: u64 = 1_000_000_000;
+
+fn fairlab(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the command can be started")
+}
+
+/// Runs a scenario into a directory, and reads its trace.
+fn run(scenario: &str) -> (TempDir, Vec<Value>) {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let (file, dir) = (place.path().join("it.scn"), place.path().join("run"));
+    std::fs::write(&file, scenario).expect("the scenario can be written");
+    let output = fairlab(&["run", text(&file), "-o", text(&dir), "--trace-jsonl", "trace.jsonl"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let trace = std::fs::read_to_string(dir.join("trace.jsonl")).expect("there is a trace");
+    let events = trace.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    (place, events)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary files have plain names")
+}
+
+/// Returns the explanation as JSON, and its sentences joined.
+fn explain(place: &TempDir, question: &[&str]) -> (Value, String) {
+    let dir = place.path().join("run");
+    let mut arguments = vec!["explain", text(&dir), "--json"];
+    arguments.extend(question);
+    let output = fairlab(&arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
+    assert_eq!(answer["digest_matches"], true);
+    let sentences = answer["sentences"].as_array().expect("there are sentences").iter();
+    let all: Vec<&str> = sentences.map(|one| one.as_str().expect("sentences are text")).collect();
+    let all = all.join("\n");
+    (answer, all)
+}
+
+/// Returns the last event up to a time (from the start of the run) that satisfies a condition.
+fn last_event(events: &[Value], until: u64, is_so: impl Fn(&Value) -> bool) -> &Value {
+    let is_in_time = |event: &&Value| event["t"].as_u64().is_some_and(|at| at <= START + until);
+    events.iter().filter(is_in_time).rfind(|event| is_so(event)).expect("the trace has such an event")
+}
+
+fn at_ns(event: &Value) -> u64 {
+    event["t"].as_u64().expect("events have times") - START
+}
+
+#[test]
+fn a_wakeup_is_placed_on_an_idle_cpu_near_the_busy_previous_one() {
+    // The task sleeps until a balance pass has set the scan limit, which is unknown before.
+    let (place, events) = run("cpus 4\ntopo llc=4\nend 100ms\n\
+         task sleeper cpu=1 run 1ms sleep 49500us run 5ms\n\
+         task hog n=2 cpu=1 start=2ms mask=1-1 run 1s\n");
+    let (answer, said) = explain(&place, &["--task", "sleeper", "--at", "51ms"]);
+    let facts = &answer["facts"];
+    let woken = last_event(&events, 51_000_000, |event| event["e"] == "wakeup" && event["pid"] == 1000);
+    assert_eq!(facts["state"], "runs");
+    assert_eq!(facts["cpu"], woken["cpu"]);
+    assert_eq!(facts["selection"]["cpu"], woken["cpu"]);
+    assert_eq!(facts["selection"]["at_ns"], at_ns(woken));
+    assert_ne!(facts["cpu"], facts["selection"]["prev"], "hogs are on the previous CPU: {said}");
+    assert!(said.contains("runs on CPU") && said.contains("It was woken at 50.5ms"), "{said}");
+    let rule = facts["selection"]["rule"].as_str().expect("a rule has decided");
+    assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
+    assert!(said.contains(&format!("previous CPU was {}", facts["selection"]["prev"])), "{said}");
+    assert!(facts["selection"]["scanned"].as_u64() > Some(0) && said.contains("The scan checked"), "{said}");
+}
+
+#[test]
+fn a_task_waits_behind_a_hog_as_long_as_the_trace_says() {
+    let (place, events) = run("cpus 2\nend 60ms\n\
+         task hog cpu=0 mask=0-0 run 1s\n\
+         task late cpu=0 mask=0-0 run 30ms\n");
+    let (answer, said) = explain(&place, &["--task", "late", "--at", "3ms"]);
+    assert_eq!(answer["facts"]["state"], "waits");
+    assert_eq!(answer["facts"]["wait"]["ns"], 3_000_000);
+    assert!(said.contains("CPU 0 ran hog (pid 1000) for 3ms"), "{said}");
+    assert!(said.contains("It may run on CPU 0 only."), "{said}");
+
+    let runs = |pid: u64| move |event: &Value| event["e"] == "switch" && event["next"] == pid;
+    let first = events.iter().find(|event| runs(1001)(event)).expect("it runs at some time");
+    let (answer, said) = explain(&place, &["--task", "1001", "--at", &format!("{}ns", at_ns(first))]);
+    assert_eq!(answer["facts"]["state"], "runs");
+    assert_eq!(answer["facts"]["wait"]["until_ns"], at_ns(first));
+    assert_eq!(answer["facts"]["wait"]["ran"][0]["pid"], 1000);
+    assert_eq!(answer["facts"]["wait"]["ran"][0]["ns"], at_ns(first));
+    assert!(said.contains("After it was forked at 0ns it waited"), "{said}");
+}
+
+#[test]
+fn a_cpu_idles_while_tasks_wait_that_may_not_run_there() {
+    let (place, events) = run("cpus 4\nend 40ms\ntask hog n=3 cpu=1 mask=1-1 run 1s\n");
+    let (answer, said) = explain(&place, &["--cpu", "0", "--at", "10ms"]);
+    let facts = &answer["facts"];
+    assert_eq!((&facts["idle"], facts["waiting"].as_array().map(Vec::len)), (&Value::Bool(true), Some(2)), "{said}");
+    let running = last_event(&events, 10_000_000, |event| event["e"] == "switch" && event["cpu"] == 1);
+    for waiting in facts["waiting"].as_array().expect("there are two") {
+        assert_eq!((&waiting["cpu"], &waiting["may_use_cpu"]), (&Value::from(1), &Value::Bool(false)));
+        assert_ne!(waiting["pid"], running["next"], "who runs does not wait");
+    }
+    assert!(said.contains("CPU 0 is idle, since 0ns"), "{said}");
+    assert!(said.contains("may not run on CPU 0 (allowed: 1)"), "{said}");
+
+    let (answer, said) = explain(&place, &["--balance", "0", "--at", "10ms"]);
+    let pass = &answer["facts"]["passes"][0];
+    let counted =
+        last_event(&events, 10_000_000, |event| event["e"] == "lb" && event["cpu"] == 0 && event["c"] == "lb_count");
+    assert_eq!(pass["at_ns"], at_ns(counted));
+    assert_eq!((&pass["busiest_queue"], &pass["moved"]), (&Value::from(1), &Value::from(0)), "{said}");
+}
+
+#[test]
+fn questions_without_an_answer_fail_with_a_way_out() {
+    let (place, _) = run("cpus 2\nend 10ms\ntask hog run 1s\n");
+    let dir = place.path().join("run");
+    let cases: [(&[&str], &str); 5] = [
+        (&["--task", "hogg", "--at", "1ms"], "did you mean hog?"),
+        (&["--cpu", "2", "--at", "1ms"], "the CPUs 0 to 1"),
+        (&["--balance", "7", "--at", "1ms"], "the CPUs 0 to 1"),
+        (&["--cpu", "0", "--at", "11ms"], "the run ends at 10ms"),
+        (&["--at", "1ms"], "--task"),
+    ];
+    for (question, way_out) in cases {
+        let output = fairlab(&[&["explain", text(&dir)], question].concat());
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(way_out), "{message}");
+    }
+    std::fs::write(dir.join("inputs/workload.scn"), "cpus 2\nend 10ms\ntask hog run 2s\n").expect("it can be changed");
+    let output = fairlab(&["explain", text(&dir), "--cpu", "0", "--at", "1ms"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("SHA-256"), "{message}");
+}
+
+/// Checks the explanation of `scenarios/eight-cpus.scn` from the book, line by line against the trace.
+#[test]
+fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_newly_idle_balancing_helps() {
+    let scenario = include_str!("../../../../scenarios/eight-cpus.scn");
+    let (place, events) = run(scenario);
+    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
+    let selection = &answer["facts"]["selection"];
+    assert_eq!((&answer["facts"]["state"], &answer["facts"]["cpu"]), (&"waits".into(), &0.into()), "{said}");
+    assert_eq!((&selection["rule"], &selection["scan_limit"]), (&"ScanBusy".into(), &0.into()), "{said}");
+    assert!(said.contains("CPU 7 is idle and allowed for it"), "{said}");
+
+    let wakee = answer["facts"]["pid"].as_u64().expect("the task has a pid");
+    let at = |time: u64, kind: &str| {
+        events.iter().find(|event| event["e"] == kind && event["t"] == START + time).expect("the trace has it").clone()
+    };
+    let line = |text: &str| -> Value { serde_json::from_str(text).expect("the line is JSON") };
+    assert_eq!(at(1_512_100_000, "wakeup"), line(r#"{"t":2512100000,"e":"wakeup","pid":1008,"cpu":0,"new":0,"on":0}"#));
+    // The task on CPU 7 sleeps again, and before the CPU becomes idle it pulls the waiting task.
+    assert_eq!(
+        at(1_513_010_000, "migrate"),
+        line(r#"{"t":2513010000,"e":"migrate","pid":1008,"from":0,"to":7,"on":7}"#)
+    );
+    assert_eq!(
+        at(1_513_010_000, "switch"),
+        line(r#"{"t":2513010000,"e":"switch","cpu":7,"prev":1007,"next":1008,"st":1}"#)
+    );
+    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1513.5ms"]);
+    assert_eq!((wakee, &answer["facts"]["cpu"]), (1008, &7.into()), "{said}");
+    let (_, said) = explain(&place, &["--balance", "7", "--at", "1513.5ms"]);
+    assert!(said.contains("At 1.51301s, newly-idle pass at level MC (CPUs 0-7): Moved: Tasks were moved"), "{said}");
+
+    // Without a limit the scan finds the idle CPU.
+    let (place, _) = run(&format!("{scenario}feature SIS_UTIL 0\n"));
+    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
+    assert_eq!(
+        (&answer["facts"]["cpu"], &answer["facts"]["selection"]["rule"]),
+        (&7.into(), &"IdleCpu".into()),
+        "{said}"
+    );
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tests of the command.
+
+mod bench;
+mod check;
+mod common;
+mod digests;
+mod experiments;
+mod explain;
+mod exports;
+mod findings;
+mod fuzz;
+mod group_clamps;
+mod import;
+mod kernel;
+mod malformed;
+mod outputs;
+mod report;
+mod robust;
+mod rtapp_files;
+mod schemas;
+mod study;
+mod sums;
+mod sweeps;
+mod switches;
+mod tutorials;
+mod watch;

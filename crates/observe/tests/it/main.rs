@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tests of observers, exports and policy hooks.
+
+mod benchmarks;
+mod exports;
+mod forget;
+mod odd_names;
+mod oracle_traces;
+mod own_policy;
+mod residency;
+mod wake_to_run;
