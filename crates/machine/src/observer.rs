@@ -250,7 +250,8 @@ impl<E> Observer<E> for NoObserver {
     }
 }
 
-/// Several observers. Each one receives the events that any of them wants.
+/// Several observers. Each one receives the events that any of them wants, but operation counts only if it
+/// wants them itself.
 pub struct Observers<'a, E = Sched>(pub Vec<&'a mut dyn Observer<E>>);
 
 impl<E> SchedObserver for Observers<'_, E> {
@@ -278,6 +279,16 @@ impl<E> Observer<E> for Observers<'_, E> {
 
     fn wants_kernel_paths(&self) -> bool {
         self.0.iter().any(|observer| observer.wants_kernel_paths())
+    }
+
+    fn wants_ops(&self) -> bool {
+        self.0.iter().any(|observer| observer.wants_ops())
+    }
+
+    fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {
+        for observer in self.0.iter_mut().filter(|observer| observer.wants_ops()) {
+            observer.work(now, cpu, path, counted);
+        }
     }
 
     fn snapshot(&mut self, machine: &Machine<E>) {
