@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Layers of the scheduler's crate: each folder uses and calls only itself and the layers below it.
+//! Layers of crates: each folder of a layered crate uses and calls only itself and the layers below it.
 //!
 //! Sources are read, not compiled, so a call is resolved by its name: it calls the file that defines the
 //! name, if only one file does. Names are meant to be unique in the crate; names that several files define
@@ -8,36 +8,111 @@
 mod calls;
 mod cycles;
 mod print;
+mod references;
 mod source;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use calls::Definers;
-pub(crate) use print::print;
+use clap::Args;
+use references::Modules;
 use source::Source;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Directory of the layers.
-const CRATE_DIR: &str = "crates/sched/src";
-/// Layers, from the lowest to the highest.
-const LAYERS: [&str; 8] = ["types", "interface", "state", "track", "classes", "rules", "paths", "check"];
-/// Files outside the layers: the crate's root, and files that tests share.
-const UNLAYERED_FILES: [&str; 4] = ["lib.rs", "test_machine.rs", "golden.rs", "recorded_states.rs"];
-/// Functions that only one file may call: `function` or `Type::function`, and the file.
-const ONLY_IN: &[(&str, &str)] = &[("RqGuard::new", "track/lock.rs"), ("WarnState::begin_section", "track/lock.rs")];
+/// Layers of a crate, and the files and functions to which special rules apply.
+#[derive(Clone, Copy, Default)]
+struct CrateLayers {
+    /// Name of the crate's directory.
+    name: &'static str,
+    /// Layers, from the lowest to the highest. A crate without layers is reported but not checked.
+    layers: &'static [&'static str],
+    /// Files that tests share. They belong to no layer.
+    test_files: &'static [&'static str],
+    /// Functions that only one file may call: `function` or `Type::function`, and the file.
+    only_in: &'static [(&'static str, &'static str)],
+    /// Types whose methods the report counts.
+    counted_types: &'static [&'static str],
+}
+
+/// Crate of the project's own commands, the only one outside `crates`.
+const COMMANDS_CRATE: &str = "xtask";
+/// File of a crate's root, which belongs to no layer.
+const ROOT_FILE: &str = "lib.rs";
+
+/// Crates with layers.
+const LAYERED_CRATES: [CrateLayers; 1] = [CrateLayers {
+    name: "sched",
+    layers: &["types", "interface", "state", "track", "classes", "rules", "paths", "check"],
+    test_files: &["test_machine.rs", "golden.rs", "recorded_states.rs"],
+    only_in: &[("RqGuard::new", "track/lock.rs"), ("WarnState::begin_section", "track/lock.rs")],
+    counted_types: &["Sched", "State"],
+}];
+
+/// Options of `cargo xtask layers`.
+#[derive(Args)]
+pub(crate) struct LayersArgs {
+    /// Crate to report, such as `machine`; all crates if omitted.
+    name: Option<String>,
+    /// Print each cycle with its edges: which of its files use which.
+    #[arg(long)]
+    edges: bool,
+}
+
+/// Prints calls, references and cycles between the files of one crate or of all.
+pub(crate) fn print(root: &Path, args: &LayersArgs) -> Result<()> {
+    let names = crate_names(root)?;
+    let wanted: Vec<&str> = match &args.name {
+        Some(name) if names.contains(name) => vec![name],
+        Some(name) => bail!("no crate is {name}; the crates are {}", names.join(", ")),
+        None => names.iter().map(String::as_str).collect(),
+    };
+    let reports: Result<Vec<String>> =
+        wanted.into_iter().map(|name| Ok(print::text(&ModuleGraph::read(root, name)?, args.edges))).collect();
+    print!("{}", reports?.join("\n"));
+    Ok(())
+}
 
 /// Returns violations of the layers, as sentences with file and line.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
-    let house = ModuleGraph::read(root)?;
-    Ok([house.unassigned_files(), house.upward_names(), house.upward_calls(), house.forbidden_calls(ONLY_IN)].concat())
+    let mut wrong = Vec::new();
+    for rules in LAYERED_CRATES {
+        let graph = ModuleGraph::read(root, rules.name)?;
+        wrong.extend(graph.unassigned_files());
+        wrong.extend(graph.upward_names());
+        wrong.extend(graph.upward_calls());
+        wrong.extend(graph.forbidden_calls(rules.only_in));
+    }
+    Ok(wrong)
 }
 
-/// All sources of the crate except tests.
+/// Returns the names of the crates of the workspace, in alphabetical order.
+fn crate_names(root: &Path) -> Result<Vec<String>> {
+    let folder = root.join("crates");
+    let mut names = vec![COMMANDS_CRATE.to_owned()];
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.join("src").is_dir() {
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Returns the directory of a crate's sources, from the root of the workspace.
+fn source_directory(name: &str) -> String {
+    if name == COMMANDS_CRATE { format!("{name}/src") } else { format!("crates/{name}/src") }
+}
+
+/// All sources of a crate except tests.
 struct ModuleGraph {
+    rules: CrateLayers,
+    /// Directory of the sources, from the root of the workspace.
+    directory: String,
     sources: Vec<Source>,
     /// Layers by the names that the crate's root re-exports from them.
     aliases: BTreeMap<String, usize>,
@@ -52,8 +127,9 @@ struct ResolvedCall<'a> {
 }
 
 impl ModuleGraph {
-    fn read(root: &Path) -> Result<Self> {
-        let folder = root.join(CRATE_DIR);
+    /// Reads the sources of a crate.
+    fn read(root: &Path, name: &str) -> Result<Self> {
+        let folder = root.join(source_directory(name));
         let mut files = Vec::new();
         for path in super::tidy::source_files(root)? {
             if let Ok(name) = path.strip_prefix(&folder)
@@ -62,32 +138,33 @@ impl ModuleGraph {
                 files.push((name.display().to_string(), fs::read_to_string(&path)?));
             }
         }
-        Self::from_files(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+        Self::from_files(name, files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
     }
 
-    /// Parses files into a graph. Each file is given by its name below the crate's root and its text.
-    fn from_files<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+    /// Parses the files of a crate into a graph. Each file is given by its name below `src` and its text.
+    fn from_files<'a>(crate_name: &str, files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let rules = LAYERED_CRATES.into_iter().find(|rules| rules.name == crate_name).unwrap_or_default();
+        let directory = source_directory(crate_name);
         let mut sources = Vec::new();
-        let mut aliases = BTreeMap::new();
         for (name, text) in files {
-            let source = Source::read(name, text).with_context(|| format!("{CRATE_DIR}/{name}"))?;
-            if name == "lib.rs" {
-                aliases = aliases_of(&source);
-            }
-            sources.push(source);
+            sources.push(Source::read(name, text).with_context(|| format!("{directory}/{name}"))?);
         }
         let tests: Vec<Vec<String>> = sources.iter().flat_map(|source| source.test_modules.clone()).collect();
         sources.retain(|source| {
             let is_declared_test = tests.iter().any(|test| source.module.starts_with(test));
-            !UNLAYERED_FILES.contains(&source.file.as_str()) && !is_declared_test && !is_test_file(&source.file)
+            let is_shared_by_tests = rules.test_files.contains(&source.file.as_str());
+            !is_shared_by_tests && !is_declared_test && !is_test_file(&source.file)
         });
-        Ok(Self { sources, aliases })
+        let root = sources.iter().find(|source| source.file == ROOT_FILE);
+        let aliases = root.map(|root| rules.aliases_of(root)).unwrap_or_default();
+        Ok(Self { rules, directory, sources, aliases })
     }
 
-    /// Returns files that belong to no layer and are not among the unlayered files.
+    /// Returns files that belong to no layer, except the crate's root.
     fn unassigned_files(&self) -> Vec<String> {
-        let strangers = self.sources.iter().filter(|source| layer_of(&source.file).is_none());
-        strangers.map(|source| format!("{CRATE_DIR}/{}: belongs to no layer", source.file)).collect()
+        let below_root = self.sources.iter().filter(|source| source.file != ROOT_FILE);
+        let strangers = below_root.filter(|source| self.rules.layer_of(&source.file).is_none());
+        strangers.map(|source| format!("{}/{}: belongs to no layer", self.directory, source.file)).collect()
     }
 
     /// Returns imports and paths that name a higher layer.
@@ -96,11 +173,11 @@ impl ModuleGraph {
         for source in &self.sources {
             for named in &source.names {
                 let target = named.segments.first().and_then(|first| self.layer_named(first));
-                if is_upward(layer_of(&source.file), target) {
+                if is_upward(self.rules.layer_of(&source.file), target) {
                     let path = named.segments.iter().take(2).map(String::as_str).collect::<Vec<_>>().join("::");
                     wrong.push(format!(
-                        "{CRATE_DIR}/{}:{}: names `crate::{path}`, which is higher up",
-                        source.file, named.line
+                        "{}/{}:{}: names `crate::{path}`, which is higher up",
+                        self.directory, source.file, named.line
                     ));
                 }
             }
@@ -114,9 +191,9 @@ impl ModuleGraph {
         let mut wrong = Vec::new();
         for call in self.resolved() {
             let (caller, definer) = (&self.sources[call.caller].file, &self.sources[call.definer].file);
-            if is_upward(layer_of(caller), layer_of(definer)) {
-                let ResolvedCall { name, line, .. } = call;
-                wrong.push(format!("{CRATE_DIR}/{caller}:{line}: calls `{name}` of {definer}, which is higher up"));
+            if is_upward(self.rules.layer_of(caller), self.rules.layer_of(definer)) {
+                let (ResolvedCall { name, line, .. }, directory) = (call, &self.directory);
+                wrong.push(format!("{directory}/{caller}:{line}: calls `{name}` of {definer}, which is higher up"));
             }
         }
         wrong.dedup();
@@ -137,8 +214,8 @@ impl ModuleGraph {
             }
             for source in self.sources.iter().filter(|source| source.file != file) {
                 for call in source.calls.iter().filter(|call| definers.may_call(call, function)) {
-                    let (caller, line) = (&source.file, call.line);
-                    wrong.push(format!("{CRATE_DIR}/{caller}:{line}: calls `{function}`, which only {file} may"));
+                    let (directory, caller, line) = (&self.directory, &source.file, call.line);
+                    wrong.push(format!("{directory}/{caller}:{line}: calls `{function}`, which only {file} may"));
                 }
             }
         }
@@ -160,16 +237,35 @@ impl ModuleGraph {
         resolved
     }
 
+    /// Returns the pairs of different files of which the first names an item that the second defines.
+    fn references(&self) -> BTreeSet<(usize, usize)> {
+        let modules = Modules::of(&self.sources);
+        let mut references = BTreeSet::new();
+        for (file, source) in self.sources.iter().enumerate() {
+            let definers = source.paths.iter().filter_map(|path| modules.definer(file, path));
+            references.extend(definers.filter(|&definer| definer != file).map(|definer| (file, definer)));
+        }
+        references
+    }
+
     fn layer_named(&self, name: &str) -> Option<usize> {
-        layer_of(name).or_else(|| self.aliases.get(name).copied())
+        self.rules.layer_of(name).or_else(|| self.aliases.get(name).copied())
     }
 }
 
-/// Returns the layer of a file or module, by its name below the crate's root.
-fn layer_of(name: &str) -> Option<usize> {
-    let first = name.split('/').next().unwrap_or(name);
-    let first = first.strip_suffix(".rs").unwrap_or(first);
-    LAYERS.iter().position(|&layer| layer == first)
+impl CrateLayers {
+    /// Returns the layer of a file or module, by its name below `src`.
+    fn layer_of(&self, name: &str) -> Option<usize> {
+        let first = name.split('/').next().unwrap_or(name);
+        let first = first.strip_suffix(".rs").unwrap_or(first);
+        self.layers.iter().position(|&layer| layer == first)
+    }
+
+    /// Returns the layers of re-exported names: with `pub use paths::boot`, `crate::boot` belongs to `paths`.
+    fn aliases_of(&self, root: &Source) -> BTreeMap<String, usize> {
+        let imports = root.imports.iter();
+        imports.filter_map(|import| Some((import.name.clone(), self.layer_of(import.segments.first()?)?))).collect()
+    }
 }
 
 fn is_upward(from: Option<usize>, to: Option<usize>) -> bool {
@@ -178,10 +274,4 @@ fn is_upward(from: Option<usize>, to: Option<usize>) -> bool {
 
 fn is_test_file(file: &str) -> bool {
     file.ends_with("_tests.rs") || file.split('/').any(|part| part == "tests" || part == "tests.rs")
-}
-
-/// Returns the layers of re-exported names: with `pub use paths::boot`, `crate::boot` belongs to `paths`.
-fn aliases_of(root: &Source) -> BTreeMap<String, usize> {
-    let imports = root.imports.iter();
-    imports.filter_map(|import| Some((import.name.clone(), layer_of(import.segments.first()?)?))).collect()
 }

@@ -40,9 +40,9 @@ struct Cli {
 enum XtaskCommand {
     /// Check file headers and lengths, plain language, commit subjects, and the direction of dependencies.
     Tidy,
-    /// Print calls between the files of the scheduler's crate, by layer.
+    /// Print calls and references between the files of a crate, their cycles, and calls between layers.
     #[command(alias = "storeys")]
-    Layers,
+    Layers(layers::LayersArgs),
     /// Write the generated parts of the book: switches, intended differences from the kernel, keys and
     /// statements.
     Codegen(codegen::CodegenArgs),
@@ -82,7 +82,7 @@ enum XtaskCommand {
 fn main() -> Result<()> {
     match Cli::parse().command {
         XtaskCommand::Tidy => tidy::check(&root()),
-        XtaskCommand::Layers => layers::print(&root()),
+        XtaskCommand::Layers(args) => layers::print(&root(), &args),
         XtaskCommand::Codegen(args) => codegen::run(&root(), &args),
         XtaskCommand::Language(args) => language::run(&root(), &args),
         XtaskCommand::Licences => licences::check(&root()),

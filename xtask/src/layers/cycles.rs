@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Cycles in the graph of calls between files.
+//! Cycles in a graph of files.
 
 use std::collections::BTreeSet;
 
-/// Returns the largest set of nodes that all reach each other; empty if no two nodes do.
-pub(super) fn largest_cycle(nr_nodes: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<usize> {
+/// Returns the strongly connected components with at least two nodes, largest first. The nodes of a component
+/// ascend.
+pub(super) fn cycles(nr_nodes: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> {
     let reached: Vec<Vec<bool>> = (0..nr_nodes).map(|node| reached_from(node, nr_nodes, edges)).collect();
-    let mut largest = Vec::new();
+    let mut cycles = Vec::new();
+    let mut is_placed = vec![false; nr_nodes];
     for (node, from_node) in reached.iter().enumerate() {
-        let cycles: Vec<usize> = (0..nr_nodes).filter(|&other| from_node[other] && reached[other][node]).collect();
-        if cycles.len() > largest.len().max(1) {
-            largest = cycles;
+        if is_placed[node] {
+            continue;
+        }
+        let cycle: Vec<usize> = (node..nr_nodes).filter(|&other| from_node[other] && reached[other][node]).collect();
+        cycle.iter().for_each(|&member| is_placed[member] = true);
+        if cycle.len() > 1 {
+            cycles.push(cycle);
         }
     }
-    largest
+    cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.len()));
+    cycles
 }
 
 /// Returns for each node whether it is reachable from `node`, including itself.

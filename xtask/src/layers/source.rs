@@ -20,8 +20,12 @@ pub(super) struct Source {
     pub(super) types: Vec<String>,
     pub(super) traits: Vec<String>,
     pub(super) calls: Vec<Call>,
+    /// Constants, statics and macros that the file defines.
+    pub(super) values: Vec<String>,
     /// Paths through the crate's modules, including imports.
     pub(super) names: Vec<NamedPath>,
+    /// All paths and imports as they are written, unless they are single names.
+    pub(super) paths: Vec<PathUse>,
     pub(super) imports: Vec<Import>,
     /// Modules that the file declares for tests.
     pub(super) test_modules: Vec<Vec<String>>,
@@ -61,10 +65,19 @@ pub(super) struct NamedPath {
     pub(super) line: usize,
 }
 
+/// Path as it is written, and the module in which it is written.
+pub(super) struct PathUse {
+    pub(super) module: Vec<String>,
+    /// Segments; the last one of a glob import is `*`.
+    pub(super) segments: Vec<String>,
+}
+
 /// Name that a `use` gives to a path.
 pub(super) struct Import {
     pub(super) name: String,
     pub(super) segments: Vec<String>,
+    /// Module that contains the `use`.
+    pub(super) module: Vec<String>,
 }
 
 impl Source {
@@ -76,6 +89,13 @@ impl Source {
         Ok(reader.source)
     }
 
+    /// Whether the file defines an item of this name outside of types and traits.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        let mut functions = self.functions.iter();
+        functions.any(|function| function.owner.is_none() && function.name == name)
+            || [&self.types, &self.traits, &self.values].into_iter().flatten().any(|defined| defined == name)
+    }
+
     /// Whether a function may be called by its plain name: the file defines or imports it.
     pub(super) fn has_in_scope(&self, name: &str) -> bool {
         self.functions.iter().any(|function| function.owner.is_none() && function.name == name)
@@ -85,8 +105,11 @@ impl Source {
 
 /// Returns the module of a file, from the crate's root.
 fn module_of(file: &str) -> Vec<String> {
+    if file == "lib.rs" || file == "main.rs" {
+        return Vec::new();
+    }
     let mut module: Vec<String> = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
-    if module.last().is_some_and(|last| last == "mod" || last == "lib") {
+    if module.last().is_some_and(|last| last == "mod") {
         module.pop();
     }
     module
@@ -111,6 +134,9 @@ impl SourceReader {
         if let Some(segments) = absolute(&self.module, segments) {
             self.source.names.push(NamedPath { segments, line });
         }
+        if segments.len() > 1 {
+            self.source.paths.push(PathUse { module: self.module.clone(), segments: segments.to_vec() });
+        }
     }
 
     /// Reads all imports of a `use`; `prefix` is the path before the tree.
@@ -119,12 +145,20 @@ impl SourceReader {
         let (name, segments, line) = match tree {
             UseTree::Path(path) => return self.import(&path.tree, &with(&path.ident)),
             UseTree::Group(group) => return group.items.iter().for_each(|item| self.import(item, prefix)),
+            UseTree::Name(name) if name.ident == "self" => {
+                let Some(module) = prefix.last() else { return };
+                (module.clone(), prefix.to_vec(), name.span().start().line)
+            }
             UseTree::Name(name) => (name.ident.to_string(), with(&name.ident), name.span().start().line),
             UseTree::Rename(name) => (name.rename.to_string(), with(&name.ident), name.span().start().line),
             UseTree::Glob(glob) => ("*".to_owned(), prefix.to_vec(), glob.span().start().line),
         };
         self.name(&segments, line);
-        self.source.imports.push(Import { name, segments });
+        if name == "*" {
+            let segments = [&segments, std::slice::from_ref(&name)].concat();
+            self.source.paths.push(PathUse { module: self.module.clone(), segments });
+        }
+        self.source.imports.push(Import { name, segments, module: self.module.clone() });
     }
 
     /// Reads the items of a type or trait.
@@ -150,6 +184,9 @@ impl<'ast> Visit<'ast> for SourceReader {
             Item::Enum(item) => self.source.types.push(item.ident.to_string()),
             Item::Type(item) => self.source.types.push(item.ident.to_string()),
             Item::Trait(item) => self.source.traits.push(item.ident.to_string()),
+            Item::Const(item) => self.source.values.push(item.ident.to_string()),
+            Item::Static(item) => self.source.values.push(item.ident.to_string()),
+            Item::Macro(item) => self.source.values.extend(item.ident.iter().map(ToString::to_string)),
             _ => {}
         }
         visit::visit_item(self, item);
@@ -267,7 +304,7 @@ pub(super) fn callee_after(before: &str, owner: Option<&str>) -> Callee {
 }
 
 /// Resolves a path that begins with `crate`, `self` or `super` to one from the crate's root.
-fn absolute(module: &[String], segments: &[String]) -> Option<Vec<String>> {
+pub(super) fn absolute(module: &[String], segments: &[String]) -> Option<Vec<String>> {
     let (first, mut rest) = segments.split_first()?;
     if rest.is_empty() {
         return None;
