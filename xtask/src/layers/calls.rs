@@ -13,7 +13,7 @@ const COMMON: &str = "\
     last_mut leading_zeros len map map_or max max_by_key min min_by_key next_back nth ok or_else parse peek pop \
     pop_first pop_front position pow product push push_back push_front push_str range remove replace reserve \
     resize retain rev rotate_left rotate_right saturating_add saturating_mul saturating_sub set signum skip \
-    skip_while sort sort_by_key sort_unstable splice split split_at split_first split_last starts_with step_by \
+    skip_while sort sort_by_key sort_unstable splice split split_at split_first split_last start starts_with step_by \
     strip_prefix sum swap swap_remove take take_while then then_some to_owned to_vec trailing_zeros trim truncate \
     unwrap_or values values_mut windows with_capacity wrapping_add wrapping_sub zip";
 

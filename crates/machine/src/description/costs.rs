@@ -6,8 +6,8 @@
 
 use super::error::DescriptionFault;
 use super::raw::RawOpCost;
-use super::read::number;
 use super::suggest;
+use super::values::number;
 use std::collections::BTreeMap;
 use toml::Spanned;
 

@@ -5,7 +5,7 @@ use super::cpu_list::CpuList;
 use super::cpus::Shape;
 use super::error::DescriptionFault;
 use super::raw::RawCpuType;
-use super::read::{name, number};
+use super::values::{name, number};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
 use toml::Spanned;

@@ -7,7 +7,7 @@
 
 use super::error::DescriptionFault;
 use super::raw::{List, OptionalKey, RawCpus, RawLevel, RawNumbering};
-use super::read::number;
+use super::values::number;
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::ops::Range;
 use toml::Spanned;

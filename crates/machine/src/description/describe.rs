@@ -2,8 +2,12 @@
 //! Text description of a machine for terminals.
 
 use super::draw::draw;
+use super::frequency::FrequencyDomainDescription;
+use super::interrupts::InterruptLoadDescription;
+use super::machine::MachineDescription;
+use super::smt::Smt;
+use super::turbo::Turbo;
 use super::write::{governor_name, level_name};
-use super::{FrequencyDomainDescription, InterruptLoadDescription, MachineDescription, Smt, Turbo};
 use fairlab_sched::units::cap_scale;
 
 /// Width of the text in characters.

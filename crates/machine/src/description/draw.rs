@@ -4,7 +4,7 @@
 //! Units that contain the same CPUs share a frame. Kinds with a single unit are left out, except for the
 //! last-level cache.
 
-use super::MachineDescription;
+use super::machine::MachineDescription;
 use fairlab_sched::ids::CpuId;
 
 /// Maximum number of cores in a line of the innermost frame.

@@ -8,7 +8,7 @@ use super::cpu_list::CpuList;
 use super::cpu_types::{CpuClaims, CpuType, parse_cpu_list};
 use super::error::DescriptionFault;
 use super::raw::{List, RawFrequencyDomain, RawGovernor};
-use super::read::{MAX_SPAN_NS, number, optional_number};
+use super::values::{MAX_SPAN_NS, number, optional_number};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SHIFT};
 use toml::Spanned;
 

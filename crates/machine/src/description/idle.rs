@@ -6,7 +6,7 @@ use super::cpu_types::parse_cpu_list;
 use super::error::DescriptionFault;
 use super::frequency::MAX_POWER_UW;
 use super::raw::RawIdleState;
-use super::read::{MAX_SPAN_NS, name, number, optional_number};
+use super::values::{MAX_SPAN_NS, name, number, optional_number};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use toml::Spanned;

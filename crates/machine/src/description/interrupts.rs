@@ -6,7 +6,7 @@ use super::cpu_list::CpuList;
 use super::cpu_types::parse_cpu_list;
 use super::error::DescriptionFault;
 use super::raw::RawInterruptLoad;
-use super::read::{MAX_SPAN_NS, name, number};
+use super::values::{MAX_SPAN_NS, name, number};
 use fairlab_sched::units::Nanos;
 use toml::Spanned;
 

@@ -6,12 +6,14 @@
 //! have modules of their own.
 
 use super::error::DescriptionFault;
+use super::hz::Hz;
+use super::idle::IdleGovernorKind;
+use super::machine::MachineDescription;
 use super::raw::{
     OptionalKey, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad,
     RawLineCount, RawOpCost, RawSmt, RawTurbo,
 };
-use super::read::{MAX_SPAN_NS, number};
-use super::{Hz, IdleGovernorKind, MachineDescription};
+use super::values::{MAX_SPAN_NS, number};
 use fairlab_sched::units::Nanos;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

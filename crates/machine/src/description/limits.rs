@@ -5,7 +5,7 @@ use super::cpu_list::CpuList;
 use super::cpu_types::parse_cpu_list;
 use super::error::DescriptionFault;
 use super::raw::{RawFrequencyLimit, RawLimitReason};
-use super::read::number;
+use super::values::number;
 use fairlab_sched::units::Nanos;
 use toml::Spanned;
 

@@ -7,8 +7,8 @@
 
 use super::error::DescriptionFault;
 use super::raw::RawLineCount;
-use super::read::number;
 use super::suggest;
+use super::values::number;
 use fairlab_workload::workload::ChannelKind;
 use std::collections::BTreeMap;
 use toml::Spanned;

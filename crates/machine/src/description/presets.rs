@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Presets, the machines that come with the program, and the lookup of a machine by name or path.
 
-use super::{DescriptionError, LoadError, MachineDescription, base, parse, read, suggest};
+use super::error::{DescriptionError, LoadError};
+use super::machine::MachineDescription;
+use super::{base, read, suggest};
 use crate::files;
 use std::io;
 use std::path::Path;
@@ -54,6 +56,14 @@ pub fn preset_text(name: &str) -> Option<&'static str> {
 
 fn find_preset(name: &str) -> Option<(&'static str, &'static str)> {
     PRESETS.iter().find(|(known, _)| *known == name).copied()
+}
+
+/// Parses the text of a machine file; `file` is its name in messages. A base must be a preset.
+///
+/// # Errors
+/// The first error, with its line and a hint.
+pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
+    read::read(file, text, &base::resolve_preset).map(|(machine, _)| machine)
 }
 
 /// Loads a machine by preset name or path. A text that ends in `.toml` or contains a `/` is a path.

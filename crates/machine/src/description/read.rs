@@ -4,19 +4,13 @@
 use super::base::BaseResolver;
 use super::error::{DescriptionError, DescriptionFault, Source};
 use super::keys::{PlainKeys, RawMachine};
+use super::machine::{Identity, KERNEL_PROFILES, MachineDescription};
 use super::raw::OptionalKey;
 use super::suggest;
-use super::{
-    Identity, KERNEL_PROFILES, MachineDescription, base, costs, cpu_types, cpus, frequency, idle, interrupts, limits,
-    lines, smt, turbo,
-};
+use super::values::name;
+use super::{base, costs, cpu_types, cpus, frequency, idle, interrupts, limits, lines, smt, turbo};
 use serde::Deserialize;
-use std::ops::RangeInclusive;
-use toml::Spanned;
 use toml::de::{DeTable, Deserializer};
-
-/// Maximum of latencies and periods: ten seconds. Larger values are taken for a wrong unit.
-pub(super) const MAX_SPAN_NS: u64 = 10_000_000_000;
 
 /// Reads a machine file's text; `file` is its name in messages. Also returns whether the file inherits from a
 /// base.
@@ -96,39 +90,6 @@ fn keys(raw: &RawMachine, count: u32) -> Result<PlainKeys, DescriptionFault> {
         return Err(DescriptionFault::from_value(skew, message, help));
     }
     Ok(keys)
-}
-
-/// Reads a name: one to 64 letters, digits, and `-_.+`, so that it can be part of a path and of a command
-/// line.
-pub(super) fn name(value: &Spanned<String>) -> Result<String, DescriptionFault> {
-    let text = value.get_ref();
-    let fits = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c));
-    if text.is_empty() || text.len() > 64 || !fits || text.starts_with(['-', '.']) {
-        let help = "write 1 to 64 letters, digits and `-_.+`, not starting with `-` or `.`";
-        return Err(DescriptionFault::from_value(value, format!("{text:?} cannot be a name"), help));
-    }
-    Ok(text.clone())
-}
-
-/// Reads a number and checks its range.
-pub(super) fn number(value: &Spanned<u64>, range: RangeInclusive<u64>, unit: &str) -> Result<u64, DescriptionFault> {
-    let given = *value.get_ref();
-    if range.contains(&given) {
-        return Ok(given);
-    }
-    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-    let message = format!("{given}{unit} is out of range");
-    Err(DescriptionFault::from_value(value, message, format!("write {} to {}", range.start(), range.end())))
-}
-
-/// Reads a number and checks its range; returns the default without a number.
-pub(super) fn optional_number(
-    value: &OptionalKey<u64>,
-    range: RangeInclusive<u64>,
-    unit: &str,
-    default: u64,
-) -> Result<u64, DescriptionFault> {
-    value.as_ref().map_or(Ok(default), |value| number(value, range, unit))
 }
 
 fn toml_error(error: &toml::de::Error) -> DescriptionFault {

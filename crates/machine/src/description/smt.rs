@@ -4,7 +4,7 @@
 use super::cpus::Shape;
 use super::error::DescriptionFault;
 use super::raw::{OptionalKey, RawSmt};
-use super::read::number;
+use super::values::number;
 use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
 /// Combined throughput of busy threads of a core.

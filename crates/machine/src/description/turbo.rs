@@ -9,7 +9,7 @@
 use super::error::DescriptionFault;
 use super::frequency::MAX_KHZ;
 use super::raw::{OptionalKey, RawFrequencyDomain, RawTurbo};
-use super::read::{MAX_SPAN_NS, number, optional_number};
+use super::values::{MAX_SPAN_NS, number, optional_number};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use toml::Spanned;
 
@@ -102,7 +102,7 @@ pub(super) fn from_raw(
     let mut busy_cores: Vec<u64> = Vec::new();
     for entry in raw.busy_cores.get_ref() {
         let least = busy_cores.last().map_or(1, |last| last + 1);
-        busy_cores.push(number(entry, least..=u64::from(super::MAX_CPUS), "cores")?);
+        busy_cores.push(number(entry, least..=u64::from(super::cpus::MAX_CPUS), "cores")?);
     }
     if busy_cores.is_empty() || busy_cores.len() != raw.khz.get_ref().len() {
         let message = format!("{} frequencies for {} numbers of cores", raw.khz.get_ref().len(), busy_cores.len());

@@ -2,15 +2,25 @@
 //! Writer of machine files: the shortest form that describes the same machine.
 
 use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, core_numbers};
+use super::frequency::FrequencyGovernor;
+use super::interrupts::InterruptLoadDescription;
+use super::machine::MachineDescription;
 use super::raw::RawNumbering;
-use super::{FrequencyGovernor, InterruptLoadDescription, MachineDescription};
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::fmt::{Display, Write as _};
 
 /// Reason of an `expect()`: writing to a `String` cannot fail.
 const TO_STRING: &str = "a string takes all that is written to it";
 
-pub(super) fn write(machine: &MachineDescription) -> String {
+impl MachineDescription {
+    /// Returns a machine file that describes this machine. Comments of the original file are lost
+    /// ([`preset_text`](super::preset_text) has those of the presets).
+    pub fn to_toml(&self) -> String {
+        write(self)
+    }
+}
+
+fn write(machine: &MachineDescription) -> String {
     let mut out = TomlWriter(String::new());
     write_head(&mut out, machine);
     cpus(&mut out, machine);
