@@ -44,13 +44,22 @@ const COMMANDS_CRATE: &str = "xtask";
 const ROOT_FILE: &str = "lib.rs";
 
 /// Crates with layers.
-const LAYERED_CRATES: [CrateLayers; 1] = [CrateLayers {
-    name: "sched",
-    layers: &["types", "interface", "state", "track", "classes", "rules", "paths", "check"],
-    test_files: &["test_machine.rs", "golden.rs", "recorded_states.rs"],
-    only_in: &[("RqGuard::new", "track/lock.rs"), ("WarnState::begin_section", "track/lock.rs")],
-    counted_types: &["Sched", "State"],
-}];
+const LAYERED_CRATES: [CrateLayers; 2] = [
+    CrateLayers {
+        name: "sched",
+        layers: &["types", "interface", "state", "track", "classes", "rules", "paths", "check"],
+        test_files: &["test_machine.rs", "golden.rs", "recorded_states.rs"],
+        only_in: &[("RqGuard::new", "track/lock.rs"), ("WarnState::begin_section", "track/lock.rs")],
+        counted_types: &["Sched", "State"],
+    },
+    CrateLayers {
+        name: "machine",
+        layers: &["base", "description", "hardware", "interface", "parts", "state", "time", "calls", "programs", "sim"],
+        test_files: &[],
+        only_in: &[],
+        counted_types: &["Machine"],
+    },
+];
 
 /// Options of `cargo xtask layers`.
 #[derive(Args)]

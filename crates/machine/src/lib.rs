@@ -2,22 +2,21 @@
 //! Simulated machines, which own the simulated time.
 //!
 //! [`description`] reads machine files, [`sim`] runs a workload on a machine, and [`engine`] is the interface
-//! to the scheduler.
+//! to the scheduler. Directories are layers: each uses itself and the layers before it.
 
-pub mod capture;
-pub mod costs;
+mod base;
+mod calls;
 pub mod description;
-pub mod digest;
-pub mod engine;
-pub mod event;
-mod exits;
-pub mod files;
 pub mod hardware;
-mod idle_governor;
-mod menu;
-pub mod observer;
+mod interface;
+mod parts;
+mod programs;
 pub mod sim;
-pub mod snapshot;
-pub mod streams;
-mod teo;
-pub mod vary;
+mod state;
+mod time;
+
+pub use base::{digest, event, files, streams};
+pub use description::capture;
+pub use hardware::{costs, vary};
+pub use interface::{engine, snapshot};
+pub use state::observer;

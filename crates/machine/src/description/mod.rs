@@ -7,6 +7,7 @@
 //! idle states that several CPUs enter together.
 
 mod base;
+pub mod capture;
 mod costs;
 mod cpu_list;
 mod cpu_types;

@@ -5,11 +5,12 @@
 //! The change of a task is executed on the CPU after the task's own; most other changes on the first online
 //! CPU. Then all CPUs settle.
 
-use super::setup::to_bandwidth;
-use super::tasks::to_policy;
-use super::{Machine, RunError};
 use crate::engine::Engine;
-use crate::observer::{KernelPath, MachineEvent, Observer};
+use crate::interface::error::RunError;
+use crate::interface::observation::{KernelPath, MachineEvent};
+use crate::observer::Observer;
+use crate::parts::policy::{to_bandwidth, to_policy};
+use crate::state::Machine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
@@ -27,7 +28,7 @@ impl<E: Engine> Machine<E> {
     ///
     /// A task that is being woken or forked stays locked until it is enqueued, so the waking CPU completes
     /// its path first. A CPU that goes offline or comes back first completes its path.
-    pub(super) fn cpu_of_change(&self, index: usize) -> CpuId {
+    pub(crate) fn cpu_of_change(&self, index: usize) -> CpuId {
         match self.workload.changes[index].1 {
             Change::Task { task, .. } | Change::Attach { task, .. } => {
                 let Some(id) = self.tasks[task].id else { return self.first_online_cpu() };
@@ -42,7 +43,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Whether a change targets a task that is not forked yet or has ended.
-    pub(super) fn targets_no_task(&self, index: usize) -> bool {
+    pub(crate) fn targets_no_task(&self, index: usize) -> bool {
         match self.workload.changes[index].1 {
             Change::Task { task, .. } | Change::Attach { task, .. } => {
                 self.tasks[task].is_dead || self.tasks[task].id.is_none()
@@ -51,7 +52,8 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    pub(super) fn apply_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> Result<(), RunError> {
+    /// Executes a change of the workload.
+    pub(crate) fn apply_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> Result<(), RunError> {
         let change = self.workload.changes[index].1.clone();
         let made = match change {
             Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
@@ -119,6 +121,19 @@ impl<E: Engine> Machine<E> {
         self.settle_all(observer)
     }
 
+    /// Sets the latency request of the scenario; [`Nanos::NEVER`] removes it. Models
+    /// `cpu_latency_qos_apply()` (6.1): if the limit changes, all idle CPUs wake up so that their governors
+    /// choose again.
+    fn request_latency(&mut self, observer: &mut dyn Observer<E>, latency: Nanos) {
+        let before = self.cpu_dma_latency.limit();
+        self.cpu_dma_latency.change_limit = latency;
+        if self.cpu_dma_latency.limit() != before {
+            let cpu = self.first_online_cpu();
+            self.wake_from_idle_state(cpu);
+            self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.wake_up_all_idle_cpus(ctx));
+        }
+    }
+
     fn settle_all(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
@@ -149,7 +164,7 @@ impl<E: Engine> Machine<E> {
             self.settle(observer, cpu)?;
             self.settle_all(observer)?;
             let heir = self.first_online_cpu();
-            for task in self.tasks.iter_mut().filter(|task| !online && task.sleep_cpu == cpu) {
+            for task in self.tasks.all_mut().iter_mut().filter(|task| !online && task.sleep_cpu == cpu) {
                 task.sleep_cpu = heir;
             }
             if !online {
@@ -172,7 +187,7 @@ impl<E: Engine> Machine<E> {
     }
 
     fn attach_to_cpuset(&mut self, observer: &mut dyn Observer<E>, task: usize, cpuset: Option<usize>) -> MachineEvent {
-        let id = self.tasks[task].id.expect("checked by the caller");
+        let id = self.tasks.id(task);
         let cpuset = cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
         let cpu = self.changer_cpu(id);
         let caller = self.sched.curr(cpu);
@@ -195,12 +210,8 @@ impl<E: Engine> Machine<E> {
         cpu
     }
 
-    pub(super) fn first_online_cpu(&self) -> CpuId {
-        self.sched.active_cpus().first().expect("the last CPU does not go offline")
-    }
-
     fn change_task(&mut self, observer: &mut dyn Observer<E>, task: usize, attributes: &Attributes) -> MachineEvent {
-        let id = self.tasks[task].id.expect("checked by the caller");
+        let id = self.tasks.id(task);
         let cpu = self.changer_cpu(id);
         let result = |what, result| MachineEvent::Changed { what, task: Some(task), group: None, result };
         let made = |what| result(what, 0);

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Check of the scheduler's invariants after every event. Checking takes far more time than the run itself.
 
-use super::Machine;
 use crate::engine::Engine;
 use crate::event::EventKind;
+use crate::state::{Checks, Machine};
 use fairlab_sched::check::InvariantChecker;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
-
-/// State of a machine that checks invariants.
-pub(crate) struct Checks {
-    checker: InvariantChecker,
-    /// Command that repeats the run.
-    repeat: String,
-}
 
 impl<E: Engine> Machine<E> {
     /// Enables a check of all scheduler invariants after every event. The check does not affect the run.
@@ -27,7 +20,7 @@ impl<E: Engine> Machine<E> {
     /// Checks the invariants if checks are enabled. `after` is the event that was handled; `None` at the
     /// start of the run.
     #[inline]
-    pub(super) fn check(&mut self, after: Option<EventKind>) {
+    pub(crate) fn check(&mut self, after: Option<EventKind>) {
         let Some(checks) = &mut self.checks else { return };
         let sched = self.sched.as_sched();
         let broken = sched.and_then(|sched| checks.checker.check(sched).err()).map(|broken| broken.to_string());
@@ -60,7 +53,7 @@ impl<E: Engine> Machine<E> {
     fn unfinished_work(&self) -> Option<String> {
         let is_wrong = |&cpu: &CpuId| {
             let kernel = &self.cpus[cpu.index()].kernel;
-            !kernel.is_busy() && !kernel.is_quiescent()
+            !kernel.is_busy() && !self.is_quiescent(cpu)
         };
         let cpu = self.sched.cpu_ids().find(is_wrong)?;
         Some(format!("CPU {} is not in the kernel but has kernel work: {:?}", cpu.0, self.cpus[cpu.index()].kernel))

@@ -1,47 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks that wait for other tasks, and detection of tasks that can never continue.
 
-use super::Machine;
-use super::sync::ResumeAction;
 use crate::engine::Engine;
+use crate::parts::sync::BlockedOn;
+use crate::state::Machine;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::step::ObjectId;
 use std::collections::BTreeSet;
-
-/// Event that another task must cause before a blocked task continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockedOn {
-    /// A mutex, and the task that holds it.
-    Mutex {
-        /// Index among the workload's mutexes.
-        mutex: ObjectId,
-        /// Owner, as an index of the machine's tasks; `None` if the mutex is free.
-        owner: Option<usize>,
-    },
-    /// A condition, by its index.
-    Cond(ObjectId),
-    /// The other tasks of a barrier.
-    Barrier {
-        /// Index among the workload's barriers.
-        barrier: ObjectId,
-        /// Number of tasks that have arrived.
-        arrived: usize,
-        /// Number of tasks that the barrier waits for.
-        participants: u32,
-    },
-    /// A semaphore, by its index.
-    Semaphore(ObjectId),
-    /// A resume step for a name, by its index.
-    Resume(ObjectId),
-    /// A message from a channel, by its index.
-    Message(ObjectId),
-    /// Space in a channel, by its index.
-    Room(ObjectId),
-    /// A post of a futex, by its index.
-    Futex(ObjectId),
-    /// A wake step of another task.
-    Wake,
-}
 
 /// A task that waits for another task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +31,10 @@ impl<E: Engine> Machine<E> {
     /// 3. If every living task waits for another one, none can continue. Otherwise the running tasks may
     ///    still wake the others, because their future steps are not known.
     pub fn stuck(&self) -> Vec<BlockedTask> {
-        let of_workload = (0..self.tasks.len()).filter(|&task| !self.is_kthread(task));
+        let of_workload = (0..self.tasks.count()).filter(|&task| !self.is_kthread(task));
         let waiting: Vec<BlockedTask> = of_workload.filter_map(|task| self.blocked_task(task)).collect();
         let deadlocked = self.deadlocked(&waiting);
-        let is_anybody_left = self.tasks.iter().enumerate().any(|(task, host)| {
+        let is_anybody_left = self.tasks.all().iter().enumerate().any(|(task, host)| {
             let starts = host.id.is_none() && self.workload.tasks[host.spec].start_at.is_some();
             let lives = host.id.is_some() && !host.is_dead && !self.is_kthread(task);
             starts || (lives && !waiting.iter().any(|waiting| waiting.task == task))
@@ -102,28 +66,7 @@ impl<E: Engine> Machine<E> {
     fn blocked_task(&self, task: usize) -> Option<BlockedTask> {
         let host = &self.tasks[task];
         let since = host.blocked_since.filter(|_| host.sleeps_until.is_none() && !host.is_dead)?;
-        Some(BlockedTask { task, since, blocked_on: self.blocked_on(task), is_deadlocked: false })
-    }
-
-    fn blocked_on(&self, task: usize) -> BlockedOn {
-        let sync = &self.sync;
-        if let Some(cond) = sync.conds.iter().position(|waiters| waiters.contains(&task)) {
-            return BlockedOn::Cond(cond);
-        }
-        match self.tasks[task].resume {
-            ResumeAction::Lock(mutex) => return BlockedOn::Mutex { mutex, owner: sync.mutexes[mutex].owner },
-            ResumeAction::SemWait(semaphore) => return BlockedOn::Semaphore(semaphore),
-            ResumeAction::Send(channel) => return BlockedOn::Room(channel),
-            ResumeAction::Receive(channel) => return BlockedOn::Message(channel),
-            ResumeAction::Nothing | ResumeAction::Post | ResumeAction::LockCpu(_) => {}
-        }
-        if let Some(barrier) = sync.barriers.iter().position(|(_, waiting)| waiting.contains(&task)) {
-            let (participants, waiting) = &sync.barriers[barrier];
-            return BlockedOn::Barrier { barrier, arrived: waiting.len(), participants: *participants };
-        }
-        if let Some(name) = sync.suspended.iter().position(|waiting| waiting.contains(&task)) {
-            return BlockedOn::Resume(name);
-        }
-        sync.futexes.iter().position(|futex| futex.waiter == Some(task)).map_or(BlockedOn::Wake, BlockedOn::Futex)
+        let blocked_on = self.sync.blocked_on(task, host.resume);
+        Some(BlockedTask { task, since, blocked_on, is_deadlocked: false })
     }
 }

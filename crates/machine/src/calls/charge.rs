@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Cost of scheduler calls: a call is a *phase*. It reads and changes state at its start; then its CPU is
+//! busy for the cost of the operations that the phase counted.
+
+use crate::engine::Engine;
+use crate::interface::observation::{KernelPath, MachineEvent};
+use crate::observer::Observer;
+use crate::parts::units::{FULL_SPEED, whole_units, work_in};
+use crate::state::Machine;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::paths::resumable::{PathKind, PhaseLock, YieldedPath};
+use fairlab_sched::units::Nanos;
+
+impl<E: Engine> Machine<E> {
+    /// Keeps a CPU busy for the cost of the operations that a call has counted. Returns the duration.
+    pub(crate) fn charge(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) -> Nanos {
+        let ps = self.hardware.costs.total(&self.op_counts);
+        self.op_counts.drain_into(&mut self.total_op_counts);
+        let speed = self.speed_of(cpu);
+        let waited = self.locks.take_wait(cpu);
+        let lines = self.charge_lines(cpu, ps) + self.charge_remote_enqueue(cpu, path);
+        let lines = if path == KernelPath::Select { lines + self.charge_tracer(cpu, ps, lines) } else { lines };
+        let work = work_in(ps, FULL_SPEED) + work_in(lines, speed);
+        let took = self.cpus[cpu.index()].kernel.charge(work, speed);
+        if took > Nanos::ZERO {
+            self.extend_kernel_time(cpu, took);
+        }
+        if self.wants_kernel_paths {
+            let began = waited.unwrap_or(self.now);
+            let waited = self.now - began;
+            let ends = !self.sched.yielded_path(cpu).is_some_and(|pause| has_more(path, pause));
+            let event = MachineEvent::Kernel { cpu, path, began, took, waited, ends };
+            observer.machine_event(self.now, &event);
+        }
+        if !self.cpus[cpu.index()].kernel.is_busy() {
+            self.release_locks(cpu);
+        }
+        took
+    }
+
+    /// Converts a time at full speed to the time on a CPU at its present speed. Both have the same unit.
+    fn wall_time(&self, cpu: CpuId, ps: u64) -> u64 {
+        match self.speed_of(cpu) {
+            FULL_SPEED => ps,
+            speed => whole_units(u128::from(ps) * u128::from(FULL_SPEED), speed),
+        }
+    }
+
+    /// Time that the tracer adds at the end of a search, in picoseconds of wall time.
+    fn charge_tracer(&mut self, cpu: CpuId, ps: u64, lines: u64) -> u64 {
+        if !self.tracer.is_on() {
+            return 0;
+        }
+        let own_ps = self.wall_time(cpu, ps);
+        let searches_on = self.sched.yielded_path(cpu).is_some_and(|pause| pause.path == PathKind::Search);
+        self.tracer.record_selection(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
+    }
+
+    /// Time that a wake-up waits before its first store to another CPU's runqueue, in picoseconds of wall
+    /// time.
+    fn charge_remote_enqueue(&self, cpu: CpuId, path: KernelPath) -> u64 {
+        if path != KernelPath::Wake {
+            return 0;
+        }
+        let Some(pause) = self.sched.yielded_path(cpu) else { return 0 };
+        let is_remote = match pause.next {
+            PhaseLock::Held(target) => target != cpu,
+            // A compiled-kernel engine that has stored already.
+            PhaseLock::None if pause.path == PathKind::Wakeup => self.locks.held(cpu).iter().any(|&lock| lock != cpu),
+            _ => false,
+        };
+        if is_remote { self.hardware.costs.remote_enqueue_ps() } else { 0 }
+    }
+
+    /// Time that cache-line transfers add to a phase, in picoseconds of wall time.
+    fn charge_lines(&mut self, cpu: CpuId, ps: u64) -> u64 {
+        if !self.lines.is_enabled() {
+            return 0;
+        }
+        let other_ps = self.wall_time(cpu, ps);
+        let sum = self.lines.touch_all(cpu, self.op_counts.touches(), self.now.0 * 1000, other_ps);
+        self.op_counts.clear_touches();
+        let counters = &mut self.counters.per_cpu[cpu.index()];
+        counters.line_transfers += sum.count;
+        counters.line_wait_ps += sum.waited_ps;
+        sum.ps + sum.waited_ps
+    }
+}
+
+/// Returns the kernel path to which a yielded path belongs.
+pub(crate) const fn path_of(pause: YieldedPath) -> KernelPath {
+    match pause.path {
+        PathKind::Search => KernelPath::Select,
+        PathKind::Wakeup => KernelPath::Wake,
+        PathKind::InterruptEnd => KernelPath::Softirq,
+        PathKind::NewIdle => KernelPath::NewIdle,
+        PathKind::Softirq => KernelPath::Softirq,
+        PathKind::IdleLoop => KernelPath::NohzIdle,
+        PathKind::NohzKick => KernelPath::Tick,
+        PathKind::Interrupt => KernelPath::Interrupt,
+        PathKind::Schedule => KernelPath::Schedule,
+        PathKind::Stopper => KernelPath::Stopper,
+    }
+}
+
+/// Whether `path` is incomplete because of the path that has yielded.
+fn has_more(path: KernelPath, pause: YieldedPath) -> bool {
+    path == path_of(pause) || (path == KernelPath::Schedule && pause.path == PathKind::NewIdle)
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Creation of tasks: of the workload, of templates, and of kernel threads.
+
+use crate::base::clock::START;
+use crate::engine::Engine;
+use crate::interface::error::RunError;
+use crate::interface::observation::{KernelPath, MachineEvent};
+use crate::observer::Observer;
+use crate::parts::kernel::KernelWork;
+use crate::parts::policy::to_policy;
+use crate::parts::residency::Residency;
+use crate::state::Machine;
+use fairlab_sched::classes::deadline::admission::PolicyError;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::state::new_task::NewTask;
+use fairlab_sched::task;
+use fairlab_workload::workload::{Affinity, PolicySpec, TaskSpec};
+
+impl<E: Engine> Machine<E> {
+    /// Adds a task of the workload, or an instance of a template. Returns its index.
+    pub(crate) fn add_task(&mut self, spec: usize, instance: u32) -> usize {
+        let residency = Residency::with_capacity(self.kinds.nr_points(&self.hardware));
+        self.tasks.add(spec, &self.workload.tasks[spec], instance, residency)
+    }
+
+    /// Forks a task of the workload on a CPU.
+    pub(crate) fn fork(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
+        let place = self.tasks[task].spec;
+        let spec = &self.workload.tasks[place];
+        let policy = spec.start.policy.unwrap_or_default();
+        let clamp =
+            |min: Option<u32>, max: Option<u32>| task::Uclamp { min: min.unwrap_or(0), max: max.unwrap_or(1024) };
+        let (min, max) = (spec.start.uclamp_min, spec.start.uclamp_max);
+        let uclamp = (min.is_some() || max.is_some()).then(|| clamp(min, max));
+        let new = NewTask {
+            pid: self.tasks[task].pid,
+            // Deadline tasks cannot be forked, so the policy is set right after the fork.
+            policy: if matches!(policy, PolicySpec::Deadline { .. }) {
+                task::Policy::Normal
+            } else {
+                to_policy(policy)
+            },
+            nice: spec.start.nice.unwrap_or(0),
+            group: spec.start.group.flatten().map_or(GroupId::ROOT, |group| self.groups[group]),
+            cpus_allowed: self.mask_at_start(spec),
+            uclamp,
+        };
+        let cpuset = spec.cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
+        self.tasks[task].next_step();
+        // The number is predicted, so that observers can name the task at its first scheduler event.
+        let id = TaskId::from_index(self.sched.nr_tasks());
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec: place });
+        self.tasks.set_id(task, id);
+        self.announce_to_policy(task, id);
+        self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
+            let forked = sched.handle_fork(ctx, new);
+            debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
+            sched.record_cpuset(id, cpuset);
+        });
+        if matches!(policy, PolicySpec::Deadline { .. }) {
+            self.push_work(cpu, KernelWork::BecomeDeadline { task });
+        }
+    }
+
+    /// Announces a new task to the custom policy, if there is one.
+    pub(crate) fn announce_to_policy(&mut self, task: usize, id: TaskId) {
+        if let Some(seat) = &mut self.policy_slot {
+            seat.on_new_task(id, &self.tasks[task].name);
+        }
+    }
+
+    /// Gives a task that was forked a moment ago its deadline policy.
+    ///
+    /// # Errors
+    /// If admission control rejects its bandwidth.
+    pub(crate) fn become_deadline(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        task: usize,
+    ) -> Result<(), RunError> {
+        let spec = &self.workload.tasks[self.tasks[task].spec];
+        let (policy, reclaims) = (spec.start.policy.unwrap_or_default(), spec.start.reclaims);
+        let is_kthread = spec.is_kthread;
+        let id = self.tasks.id(task);
+        let made = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
+            sched.set_reclaims(id, reclaims);
+            if is_kthread {
+                sched.set_dl_special(id);
+            }
+            sched.set_policy(ctx, id, to_policy(policy))
+        });
+        made.map_err(|why| self.policy_error(task, why))
+    }
+
+    pub(crate) fn policy_error(&self, task: usize, why: PolicyError) -> RunError {
+        RunError::Misuse { task: self.tasks[task].name.clone(), what: format!("does not get its policy: {why}") }
+    }
+
+    /// Returns the initial affinity of a task.
+    fn mask_at_start(&self, spec: &TaskSpec) -> CpuMask {
+        let mask = self.to_mask(spec.start.affinity.as_ref().unwrap_or(&Affinity::All));
+        spec.cpuset.map_or_else(|| mask.clone(), |cpuset| self.sched.initial_cpus(self.cpusets[cpuset], &mask))
+    }
+
+    /// Creates the ksoftirqd of a CPU, which has slept since the boot. Observers see it only once it is
+    /// needed.
+    pub(crate) fn create_ksoftirqd(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> usize {
+        let spec = self.first_ksoftirqd + cpu.index();
+        let task = self.add_task(spec, 0);
+        let affinity = Affinity::Cpus(vec![cpu.0]);
+        let new = NewTask {
+            pid: self.tasks[task].pid,
+            policy: task::Policy::Normal,
+            nice: 0,
+            group: GroupId::ROOT,
+            cpus_allowed: self.to_mask(&affinity),
+            uclamp: None,
+        };
+        self.tasks[task].next_step();
+        let id = TaskId::from_index(self.sched.nr_tasks());
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec });
+        self.tasks.set_id(task, id);
+        self.tasks[task].blocked_since = Some(START);
+        self.announce_to_policy(task, id);
+        self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
+            sched.add_ksoftirqd(ctx, new);
+            sched.record_cpuset(id, CpusetId::TOP);
+        });
+        self.cpus[cpu.index()].kernel.net.thread = Some(task);
+        task
+    }
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The trait [`Engine`]: the interface between a machine and the scheduler that it runs. The built-in
+//! scheduler ([`Sched`]) is one engine; a kernel's own scheduler, compiled into a shared object, is another.
+//! A machine is generic over its engine, so the calls are static.
+//!
+//! The documentation of [`Sched`] specifies each method. Methods in `getters` and `ops` are required. Methods
+//! in `optional_getters` and `optional_ops` have a default: resumable paths, hotplug, cpusets, frequencies,
+//! and others. [`Engine::unsupported`] rejects a run that needs a missing feature before the run starts, so a
+//! default never gives a wrong result.
+
+use super::setup::Setup;
+use super::snapshot::{BuiltInScheduler, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
+use fairlab_sched::classes::deadline::admission::PolicyError;
+use fairlab_sched::classes::fair::shares::SharesError;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ctx::{Ctx, IpiKind};
+use fairlab_sched::features::Feature;
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::paths::entry::Entry;
+use fairlab_sched::paths::idle::IdleTick;
+use fairlab_sched::resumable::{PhaseLock, YieldMode, YieldedPath};
+use fairlab_sched::sched::Sched;
+use fairlab_sched::state::State;
+use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError};
+use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
+use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
+use fairlab_sched::state::hotplug::HotplugError;
+use fairlab_sched::state::new_task::NewTask;
+use fairlab_sched::state::snapshot::{CpuAction, TaskFit};
+use fairlab_sched::state::uclamp::DefaultClamps;
+use fairlab_sched::task::Uclamp;
+use fairlab_sched::tunables::Tunables;
+use fairlab_sched::units::{Capacity, Nanos};
+
+/// Panics because a machine called a method that its engine does not support. [`Engine::unsupported`] must
+/// reject such runs.
+fn unsupported_call(what: &str) -> ! {
+    panic!("the engine does not support {what}; Engine::unsupported() should have rejected the run")
+}
+
+/// Generates each method twice: its declaration in the trait, and its implementation for [`Sched`].
+macro_rules! engine {
+    (
+        getters { $($(#[$getter:meta])* fn $l:ident($($la:ident: $lt:ty),*) -> $lr:ty, $lo:ident;)* }
+        ops { $($(#[$op:meta])* fn $a:ident($($aa:ident: $at:ty),*) -> $ar:ty, $ao:ident;)* }
+        optional_getters { $($(#[$optional_getter:meta])* fn $ml:ident($($mla:ident: $mlt:ty),*) -> $mlr:ty, $mlo:ident = $mld:expr;)* }
+        optional_ops { $($(#[$optional_op:meta])* fn $ma:ident($($maa:ident: $mat:ty),*) -> $mar:ty, $mao:ident = $mad:expr;)* }
+    ) => {
+        /// The scheduler of a machine: it decides which task runs on which CPU.
+        #[allow(unused_variables, reason = "defaults of optional methods ignore their arguments")]
+        pub trait Engine: 'static {
+            /// Returns the reason why the engine cannot run `setup`; `None` if it can.
+            fn unsupported(&self, setup: &Setup) -> Option<String> {
+                None
+            }
+
+            /// Whether the engine leaves softirqs that take too long to ksoftirqd once kernel code takes
+            /// time.
+            fn may_defer_softirqs(&self) -> bool {
+                false
+            }
+
+            /// Returns the built-in scheduler if the engine is that one, so that its invariants can be
+            /// checked.
+            fn as_sched(&self) -> Option<&Sched> {
+                None
+            }
+
+            /// Returns all CPUs in ascending order.
+            fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<Self>;
+
+            $($(#[$getter])* fn $l(&self, $($la: $lt),*) -> $lr;)*
+            $($(#[$op])* fn $a(&mut self, $($aa: $at),*) -> $ar;)*
+            $($(#[$optional_getter])* fn $ml(&self, $($mla: $mlt),*) -> $mlr { $mld })*
+            $($(#[$optional_op])* fn $ma(&mut self, $($maa: $mat),*) -> $mar { $mad })*
+        }
+
+        impl Engine for Sched {
+            fn may_defer_softirqs(&self) -> bool {
+                true
+            }
+
+            fn as_sched(&self) -> Option<&Sched> {
+                Some(self)
+            }
+
+            #[inline]
+            fn cpu_ids(&self) -> impl Iterator<Item = CpuId> + Clone + use<> {
+                State::cpu_ids(self)
+            }
+
+            $(#[inline] fn $l(&self, $($la: $lt),*) -> $lr { $lo::$l(self, $($la),*) })*
+            $(#[inline] fn $a(&mut self, $($aa: $at),*) -> $ar { $ao::$a(self, $($aa),*) })*
+            $(#[inline] fn $ml(&self, $($mla: $mlt),*) -> $mlr { $mlo::$ml(self, $($mla),*) })*
+            $(#[inline] fn $ma(&mut self, $($maa: $mat),*) -> $mar { $mao::$ma(self, $($maa),*) })*
+        }
+    };
+}
+
+/// Implementations for [`Sched`] of the methods whose signature differs from its own.
+struct SchedAdapter;
+
+impl SchedAdapter {
+    fn handle_phase_end(_: &mut Sched, _cpu: CpuId) {}
+
+    fn handle_trylock(_: &mut Sched, _cpu: CpuId, _is_taken: bool) {}
+
+    fn handle_deadlock(_: &mut Sched, cpu: CpuId, lock: CpuId) {
+        panic!("deadlock: {cpu:?} spins for the lock of {lock:?}, whose owner waits for a lock that {cpu:?} holds");
+    }
+
+    fn set_feature(sched: &mut Sched, feature: Feature, on: bool) {
+        sched.features_mut().set(feature, on);
+    }
+
+    fn set_tunables(sched: &mut Sched, wanted: Tunables) {
+        *sched.tunables_mut() = wanted;
+    }
+
+    fn task_cpu(sched: &Sched, task: TaskId) -> CpuId {
+        sched.task(task).cpu
+    }
+
+    fn task_uclamp(sched: &Sched, task: TaskId) -> Uclamp {
+        sched.task(task).uclamp
+    }
+
+    #[inline]
+    fn first_lock(_: &Sched, cpu: CpuId, entry: Entry) -> PhaseLock {
+        Sched::first_lock(cpu, entry)
+    }
+
+    /// A lock stays held after a phase if the next phase of the path runs under it.
+    #[inline]
+    fn holds_lock(sched: &Sched, cpu: CpuId, _lock: CpuId) -> bool {
+        sched.yielded_path(cpu).is_some_and(|pause| matches!(pause.next, PhaseLock::Held(_)))
+    }
+
+    fn freq_capacity(sched: &Sched, cpu: CpuId) -> Capacity {
+        State::snapshot(sched, cpu).freq_capacity
+    }
+}
+
+engine! {
+    getters {
+        /// Returns the innermost path that has yielded on a CPU, with the lock that its next phase needs.
+        fn yielded_path(cpu: CpuId) -> Option<YieldedPath>, Sched;
+        /// Whether a path has yielded on a CPU and is not complete.
+        fn is_in_path(cpu: CpuId) -> bool, Sched;
+        /// Returns what a CPU does once no path and no interrupt is left.
+        fn next_action(cpu: CpuId) -> CpuAction, State;
+        /// Returns the running task of a CPU (`rq->curr`).
+        fn curr(cpu: CpuId) -> TaskId, State;
+        /// Returns the idle task of a CPU (`rq->idle`).
+        fn idle_task(cpu: CpuId) -> TaskId, State;
+        /// Whether a CPU runs its idle task.
+        fn is_idle_task_running(cpu: CpuId) -> bool, State;
+        /// Whether `TIF_NEED_RESCHED` is set on a CPU.
+        fn need_resched(cpu: CpuId) -> bool, State;
+        /// Whether an inter-processor interrupt has been sent to a CPU and has not arrived.
+        fn is_ipi_pending(cpu: CpuId, kind: IpiKind) -> bool, State;
+        /// Whether the tick of a CPU is stopped (`ts->tick_stopped`).
+        fn is_tick_stopped(cpu: CpuId) -> bool, Sched;
+        /// Number of tasks created so far. Their numbers start at 0: idle tasks, stoppers, init, then the
+        /// others in the order of their forks.
+        fn nr_tasks() -> usize, State;
+        /// Returns the CPU of a task (`task_cpu()`).
+        fn task_cpu(task: TaskId) -> CpuId, SchedAdapter;
+        /// Returns the uclamp values that a task has requested.
+        fn task_uclamp(task: TaskId) -> Uclamp, SchedAdapter;
+        /// Current frequency of a CPU, as a fraction of its highest frequency (1024).
+        fn freq_capacity(cpu: CpuId) -> Capacity, SchedAdapter;
+        /// Tunables as they are in effect now.
+        fn tunables() -> &Tunables, State;
+        /// CPUs that take part in load balancing (`cpu_active_mask`).
+        fn active_cpus() -> &CpuMask, State;
+        /// Returns a snapshot of the nohz idle-balance state.
+        fn nohz_snapshot() -> NohzSnapshot, BuiltInScheduler;
+        /// Returns a snapshot of a last-level cache domain; `None` unless `cpu` is its first CPU.
+        fn llc_snapshot(cpu: CpuId) -> Option<LlcSnapshot>, BuiltInScheduler;
+        /// Returns a snapshot of a runqueue.
+        fn rq_snapshot(cpu: CpuId) -> RqSnapshot, BuiltInScheduler;
+        /// Returns a snapshot of a task.
+        fn task_snapshot(task: TaskId) -> TaskSnapshot, BuiltInScheduler;
+        /// Returns a snapshot of the schedstat counters of a CPU.
+        fn schedstat_snapshot(cpu: CpuId) -> SchedstatSnapshot, BuiltInScheduler;
+    }
+    ops {
+        /// Sets whether paths yield where the kernel takes or drops a lock. They do once kernel code takes
+        /// time.
+        fn set_yield_mode(pausing: YieldMode) -> (), Sched;
+        /// Runs the next phase of the innermost yielded path of the executing CPU.
+        fn handle_resume(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Replaces all tunables at once.
+        fn set_tunables(wanted: Tunables) -> (), SchedAdapter;
+        /// Tunables in effect, to change them before the boot or during the run.
+        fn tunables_mut() -> &mut Tunables, State;
+        /// Enables or disables a scheduler feature.
+        fn set_feature(feature: Feature, on: bool) -> (), SchedAdapter;
+        /// Boots the scheduler at `now`. Must be called once.
+        fn boot(now: Nanos) -> (), Sched;
+        /// Sets the number of jiffies.
+        fn handle_jiffy(jiffies: u64) -> (), State;
+        /// Records a frequency change of a CPU. `capacity` is the new frequency as a fraction of the highest
+        /// one (1024).
+        fn handle_frequency(cpu: CpuId, capacity: Capacity) -> (), State;
+        /// Records time that interrupts took from a CPU.
+        fn handle_irq_time(cpu: CpuId, time: Nanos) -> (), State;
+        /// Forks a task and returns its number.
+        fn handle_fork(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched;
+        /// Wakes a task from a running task. Returns whether the target was asleep.
+        fn handle_wakeup(ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool, Sched;
+        /// Wakes a task from an interrupt. Returns whether the target was asleep.
+        fn handle_wakeup_interrupt(ctx: &mut Ctx<'_>, task: TaskId) -> bool, Sched;
+        /// Calls `schedule()` on the executing CPU, because `TIF_NEED_RESCHED` is set.
+        fn handle_reschedule(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Blocks the running task.
+        fn handle_block(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Blocks the running task in I/O wait.
+        fn handle_block_io(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Executes `sched_yield()` of the running task.
+        fn handle_yield(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Ends the running task.
+        fn handle_exit(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Handles a tick of the executing CPU.
+        fn handle_tick(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Handles the expiry of the scheduler's timer of the executing CPU.
+        fn handle_timer(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Handles an inter-processor interrupt.
+        fn handle_ipi(ctx: &mut Ctx<'_>, kind: IpiKind) -> (), Sched;
+        /// Runs the pending work of the executing CPU's stopper, which is its running task.
+        fn handle_stopper(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Yields the executing CPU to its stopper because a task waits for the stopper's work.
+        fn handle_awaited_stopper(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Enters the idle loop. Returns whether the CPU then waits for interrupts.
+        fn handle_idle_enter(ctx: &mut Ctx<'_>, tick: IdleTick) -> bool, Sched;
+        /// Leaves the idle loop.
+        fn handle_idle_exit(ctx: &mut Ctx<'_>) -> (), Sched;
+        /// Creates a task group.
+        fn create_group(ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId, Sched;
+        /// Sets the shares of a group (`cpu.weight`).
+        fn set_group_shares(ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError>, State;
+        /// Sets the quota, period and burst of a group (`cpu.max`).
+        fn set_group_bandwidth(ctx: &mut Ctx<'_>, group: GroupId, bandwidth: Bandwidth) -> Result<(), BandwidthError>, Sched;
+        /// Sets whether a group is a SCHED_IDLE group (`cpu.idle`).
+        fn set_group_idle(ctx: &mut Ctx<'_>, group: GroupId, is_idle: bool) -> Result<(), SharesError>, State;
+        /// Sets the affinity of a task. Returns whether `waiter` must block until the stopper has moved the
+        /// task.
+        fn set_affinity(ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask, waiter: Option<TaskId>) -> bool, Sched;
+        /// Sets the nice value of a task.
+        fn set_nice(ctx: &mut Ctx<'_>, task: TaskId, nice: i8) -> (), Sched;
+        /// Sets the scheduling policy of a task.
+        fn set_policy(ctx: &mut Ctx<'_>, task: TaskId, policy: fairlab_sched::task::Policy) -> Result<(), PolicyError>, Sched;
+        /// Sets the uclamp values of a task.
+        fn set_uclamp(ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> (), Sched;
+        /// Moves a task to another group.
+        fn move_to_group(ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) -> (), Sched;
+        /// Seeds the random-number generator of a CPU, which newly-idle balancing uses.
+        fn seed_random(cpu: CpuId, words: [u32; 4]) -> (), State;
+    }
+    optional_getters {
+        /// Whether a CPU is online.
+        fn is_online(cpu: CpuId) -> bool, State = true;
+        /// Returns the lock that a call takes first and holds during its first phase.
+        fn first_lock(cpu: CpuId, entry: Entry) -> PhaseLock, SchedAdapter = PhaseLock::None;
+        /// Whether a CPU keeps a runqueue lock after the phase that has just ended.
+        fn holds_lock(cpu: CpuId, lock: CpuId) -> bool, SchedAdapter = false;
+        /// Whether a softirq is pending on a CPU.
+        fn is_softirq_pending(cpu: CpuId) -> bool, Sched = false;
+        /// Whether softirqs that are raised on a CPU wait for its ksoftirqd.
+        fn defers_softirqs(cpu: CpuId) -> bool, Sched = false;
+        /// Number of jiffies after which the remaining softirqs are left to ksoftirqd (`MAX_SOFTIRQ_TIME`).
+        fn max_softirq_jiffies() -> u64, Sched = unsupported_call("ksoftirqd");
+        /// Returns the CPU that is executing a wake-up of a task.
+        fn waking_cpu(task: TaskId) -> Option<CpuId>, Sched = None;
+        /// Whether waiter `one` is ahead of waiter `other` of a mutex with priority inheritance.
+        fn waits_before(one: TaskId, other: TaskId) -> bool, Sched = unsupported_call("priority inheritance");
+        /// Whether a CPU has the right capacity for a task.
+        fn task_fit(task: TaskId, cpu: CpuId) -> TaskFit, State = TaskFit::Right;
+        /// Returns the CPUs that a new task of a cpuset may use.
+        fn initial_cpus(id: CpusetId, wanted: &CpuMask) -> CpuMask, State = unsupported_call("cpusets");
+        /// Checks that the affinity of a task permits a deadline policy.
+        fn check_deadline_affinity(task: TaskId, policy: fairlab_sched::task::Policy) -> Result<(), PolicyError>, State = Ok(());
+    }
+    optional_ops {
+        /// Marks the end of a phase on a CPU. Locks that [`Engine::holds_lock`] does not report are free.
+        fn handle_phase_end(cpu: CpuId) -> (), SchedAdapter = ();
+        /// Reports whether a CPU's trylock has succeeded.
+        fn handle_trylock(cpu: CpuId, is_taken: bool) -> (), SchedAdapter = ();
+        /// Panics because a CPU spins for a lock whose owner spins for a lock of this CPU.
+        fn handle_deadlock(cpu: CpuId, lock: CpuId) -> (), SchedAdapter = ();
+        /// Sets whether softirqs that take too long are left to ksoftirqd.
+        fn set_softirq_deferral(go_over: bool) -> (), Sched = unsupported_call("ksoftirqd");
+        /// Creates the ksoftirqd of the executing CPU.
+        fn add_ksoftirqd(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = unsupported_call("ksoftirqd");
+        /// Runs pending softirqs in the executing CPU's ksoftirqd.
+        fn handle_softirqs(ctx: &mut Ctx<'_>) -> (), Sched = unsupported_call("ksoftirqd");
+        /// Executes `sched_exec()` for the running task.
+        fn handle_exec(ctx: &mut Ctx<'_>) -> (), Sched = unsupported_call("exec");
+        /// Records time that the hypervisor took from a CPU.
+        fn handle_steal_time(cpu: CpuId, time: Nanos) -> (), State = unsupported_call("steal time");
+        /// Sets the exit latency of the idle state that a CPU is in; `None` once it has left the state.
+        fn set_idle_exit_latency(cpu: CpuId, latency: Option<Nanos>) -> (), Sched = ();
+        /// Wakes all idle CPUs so that they choose their idle states again.
+        fn wake_up_all_idle_cpus(ctx: &mut Ctx<'_>) -> (), Sched = unsupported_call("PM QoS");
+        /// Creates a frequency domain: CPUs that change their frequency together.
+        fn set_frequency_domain(domain: FrequencyDomain) -> Result<(), FrequencyDomainError>, State = unsupported_call("frequency domains");
+        /// Sets a frequency limit of the domain of a CPU. `part` is a fraction of the highest frequency
+        /// (1024).
+        fn limit_frequency(ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) -> (), State = unsupported_call("frequency limits");
+        /// Begins a frequency transition in a governor's thread. Returns the target frequency in kHz; `None`
+        /// if the frequency stays.
+        fn begin_frequency_transition(policy: usize) -> Option<u64>, State = unsupported_call("frequency domains");
+        /// Ends a frequency transition in a governor's thread, at `khz`.
+        fn end_frequency_transition(ctx: &mut Ctx<'_>, policy: usize, khz: u64) -> (), State = unsupported_call("frequency domains");
+        /// Sets the uclamp values of tasks that request none.
+        fn set_default_clamps(first: DefaultClamps) -> (), State = ();
+        /// Sets whether idle CPUs poll `TIF_NEED_RESCHED`, so that a wake-up sends no interrupt.
+        fn set_polling_idle(polls: bool) -> (), State = ();
+        /// Sets the resolution of timers.
+        fn set_timer_resolution(resolution: Nanos) -> (), State = ();
+        /// Sets the uclamp values of a group (`cpu.uclamp.min` and `cpu.uclamp.max`).
+        fn set_group_uclamp(group: GroupId, clamps: Uclamp) -> (), State = unsupported_call("group uclamp");
+        /// Creates a cpuset with these CPUs.
+        fn create_cpuset(cpus: &CpuMask) -> CpusetId, State = unsupported_call("cpusets");
+        /// Sets the CPUs of a cpuset. Returns the tasks whose affinity must follow.
+        fn set_cpuset_cpus(id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = unsupported_call("cpusets");
+        /// Updates cpusets after hotplug. Returns the tasks whose affinity must follow.
+        fn hotplug_update_cpusets() -> Vec<TaskId>, Sched = Vec::new();
+        /// Applies the changed CPUs of its cpuset to a task. Returns whether `waiter` must block until the
+        /// stopper has moved the task.
+        fn apply_cpuset(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> bool, Sched = unsupported_call("cpusets");
+        /// Attaches a task to a cpuset. Returns whether `waiter` must block until the stopper has moved the
+        /// task.
+        fn attach_to_cpuset(ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool, Sched = unsupported_call("cpusets");
+        /// Records the cpuset of a new task.
+        fn record_cpuset(task: TaskId, id: CpusetId) -> (), State = ();
+        /// Takes a CPU offline.
+        fn take_cpu_offline(ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError>, Sched = unsupported_call("hotplug");
+        /// Brings a CPU back online.
+        fn bring_cpu_online(ctx: &mut Ctx<'_>, cpu: CpuId) -> (), Sched = unsupported_call("hotplug");
+        /// Sets whether a deadline task reclaims unused bandwidth (`SCHED_FLAG_RECLAIM`).
+        fn set_reclaims(task: TaskId, reclaims: bool) -> (), State = ();
+        /// Marks a task as a special deadline task of the kernel (`SCHED_FLAG_SUGOV`).
+        fn set_dl_special(task: TaskId) -> (), State = unsupported_call("governor threads");
+        /// Updates the priority that a lock owner inherits from its most important waiter; `None` ends the
+        /// inheritance.
+        fn inherit_priority(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> (), Sched = unsupported_call("priority inheritance");
+    }
+}

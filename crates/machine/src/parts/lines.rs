@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Cache lines of runqueues: the cost of an access to a runqueue depends on which CPU has written it last.
+//!
+//! A runqueue's counters and flags are modelled as one cache line, with a protocol like MESI. Rules:
+//! 1. A CPU that has read the present version reads it at no cost. For other CPUs the line is transferred:
+//!    within the last-level cache if a CPU there has it, else from another cache.
+//! 2. A write creates a new version, which only the writer has. If others have read the old version, or
+//!    another CPU owned it, the write needs a transfer too.
+//! 3. A line is transferred to one CPU at a time; others wait. That makes a hot line expensive.
+//!
+//! A transfer takes the same wall time on slow and fast CPUs, because the interconnect determines it. The
+//! accesses of a phase are spread evenly over its other work. The model is off on a machine whose transfers
+//! have no cost.
+
+use crate::hardware::Hardware;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::work::Touch;
+use std::collections::VecDeque;
+
+/// Cache line of a runqueue. Times are in picoseconds.
+#[derive(Clone, Debug, Default)]
+struct RqLine {
+    version: u32,
+    /// CPU that wrote the line last.
+    owner: u32,
+    /// Whether another CPU has read the present version.
+    is_shared: bool,
+    /// Bit mask of the last-level caches that have the line, by number modulo 64.
+    caches: u64,
+    /// Time ranges of transfers in progress or planned: ascending, disjoint, and with gaps between them.
+    transfers: VecDeque<(u64, u64)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RqLines {
+    local_ps: u64,
+    remote_ps: u64,
+    lines: Vec<RqLine>,
+    /// Version that a CPU has read last, for each pair of CPU and runqueue; one row for each CPU.
+    seen: Vec<u32>,
+    /// Last-level cache of each CPU.
+    cache_of: Vec<u32>,
+}
+
+/// Cost of the line accesses of a phase, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TransferCosts {
+    /// Time of the transfers.
+    pub(crate) ps: u64,
+    /// Time in which the CPU waited for transfers to other CPUs.
+    pub(crate) waited_ps: u64,
+    /// Number of transfers to the CPU.
+    pub(crate) count: u64,
+}
+
+impl RqLines {
+    /// Returns the lines of a machine; empty if transfers have no cost.
+    pub(crate) fn new(hardware: &Hardware) -> Self {
+        let (local_ps, remote_ps) = hardware.costs.line_transfer_ps();
+        if local_ps == 0 && remote_ps == 0 {
+            return Self::default();
+        }
+        let nr_cpus = hardware.nr_cpus();
+        let cache_of: Vec<u32> = hardware.topology.cpus.iter().map(|place| place.llc).collect();
+        let line =
+            |cpu| RqLine { version: 1, owner: cpu as u32, caches: cache_bit(cache_of[cpu]), ..RqLine::default() };
+        Self {
+            local_ps,
+            remote_ps,
+            lines: (0..nr_cpus).map(line).collect(),
+            seen: vec![0; nr_cpus * nr_cpus],
+            cache_of,
+        }
+    }
+
+    /// Whether transfers have a cost.
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
+    /// Executes the accesses of a phase that begins at `now_ps` and has `other_ps` of other work.
+    pub(crate) fn touch_all(&mut self, cpu: CpuId, touches: &[Touch], now_ps: u64, other_ps: u64) -> TransferCosts {
+        let mut sum = TransferCosts::default();
+        let gap = other_ps / (touches.len() as u64 + 1);
+        let mut at = now_ps;
+        for touch in touches {
+            at += gap;
+            let Some(price) = self.transfer_cost_ps(cpu, touch) else { continue };
+            let begins = self.lines[touch.cpu.index()].reserve(now_ps, at, price);
+            sum.waited_ps += begins - at;
+            sum.ps += price;
+            sum.count += 1;
+            at = begins + price;
+        }
+        sum
+    }
+
+    /// Returns the cost of the transfer that an access needs; `None` if the CPU has the line. Updates the
+    /// state of the line.
+    fn transfer_cost_ps(&mut self, cpu: CpuId, touch: &Touch) -> Option<u64> {
+        let nr_cpus = self.lines.len();
+        let own_cache = cache_bit(self.cache_of[cpu.index()]);
+        let line = &mut self.lines[touch.cpu.index()];
+        let seen = &mut self.seen[cpu.index() * nr_cpus + touch.cpu.index()];
+        let is_owner = line.owner == cpu.0;
+        let (has_it, is_near) = if touch.write {
+            let had = (is_owner && !line.is_shared, line.caches == own_cache);
+            if !had.0 {
+                line.version = line.version.wrapping_add(1);
+            }
+            (line.owner, line.is_shared, line.caches) = (cpu.0, false, own_cache);
+            had
+        } else {
+            let had = (is_owner || *seen == line.version, line.caches & own_cache != 0);
+            line.is_shared |= !is_owner;
+            line.caches |= own_cache;
+            had
+        };
+        *seen = line.version;
+        let price = if is_near { self.local_ps } else { self.remote_ps };
+        (!has_it && price > 0).then_some(price)
+    }
+}
+
+impl RqLine {
+    /// Reserves the line for a transfer: from `from` on, at the first time at which the line is free for
+    /// `length`. Returns the start.
+    fn reserve(&mut self, now: u64, mut from: u64, length: u64) -> u64 {
+        while self.transfers.front().is_some_and(|&(_, end)| end <= now) {
+            self.transfers.pop_front();
+        }
+        let mut place = 0;
+        while let Some(&(begin, end)) = self.transfers.get(place) {
+            if from + length <= begin {
+                break;
+            }
+            from = from.max(end);
+            place += 1;
+        }
+        let follows = place.checked_sub(1).is_some_and(|before| self.transfers[before].1 == from);
+        let precedes = self.transfers.get(place).is_some_and(|&(begin, _)| begin == from + length);
+        match (follows, precedes) {
+            (true, true) => {
+                self.transfers[place - 1].1 = self.transfers[place].1;
+                self.transfers.remove(place);
+            }
+            (true, false) => self.transfers[place - 1].1 = from + length,
+            (false, true) => self.transfers[place].0 = from,
+            (false, false) => self.transfers.insert(place, (from, from + length)),
+        }
+        from
+    }
+}
+
+fn cache_bit(cache: u32) -> u64 {
+    1 << (cache % 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns lines of two caches with two CPUs each. A transfer takes 100 ps within a cache and 300 ps
+    /// between caches.
+    fn lines() -> RqLines {
+        let cache_of = vec![0, 0, 1, 1];
+        let line = |cpu: u32| RqLine { version: 1, owner: cpu, caches: cache_bit(cpu / 2), ..RqLine::default() };
+        RqLines { local_ps: 100, remote_ps: 300, lines: (0..4).map(line).collect(), seen: vec![0; 16], cache_of }
+    }
+
+    fn touch(lines: &mut RqLines, cpu: u32, of: u32, write: bool, now: u64) -> (u64, u64) {
+        let sum = lines.touch_all(CpuId(cpu), &[Touch { cpu: CpuId(of), write }], now, 0);
+        (sum.ps, sum.waited_ps)
+    }
+
+    #[test]
+    fn a_line_is_read_once_until_it_is_written() {
+        let mut lines = lines();
+        assert_eq!(touch(&mut lines, 0, 0, false, 0), (0, 0), "its owner has it");
+        assert_eq!(touch(&mut lines, 1, 0, false, 0), (100, 0), "the neighbour does not");
+        assert_eq!(touch(&mut lines, 1, 0, false, 1000), (0, 0), "but from then on it does");
+        assert_eq!(touch(&mut lines, 2, 0, false, 1000), (300, 0), "it comes from the other cache");
+        assert_eq!(touch(&mut lines, 3, 0, false, 2000), (100, 0), "where it is now");
+        assert_eq!(touch(&mut lines, 0, 0, true, 3000), (300, 0), "other copies are invalidated");
+        assert_eq!(touch(&mut lines, 0, 0, true, 4000), (0, 0), "once");
+        assert_eq!(touch(&mut lines, 1, 0, false, 5000), (100, 0), "all have to read it again");
+        assert_eq!(touch(&mut lines, 1, 0, true, 6000), (100, 0), "writing takes it from its owner");
+        assert_eq!(touch(&mut lines, 0, 0, false, 7000), (100, 0));
+    }
+
+    #[test]
+    fn readers_of_a_hot_line_wait_for_each_other() {
+        let mut lines = lines();
+        assert_eq!(touch(&mut lines, 2, 0, false, 0), (300, 0));
+        assert_eq!(touch(&mut lines, 1, 0, false, 50), (100, 250), "from 300 to 400");
+        assert_eq!(touch(&mut lines, 3, 0, false, 60), (100, 340), "from 400 to 500");
+        assert_eq!(touch(&mut lines, 0, 0, true, 1000), (300, 0), "no transfer is left");
+    }
+
+    #[test]
+    fn a_transfer_that_is_to_come_leaves_room_before_it() {
+        let mut line = RqLine::default();
+        assert_eq!(line.reserve(0, 1000, 100), 1000);
+        assert_eq!(line.reserve(0, 0, 100), 0, "early enough");
+        assert_eq!(line.reserve(0, 950, 100), 1100, "too long for what is left before");
+        assert_eq!(line.reserve(0, 50, 900), 100, "fills the gap exactly");
+        assert_eq!(line.transfers, [(0, 1200)]);
+        assert_eq!(line.reserve(1300, 1300, 100), 1300);
+        assert_eq!(line.transfers.len(), 1, "completed transfers are removed");
+    }
+
+    #[test]
+    fn touches_are_spread_over_the_work_of_their_phase() {
+        let mut lines = lines();
+        let touches = [1, 2].map(|cpu| Touch { cpu: CpuId(cpu), write: false });
+        // The line of CPU 1 is read at 1000 + 200, that of CPU 2 at 1000 + 200 + 100 + 200.
+        let sum = lines.touch_all(CpuId(0), &touches, 1000, 600);
+        assert_eq!(sum, TransferCosts { ps: 400, waited_ps: 0, count: 2 });
+        assert_eq!(lines.lines[1].transfers, [(1200, 1300)]);
+        assert_eq!(lines.lines[2].transfers, [(1500, 1800)]);
+    }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Speed of CPUs: frequency, and the share of a core that its other threads leave.
+//!
+//! Threads that share a core (`[smt]`) release their share at once when they rest. Where the hardware chooses
+//! frequencies (`[turbo]`), it periodically checks how many cores of a package are busy. The kernel computes
+//! the average frequency since the last tick at each tick: `scale_freq_tick()` (6.1).
+
+use crate::base::clock::START;
+use crate::description::Turbo;
+use crate::hardware::Hardware;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::CpuPlace;
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
+
+/// Speed of a CPU relative to its capacity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CpuRate {
+    /// Frequency as a fraction of full frequency (1024); above 1024 in turbo with few busy cores.
+    freq: Capacity,
+    /// Throughput that the other threads of the core leave to this CPU, as a fraction of 1024.
+    share: u64,
+    /// Product of frequency and share, as a fraction of 1024.
+    rate: u64,
+    /// Version of the latest frequency switch that the driver has started.
+    version: u32,
+}
+
+impl CpuRate {
+    /// Returns the rate of a CPU that has its core for itself.
+    pub(crate) fn new(freq: Capacity) -> Self {
+        Self { freq, share: SCHED_CAPACITY_SCALE, rate: freq, version: 0 }
+    }
+
+    /// Frequency as a fraction of full frequency (1024).
+    #[inline]
+    pub(crate) fn freq(&self) -> Capacity {
+        self.freq
+    }
+
+    /// Share of the core, as a fraction of 1024.
+    pub(crate) fn share(&self) -> u64 {
+        self.share
+    }
+
+    /// Product of frequency and share, as a fraction of 1024.
+    #[inline]
+    pub(crate) fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// Sets the frequency.
+    pub(crate) fn set_freq(&mut self, freq: Capacity) {
+        self.freq = freq;
+        self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
+    }
+
+    /// Sets the share of the core.
+    pub(crate) fn set_share(&mut self, share: u64) {
+        self.share = share;
+        self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
+    }
+
+    /// Begins a frequency switch and returns its version. Switches in progress become stale.
+    pub(crate) fn begin_switch(&mut self) -> u32 {
+        self.version = self.version.wrapping_add(1);
+        self.version
+    }
+
+    /// Whether a version is that of the latest frequency switch.
+    pub(crate) fn is_latest_switch(&self, version: u32) -> bool {
+        version == self.version
+    }
+}
+
+/// State of shared cores and packages; empty on most machines.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CpuSpeeds {
+    /// Whether the machine has SMT shares or turbo, so that resting CPUs matter.
+    are_shared: bool,
+    rests: Vec<bool>,
+    cores: Vec<Core>,
+    packages: Vec<Package>,
+    clocks: Vec<CpuClock>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Core {
+    threads: Vec<CpuId>,
+    nr_busy: usize,
+    package: usize,
+}
+
+/// A package, whose cores have one frequency.
+#[derive(Clone, Debug, Default)]
+struct Package {
+    cpus: Vec<CpuId>,
+    /// Number of cores with a thread that does not rest.
+    busy_cores: u64,
+    /// Whether an evaluation of the turbo frequency is queued.
+    is_evaluation_pending: bool,
+    /// Present frequency as a fraction of the frequency of full capacity (1024).
+    freq: Capacity,
+}
+
+/// Increments of a CPU's APERF and MPERF since the last tick; both stop while the CPU rests.
+#[derive(Clone, Copy, Debug, Default)]
+struct CpuClock {
+    since: Nanos,
+    /// Time multiplied by the frequency as a fraction of 1024 (APERF).
+    actual: u64,
+    base: u64,
+}
+
+/// Groups CPUs by core or package.
+fn units(places: &[CpuPlace], unit: fn(&CpuPlace) -> u32) -> Vec<Vec<CpuId>> {
+    let nr = places.iter().map(unit).max().map_or(0, |highest| highest as usize + 1);
+    let mut units = vec![Vec::new(); nr];
+    places.iter().enumerate().for_each(|(cpu, place)| units[unit(place) as usize].push(CpuId::from_index(cpu)));
+    units
+}
+
+impl CpuSpeeds {
+    pub(crate) fn new(hardware: &Hardware) -> Self {
+        let places = &hardware.topology.cpus;
+        if hardware.smt_shares.is_empty() && hardware.turbo.is_none() {
+            return Self::default();
+        }
+        let cores = units(places, |place| place.core).into_iter().map(|threads| Core {
+            package: threads.first().map_or(0, |cpu| places[cpu.index()].package as usize),
+            nr_busy: 0,
+            threads,
+        });
+        let freq = hardware.turbo.as_ref().map_or(SCHED_CAPACITY_SCALE, |turbo| turbo_freq(turbo, 0));
+        let packages = units(places, |place| place.package).into_iter();
+        Self {
+            are_shared: true,
+            rests: vec![true; places.len()],
+            cores: cores.collect(),
+            packages: packages
+                .map(|cpus| Package { cpus, busy_cores: 0, is_evaluation_pending: false, freq })
+                .collect(),
+            clocks: vec![CpuClock { since: START, ..CpuClock::default() }; places.len()],
+        }
+    }
+
+    /// Whether a CPU changes from busy to resting or back, on a machine on which that matters.
+    #[inline]
+    pub(crate) fn changes_rest(&self, cpu: CpuId, rests: bool) -> bool {
+        self.are_shared && self.rests[cpu.index()] != rests
+    }
+
+    /// Marks a CPU of a core as resting or busy. Returns the package if its number of busy cores changes.
+    pub(crate) fn mark_rest(&mut self, cpu: CpuId, core: usize, rests: bool) -> Option<usize> {
+        self.rests[cpu.index()] = rests;
+        let core = &mut self.cores[core];
+        let before = core.nr_busy;
+        core.nr_busy = if rests { before - 1 } else { before + 1 };
+        let package = &mut self.packages[core.package];
+        match (before, core.nr_busy) {
+            (0, _) => package.busy_cores += 1,
+            (_, 0) => package.busy_cores -= 1,
+            _ => return None,
+        }
+        Some(core.package)
+    }
+
+    /// Number of threads of a core that do not rest.
+    pub(crate) fn nr_busy_threads(&self, core: usize) -> usize {
+        self.cores[core].nr_busy
+    }
+
+    /// Threads of a core.
+    pub(crate) fn threads(&self, core: usize) -> &[CpuId] {
+        &self.cores[core].threads
+    }
+
+    /// CPUs of a package.
+    pub(crate) fn package_cpus(&self, package: usize) -> &[CpuId] {
+        &self.packages[package].cpus
+    }
+
+    /// Returns the time of the next evaluation of a package's frequency, if the frequency has to change and
+    /// no evaluation is queued yet.
+    pub(crate) fn plan_evaluation(&mut self, package: usize, turbo: &Turbo, now: Nanos) -> Option<Nanos> {
+        let package = &mut self.packages[package];
+        if package.is_evaluation_pending || turbo_freq(turbo, package.busy_cores) == package.freq {
+            return None;
+        }
+        package.is_evaluation_pending = true;
+        let every = turbo.evaluation().0;
+        Some(START + Nanos(((now - START).0 / every + 1).saturating_mul(every)))
+    }
+
+    /// Evaluates the number of busy cores of a package. Returns its frequency if it changes.
+    pub(crate) fn evaluate(&mut self, package: usize, turbo: &Turbo) -> Option<Capacity> {
+        let package = &mut self.packages[package];
+        package.is_evaluation_pending = false;
+        let freq = turbo_freq(turbo, package.busy_cores);
+        (core::mem::replace(&mut package.freq, freq) != freq).then_some(freq)
+    }
+
+    /// Brings the APERF and MPERF of a CPU, which has run at `freq`, up to date.
+    pub(crate) fn update_clock(&mut self, cpu: CpuId, now: Nanos, freq: Capacity) {
+        let clock = &mut self.clocks[cpu.index()];
+        let time = (now - core::mem::replace(&mut clock.since, now)).0;
+        if !self.rests[cpu.index()] {
+            clock.actual = clock.actual.saturating_add(time.saturating_mul(freq));
+            clock.base = clock.base.saturating_add(time);
+        }
+    }
+
+    /// Reads and resets the APERF and MPERF of a CPU. Returns the average frequency, if the CPU has run.
+    pub(crate) fn read_clock(&mut self, cpu: CpuId, turbo: &Turbo) -> Option<Capacity> {
+        let clock = core::mem::take(&mut self.clocks[cpu.index()]);
+        self.clocks[cpu.index()].since = clock.since;
+        freq_scale(clock, turbo)
+    }
+}
+
+/// Returns the turbo frequency of a package with this number of busy cores, as a fraction of the frequency of
+/// full capacity (1024).
+pub(crate) fn turbo_freq(turbo: &Turbo, busy_cores: u64) -> Capacity {
+    if !turbo.is_enabled() {
+        return turbo.freq_scale(turbo.base_khz());
+    }
+    let place = turbo.busy_cores().iter().position(|&cores| busy_cores <= cores);
+    turbo.freq_scale(turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)])
+}
+
+/// Returns the value of `arch_scale_freq_capacity()`: the average frequency as a fraction of the reference
+/// frequency. `None` if the CPU has not run.
+fn freq_scale(clock: CpuClock, turbo: &Turbo) -> Option<Capacity> {
+    let full = u128::from(clock.base) * u128::from(turbo.freq_scale(turbo.reference_khz()));
+    let part = (u128::from(clock.actual) << SCHED_CAPACITY_SHIFT).checked_div(full)?;
+    (part > 0).then(|| SCHED_CAPACITY_SCALE.min(part as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::parse;
+
+    fn turbo(rest: &str) -> Turbo {
+        let text = format!(
+            "name = \"t\"\n[cpus]\ncount = 8\n[turbo]\nbase_khz = 2_000_000\nbusy_cores = [2, 4, 8]\n\
+             khz = [4_000_000, 3_000_000, 2_500_000]\nsource = \"made up\"\n{rest}"
+        );
+        parse("t.toml", &text).expect("well-formed").turbo().expect("it has turbo").clone()
+    }
+
+    #[test]
+    fn fewer_busy_cores_may_be_faster() {
+        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| turbo_freq(&turbo(""), cores));
+        assert_eq!(parts, [1638, 1638, 1638, 1228, 1228, 1024, 1024, 1024]);
+        assert_eq!(turbo_freq(&turbo("enabled = false"), 1), 819);
+    }
+
+    #[test]
+    fn the_kernel_takes_the_frequency_of_four_busy_cores_for_full() {
+        let clock = |actual, base| CpuClock { since: START, actual, base };
+        assert_eq!(freq_scale(clock(1024 * 100, 100), &turbo("")), Some(1024 * 1024 / 1228));
+        assert_eq!(freq_scale(clock(1638 * 100, 100), &turbo("")), Some(1024), "what is above counts as full");
+        assert_eq!(freq_scale(clock(0, 0), &turbo("")), None, "it has not run, so nothing is known");
+        assert_eq!(freq_scale(clock(819 * 100, 100), &turbo("enabled = false")), Some(1024));
+        assert_eq!(freq_scale(clock(1024 * 100, 100), &turbo("reference_khz = 4_000_000")), Some(1024 * 1024 / 1638));
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Execution of the step that a task has reached, and of the rest of a step that has blocked it.
+
+use crate::base::clock::START;
+use crate::engine::Engine;
+use crate::interface::error::RunError;
+use crate::interface::observation::MachineEvent;
+use crate::observer::Observer;
+use crate::parts::kernel::KernelWork;
+use crate::parts::sync::{ResumeAction, StepOutcome};
+use crate::state::Machine;
+use fairlab_sched::ids::CpuId;
+use fairlab_workload::step::Step;
+
+impl<E: Engine> Machine<E> {
+    /// Executes the step that a running task has reached.
+    pub(crate) fn step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Result<(), RunError> {
+        if self.tasks[task].resume != ResumeAction::Nothing {
+            let outcome = self.resume_step(observer, cpu, task);
+            self.finish_step(cpu, task, outcome);
+            return Ok(());
+        }
+        let step = self.tasks[task].step;
+        if matches!(step, Step::Send(_) | Step::Offer { .. } | Step::Receive(_))
+            && self.charge_before_transfer(cpu, task)
+        {
+            return Ok(());
+        }
+        match step {
+            Step::Run(_) => {
+                self.tasks[task].next_step();
+                if matches!(self.tasks[task].step, Step::Run(_)) {
+                    self.plan(task);
+                }
+            }
+            Step::RunWall(time) => self.run_for_wall_time(task, time),
+            Step::Spin(time) => self.spin_for_wall_time(task, time),
+            Step::Offer { channel, or_sleep } if self.sync.channel(channel).is_full() => {
+                self.tasks[task].next_step();
+                self.sleep_until(cpu, task, self.now + or_sleep);
+            }
+            Step::Wake { target, sync } => {
+                self.continue_task(task);
+                self.wake_by_step(observer, cpu, target, sync);
+            }
+            Step::WaitWake => {
+                if core::mem::take(&mut self.tasks[task].is_wake_pending) {
+                    self.continue_task(task);
+                } else {
+                    self.tasks[task].next_step();
+                    self.block(cpu, task);
+                }
+            }
+            Step::Sleep(time) => {
+                self.tasks[task].next_step();
+                self.sleep_until(cpu, task, self.now + time);
+            }
+            Step::AwaitOrigin => {
+                let origin = START + self.workload.tasks[self.tasks[task].spec].timer_origin;
+                if origin <= self.now {
+                    self.continue_task(task);
+                } else {
+                    self.tasks[task].next_step();
+                    self.sleep_until(cpu, task, origin);
+                }
+            }
+            Step::WaitIo(time) => {
+                self.tasks[task].next_step();
+                self.tasks[task].waits_for_io = true;
+                self.sleep_until(cpu, task, self.now + time);
+            }
+            Step::Timer { timer, period, mode } => self.wait_for_timer(observer, cpu, task, timer, period, mode),
+            Step::Yield => {
+                self.continue_task(task);
+                self.push_work(cpu, KernelWork::Yield);
+            }
+            Step::Exec => {
+                self.continue_task(task);
+                self.push_work(cpu, KernelWork::Exec);
+            }
+            Step::Exit => {
+                self.tasks[task].is_dead = true;
+                self.push_work(cpu, KernelWork::Exit);
+            }
+            Step::Fork(template) => {
+                self.continue_task(task);
+                self.fork_template(observer, cpu, template)?;
+            }
+            Step::SetAttributes(set) => {
+                self.continue_task(task);
+                self.set_attributes(observer, cpu, task, set)?;
+            }
+            Step::RunSoftirqs => self.check_softirqs(cpu, task),
+            Step::BeginTransition(domain) => self.begin_transition(cpu, task, domain),
+            Step::EndTransition(domain) => self.end_transition(observer, cpu, task, domain),
+            Step::Mark(phase) => {
+                if let Some(place) = self.tasks[task].behaviour.loop_place() {
+                    observer.machine_event(self.now, &MachineEvent::LoopBegins { task, place });
+                }
+                self.continue_task(task);
+                observer.machine_event(self.now, &MachineEvent::Mark { task, phase });
+            }
+            _ => self.sync_step(observer, cpu, task),
+        }
+        Ok(())
+    }
+
+    /// Executes a step on objects that tasks share.
+    fn sync_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
+        let step = self.tasks[task].step;
+        self.tasks[task].next_step();
+        let outcome = match step {
+            Step::Lock(mutex) => self.lock(observer, cpu, task, mutex),
+            Step::Unlock(mutex) => {
+                self.unlock(observer, cpu, task, mutex);
+                StepOutcome::Continue
+            }
+            Step::CondWait { cond, mutex } => {
+                self.wait_for_cond(observer, cpu, task, cond, mutex);
+                StepOutcome::Wait
+            }
+            Step::CondSync { cond, mutex } => {
+                self.signal(observer, cpu, cond, false);
+                self.wait_for_cond(observer, cpu, task, cond, mutex);
+                StepOutcome::Wait
+            }
+            Step::CondSignal(cond) => {
+                self.signal(observer, cpu, cond, false);
+                StepOutcome::Continue
+            }
+            Step::CondBroadcast(cond) => {
+                self.signal(observer, cpu, cond, true);
+                StepOutcome::Continue
+            }
+            Step::Barrier(barrier) => self.arrive_at_barrier(observer, cpu, task, barrier),
+            Step::SemPost(semaphore) => {
+                self.post(observer, cpu, semaphore);
+                StepOutcome::Continue
+            }
+            Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            Step::Send(channel) | Step::Offer { channel, .. } => self.send(observer, cpu, task, channel),
+            Step::Receive(channel) => self.receive(observer, cpu, task, channel),
+            Step::Suspend(name) => {
+                self.sync.suspend(task, name);
+                StepOutcome::Wait
+            }
+            Step::Resume(name) => {
+                self.resume_all(observer, cpu, name);
+                StepOutcome::Continue
+            }
+            Step::FutexArm(futex) => {
+                self.sync.futex(futex).arm();
+                StepOutcome::Continue
+            }
+            Step::FutexPost(futex) => {
+                self.post_futex(observer, cpu, futex);
+                StepOutcome::Continue
+            }
+            Step::FutexWait(futex) => self.wait_for_futex(task, futex),
+            Step::Enlist { list, futex } => {
+                self.sync.list(list).join(task, futex);
+                StepOutcome::Continue
+            }
+            Step::PostAll(list) => self.post_all(observer, cpu, task, list),
+            Step::LockCpu => self.lock_cpu(task, cpu),
+            Step::UnlockCpu => {
+                self.unlock_cpu(task);
+                StepOutcome::Continue
+            }
+            other => unreachable!("{other:?} is no step about shared objects"),
+        };
+        self.finish_step(cpu, task, outcome);
+    }
+
+    /// Resumes the rest of a step that has blocked a task.
+    fn resume_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> StepOutcome {
+        match core::mem::replace(&mut self.tasks[task].resume, ResumeAction::Nothing) {
+            ResumeAction::Nothing => StepOutcome::Continue,
+            ResumeAction::Lock(mutex) => self.lock(observer, cpu, task, mutex),
+            ResumeAction::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            ResumeAction::Send(channel) => self.send(observer, cpu, task, channel),
+            ResumeAction::Receive(channel) => self.receive(observer, cpu, task, channel),
+            ResumeAction::Post => self.post_next(observer, cpu, task),
+            ResumeAction::LockCpu(of) => self.lock_cpu(task, of),
+        }
+    }
+}
