@@ -19,7 +19,7 @@ use crate::error::KernelError;
 use crate::object::paths::{EngineCall, EngineTick};
 use crate::object::{self, EngineIrq, EngineRecord, Object};
 use crate::operations;
-use fairlab_machine::engine::Engine;
+use fairlab_machine::engine::{Engine, YieldedEnginePath};
 use fairlab_machine::sim::Setup;
 use fairlab_machine::snapshot::{LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
 use fairlab_sched::classes::deadline::admission::PolicyError;
@@ -30,7 +30,7 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::probe::Event;
-use fairlab_sched::resumable::{YieldMode, YieldedPath};
+use fairlab_sched::resumable::YieldMode;
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
 use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
@@ -258,7 +258,7 @@ impl Engine for KernelEngine {
     }
 
     #[inline]
-    fn yielded_path(&self, cpu: CpuId) -> Option<YieldedPath> {
+    fn yielded_path(&self, cpu: CpuId) -> Option<YieldedEnginePath> {
         self.paths.yielded_path(cpu)
     }
 

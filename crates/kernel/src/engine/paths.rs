@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Calls that yield in the middle of kernel code, where time passes. Translates the kernel's side into the
-//! machine's [`resumable::YieldedPath`].
+//! machine's [`YieldedEnginePath`].
 
 use super::KernelEngine;
 use crate::object::Object;
 use crate::object::paths::{BeforeResume, CallKind, EngineCall, EngineYield};
+use fairlab_machine::engine::{EngineLock, EnginePath, YieldedEnginePath};
 use fairlab_sched::ctx::Ctx;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::paths::resumable::{self, PathKind, PhaseLock};
+use fairlab_sched::paths::resumable::{PathKind, PhaseLock};
 use std::ffi::CStr;
 
 /// Functions that determine the path of a CPU, whichever call it is in. Trees use several names.
@@ -19,7 +20,7 @@ pub(super) const MARKS: [(&str, PathKind); 2] =
 pub(super) struct YieldedCalls {
     is_on: bool,
     /// Path of the last call that yielded, for each CPU.
-    paused: Vec<Option<resumable::YieldedPath>>,
+    paused: Vec<Option<YieldedEnginePath>>,
     /// Names of all calls that have yielded, for each CPU, outermost first.
     names: Vec<Vec<&'static CStr>>,
     /// Number of yielded calls of all CPUs.
@@ -32,7 +33,7 @@ impl YieldedCalls {
     }
 
     #[inline]
-    pub(super) fn yielded_path(&self, cpu: CpuId) -> Option<resumable::YieldedPath> {
+    pub(super) fn yielded_path(&self, cpu: CpuId) -> Option<YieldedEnginePath> {
         self.paused[cpu.index()]
     }
 }
@@ -79,7 +80,7 @@ impl KernelEngine {
     pub(super) fn resume(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         let Some(&name) = self.paths.names[cpu.index()].last() else { return };
-        if let Some(PhaseLock::Rq(lock)) = self.paths.paused[cpu.index()].map(|pause| pause.next) {
+        if let Some(EngineLock::Sched(PhaseLock::Rq(lock))) = self.paths.paused[cpu.index()].map(|pause| pause.next) {
             ctx.op_counts.touch_write(lock);
         }
         if self.call(ctx, name, |object, cpu| object.resume(cpu)).is_some() {
@@ -102,24 +103,24 @@ impl KernelEngine {
     }
 }
 
-fn to_yielded_path(pause: EngineYield) -> resumable::YieldedPath {
+fn to_yielded_path(pause: EngineYield) -> YieldedEnginePath {
     let EngineYield { before, kind, mark, is_search, irqs_on, in_softirq } = pause;
     let path = match (mark, kind) {
-        _ if in_softirq => PathKind::Softirq,
-        (Some(mark), _) => MARKS[mark].1,
-        (None, CallKind::Wakeup) if is_search => PathKind::Search,
-        (None, CallKind::Wakeup) => PathKind::Wakeup,
-        (None, CallKind::Interrupt) => PathKind::Interrupt,
-        (None, CallKind::Tick) => PathKind::NohzKick,
-        (None, CallKind::Schedule) => PathKind::Schedule,
-        (None, CallKind::Stopper) => PathKind::Stopper,
-        (None, CallKind::IdleEnter) => PathKind::IdleLoop,
+        _ if in_softirq => EnginePath::Sched(PathKind::Softirq),
+        (Some(mark), _) => EnginePath::Sched(MARKS[mark].1),
+        (None, CallKind::Wakeup) if is_search => EnginePath::Sched(PathKind::Search),
+        (None, CallKind::Wakeup) => EnginePath::Sched(PathKind::Wakeup),
+        (None, CallKind::Interrupt) => EnginePath::Interrupt,
+        (None, CallKind::Tick) => EnginePath::Sched(PathKind::NohzKick),
+        (None, CallKind::Schedule) => EnginePath::Schedule,
+        (None, CallKind::Stopper) => EnginePath::Stopper,
+        (None, CallKind::IdleEnter) => EnginePath::Sched(PathKind::IdleLoop),
     };
     let next = match before {
-        BeforeResume::Nothing => PhaseLock::None,
-        BeforeResume::Lock(cpu) => PhaseLock::Rq(CpuId(cpu)),
-        BeforeResume::Try(cpu) => PhaseLock::Try(CpuId(cpu)),
-        BeforeResume::Spin => PhaseLock::Spin,
+        BeforeResume::Nothing => EngineLock::NONE,
+        BeforeResume::Lock(cpu) => EngineLock::Sched(PhaseLock::Rq(CpuId(cpu))),
+        BeforeResume::Try(cpu) => EngineLock::Try(CpuId(cpu)),
+        BeforeResume::Spin => EngineLock::Spin,
     };
-    resumable::YieldedPath { path, irqs_on, next }
+    YieldedEnginePath { path, irqs_on, next }
 }

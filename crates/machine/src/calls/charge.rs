@@ -2,13 +2,13 @@
 //! Cost of scheduler calls: a call is a *phase*. It reads and changes state at its start; then its CPU is
 //! busy for the cost of the operations that the phase counted.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineLock, EnginePath, YieldedEnginePath};
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::units::{FULL_SPEED, whole_units, work_in};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::paths::resumable::{PathKind, PhaseLock, YieldedPath};
+use fairlab_sched::paths::resumable::{PathKind, PhaseLock};
 use fairlab_sched::units::Nanos;
 
 impl<E: Engine> Machine<E> {
@@ -52,7 +52,8 @@ impl<E: Engine> Machine<E> {
             return 0;
         }
         let own_ps = self.wall_time(cpu, ps);
-        let searches_on = self.sched.yielded_path(cpu).is_some_and(|pause| pause.path == PathKind::Search);
+        let searches_on =
+            self.sched.yielded_path(cpu).is_some_and(|pause| pause.path == EnginePath::Sched(PathKind::Search));
         self.tracer.record_selection(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
 
@@ -64,9 +65,11 @@ impl<E: Engine> Machine<E> {
         }
         let Some(pause) = self.sched.yielded_path(cpu) else { return 0 };
         let is_remote = match pause.next {
-            PhaseLock::Held(target) => target != cpu,
+            EngineLock::Sched(PhaseLock::Held(target)) => target != cpu,
             // A compiled-kernel engine that has stored already.
-            PhaseLock::None if pause.path == PathKind::Wakeup => self.locks.held(cpu).iter().any(|&lock| lock != cpu),
+            EngineLock::NONE if pause.path == EnginePath::Sched(PathKind::Wakeup) => {
+                self.locks.held(cpu).iter().any(|&lock| lock != cpu)
+            }
             _ => false,
         };
         if is_remote { self.hardware.costs.remote_enqueue_ps() } else { 0 }
@@ -88,22 +91,21 @@ impl<E: Engine> Machine<E> {
 }
 
 /// Returns the kernel path to which a yielded path belongs.
-pub(crate) const fn path_of(pause: YieldedPath) -> KernelPath {
+pub(crate) const fn path_of(pause: YieldedEnginePath) -> KernelPath {
     match pause.path {
-        PathKind::Search => KernelPath::Select,
-        PathKind::Wakeup => KernelPath::Wake,
-        PathKind::InterruptEnd => KernelPath::Softirq,
-        PathKind::NewIdle => KernelPath::NewIdle,
-        PathKind::Softirq => KernelPath::Softirq,
-        PathKind::IdleLoop => KernelPath::NohzIdle,
-        PathKind::NohzKick => KernelPath::Tick,
-        PathKind::Interrupt => KernelPath::Interrupt,
-        PathKind::Schedule => KernelPath::Schedule,
-        PathKind::Stopper => KernelPath::Stopper,
+        EnginePath::Sched(PathKind::Search) => KernelPath::Select,
+        EnginePath::Sched(PathKind::Wakeup) => KernelPath::Wake,
+        EnginePath::Sched(PathKind::InterruptEnd | PathKind::Softirq) => KernelPath::Softirq,
+        EnginePath::Sched(PathKind::NewIdle) => KernelPath::NewIdle,
+        EnginePath::Sched(PathKind::IdleLoop) => KernelPath::NohzIdle,
+        EnginePath::Sched(PathKind::NohzKick) => KernelPath::Tick,
+        EnginePath::Interrupt => KernelPath::Interrupt,
+        EnginePath::Schedule => KernelPath::Schedule,
+        EnginePath::Stopper => KernelPath::Stopper,
     }
 }
 
 /// Whether `path` is incomplete because of the path that has yielded.
-fn has_more(path: KernelPath, pause: YieldedPath) -> bool {
-    path == path_of(pause) || (path == KernelPath::Schedule && pause.path == PathKind::NewIdle)
+fn has_more(path: KernelPath, pause: YieldedEnginePath) -> bool {
+    path == path_of(pause) || (path == KernelPath::Schedule && pause.path == EnginePath::Sched(PathKind::NewIdle))
 }

@@ -2,11 +2,10 @@
 //! Resumption of yielded paths of the scheduler.
 
 use super::charge::path_of;
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineLock, YieldedEnginePath};
 use crate::observer::Observer;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::paths::resumable::{PhaseLock, YieldedPath};
 
 impl<E: Engine> Machine<E> {
     /// Resumes paths that have yielded with interrupts off, until the CPU is busy or none is left. Returns
@@ -29,13 +28,13 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Resumes a yielded path of the scheduler once the CPU has the lock of its next phase.
-    pub(crate) fn resume_path(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, pause: YieldedPath) {
+    pub(crate) fn resume_path(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, pause: YieldedEnginePath) {
         if !self.acquire_or_spin(cpu, pause.next) {
             return;
         }
         self.enter(observer, cpu, path_of(pause), |sched, ctx| sched.handle_resume(ctx));
         let kernel = &mut self.cpus[cpu.index()].kernel;
-        kernel.set_irqs(pause.irqs_on && pause.next == PhaseLock::None);
+        kernel.set_irqs(pause.irqs_on && pause.next == EngineLock::NONE);
         if !kernel.is_busy() {
             self.release_locks(cpu);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Waits for runqueue locks ([`crate::parts::locks`]). A spinning CPU is busy, with interrupts off.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineLock};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::entry::Entry;
@@ -25,12 +25,12 @@ impl<E: Engine> Machine<E> {
     ///
     /// Without a cost model phases take no time, so no lock is ever contended and none is taken.
     #[inline(always)]
-    pub(crate) fn acquire_or_spin(&mut self, cpu: CpuId, lock: PhaseLock) -> bool {
+    pub(crate) fn acquire_or_spin(&mut self, cpu: CpuId, lock: EngineLock) -> bool {
         match lock {
-            PhaseLock::None | PhaseLock::Held(_) => true,
-            PhaseLock::Rq(lock) => !self.kernel_takes_time || self.take_lock(cpu, lock),
-            PhaseLock::Try(lock) => self.try_rq_lock(cpu, lock),
-            PhaseLock::Spin => self.spin_once(cpu),
+            EngineLock::Sched(PhaseLock::None | PhaseLock::Held(_)) => true,
+            EngineLock::Sched(PhaseLock::Rq(lock)) => !self.kernel_takes_time || self.take_lock(cpu, lock),
+            EngineLock::Try(lock) => self.try_rq_lock(cpu, lock),
+            EngineLock::Spin => self.spin_once(cpu),
         }
     }
 

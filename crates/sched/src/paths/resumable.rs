@@ -52,13 +52,6 @@ pub enum PathKind {
     /// End of the tick, without the runqueue lock: it may raise the balancing softirq and kick a tickless
     /// CPU.
     NohzKick,
-    /// An interrupt other than a wake-up. This and the following kinds occur only in engines that yield at
-    /// each runqueue lock; the built-in scheduler executes them in one phase.
-    Interrupt,
-    /// `schedule()`, except newly-idle balancing.
-    Schedule,
-    /// Work of a CPU's stopper thread.
-    Stopper,
 }
 
 /// Runqueue lock that a phase needs.
@@ -68,11 +61,6 @@ pub enum PhaseLock {
     None,
     /// Lock of this CPU's runqueue, which need not be the executing CPU.
     Rq(CpuId),
-    /// Lock of this CPU's runqueue if it is free. The phase runs in both cases and learns the result
-    /// (`raw_spin_rq_trylock()`).
-    Try(CpuId),
-    /// No runqueue lock: the phase polls until the condition it waits for holds.
-    Spin,
     /// Lock that the phase before has acquired and not released.
     Held(CpuId),
 }

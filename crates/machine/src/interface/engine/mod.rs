@@ -8,6 +8,10 @@
 //! and others. [`Engine::unsupported`] rejects a run that needs a missing feature before the run starts, so a
 //! default never gives a wrong result.
 
+mod paths;
+
+pub use paths::{EngineLock, EnginePath, YieldedEnginePath};
+
 use super::setup::Setup;
 use super::snapshot::{BuiltInScheduler, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
 use fairlab_sched::classes::deadline::admission::PolicyError;
@@ -18,7 +22,7 @@ use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
-use fairlab_sched::resumable::{PhaseLock, YieldMode, YieldedPath};
+use fairlab_sched::resumable::{PhaseLock, YieldMode};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::state::State;
 use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError};
@@ -126,14 +130,19 @@ impl SchedAdapter {
     }
 
     #[inline]
-    fn first_lock(_: &Sched, cpu: CpuId, entry: Entry) -> PhaseLock {
-        Sched::first_lock(cpu, entry)
+    fn yielded_path(sched: &Sched, cpu: CpuId) -> Option<YieldedEnginePath> {
+        sched.yielded_path(cpu).map(YieldedEnginePath::from)
+    }
+
+    #[inline]
+    fn first_lock(_: &Sched, cpu: CpuId, entry: Entry) -> EngineLock {
+        EngineLock::Sched(Sched::first_lock(cpu, entry))
     }
 
     /// A lock stays held after a phase if the next phase of the path runs under it.
     #[inline]
     fn holds_lock(sched: &Sched, cpu: CpuId, _lock: CpuId) -> bool {
-        sched.yielded_path(cpu).is_some_and(|pause| matches!(pause.next, PhaseLock::Held(_)))
+        Sched::yielded_path(sched, cpu).is_some_and(|pause| matches!(pause.next, PhaseLock::Held(_)))
     }
 
     fn freq_capacity(sched: &Sched, cpu: CpuId) -> Capacity {
@@ -144,7 +153,7 @@ impl SchedAdapter {
 engine! {
     getters {
         /// Returns the innermost path that has yielded on a CPU, with the lock that its next phase needs.
-        fn yielded_path(cpu: CpuId) -> Option<YieldedPath>, Sched;
+        fn yielded_path(cpu: CpuId) -> Option<YieldedEnginePath>, SchedAdapter;
         /// Whether a path has yielded on a CPU and is not complete.
         fn is_in_path(cpu: CpuId) -> bool, Sched;
         /// Returns what a CPU does once no path and no interrupt is left.
@@ -262,7 +271,7 @@ engine! {
         /// Whether a CPU is online.
         fn is_online(cpu: CpuId) -> bool, State = true;
         /// Returns the lock that a call takes first and holds during its first phase.
-        fn first_lock(cpu: CpuId, entry: Entry) -> PhaseLock, SchedAdapter = PhaseLock::None;
+        fn first_lock(cpu: CpuId, entry: Entry) -> EngineLock, SchedAdapter = EngineLock::NONE;
         /// Whether a CPU keeps a runqueue lock after the phase that has just ended.
         fn holds_lock(cpu: CpuId, lock: CpuId) -> bool, SchedAdapter = false;
         /// Whether a softirq is pending on a CPU.
