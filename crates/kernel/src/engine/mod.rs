@@ -19,7 +19,7 @@ use crate::error::KernelError;
 use crate::object::paths::{EngineCall, EngineTick};
 use crate::object::{self, EngineIrq, EngineRecord, Object};
 use crate::operations;
-use fairlab_machine::engine::{Engine, YieldedEnginePath};
+use fairlab_machine::engine::{Capability, Engine, YieldedEnginePath};
 use fairlab_machine::sim::Setup;
 use fairlab_machine::snapshot::{LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
 use fairlab_sched::classes::deadline::admission::PolicyError;
@@ -253,6 +253,10 @@ fn to_kernel(policy: Policy) -> object::EnginePolicy {
 }
 
 impl Engine for KernelEngine {
+    fn has(&self, capability: Capability) -> bool {
+        unsupported::has(capability)
+    }
+
     fn unsupported(&self, setup: &Setup) -> Option<String> {
         unsupported::unsupported(&self.object, setup)
     }

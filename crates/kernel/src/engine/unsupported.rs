@@ -4,6 +4,7 @@
 
 use super::SCAN_COST;
 use crate::object::Object;
+use fairlab_machine::engine::Capability;
 use fairlab_machine::sim::Setup;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomain;
 use fairlab_sched::tunables::{TunableInfo, Tunables};
@@ -29,9 +30,8 @@ pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
         let plain = "`--plain=priced` keeps only the machine's CPUs, caches, costs and idle states; `--plain` only its CPUs and caches";
         return Some(format!("this kernel cannot skip inefficient frequencies\nhelp: {plain}"));
     }
-    let of_run = [(!setup.tunables.is_empty(), "tunables set by code"), (setup.policy.is_some(), "policy hooks")];
-    if let Some((_, what)) = of_run.iter().find(|(is_wanted, _)| *is_wanted) {
-        return Some(unsupported_message(what));
+    if let Some(missing) = Capability::first_missing(setup, has) {
+        return Some(format!("a compiled-kernel engine does not support {}", missing.name()));
     }
     let groups = &setup.workload.groups;
     let wants_idle = groups.iter().any(|group| group.idle);
@@ -53,8 +53,9 @@ pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
     unsupported_tunable(object, setup)
 }
 
-fn unsupported_message(what: &str) -> String {
-    format!("a compiled-kernel engine does not support {what}")
+/// Whether compiled-kernel engines have a capability.
+pub(super) fn has(capability: Capability) -> bool {
+    !matches!(capability, Capability::TunablesByCode | Capability::PolicyHooks | Capability::Ksoftirqd)
 }
 
 fn unsupported_change(object: &Object, change: &Change) -> Option<String> {

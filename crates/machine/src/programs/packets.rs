@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Steps of the network softirq, and of ksoftirqd: packets and messages reach their receivers.
 
-use crate::engine::Engine;
+use crate::engine::{Capability, Engine};
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
@@ -14,7 +14,7 @@ use fairlab_sched::units::Nanos;
 impl<E: Engine> Machine<E> {
     /// Executes one step of the network softirq on a CPU. Returns whether the CPU is busy.
     pub(crate) fn net_rx_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
-        let may_defer = self.kernel_takes_time && self.sched.may_defer_softirqs();
+        let may_defer = self.kernel_takes_time && self.sched.has(Capability::Ksoftirqd);
         let (jiffy, must_reschedule) = (self.jiffy(), self.sched.need_resched(cpu));
         match self.cpus[cpu.index()].kernel.net.step_rounds(jiffy, must_reschedule, may_defer) {
             NetStep::Nothing | NetStep::End => false,

@@ -3,7 +3,7 @@
 
 use crate::base::clock::{START, boot_start};
 use crate::digest::Digest;
-use crate::engine::Engine;
+use crate::engine::{Capability, Engine};
 use crate::event::EventQueue;
 use crate::hardware::InterruptLoad;
 use crate::interface::observation::Interest;
@@ -78,7 +78,7 @@ impl<E: Engine> Machine<E> {
         }
         add_governor_threads(&mut workload, &hardware);
         let pauses = !hardware.costs.is_zero_cost();
-        let has_threads = pauses && sched.may_defer_softirqs();
+        let has_threads = pauses && sched.has(Capability::Ksoftirqd);
         let first_ksoftirqd = if has_threads { add_ksoftirqds(&mut workload, &hardware) } else { workload.tasks.len() };
         hardware.interrupts.extend(workload.irqs.iter().map(InterruptLoad::from));
         for group in &workload.groups {

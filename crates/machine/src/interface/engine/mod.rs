@@ -4,12 +4,14 @@
 //! A machine is generic over its engine, so the calls are static.
 //!
 //! The documentation of [`Sched`] specifies each method. Methods in `getters` and `ops` are required. Methods
-//! in `optional_getters` and `optional_ops` have a default: resumable paths, hotplug, cpusets, frequencies,
-//! and others. [`Engine::unsupported`] rejects a run that needs a missing feature before the run starts, so a
-//! default never gives a wrong result.
+//! in `optional_getters` and `optional_ops` have a default. Where a default would give a wrong result, it panics,
+//! because its [`Capability`] is missing; [`Engine::unsupported`] rejects a run that needs one before the run
+//! starts.
 
+mod capability;
 mod paths;
 
+pub use capability::Capability;
 pub use paths::{EngineLock, EnginePath, YieldedEnginePath};
 
 use super::setup::Setup;
@@ -36,12 +38,6 @@ use fairlab_sched::task::Uclamp;
 use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::{Capacity, Nanos};
 
-/// Panics because a machine called a method that its engine does not support. [`Engine::unsupported`] must
-/// reject such runs.
-fn unsupported_call(what: &str) -> ! {
-    panic!("the engine does not support {what}; Engine::unsupported() should have rejected the run")
-}
-
 /// Generates each method twice: its declaration in the trait, and its implementation for [`Sched`].
 macro_rules! engine {
     (
@@ -53,15 +49,13 @@ macro_rules! engine {
         /// The scheduler of a machine: it decides which task runs on which CPU.
         #[allow(unused_variables, reason = "defaults of optional methods ignore their arguments")]
         pub trait Engine: 'static {
+            /// Whether the engine has a capability. Methods that need a missing one panic.
+            fn has(&self, capability: Capability) -> bool;
+
             /// Returns the reason why the engine cannot run `setup`; `None` if it can.
             fn unsupported(&self, setup: &Setup) -> Option<String> {
-                None
-            }
-
-            /// Whether the engine leaves softirqs that take too long to ksoftirqd once kernel code takes
-            /// time.
-            fn may_defer_softirqs(&self) -> bool {
-                false
+                let missing = Capability::first_missing(setup, |capability| self.has(capability))?;
+                Some(format!("the engine does not support {}", missing.name()))
             }
 
             /// Returns the built-in scheduler if the engine is that one, so that its invariants can be
@@ -80,7 +74,8 @@ macro_rules! engine {
         }
 
         impl Engine for Sched {
-            fn may_defer_softirqs(&self) -> bool {
+            #[inline]
+            fn has(&self, _capability: Capability) -> bool {
                 true
             }
 
@@ -279,15 +274,15 @@ engine! {
         /// Whether softirqs that are raised on a CPU wait for its ksoftirqd.
         fn defers_softirqs(cpu: CpuId) -> bool, Sched = false;
         /// Number of jiffies after which the remaining softirqs are left to ksoftirqd (`MAX_SOFTIRQ_TIME`).
-        fn max_softirq_jiffies() -> u64, Sched = unsupported_call("ksoftirqd");
+        fn max_softirq_jiffies() -> u64, Sched = Capability::Ksoftirqd.unsupported_call();
         /// Returns the CPU that is executing a wake-up of a task.
         fn waking_cpu(task: TaskId) -> Option<CpuId>, Sched = None;
         /// Whether waiter `one` is ahead of waiter `other` of a mutex with priority inheritance.
-        fn waits_before(one: TaskId, other: TaskId) -> bool, Sched = unsupported_call("priority inheritance");
+        fn waits_before(one: TaskId, other: TaskId) -> bool, Sched = Capability::PriorityInheritance.unsupported_call();
         /// Whether a CPU has the right capacity for a task.
         fn task_fit(task: TaskId, cpu: CpuId) -> TaskFit, State = TaskFit::Right;
         /// Returns the CPUs that a new task of a cpuset may use.
-        fn initial_cpus(id: CpusetId, wanted: &CpuMask) -> CpuMask, State = unsupported_call("cpusets");
+        fn initial_cpus(id: CpusetId, wanted: &CpuMask) -> CpuMask, State = Capability::Cpusets.unsupported_call();
         /// Checks that the affinity of a task permits a deadline policy.
         fn check_deadline_affinity(task: TaskId, policy: fairlab_sched::task::Policy) -> Result<(), PolicyError>, State = Ok(());
     }
@@ -299,29 +294,29 @@ engine! {
         /// Panics because a CPU spins for a lock whose owner spins for a lock of this CPU.
         fn handle_deadlock(cpu: CpuId, lock: CpuId) -> (), SchedAdapter = ();
         /// Sets whether softirqs that take too long are left to ksoftirqd.
-        fn set_softirq_deferral(go_over: bool) -> (), Sched = unsupported_call("ksoftirqd");
+        fn set_softirq_deferral(go_over: bool) -> (), Sched = Capability::Ksoftirqd.unsupported_call();
         /// Creates the ksoftirqd of the executing CPU.
-        fn add_ksoftirqd(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = unsupported_call("ksoftirqd");
+        fn add_ksoftirqd(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = Capability::Ksoftirqd.unsupported_call();
         /// Runs pending softirqs in the executing CPU's ksoftirqd.
-        fn handle_softirqs(ctx: &mut Ctx<'_>) -> (), Sched = unsupported_call("ksoftirqd");
+        fn handle_softirqs(ctx: &mut Ctx<'_>) -> (), Sched = Capability::Ksoftirqd.unsupported_call();
         /// Executes `sched_exec()` for the running task.
-        fn handle_exec(ctx: &mut Ctx<'_>) -> (), Sched = unsupported_call("exec");
+        fn handle_exec(ctx: &mut Ctx<'_>) -> (), Sched = Capability::Exec.unsupported_call();
         /// Records time that the hypervisor took from a CPU.
-        fn handle_steal_time(cpu: CpuId, time: Nanos) -> (), State = unsupported_call("steal time");
+        fn handle_steal_time(cpu: CpuId, time: Nanos) -> (), State = Capability::StealTime.unsupported_call();
         /// Sets the exit latency of the idle state that a CPU is in; `None` once it has left the state.
         fn set_idle_exit_latency(cpu: CpuId, latency: Option<Nanos>) -> (), Sched = ();
         /// Wakes all idle CPUs so that they choose their idle states again.
-        fn wake_up_all_idle_cpus(ctx: &mut Ctx<'_>) -> (), Sched = unsupported_call("PM QoS");
+        fn wake_up_all_idle_cpus(ctx: &mut Ctx<'_>) -> (), Sched = Capability::PmQos.unsupported_call();
         /// Creates a frequency domain: CPUs that change their frequency together.
-        fn set_frequency_domain(domain: FrequencyDomain) -> Result<(), FrequencyDomainError>, State = unsupported_call("frequency domains");
+        fn set_frequency_domain(domain: FrequencyDomain) -> Result<(), FrequencyDomainError>, State = Capability::FrequencyDomains.unsupported_call();
         /// Sets a frequency limit of the domain of a CPU. `part` is a fraction of the highest frequency
         /// (1024).
-        fn limit_frequency(ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) -> (), State = unsupported_call("frequency limits");
+        fn limit_frequency(ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) -> (), State = Capability::FrequencyLimits.unsupported_call();
         /// Begins a frequency transition in a governor's thread. Returns the target frequency in kHz; `None`
         /// if the frequency stays.
-        fn begin_frequency_transition(policy: usize) -> Option<u64>, State = unsupported_call("frequency domains");
+        fn begin_frequency_transition(policy: usize) -> Option<u64>, State = Capability::FrequencyDomains.unsupported_call();
         /// Ends a frequency transition in a governor's thread, at `khz`.
-        fn end_frequency_transition(ctx: &mut Ctx<'_>, policy: usize, khz: u64) -> (), State = unsupported_call("frequency domains");
+        fn end_frequency_transition(ctx: &mut Ctx<'_>, policy: usize, khz: u64) -> (), State = Capability::FrequencyDomains.unsupported_call();
         /// Sets the uclamp values of tasks that request none.
         fn set_default_clamps(first: DefaultClamps) -> (), State = ();
         /// Sets whether idle CPUs poll `TIF_NEED_RESCHED`, so that a wake-up sends no interrupt.
@@ -329,31 +324,31 @@ engine! {
         /// Sets the resolution of timers.
         fn set_timer_resolution(resolution: Nanos) -> (), State = ();
         /// Sets the uclamp values of a group (`cpu.uclamp.min` and `cpu.uclamp.max`).
-        fn set_group_uclamp(group: GroupId, clamps: Uclamp) -> (), State = unsupported_call("group uclamp");
+        fn set_group_uclamp(group: GroupId, clamps: Uclamp) -> (), State = Capability::GroupUclamp.unsupported_call();
         /// Creates a cpuset with these CPUs.
-        fn create_cpuset(cpus: &CpuMask) -> CpusetId, State = unsupported_call("cpusets");
+        fn create_cpuset(cpus: &CpuMask) -> CpusetId, State = Capability::Cpusets.unsupported_call();
         /// Sets the CPUs of a cpuset. Returns the tasks whose affinity must follow.
-        fn set_cpuset_cpus(id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = unsupported_call("cpusets");
+        fn set_cpuset_cpus(id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = Capability::Cpusets.unsupported_call();
         /// Updates cpusets after hotplug. Returns the tasks whose affinity must follow.
         fn hotplug_update_cpusets() -> Vec<TaskId>, Sched = Vec::new();
         /// Applies the changed CPUs of its cpuset to a task. Returns whether `waiter` must block until the
         /// stopper has moved the task.
-        fn apply_cpuset(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> bool, Sched = unsupported_call("cpusets");
+        fn apply_cpuset(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> bool, Sched = Capability::Cpusets.unsupported_call();
         /// Attaches a task to a cpuset. Returns whether `waiter` must block until the stopper has moved the
         /// task.
-        fn attach_to_cpuset(ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool, Sched = unsupported_call("cpusets");
+        fn attach_to_cpuset(ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool, Sched = Capability::Cpusets.unsupported_call();
         /// Records the cpuset of a new task.
         fn record_cpuset(task: TaskId, id: CpusetId) -> (), State = ();
         /// Takes a CPU offline.
-        fn take_cpu_offline(ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError>, Sched = unsupported_call("hotplug");
+        fn take_cpu_offline(ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError>, Sched = Capability::Hotplug.unsupported_call();
         /// Brings a CPU back online.
-        fn bring_cpu_online(ctx: &mut Ctx<'_>, cpu: CpuId) -> (), Sched = unsupported_call("hotplug");
+        fn bring_cpu_online(ctx: &mut Ctx<'_>, cpu: CpuId) -> (), Sched = Capability::Hotplug.unsupported_call();
         /// Sets whether a deadline task reclaims unused bandwidth (`SCHED_FLAG_RECLAIM`).
         fn set_reclaims(task: TaskId, reclaims: bool) -> (), State = ();
         /// Marks a task as a special deadline task of the kernel (`SCHED_FLAG_SUGOV`).
-        fn set_dl_special(task: TaskId) -> (), State = unsupported_call("governor threads");
+        fn set_dl_special(task: TaskId) -> (), State = Capability::GovernorThreads.unsupported_call();
         /// Updates the priority that a lock owner inherits from its most important waiter; `None` ends the
         /// inheritance.
-        fn inherit_priority(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> (), Sched = unsupported_call("priority inheritance");
+        fn inherit_priority(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> (), Sched = Capability::PriorityInheritance.unsupported_call();
     }
 }
