@@ -12,31 +12,21 @@
 //! values, such as the Python package.
 
 mod args;
-mod arms;
 mod cmd;
 #[cfg(test)]
 mod documentation;
 pub mod embed;
-mod error;
-mod execute;
-mod exports;
-mod hints;
-mod interrupt;
+mod execution;
 mod output;
-mod rerun;
-mod settings_args;
-mod trial;
-mod whole_file;
-mod work_args;
-mod worker;
+mod values;
 
-use args::{Args, Command};
+use args::Args;
 use clap::Parser;
 use clap::error::ErrorKind;
-use error::CliError;
 use output::Output;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use values::error::{self, CliError};
 
 /// Prints the help of a command that lacks its required arguments, and returns status 2.
 fn show_help() -> ExitCode {
@@ -51,7 +41,7 @@ fn show_help() -> ExitCode {
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(error::report_panic));
     if let Some(report) = fairlab_kernel::worker::worker_report_path() {
-        return worker::serve(&report);
+        return execution::worker::serve(&report);
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -59,7 +49,7 @@ pub fn main() -> ExitCode {
         Err(error) => return output::explain_usage(&error),
     };
     let mut output = Output::new(args.color, args.json);
-    let result = dispatch(&mut output, &args.command);
+    let result = cmd::dispatch(&mut output, &args.command);
     match result.and_then(|()| output.flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(CliError::ClosedPipe) => ExitCode::SUCCESS,
@@ -70,47 +60,5 @@ pub fn main() -> ExitCode {
             output.report_error(&error);
             ExitCode::from(error.status())
         }
-    }
-}
-
-/// Rejects several engines for a command that takes one.
-fn refuse_several_engines(command: &Command) -> Result<(), CliError> {
-    match command {
-        Command::Run(run) => run.settings.refuse_several_engines(),
-        Command::Bisect(bisect) => bisect.work.settings.refuse_several_engines(),
-        Command::Fuzz(fuzz) => fuzz.settings.refuse_several_engines(),
-        Command::Replay(replay) => replay.settings.refuse_several_engines(),
-        Command::Bench(bench) => bench.settings.refuse_several_engines(),
-        Command::Check(check) => check.settings.refuse_several_engines(),
-        _ => Ok(()),
-    }
-}
-
-fn dispatch(output: &mut Output, command: &Command) -> Result<(), CliError> {
-    refuse_several_engines(command)?;
-    match command {
-        Command::Run(run) => cmd::run::run(output, run),
-        Command::Compare(compare) => cmd::compare::compare(output, compare),
-        Command::Sweep(sweep) => cmd::sweep::sweep(output, sweep),
-        Command::Bisect(bisect) => cmd::bisect::bisect(output, bisect),
-        Command::Fuzz(fuzz) => cmd::fuzz::fuzz(output, fuzz),
-        Command::Explain(explain) => cmd::explain::explain(output, explain),
-        Command::Export(export) => cmd::export::export(output, export),
-        Command::Import(import) => cmd::import::import(output, import),
-        Command::Replay(replay) => cmd::replay::replay(output, replay),
-        Command::Findings(findings) => cmd::findings::findings(output, findings),
-        Command::Report(report) => cmd::report::report(output, report),
-        Command::Bench(bench) => cmd::bench::bench(output, bench),
-        Command::Check(check) => cmd::check::check(output, check),
-        Command::Machine(machine) => cmd::machine::machine(output, machine),
-        Command::Features(features) => cmd::features::features(output, features),
-        Command::Tunables(tunables) => cmd::tunables::tunables(output, tunables),
-        Command::Kernel(kernel) => cmd::kernel::kernel(output, kernel),
-        Command::Patch(patch) => cmd::patch::patch(output, patch),
-        Command::Kernels(kernels) => cmd::kernels::kernels(output, kernels),
-        Command::Study(study) => cmd::study::study(output, study),
-        Command::Schema(schema) => cmd::schema::schema(output, schema),
-        Command::Man(man) => cmd::man::man(output, man),
-        Command::Completions(completions) => cmd::completions::completions(output, completions),
     }
 }

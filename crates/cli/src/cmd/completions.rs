@@ -2,9 +2,9 @@
 //! `fairlab completions`: scripts with which a shell completes fairlab's commands and options.
 
 use crate::args::{Args, CompletionsArgs};
-use crate::error::CliError;
-use crate::hints;
 use crate::output::Output;
+use crate::values::error::CliError;
+use crate::values::hints;
 use clap::CommandFactory;
 use clap_complete::Shell;
 

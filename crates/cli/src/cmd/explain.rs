@@ -6,13 +6,14 @@
 //! manifest.
 
 use crate::args::ExplainArgs;
-use crate::error::CliError;
+use crate::execution::explain::explain_moment;
+use crate::execution::rerun;
 use crate::output::{Output, sanitize, wrap};
-use crate::rerun;
+use crate::values::error::CliError;
 use fairlab_machine::observer::NoObserver;
-use fairlab_machine::sim::{Machine, START};
-use fairlab_observe::explain::{Explanation, History, Question, explain as answer};
-use fairlab_run::drive::{drive_on, drive_to};
+use fairlab_machine::sim::Machine;
+use fairlab_observe::explain::{Explanation, Question};
+use fairlab_run::drive::drive_on;
 use fairlab_run::manifest::Manifest;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -63,12 +64,4 @@ fn explain_and_finish(machine: &mut Machine, question: &Question, at: Nanos) -> 
     let explanation = explain_moment(machine, question, at)?;
     drive_on(machine, &mut NoObserver, Nanos(u64::MAX)).map_err(CliError::run)?;
     Ok(explanation)
-}
-
-/// Runs the machine up to `at`, counted from the start of the run, and explains that state.
-pub(crate) fn explain_moment(machine: &mut Machine, question: &Question, at: Nanos) -> Result<Explanation, CliError> {
-    let now = Nanos(START.0 + at.0);
-    let mut history = History::new(machine);
-    drive_to(machine, &mut history, now).map_err(CliError::run)?;
-    answer(machine, &history, question, now).map_err(CliError::input)
 }

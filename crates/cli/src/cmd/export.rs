@@ -5,14 +5,13 @@
 //! compared with the manifest's.
 
 use crate::args::ExportCommandArgs;
-use crate::error::CliError;
-use crate::execute::execute_alone;
-use crate::exports::{Export, ExportArgs};
+use crate::args::exports::{Export, ExportArgs};
+use crate::execution::execute::execute_alone;
+use crate::execution::rerun;
 use crate::output::Output;
-use crate::rerun;
-use crate::whole_file::refuse_to_replace;
+use crate::values::error::CliError;
+use crate::values::whole_file::refuse_to_replace;
 use fairlab_observe::export::FORMATS;
-use fairlab_observe::export::record::Group;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::manifest::Manifest;
 use serde::Serialize;
@@ -56,22 +55,4 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
         return output.json(&answer);
     }
     output.text(&format!("{file}: {}\n", args.format.meaning))
-}
-
-/// Returns the part of the command's help that lists formats and groups of events.
-pub(crate) fn help() -> String {
-    let mut text = "Formats:\n".to_owned();
-    for format in FORMATS {
-        text.push_str(&format!("  {:<12} {}\n", format.name, format.meaning));
-    }
-    text.push_str("\nEvents:\n");
-    for group in Group::ALL {
-        text.push_str(&format!("  {:<12} {}\n", group.name(), group.meaning()));
-    }
-    text.push_str(
-        "\nExamples:\n  fairlab run app.json -o runs/1\n  fairlab export runs/1 --format trace-dat -o app.dat; trace-cmd report app.dat\n  \
-         fairlab export runs/1 --format perf -o perf.data; perf sched timehist -i perf.data\n  \
-         fairlab export runs/1 --format ftrace -o - --events sched,idle | grep sched_switch",
-    );
-    text
 }

@@ -2,9 +2,9 @@
 //! `fairlab features`: scheduler features with default and meaning.
 
 use crate::args::FeaturesArgs;
-use crate::error::CliError;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
+use crate::values::error::CliError;
 use fairlab_sched::features::Feature;
 use serde::Serialize;
 

@@ -3,12 +3,12 @@
 //!
 //! The run is repeated to find them, and again up to the worst moment of each finding that is explained.
 
-use super::{explain, import};
 use crate::args::FindingsArgs;
-use crate::error::CliError;
+use crate::execution::rerun;
+use crate::execution::{explain, recording};
 use crate::output::progress::Progress;
 use crate::output::{Output, wrap};
-use crate::rerun;
+use crate::values::error::CliError;
 use fairlab_machine::description::Hz;
 use fairlab_observe::explain::Question;
 use fairlab_observe::findings::{self, Finding, Limits, Severity};
@@ -67,7 +67,7 @@ fn apply_limits(limits: &mut Limits, args: &FindingsArgs) {
 /// Prints the findings of a recorded trace, as far as its events show them. They have no explanations, since
 /// a trace cannot be repeated.
 fn trace_findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
-    let recording = import::read(&args.dir.display().to_string())?;
+    let recording = recording::read(&args.dir.display().to_string())?;
     let mut limits = Limits::of_tick(Hz::DEFAULT.tick());
     apply_limits(&mut limits, args);
     let found = findings::find_in_trace(&recording, limits).into_iter();

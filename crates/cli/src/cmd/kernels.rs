@@ -2,8 +2,8 @@
 //! `fairlab kernels`: named kernels, the changes that each models and those that it leaves out.
 
 use crate::args::KernelsArgs;
-use crate::error::CliError;
 use crate::output::{Output, wrap};
+use crate::values::error::CliError;
 use fairlab_run::kernels::{self, Kernel};
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //! `fairlab man`: manual pages, generated from the command-line definition.
 
 use crate::args::{Args, ManArgs};
-use crate::error::CliError;
 use crate::output::Output;
+use crate::values::error::CliError;
 use clap::CommandFactory;
 use clap_mangen::Man;
 

@@ -2,61 +2,27 @@
 //! `fairlab replay`: simulates a recorded trace and prints recorded and simulated values of tasks and CPUs
 //! side by side.
 
-use super::import;
-use crate::error::CliError;
-use crate::execute::refuse_engine;
-use crate::hints;
+use crate::args::replay::ReplayArgs;
+use crate::execution::execute::refuse_engine;
+use crate::execution::recording;
 use crate::output::figures::{self, percent, time};
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::settings_args::SettingArgs;
-use clap::{Args as ClapArgs, ValueHint};
+use crate::values::error::CliError;
 use fairlab_observe::import::fidelity::{self, RecordedSimulated, ReplayFidelity, TaskFidelity};
 use fairlab_observe::import::measure::LatencyBasis;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::prepare;
-use fairlab_run::settings::commands::OTHERS;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::CostSource;
 use serde::Serialize;
-
-const EXAMPLES: &str = "\
-With --as-recorded the trace is simulated on the machine on which it was recorded, with zero-cost kernel code: \
-recorded run times include the kernel's time. Differences from the recording then measure the fidelity of other \
-replays of this trace. `fairlab machine capture` describes a machine more exactly than a trace does.
-
-Examples:
-  fairlab replay trace.dat --as-recorded
-  fairlab replay trace.dat --as-recorded --machine board.toml
-  fairlab replay trace.dat --machine xeon-2s-224 --recorded-on board.toml
-  fairlab replay trace.dat --features NO_SIS_UTIL --json";
 
 /// Largest number of task names with their own rows.
 const MAX_FAMILIES: usize = 12;
 /// Largest number of CPUs with their own rows.
 const MAX_CPUS: usize = 16;
-
-#[derive(Debug, ClapArgs)]
-#[command(arg_required_else_help = true, after_help = EXAMPLES)]
-pub(crate) struct ReplayArgs {
-    /// Trace to replay; see `fairlab import --help`
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) trace: String,
-    /// Simulate on the machine of the recording: --machine, or as far as the trace describes it
-    #[arg(long, conflicts_with = "recorded_on")]
-    pub(crate) as_recorded: bool,
-    /// Machine on which the trace was recorded, if it differs from --machine [default: described by the
-    /// trace]
-    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
-    pub(crate) recorded_on: Option<String>,
-    #[command(flatten)]
-    pub(crate) settings: SettingArgs<OTHERS>,
-    /// Show all task names and all CPUs
-    #[arg(long)]
-    pub(crate) all: bool,
-}
 
 /// Result of a replay.
 #[derive(Serialize)]
@@ -72,7 +38,7 @@ struct ReplayOutput<'a> {
 }
 
 pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliError> {
-    let recording = import::read(&args.trace)?;
+    let recording = recording::read(&args.trace)?;
     let mut settings = args.settings.settings();
     refuse_engine(&settings)?;
     let recorded_on = if args.as_recorded {
@@ -81,7 +47,7 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     } else {
         args.recorded_on.as_deref()
     };
-    let imported = import::convert(&recording, recorded_on)?;
+    let imported = recording::convert(&recording, recorded_on)?;
     let file = InputFile::new(args.trace.as_str()).with_text(imported.recorded.to_text());
     let mut plan = prepare(&RunSpec { workload: WorkloadSpec::File(file), settings })?.boot()?;
     let mut progress = Progress::new("simulating", plan.machine.duration());

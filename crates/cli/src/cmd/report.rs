@@ -5,23 +5,19 @@
 //! once for the explanations.
 
 use crate::args::ReportArgs;
-use crate::error::CliError;
-use crate::interrupt;
+use crate::execution::page::page_of;
+use crate::execution::rerun;
+use crate::execution::worker;
 use crate::output::Output;
 use crate::output::progress::Progress;
-use crate::rerun;
-use crate::whole_file::{AtomicFile, refuse_to_replace};
-use crate::worker;
-use fairlab_machine::engine::Engine;
-use fairlab_observe::export::Exporter;
+use crate::values::error::CliError;
+use crate::values::whole_file::{AtomicFile, refuse_to_replace};
 use fairlab_observe::findings::Limits;
-use fairlab_observe::page::{PageCollector, PageRun, page};
-use fairlab_observe::summary::{EngineSummary, RunSummary};
-use fairlab_run::drive::{drive, find};
+use fairlab_observe::page::{PageRun, page};
+use fairlab_run::drive::find;
 use fairlab_run::job::Job;
 use fairlab_run::manifest::Manifest;
-use fairlab_run::observers::RunObservers;
-use fairlab_run::prepare::{ReadyRun, prepare};
+use fairlab_run::prepare::prepare;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -88,32 +84,4 @@ fn diagnose(page: &mut PageRun, manifest: &Manifest) -> Result<(), CliError> {
     let findings = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
     page.diagnose(&findings.map_err(CliError::run)?, &mut rerun::repeat(manifest)?.machine).map_err(CliError::run)
-}
-
-/// Runs a machine and returns the data of its page, and its digest. `engine` returns the record of a
-/// compiled-kernel engine, once the run is over.
-pub(crate) fn page_of<E: Engine>(
-    ready: ReadyRun<E>,
-    name: String,
-    engine: impl FnOnce() -> Result<Option<EngineSummary>, CliError>,
-) -> Result<(PageRun, String), CliError> {
-    let ReadyRun { mut machine, about, .. } = ready;
-    let collector = PageCollector::new(&machine);
-    let mut exporter = Exporter::new(&machine, about.process());
-    exporter.add(PageCollector::groups(), Box::new(collector.clone()));
-    exporter.begin(&machine);
-    let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::for_summary(&machine) };
-    let mut progress = Progress::new("simulating", machine.duration());
-    let run = drive(&mut machine, &mut observers, about.warmup, &mut |elapsed| {
-        progress.show(elapsed);
-        interrupt::requested().is_none()
-    });
-    progress.clear();
-    run.map_err(CliError::run)?;
-    let exporter = observers.exporter.as_mut().expect("it was there before the run");
-    exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
-    let observer = observers.summary.expect("it was there before the run");
-    let mut summary = RunSummary::new(about.subject, &machine, &observer);
-    summary.engine = engine()?;
-    Ok((PageRun::new(name, &summary, &machine, &collector), machine.digest().to_string()))
 }

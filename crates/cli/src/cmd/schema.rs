@@ -2,12 +2,15 @@
 //! `fairlab schema`: JSON formats as JSON Schema, generated from the types that are written, and the format
 //! of traces.
 
+use super::kernel::{bisect as kernel_bisect, regressions};
 use super::run::RunOutput;
-use super::{bench, check, compare, explain, findings, kernel_bisect, patch, regressions};
+use super::{bench, check, compare, explain, findings, patch};
 use crate::args::SchemaArgs;
-use crate::error::CliError;
 use crate::output::Output;
+use crate::output::experiment;
 use crate::output::table::{Align, Table};
+use crate::values::error::CliError;
+use crate::values::hints;
 use fairlab_observe::summary;
 use fairlab_observe::trace_jsonl;
 use fairlab_run::manifest::{self, Manifest, SpecFile};
@@ -38,9 +41,9 @@ const SCHEMAS: &[SchemaEntry] = &[
         make: schema_of::<Vec<compare::once::ArmOutput<'static>>>,
     },
     SchemaEntry {
-        version: compare::report::SCHEMA,
+        version: experiment::report::SCHEMA,
         what: "fairlab compare --runs N --json",
-        make: schema_of::<compare::report::ExperimentReport>,
+        make: schema_of::<experiment::report::ExperimentReport>,
     },
     SchemaEntry {
         version: bench::SCHEMA,
@@ -77,11 +80,6 @@ const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry { version: "trace/1", what: "a line of --trace-jsonl", make: trace_schema },
 ];
 
-/// Returns the names of all formats.
-pub(crate) fn names() -> Vec<&'static str> {
-    SCHEMAS.iter().map(SchemaEntry::name).collect()
-}
-
 impl SchemaEntry {
     /// Returns the name without the version.
     fn name(&self) -> &'static str {
@@ -89,11 +87,11 @@ impl SchemaEntry {
     }
 
     /// Returns the format with a given name.
-    pub(crate) fn from_name(name: &str) -> Result<&'static Self, String> {
-        SCHEMAS
-            .iter()
-            .find(|form| form.name() == name)
-            .ok_or_else(|| format!("there is no such format; known formats: {}", names().join(", ")))
+    fn from_name(name: &str) -> Result<&'static Self, CliError> {
+        SCHEMAS.iter().find(|form| form.name() == name).ok_or_else(|| {
+            let help = format!("known formats: {}", hints::schemas().join(", "));
+            CliError::Input(format!("there is no format {name}\nhelp: {help}"))
+        })
     }
 
     fn schema(&self) -> Value {
@@ -115,8 +113,8 @@ fn trace_schema() -> Value {
 }
 
 pub(crate) fn schema(output: &mut Output, args: &SchemaArgs) -> Result<(), CliError> {
-    if let Some(form) = args.form {
-        return output.json(&form.schema());
+    if let Some(form) = &args.form {
+        return output.json(&SchemaEntry::from_name(form)?.schema());
     }
     if output.is_json() {
         return output.json(&SCHEMAS.iter().map(|form| form.version).collect::<Vec<_>>());
@@ -127,4 +125,14 @@ pub(crate) fn schema(output: &mut Output, args: &SchemaArgs) -> Result<(), CliEr
     }
     let text = table.render(output.styles());
     output.text(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_complete_the_names_of_all_formats() {
+        assert_eq!(SCHEMAS.iter().map(SchemaEntry::name).collect::<Vec<_>>(), hints::schemas());
+    }
 }

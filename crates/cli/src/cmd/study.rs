@@ -2,17 +2,17 @@
 //! `fairlab study`: published measurements of scheduler changes beside simulated ones.
 
 use crate::args::{StudyArgs, StudyCommand, StudyRunArgs};
-use crate::error::CliError;
+use crate::execution::worker::study::{StudyWorkers, study_error};
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::whole_file::AtomicFile;
-use crate::worker::study::StudyWorkers;
+use crate::values::error::CliError;
+use crate::values::whole_file::AtomicFile;
 use fairlab_run::values::EngineName;
 use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::report::{ReportRow, RowVerdict, StudyReport};
-use fairlab_study::{StudyError, StudyLength, StudyOptions, html, template};
+use fairlab_study::{StudyLength, StudyOptions, html, template};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -56,17 +56,6 @@ fn create_file(output: &mut Output, given: &str) -> Result<(), CliError> {
     output.text(&format!(
         "{shown}: a complete study; edit it to make your own\n  fairlab study check {shown}\n  fairlab study run {shown} --quick -o out\n"
     ))
-}
-
-/// Classifies an error of a study as wrong input or as a failed run.
-pub(crate) fn study_error(error: StudyError) -> CliError {
-    match error {
-        StudyError::Unknown(..) => {
-            CliError::Input(format!("{error}\nhelp: see `fairlab study list`, or give the path of a study's file"))
-        }
-        StudyError::Definition(_) | StudyError::Unreadable(..) | StudyError::Refused(..) => CliError::input(error),
-        error => CliError::run(error),
-    }
 }
 
 fn check(output: &mut Output, study: &str) -> Result<(), CliError> {

@@ -2,9 +2,9 @@
 //! `fairlab tunables`: scheduler tunables, with the defaults of a machine.
 
 use crate::args::TunablesArgs;
-use crate::error::CliError;
 use crate::output::Output;
 use crate::output::table::{Align, Table};
+use crate::values::error::CliError;
 use fairlab_run::input::InputFile;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo, Tunables};
 use serde::Serialize;

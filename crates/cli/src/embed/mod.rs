@@ -10,28 +10,16 @@
 pub mod run;
 pub mod sweep;
 
+pub use crate::values::host::stop;
 pub use fairlab_run::memory::MemoryTexts;
 pub use fairlab_run::policies::PolicyFactory;
 
 use crate::args::Args;
-use crate::error::CliError;
 use crate::output::Output;
+use crate::values::error::CliError;
+use crate::values::host;
 use clap::Parser;
-use std::cell::RefCell;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-/// Number of calls in progress.
-static CALLS: AtomicUsize = AtomicUsize::new(0);
-/// Whether the program has made a call.
-static IS_EMBEDDED: AtomicBool = AtomicBool::new(false);
-/// Whether the calls in progress are asked to end.
-static IS_STOP_REQUESTED: AtomicBool = AtomicBool::new(false);
-
-thread_local! {
-    /// Command-line arguments of this thread's call.
-    static WORDS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
-}
 
 /// Error of a call. Messages are those of the command, with a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,17 +75,10 @@ pub fn command(words: &[String], texts: &MemoryTexts) -> Result<CallOutput, Call
     let call = EmbeddedCall::new(words, texts);
     let args = parse(&call.words)?;
     let mut output = Output::for_caller(args.json);
-    let result = crate::dispatch(&mut output, &args.command);
+    let result = crate::cmd::dispatch(&mut output, &args.command);
     call.end(result)?;
     let (results, warnings) = output.into_results();
     Ok(CallOutput { results, warnings })
-}
-
-/// Asks all calls in progress to end. Later calls are not affected once these have ended.
-pub fn stop() {
-    if CALLS.load(Ordering::SeqCst) > 0 {
-        IS_STOP_REQUESTED.store(true, Ordering::SeqCst);
-    }
 }
 
 /// Runs a function with at most `jobs` runs at a time, instead of one per core.
@@ -107,21 +88,6 @@ pub fn stop() {
 pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, CallError> {
     let Some(jobs) = jobs else { return Ok(work()) };
     fairlab_study::pool::with(jobs, work).map_err(|error| CallError::Input(format!("{jobs} jobs at a time: {error}")))
-}
-
-/// Returns the command-line arguments of the call in progress on this thread.
-pub(crate) fn words() -> Option<Vec<String>> {
-    WORDS.with_borrow(Clone::clone)
-}
-
-/// Whether an embedding program owns signals and the terminal.
-pub(crate) fn is_embedded() -> bool {
-    IS_EMBEDDED.load(Ordering::Relaxed)
-}
-
-/// Whether the calls in progress are asked to end.
-pub(crate) fn is_stop_requested() -> bool {
-    IS_STOP_REQUESTED.load(Ordering::Relaxed)
 }
 
 /// Parses arguments; errors have the texts of the command line.
@@ -138,26 +104,21 @@ struct EmbeddedCall {
 
 impl EmbeddedCall {
     fn new(words: &[String], texts: &MemoryTexts) -> Self {
-        IS_EMBEDDED.store(true, Ordering::Relaxed);
-        CALLS.fetch_add(1, Ordering::SeqCst);
         let words: Vec<String> =
             std::iter::once("fairlab".to_owned()).chain(words.iter().map(|word| texts.resolve_names(word))).collect();
-        WORDS.set(Some(words.clone()));
+        host::begin_call(words.clone());
         Self { words }
     }
 
     /// Ends the call and returns its result; a stopped call has none.
     fn end<T>(self, result: Result<T, CliError>) -> Result<T, CallError> {
-        if is_stop_requested() { Err(CallError::Stopped) } else { result.map_err(CallError::from) }
+        if host::is_stop_requested() { Err(CallError::Stopped) } else { result.map_err(CallError::from) }
     }
 }
 
 impl Drop for EmbeddedCall {
     fn drop(&mut self) {
-        WORDS.set(None);
-        if CALLS.fetch_sub(1, Ordering::SeqCst) == 1 {
-            IS_STOP_REQUESTED.store(false, Ordering::SeqCst);
-        }
+        host::end_call();
     }
 }
 

@@ -4,13 +4,13 @@
 
 use super::{CallError, CallOutput, EmbeddedCall, MemoryTexts, parse};
 use crate::args::Command;
-use crate::arms::parse_arm;
+use crate::args::exports::events_from_name;
 use crate::cmd::run::{FinishedRun, execute, summary_text};
-use crate::error::CliError;
-use crate::exports::events_from_name;
-use crate::interrupt;
+use crate::execution::worker;
 use crate::output::{Output, Styles};
-use crate::worker;
+use crate::values::arms::parse_arm;
+use crate::values::error::CliError;
+use crate::values::interrupt;
 use fairlab_machine::sim::Machine;
 use fairlab_observe::export::Exporter;
 use fairlab_observe::export::columns::{CollectedTable, TableCollector};

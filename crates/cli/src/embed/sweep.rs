@@ -5,7 +5,7 @@
 use super::{CallError, EmbeddedCall, MemoryTexts};
 use crate::cmd::sweep::points::PlanRunner;
 use crate::cmd::sweep::store_error;
-use crate::error::CliError;
+use crate::values::error::CliError;
 pub use fairlab_study::sweep::PointResult;
 use fairlab_study::sweep::plan::SweepPlan;
 pub use fairlab_study::sweep::plan::SweepPoint;
@@ -84,7 +84,7 @@ impl EmbeddedSweep {
     pub fn run_pending(&self, store: &mut SweepStore, shard: &str) -> Result<(), CallError> {
         let call = EmbeddedCall::new(&["sweep".to_owned(), self.name.clone()], &MemoryTexts::default());
         let todo = store.pending(shard)?;
-        let has_more = || !super::is_stop_requested();
+        let has_more = || !crate::values::host::is_stop_requested();
         let result = run(&mut store.0, todo, &self.runs, &has_more, &mut |_| ());
         call.end(result.map_err(store_error))
     }

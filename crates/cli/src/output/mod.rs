@@ -2,6 +2,7 @@
 //! Destination and style of results, warnings and errors. Colours are used only on a terminal.
 
 mod columns;
+pub(crate) mod experiment;
 pub(crate) mod figures;
 pub(crate) mod measure;
 pub(crate) mod progress;
@@ -10,8 +11,8 @@ pub(crate) mod residency;
 pub(crate) mod table;
 pub(crate) mod verdict;
 
-use crate::args::Color;
-use crate::error::CliError;
+use crate::values::error::CliError;
+use clap::ValueEnum;
 use fairlab_workload::error::is_unsafe_to_print;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -24,6 +25,14 @@ const MAX_WARNINGS: usize = 20;
 
 /// Width of text, in columns, if the width of the terminal is unknown.
 pub(crate) const WIDTH: usize = 80;
+
+/// When to use colours: auto (on a terminal), always, never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
 
 /// Destination of results and warnings.
 enum Sink {

@@ -5,7 +5,7 @@
 //! per minute without a terminal.
 
 use super::figures::counted;
-use crate::embed;
+use crate::values::host;
 use fairlab_sched::units::Nanos;
 use fairlab_study::ProgressReporter as Told;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -20,7 +20,7 @@ const NR_STEPS: u64 = 1000;
 
 /// Whether bars are shown: only on a terminal, and not in an embedding program.
 fn is_shown() -> bool {
-    std::io::stderr().is_terminal() && !embed::is_embedded()
+    std::io::stderr().is_terminal() && !host::is_embedded()
 }
 
 /// Progress of one simulation.
@@ -114,7 +114,7 @@ impl CountProgress {
                 bar.set_message(format!("{} of {}", self.done, self.whole));
             }
             bar.set_position(self.done);
-        } else if self.last_report.elapsed() >= REPORT_INTERVAL && !embed::is_embedded() {
+        } else if self.last_report.elapsed() >= REPORT_INTERVAL && !host::is_embedded() {
             self.last_report = Instant::now();
             let left = self.whole.saturating_sub(self.done) as f64;
             let left = left * self.start.elapsed().as_secs_f64() / self.done as f64;

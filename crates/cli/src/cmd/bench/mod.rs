@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab bench`: models of benchmarks with the benchmarks' own options and output formats.
 
-pub(crate) mod args;
-
-use crate::error::CliError;
-use crate::execute::{Executed, execute_alone};
-use crate::interrupt;
+use crate::args::bench::BenchArgs;
+use crate::execution::execute::{Executed, execute_alone};
 use crate::output::Output;
-use args::BenchArgs;
+use crate::values::error::CliError;
+use crate::values::interrupt;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;

@@ -2,17 +2,16 @@
 //! `fairlab bisect`: finds the switch, or the smallest set of switches, that makes the difference between two
 //! arms.
 
-pub(crate) mod args;
 mod switches;
 
-use crate::arms::Arm;
-use crate::cmd::compare::formats::{metric_text, signed};
-use crate::error::CliError;
+use crate::args::bisect::BisectArgs;
+use crate::execution::trial::{Trial, Workloads};
+use crate::output::experiment::formats::{metric_text, signed};
 use crate::output::figures::counted;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::trial::{Trial, Workloads};
-use args::BisectArgs;
+use crate::values::arms::Arm;
+use crate::values::error::CliError;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::Starts;
 use fairlab_study::experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};

@@ -2,9 +2,9 @@
 //! Differences between two arms as switches, and trials in which a subset of the switches has the second
 //! arm's values.
 
-use crate::error::CliError;
+use crate::execution::trial::Trial;
 use crate::output::progress::CountProgress;
-use crate::trial::Trial;
+use crate::values::error::CliError;
 use fairlab_run::settings::Setting;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_study::experiment::bisect::Switches;

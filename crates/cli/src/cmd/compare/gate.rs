@@ -4,10 +4,10 @@
 //! What passes must have been able to fail. So it is refused, before repetitions are made if that can be seen, where so few of them can find
 //! nothing, however large it is, or where no metric is judged.
 
-use super::args::{CompareArgs, FailOn};
-use super::report::ExperimentReport;
-use crate::error::CliError;
+use crate::args::compare::{CompareArgs, FailOn};
+use crate::output::experiment::report::ExperimentReport;
 use crate::output::figures::counted;
+use crate::values::error::CliError;
 use fairlab_study::experiment::Observation;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use fairlab_study::experiment::metrics::MetricDirection;

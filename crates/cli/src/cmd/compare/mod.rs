@@ -5,29 +5,25 @@
 //! ([`once`]); with repetitions it is an experiment, whose statistics are those of `fairlab_study::experiment` ([`trials`], [`report`]),
 //! written in the requested formats ([`formats`]). [`gate`] decides whether the command fails.
 
-pub(crate) mod args;
-pub(crate) mod formats;
 mod gate;
 pub(crate) mod once;
-pub(crate) mod report;
-pub(crate) mod trials;
 
-use crate::arms::Arm;
-use crate::error::{CliError, command_line};
-use crate::interrupt;
+use crate::args::compare::CompareArgs;
+use crate::execution::trial::{Trial, Workloads};
+use crate::execution::trial_arms::TrialArms;
 use crate::output::Output;
-use crate::trial::{Trial, Workloads};
-use crate::whole_file::AtomicFile;
-use args::CompareArgs;
+use crate::output::experiment::formats::{ReportFormat, RequestedFormat};
+use crate::output::experiment::report::{self, ExperimentReport};
+use crate::values::arms::Arm;
+use crate::values::error::{CliError, command_line};
+use crate::values::interrupt;
+use crate::values::whole_file::AtomicFile;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::comparison::ComparisonRules;
 use fairlab_study::experiment::{repeat, until_found};
-use formats::{ReportFormat, RequestedFormat};
-use report::ExperimentReport;
 use std::path::Path;
 use std::time::Instant;
-use trials::TrialArms;
 
 /// Default of `--budget`, the time limit of `--until-significant`.
 const DEFAULT_BUDGET_NS: u64 = 300_000_000_000;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One run of each arm, side by side.
 
-use super::args::CompareArgs;
-use crate::arms::Arm;
-use crate::error::CliError;
-use crate::interrupt;
+use crate::args::compare::CompareArgs;
+use crate::execution::trial::Trial;
 use crate::output::figures::{cpus_named, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::residency::kinds;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
-use crate::trial::Trial;
+use crate::values::arms::Arm;
+use crate::values::error::CliError;
+use crate::values::interrupt;
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::summary::RunSummary;

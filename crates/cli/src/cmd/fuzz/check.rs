@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Checks whether a scenario breaks a property: by the rules of findings, or by comparing two arms.
 
-use crate::arms::{Arm, parse_arm};
-use crate::cmd::explain;
-use crate::error::CliError;
-use crate::execute::refuse_engine;
-use crate::trial::Trial;
+use crate::execution::execute::refuse_engine;
+use crate::execution::explain;
+use crate::execution::trial::Trial;
+use crate::values::arms::{Arm, parse_arm};
+use crate::values::error::CliError;
 use fairlab_observe::findings::{Finding, Limits};
 use fairlab_run::drive::find;
 use fairlab_run::input::InputFile;

@@ -3,7 +3,7 @@
 //! check.
 
 use super::check::FuzzCheck;
-use crate::error::CliError;
+use crate::values::error::CliError;
 use fairlab_machine::files;
 use fairlab_study::fuzz::ingredients::Ingredient;
 use fairlab_study::fuzz::{FuzzFinding, rtapp, scenario};

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab fuzz`: searches for machines and workloads that break a property, minimises them, and saves them.
 
-pub(crate) mod args;
 mod check;
 mod kept;
 
-use crate::error::{CliError, command_line, quote_for_shell};
-use crate::interrupt;
+use crate::args::fuzz::{FuzzArgs, Property};
 use crate::output::progress::Progress;
 use crate::output::table::{Align, Table};
 use crate::output::{Output, Styles, wrap};
-use args::{FuzzArgs, Property};
+use crate::values::error::{CliError, command_line, quote_for_shell};
+use crate::values::interrupt;
 use check::{CaseChecker, FuzzCheck};
 use fairlab_run::settings::Settings;
 use fairlab_sched::units::Nanos;

@@ -5,10 +5,10 @@
 //! that are entered then ([`super::calls`]).
 
 use super::calls::{self, CallDifference};
-use crate::error::CliError;
-use crate::trial::Trial;
-use crate::worker;
-use crate::worker::state::{CpuState, EngineState, TaskState};
+use crate::execution::trial::Trial;
+use crate::execution::worker;
+use crate::execution::worker::state::{CpuState, EngineState, TaskState};
+use crate::values::error::CliError;
 use fairlab_kernel::object::TracedCall;
 use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
@@ -347,7 +347,7 @@ fn hidden_differences(states: &[EngineState; 2]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::state::TaskState;
+    use crate::execution::worker::state::TaskState;
     use serde_json::json;
 
     fn state(util_avg: u64, vruntime: u64) -> EngineState {

@@ -12,18 +12,17 @@
 //!    are reported.
 //! 6. A kernel that does not return is a result of its case.
 
-pub(crate) mod args;
 mod calls;
 mod divergence;
 mod fleet;
 pub(crate) mod kernels;
 pub(crate) mod report;
 
-use crate::cmd::compare::trials::TrialArms;
-use crate::error::CliError;
+use crate::args::patch::PatchArgs;
+use crate::execution::trial::{Trial, bench_from_line};
+use crate::execution::trial_arms::TrialArms;
 use crate::output::Output;
-use crate::trial::{Trial, bench_from_line};
-use args::PatchArgs;
+use crate::values::error::CliError;
 use divergence::Divergence;
 use fairlab_kernel::store::{Store, StoreEntry};
 use fairlab_run::input::InputFile;
@@ -329,7 +328,7 @@ impl<'a> RunningCase<'a> {
 
 /// Returns the error of a case that was stopped in its first repetition.
 fn stopped_error() -> CliError {
-    match crate::interrupt::requested() {
+    match crate::values::interrupt::requested() {
         Some(signal) => CliError::Stopped { signal },
         None => CliError::run("a run was stopped"),
     }

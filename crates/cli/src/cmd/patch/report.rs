@@ -4,8 +4,8 @@
 
 use super::divergence::Divergence;
 use super::{Budget, CaseResult};
+use crate::execution::worker::state::TaskState;
 use crate::output::figures::counted;
-use crate::worker::state::TaskState;
 use fairlab_kernel::coverage::{Coverage, CoverageLine};
 use fairlab_kernel::store::StoreEntry;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, MetricRow};

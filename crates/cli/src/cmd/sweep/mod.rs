@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab sweep`: runs all points of a plan into a store.
 
-pub(crate) mod args;
 pub(crate) mod points;
 
-use crate::error::CliError;
-use crate::interrupt;
+use crate::args::sweep::{SweepArgs, SweepCommand, TableFormat};
 use crate::output::Output;
 use crate::output::progress::CountProgress;
-use crate::whole_file::AtomicFile;
-use args::{SweepArgs, SweepCommand, TableFormat};
+use crate::values::error::CliError;
+use crate::values::interrupt;
+use crate::values::whole_file::AtomicFile;
 use fairlab_machine::files;
 use fairlab_sched::units::Nanos;
 use fairlab_study::pool;

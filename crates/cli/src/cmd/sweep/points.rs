@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Points of a plan as trials: settings are changes of arms, or parameters in the benchmark's line.
 
-use crate::arms::{Arm, UNCHANGED, parse_arm};
-use crate::error::CliError;
-use crate::interrupt;
-use crate::trial::{Trial, bench_from_line};
+use crate::execution::trial::{Trial, bench_from_line};
+use crate::values::arms::{Arm, UNCHANGED, parse_arm};
+use crate::values::error::CliError;
+use crate::values::interrupt;
 use fairlab_run::input::InputFile;
 use fairlab_run::manifest::sha256_hex;
 use fairlab_run::settings::Settings;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The command line of `fairlab compare`.
+
+use crate::args::JobsArgs;
+use crate::args::exports::ExportArgs;
+use crate::args::work::WorkArgs;
+use crate::output::experiment::formats::{self, ReportFormat, RequestedFormat, parse_format};
+use crate::values::arms::{Arm, parse_arm};
+use crate::values::hints::{self, with_hints};
+use clap::{Args, ValueEnum};
+use fairlab_run::values::parse_time;
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::metrics::RequestedMetric;
+use fairlab_study::statistics::Statistic;
+
+const EXAMPLES: &str = "\
+An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, cpu_dma_latency=TIME, machine=NAME,
+prices=machine|zero|MACHINE, price.OPERATION=NS, workload=FILE or bench=LINE; `unchanged` is none. `NAME: CHANGES` gives it a name. A single
+arm is compared with the workload as it is. Without --runs each arm runs once, and the last column is the change from the first arm to
+the last.
+
+With --runs it is an experiment: each repetition has its own seed, in all arms the same. Of each metric: means, the difference with its
+95 % interval, a verdict, and the smallest difference that so many repetitions could have shown.
+
+Examples:
+  fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
+  fairlab compare app.json --arm NO_SIS_UTIL
+  fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --json
+  fairlab compare app.json --engine kernel:6.1 --engine kernel:6.12        the schedulers of two kernel trees
+  fairlab compare app.json --arm NO_SIS_UTIL --runs 20
+  fairlab compare --bench 'hackbench -g 4 -l 100' --machine xeon-1s-112 --arm NO_SIS_UTIL --until-significant --budget 5m
+  fairlab compare app.json --arm kernel=5.4 --arm kernel=6.1 --runs 20 --format lkp --format html=page.html
+  fairlab compare app.json --arm old: --arm 'new: NO_SIS_UTIL' --runs 20 --fail-on worse --at-least 2      exit status 3";
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = EXAMPLES)]
+#[command(group = clap::ArgGroup::new("seeded").args(["seed", "runs", "until_significant"]).multiple(true))]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    /// Arm to compare, repeatable. Without it: the given engines, or one engine with the built-in scheduler
+    #[arg(long, value_name = "CHANGE,CHANGE", value_parser = with_hints(parse_arm, hints::changes), required_unless_present = "engine")]
+    pub(crate) arm: Vec<Arm>,
+    /// Seed of random numbers in all arms; with repetitions, the first seed [default: as the kernel after its boot; 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Also randomise start times and random run lengths, alike in all arms; repetitions always do
+    #[arg(long, requires = "seeded")]
+    pub(crate) vary: bool,
+    #[command(flatten)]
+    pub(crate) experiment: ExperimentArgs,
+    /// Output format, repeatable: text, std, mmtests, lkp, markdown, json, html, junit
+    ///
+    /// std is the `baseline(std%) compare%(std%)` of scheduler patches, mmtests its Amean and Hmean, lkp the %stddev and %change of the
+    /// kernel test robot. With =FILE it goes into a file.
+    #[arg(long, value_name = "FORM[=FILE]", value_parser = with_hints(parse_format, formats::names))]
+    pub(crate) format: Vec<RequestedFormat>,
+    /// Print the rows of all metrics, not only of those that differ; only of text output with --runs
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Fail, with exit status 3, if a metric became worse, or differs at all: worse, difference
+    #[arg(long, value_enum, value_name = "WHAT", hide_possible_values = true)]
+    pub(crate) fail_on: Option<FailOn>,
+    /// Smallest difference for --fail-on, in percent
+    #[arg(long, value_name = "PERCENT", requires = "fail_on", value_parser = percent_of)]
+    pub(crate) at_least: Option<f64>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
+}
+
+/// How often, and what is looked at.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Experiments")]
+pub(crate) struct ExperimentArgs {
+    /// Number of runs of each arm, with seeds that all arms share
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) runs: Option<u64>,
+    /// Vary only the scheduler's random numbers between repetitions, not start times and run lengths
+    #[arg(long)]
+    pub(crate) hold_still: bool,
+    /// Repeat until every metric differs significantly, or a difference of --detect would have been found
+    #[arg(long, conflicts_with = "runs")]
+    pub(crate) until_significant: bool,
+    /// Time limit of --until-significant [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "until_significant")]
+    pub(crate) budget: Option<Nanos>,
+    /// Statistic over the runs of an arm: mean, median
+    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = statistic_of)]
+    pub(crate) statistic: Statistic,
+    /// Test only this metric, repeatable: its name as in the table, or a path as in studies, with `:less` or `:more` for the better direction
+    #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse)]
+    pub(crate) metric: Vec<RequestedMetric>,
+    /// Significance level in percent: share of experiments that find a difference where there is none
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent_of)]
+    pub(crate) level: f64,
+    /// Difference in percent to detect; the output says how many repetitions that takes
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent_of)]
+    pub(crate) detect: f64,
+}
+
+/// Condition on which a comparison fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    Worse,
+    Difference,
+}
+
+impl CompareArgs {
+    /// Whether it is more than one run of each arm beside each other.
+    pub(crate) fn is_experiment(&self) -> bool {
+        let experiment = &self.experiment;
+        let is_plain = |wanted: &RequestedFormat| {
+            matches!(wanted.form, ReportFormat::Text | ReportFormat::Json) && wanted.file.is_none()
+        };
+        experiment.until_significant
+            || experiment.runs.is_some_and(|runs| runs > 1)
+            || !experiment.metric.is_empty()
+            || self.work.bench.is_some()
+            || self.arm.iter().any(|arm| arm.work.is_some())
+            || self.work.settings.settings().warmup.is_some()
+            || self.fail_on.is_some()
+            || !self.format.iter().all(is_plain)
+    }
+}
+
+fn statistic_of(text: &str) -> Result<Statistic, String> {
+    match text {
+        "mean" => Ok(Statistic::Mean),
+        "median" => Ok(Statistic::Median),
+        _ => Err("it is mean or median".to_owned()),
+    }
+}
+
+pub(crate) fn percent_of(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    percent.ok_or_else(|| "it is a number of percent, more than 0 and at most 100".to_owned())
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Options for the traces that a command writes: `--export FORMAT=FILE`, and the events in them.
+
+use crate::values::error::CliError;
+use crate::values::hints::{self, with_hints};
+use clap::Args as ClapArgs;
+use fairlab_observe::export::record::{EventGroups, Group};
+use fairlab_observe::export::{ExportFormat, FORMATS};
+use fairlab_run::job::{ExportOutput, RunOutputs};
+use fairlab_workload::suggest;
+use std::path::Path;
+
+/// Trace to write: format and file.
+#[derive(Clone, Debug)]
+pub(crate) struct Export {
+    pub(crate) format: &'static ExportFormat,
+    /// Path of the file; `-` is standard output.
+    pub(crate) file: String,
+}
+
+/// Trace options of commands that run a simulation.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(crate) struct ExportArgs {
+    /// Write a trace for another tool; may be repeated (see `fairlab export --help` for formats)
+    ///
+    /// `-` is standard output. With a run directory (-o), a relative FILE is placed in it.
+    #[arg(long, value_name = "FORMAT=FILE", value_parser = with_hints(parse_export, hints::exports))]
+    pub(crate) export: Vec<Export>,
+    /// Groups of events in these traces [default: the groups that suit the format]
+    ///
+    /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = with_hints(events_from_name, hints::groups))]
+    pub(crate) events: Vec<EventGroups>,
+}
+
+/// Returns the union of the requested groups, or `None` if none was requested.
+pub(crate) fn groups(events: &[EventGroups]) -> Option<EventGroups> {
+    events.iter().copied().reduce(EventGroups::or)
+}
+
+impl ExportArgs {
+    /// Whether a trace is written to standard output, which then carries nothing else.
+    pub(crate) fn is_on_stdout(&self) -> bool {
+        self.export.iter().any(|export| export.file == "-")
+    }
+
+    /// Rejects standard output for a command that writes its results there.
+    pub(crate) fn refuse_stdout(&self, command: &str) -> Result<(), CliError> {
+        if !self.is_on_stdout() {
+            return Ok(());
+        }
+        let help = "give --export the name of a file";
+        Err(CliError::Input(format!(
+            "{command} writes its results to standard output, so a trace cannot be written there\nhelp: {help}"
+        )))
+    }
+
+    /// Adds the traces to the outputs of a run. Relative files are placed in a run directory, if there is one.
+    pub(crate) fn add_to(&self, outputs: &mut RunOutputs, directory: Option<&Path>) {
+        outputs.exports.extend(self.export.iter().map(|export| {
+            let file = match directory.filter(|_| export.file != "-") {
+                Some(directory) => directory.join(&export.file).display().to_string(),
+                None => export.file.clone(),
+            };
+            ExportOutput { format: export.format.name.to_owned(), file }
+        }));
+        if let Some(groups) = groups(&self.events) {
+            let names = Group::ALL.iter().filter(|group| groups.contains(**group)).map(|group| group.name());
+            outputs.events.extend(names.map(str::to_owned));
+        }
+    }
+
+    /// Returns the options for one of several runs, with the run's name in each file name.
+    pub(crate) fn of_run(&self, run: &str) -> Self {
+        Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), ..self.clone() }
+    }
+}
+
+impl Export {
+    pub(crate) fn from_output(output: &ExportOutput) -> Result<Self, String> {
+        Ok(Self { format: format_from_name(&output.format)?, file: output.file.clone() })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        if self.file == "-" { "standard output" } else { &self.file }
+    }
+
+    /// Returns the trace for one of several runs: the run's name is inserted before the file's extension.
+    fn of_run(&self, run: &str) -> Self {
+        let run: String = run.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
+        let path = Path::new(&self.file);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let extension = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+        let file = path.with_file_name(format!("{stem}-{run}{extension}"));
+        Self { format: self.format, file: file.display().to_string() }
+    }
+}
+
+pub(crate) fn format_from_name(name: &str) -> Result<&'static ExportFormat, String> {
+    ExportFormat::from_name(name).ok_or_else(|| {
+        if name == "parquet" {
+            let build = "cargo build --release --features parquet";
+            return format!("this fairlab was built without Parquet; build it with `{build}`, or use csv");
+        }
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        match suggest::nearest(name, &names) {
+            Some(near) => format!("unknown format; did you mean {near}?"),
+            None => format!("unknown format; known formats: {}", names.join(", ")),
+        }
+    })
+}
+
+fn parse_export(text: &str) -> Result<Export, String> {
+    let (format, file) = text.split_once('=').ok_or("write FORMAT=FILE, such as perfetto=run.pftrace")?;
+    if file.is_empty() {
+        return Err("the file has no name; write FORMAT=FILE".to_owned());
+    }
+    Ok(Export { format: format_from_name(format)?, file: file.to_owned() })
+}
+
+pub(crate) fn events_from_name(name: &str) -> Result<EventGroups, String> {
+    if name == "all" {
+        return Ok(EventGroups::from_slice(Group::ALL));
+    }
+    let group = Group::ALL.iter().find(|group| group.name() == name);
+    group.map(|group| EventGroups::from_slice(&[*group])).ok_or_else(|| {
+        let names: Vec<&str> = Group::ALL.iter().map(|group| group.name()).collect();
+        format!("unknown group of events; known groups: {}, all", names.join(", "))
+    })
+}
+
+/// Returns the part of the command's help that lists formats and groups of events.
+pub(crate) fn help() -> String {
+    let mut text = "Formats:\n".to_owned();
+    for format in FORMATS {
+        text.push_str(&format!("  {:<12} {}\n", format.name, format.meaning));
+    }
+    text.push_str("\nEvents:\n");
+    for group in Group::ALL {
+        text.push_str(&format!("  {:<12} {}\n", group.name(), group.meaning()));
+    }
+    text.push_str(
+        "\nExamples:\n  fairlab run app.json -o runs/1\n  fairlab export runs/1 --format trace-dat -o app.dat; trace-cmd report app.dat\n  \
+         fairlab export runs/1 --format perf -o perf.data; perf sched timehist -i perf.data\n  \
+         fairlab export runs/1 --format ftrace -o - --events sched,idle | grep sched_switch",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_and_groups_are_known_or_suggested() {
+        let export = parse_export("trace-dat=a=b.dat").expect("the name of a file may have any character");
+        assert_eq!((export.format.name, export.file.as_str()), ("trace-dat", "a=b.dat"));
+        assert!(parse_export("trace-dta=x").expect_err("misspelt").contains("trace-dat"));
+        assert!(parse_export("ftrace").is_err() && parse_export("ftrace=").is_err());
+        assert!(events_from_name("irq").expect_err("there is none").contains("ipi"));
+        assert!(Group::ALL.iter().all(|group| events_from_name("all").expect("all of them").contains(*group)));
+    }
+
+    #[test]
+    fn each_of_several_runs_has_a_file_of_its_own() {
+        let export = parse_export("ftrace=dir/run.txt").expect("a format and a file");
+        assert_eq!(export.of_run("NO_SIS_UTIL,kernel=5.4").file, "dir/run-NO_SIS_UTIL-kernel-5-4.txt");
+    }
+}

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Command line of `fairlab`: its commands, their options and help texts.
+
+pub(crate) mod bench;
+pub(crate) mod bisect;
+pub(crate) mod capture;
+pub(crate) mod compare;
+pub(crate) mod exports;
+pub(crate) mod fuzz;
+pub(crate) mod import;
+pub(crate) mod kernel;
+pub(crate) mod kernel_bisect;
+pub(crate) mod patch;
+pub(crate) mod regressions;
+pub(crate) mod replay;
+pub(crate) mod settings;
+pub(crate) mod sweep;
+pub(crate) mod work;
+
+use crate::args::bench::BenchArgs;
+use crate::args::bisect::BisectArgs;
+use crate::args::capture::CaptureArgs;
+use crate::args::compare::CompareArgs;
+use crate::args::exports::{ExportArgs, events_from_name, format_from_name};
+use crate::args::fuzz::FuzzArgs;
+use crate::args::import::ImportArgs;
+use crate::args::kernel::KernelArgs;
+use crate::args::patch::PatchArgs;
+use crate::args::replay::ReplayArgs;
+use crate::args::settings::SettingArgs;
+use crate::args::sweep::SweepArgs;
+use crate::output::Color;
+use crate::output::measure::Measure;
+use crate::output::report::ReportTables;
+use crate::values::hints::{self, with_hints};
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use fairlab_observe::export::ExportFormat;
+use fairlab_observe::export::record::EventGroups;
+use fairlab_run::kernels::Kernel;
+use fairlab_run::settings::commands::{CHECK, RUN};
+use fairlab_run::values::{
+    EngineName, Plain, feature_from_name, kernel_from_name, parse_engine, parse_moment, parse_time, tunable_from_name,
+};
+use fairlab_sched::features::Feature;
+use fairlab_sched::tunables::TunableInfo;
+use fairlab_sched::units::Nanos;
+use fairlab_study::pool;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  fairlab run scenarios/hello.json              run a workload on a big.LITTLE board
+  fairlab run app.json --machine xeon-2s-224    run it on a server
+  fairlab run app.json --features NO_SIS_UTIL   switch a scheduler feature off
+  fairlab machine show hikey960                 show CPUs, caches and frequencies
+  fairlab completions bash > fairlab.bash       write completions for a shell";
+
+/// Simulate Linux's fair scheduler on machines that you describe, and explain its decisions
+#[derive(Debug, Parser)]
+#[command(name = "fairlab", version, arg_required_else_help = true, after_help = EXAMPLES, max_term_width = 80)]
+pub(crate) struct Args {
+    /// When to use colours: auto, always, never
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) color: Color,
+    /// Write results as JSON to standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a workload and summarise its tasks, CPUs and findings
+    Run(Box<RunArgs>),
+    /// Run a workload or a benchmark under several arms, once or as an experiment with statistics
+    Compare(Box<CompareArgs>),
+    /// Run all points of a plan on all cores, into a store that survives interruption
+    Sweep(SweepArgs),
+    /// Find the switch, or the set of switches, that makes the difference between two kernels or arms
+    Bisect(Box<BisectArgs>),
+    /// Search for machines and workloads that break a property: idle CPUs while tasks wait, starvation,
+    /// latency, ...
+    Fuzz(Box<FuzzArgs>),
+    /// Explain the state of a task, a CPU or its load balancing at a given time of an earlier run
+    Explain(ExplainArgs),
+    /// Write the trace of an earlier run in the format of another tool: trace-cmd, perf, Perfetto, ...
+    Export(ExportCommandArgs),
+    /// Convert a recorded trace into a workload: trace.dat, perf.data, ftrace text, systrace, Perfetto
+    Import(ImportArgs),
+    /// Simulate a recorded trace on its own machine, or with another machine, kernel or tunable
+    Replay(Box<ReplayArgs>),
+    /// List the findings of an earlier run: idle CPUs while tasks wait, starvation, late wake-ups, ...
+    Findings(FindingsArgs),
+    /// Write one HTML file about earlier runs: timeline, latencies, metrics side by side
+    Report(ReportArgs),
+    /// Run the model of a benchmark, with the benchmark's own options and output format
+    Bench(Box<BenchArgs>),
+    /// Read a workload file, run it, and report errors and warnings
+    Check(CheckArgs),
+    /// List machines, or show one
+    Machine(MachineArgs),
+    /// List scheduler features with default and meaning
+    Features(FeaturesArgs),
+    /// List tunables with value, unit, range and meaning
+    Tunables(TunablesArgs),
+    /// Build engines from kernel trees, with patches; list, show and remove them
+    Kernel(KernelArgs),
+    /// Compare a kernel tree with and without a patch on many machines and workloads, and locate the first
+    /// difference
+    Patch(Box<PatchArgs>),
+    /// List named kernels and their changes, or show one model and its limits
+    Kernels(KernelsArgs),
+    /// List studies of published scheduler changes, or run one
+    Study(StudyArgs),
+    /// List the JSON formats, or write one as JSON Schema
+    Schema(SchemaArgs),
+    /// Write a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Write manual pages
+    Man(ManArgs),
+}
+
+const RUN_EXAMPLES: &str = "\
+FILE is a scenario (one statement per line, begins with `cpus N`), a JSON file of rt-app, a spec \
+(`fairlab schema spec`) or the manifest of an earlier run. Its text decides which, not its name.
+
+Examples:
+  fairlab run scenarios/hello.json
+  fairlab run app.json --machine xeon-2s-224 --for 2s
+  fairlab run app.json --kernel 5.4 --set migration_cost_ns=0
+  fairlab run app.json --seed 7 --perturb 7 -o runs/7
+  fairlab run app.json --measure kicks,search   NOHZ kicks, idle-CPU scans
+  fairlab run scenario.scn --trace-jsonl - | head
+  generate-workload | fairlab run - --json";
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// Workload file; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs<RUN>,
+    /// Watch the run on the terminal: CPUs, queues, domains, decisions. Space runs and pauses, s and n step,
+    /// w explains, q quits
+    #[arg(long, conflicts_with = "engine")]
+    pub(crate) watch: bool,
+    /// Show every CPU and every task family, however many
+    #[arg(long)]
+    pub(crate) per_cpu: bool,
+    /// Compute findings for --json too, which takes 5 to 15 % longer. Text output always includes
+    /// them
+    #[arg(long, conflicts_with = "engine")]
+    pub(crate) findings: bool,
+    /// Print more tables: residency, cpus, frequencies, decisions, all
+    #[arg(long, value_enum, value_name = "TABLE,TABLE", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) tables: Vec<ReportTables>,
+    /// Print measurements in detail: search, kicks, blocked, balance, energy, residency, times, histograms,
+    /// all. JSON always contains all of them
+    #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) measure: Vec<Measure>,
+    /// Write a run directory: manifest.json (repeats the run), copies of inputs, summary.json
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Write every event as a line of JSON; `-` is standard output, which then carries nothing else
+    ///
+    /// A scenario's `trace` statement sets the level; without one it is 3 (switches, wake-ups, migrations,
+    /// interrupts, steps of load balancing). With -o, a relative FILE is placed in DIR.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) trace_jsonl: Option<String>,
+    /// Write the operation counts of each scheduler call as lines of JSON to standard output, and nothing else
+    #[arg(long)]
+    pub(crate) trace_work: bool,
+    #[command(flatten)]
+    pub(crate) exports: ExportArgs,
+}
+
+/// Limit on the number of runs at a time.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct JobsArgs {
+    /// Run at most N simulations at a time; results do not depend on it [default: one per core]
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+}
+
+impl JobsArgs {
+    /// Sets the limit of the thread pool. Must be called before the first run.
+    pub(crate) fn apply(self) {
+        if let Some(jobs) = self.jobs {
+            pool::limit(jobs);
+        }
+    }
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+`fairlab run FILE -o DIR` writes DIR. The run is repeated from its start up to TIME.
+
+Examples:
+  fairlab run app.json -o runs/1
+  fairlab explain runs/1 --task ui --at 12.345ms     CPU and waiting time
+  fairlab explain runs/1 --cpu 7 --at 12.345ms       idle or running
+  fairlab explain runs/1 --balance 7 --at 12.345ms   results of balance passes";
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["task", "cpu", "balance"]))]
+pub(crate) struct ExplainArgs {
+    /// Directory of the run
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Explain the CPU and the waiting time of a task, given by its name, its pid, or its name in the run
+    /// summary
+    #[arg(long, value_name = "NAME|PID")]
+    pub(crate) task: Option<String>,
+    /// Explain why this CPU is idle while tasks wait, or which task it runs
+    #[arg(long, value_name = "N")]
+    pub(crate) cpu: Option<u32>,
+    /// Explain the last balance passes of this CPU
+    #[arg(long, value_name = "CPU")]
+    pub(crate) balance: Option<u32>,
+    /// Time in the run, after all events at that time: 5s, 12.345ms, 1001us, ...
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    pub(crate) at: Nanos,
+}
+
+const FINDINGS_EXAMPLES: &str = "\
+`fairlab run FILE -o DIR` writes DIR. The run is repeated. Each finding has a severity, a rule, the number and \
+duration of its occurrences, the reason at its worst moment, and the command that explains that moment.
+
+Examples:
+  fairlab run app.json -o runs/1; fairlab findings runs/1
+  fairlab findings runs/1 --latency 1ms --json";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = FINDINGS_EXAMPLES)]
+pub(crate) struct FindingsArgs {
+    /// Directory of the run
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Longest time that a CPU may idle while a task waits that may run there [default: two ticks, at least
+    /// 4ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) idle: Option<Nanos>,
+    /// Longest wake-up latency [default: 10ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) latency: Option<Nanos>,
+    /// Longest time that a task may wait at once [default: 500ms]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) starvation: Option<Nanos>,
+    /// Explain the N worst findings
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) explain: usize,
+}
+
+const REPORT_EXAMPLES: &str = "\
+`fairlab run FILE -o DIR` writes DIR. The runs are repeated. The HTML file needs no network.
+
+Examples:
+  fairlab run app.json -o runs/with
+  fairlab run app.json --features NO_SIS_UTIL -o runs/without
+  fairlab report runs/with runs/without -o app.html";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// Directories of runs; later ones are compared with the first
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = exports::help())]
+pub(crate) struct ExportCommandArgs {
+    /// Directory of the run, as written by `fairlab run FILE -o DIR`
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Format, from the list below
+    #[arg(short, long, value_name = "FORMAT", value_parser = with_hints(format_from_name, hints::formats))]
+    pub(crate) format: &'static ExportFormat,
+    /// File to write; `-` is standard output [default: DIR/trace.* with the format's extension]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<String>,
+    /// Groups of events in the trace, from the list below, or all [default: the groups that suit the format]
+    #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = with_hints(events_from_name, hints::groups))]
+    pub(crate) events: Vec<EventGroups>,
+    /// Export only this task or family, by name or pid; for formats with one file per task
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = "Example:\n  fairlab check app.json --machine laptop-8")]
+pub(crate) struct CheckArgs {
+    /// Workload file; `-` is standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs<CHECK>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
+#[command(
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0\n  fairlab machine capture -o mine.toml"
+)]
+pub(crate) struct MachineArgs {
+    #[command(subcommand)]
+    pub(crate) command: MachineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachineCommand {
+    /// List the machines that come with fairlab
+    List,
+    /// Show a machine: CPUs, caches, frequencies, idle states, costs
+    Show {
+        /// Name of a machine, or path of a machine file
+        #[arg(value_parser = hints::text(hints::machines))]
+        machine: String,
+        /// Write the machine file, as a template for your own
+        #[arg(long)]
+        toml: bool,
+    },
+    /// Describe this machine, or one whose sysfs, hwloc XML or lscpu output was saved, as a machine file
+    Capture(CaptureArgs),
+    /// Show the sched domains of a machine, as in the kernel's debugfs, with their groups
+    Domains {
+        /// Name of a machine, or path of a machine file
+        #[arg(value_parser = hints::text(hints::machines))]
+        machine: String,
+        /// Only the domains of this CPU
+        #[arg(long, value_name = "N")]
+        cpu: Option<u32>,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab kernels\n  fairlab kernels 5.10\n  fairlab run app.json --kernel 5.10")]
+pub(crate) struct KernelsArgs {
+    /// Show only this release
+    #[arg(value_name = "RELEASE", value_parser = with_hints(kernel_from_name, hints::releases))]
+    pub(crate) kernel: Option<Kernel>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL")]
+pub(crate) struct FeaturesArgs {
+    /// Show only this feature
+    #[arg(value_name = "NAME", value_parser = with_hints(feature_from_name, hints::feature_names))]
+    pub(crate) feature: Option<Feature>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json"
+)]
+pub(crate) struct TunablesArgs {
+    /// Show only this tunable
+    #[arg(value_name = "NAME", value_parser = with_hints(tunable_from_name, hints::tunable_names))]
+    pub(crate) tunable: Option<&'static TunableInfo>,
+    /// Show the defaults of a machine with N CPUs [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
+    pub(crate) cpus: Option<u16>,
+    /// Show the defaults of this machine
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
+    pub(crate) machine: Option<String>,
+}
+
+const STUDY_EXAMPLES: &str = "\
+Examples:
+  fairlab study list
+  fairlab study run pelt-time-scaling --quick   run an included study
+  fairlab study new mine                        write mine.toml, a template
+  fairlab study check mine.toml                 check it, and begin each run
+  fairlab study run mine.toml -o out            write report and charts to out";
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = STUDY_EXAMPLES)]
+pub(crate) struct StudyArgs {
+    #[command(subcommand)]
+    pub(crate) command: StudyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudyCommand {
+    /// List the studies
+    List,
+    /// Write NAME.toml: a study that runs unchanged, with all keys and their meaning
+    New {
+        /// Name of the study, or path of its file
+        name: String,
+    },
+    /// Check a study's file: read it, resolve all names in it, and begin each run
+    Check {
+        /// Name of a study, or path of its file
+        #[arg(value_parser = hints::text(hints::studies))]
+        study: String,
+        #[command(flatten)]
+        jobs: JobsArgs,
+    },
+    /// Run a study and print its published tables beside the simulated values
+    Run(Box<StudyRunArgs>),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StudyRunArgs {
+    /// Name of a study, or path of its file
+    #[arg(value_parser = hints::text(hints::studies))]
+    pub(crate) study: String,
+    /// Shorten all runs, for a first impression
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Run only this table, by its name in the study's file; may be repeated
+    #[arg(long = "table", value_name = "NAME")]
+    pub(crate) tables: Vec<String>,
+    /// Run only rows whose names begin with TEXT; may be repeated
+    #[arg(long = "row", value_name = "TEXT")]
+    pub(crate) rows: Vec<String>,
+    /// Number of seeds of each run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Simulated time of each run that has a duration: 5s, 300ms, ...
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) span: Option<Nanos>,
+    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
+    /// simultaneous events
+    #[arg(long, value_name = "N")]
+    pub(crate) perturb: Option<u64>,
+    /// Machine of all runs, except those of arms that name one
+    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
+    pub(crate) machine: Option<String>,
+    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
+    ///
+    /// For studies of data. Arms that need a feature that the tree lacks are rejected. No row is then
+    /// evidence for the model.
+    #[arg(long, value_name = "kernel:NAME", value_parser = with_hints(parse_engine, hints::engines))]
+    pub(crate) engine: Option<EngineName>,
+    /// With --engine: simplify machines as `fairlab run --plain` does; `--plain=priced` keeps costs and idle
+    /// states
+    #[arg(
+        long, value_parser = Plain::parse, value_name = "shape|priced", num_args = 0..=1, require_equals = true,
+        default_missing_value = "shape", requires = "engine"
+    )]
+    pub(crate) plain: Option<Plain>,
+    /// Write the report as DIR/NAME.html (self-contained) and DIR/NAME.json, and charts as DIR/*.svg
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "The field `schema` of every output holds the name and version of its format. A new field does not change the version.\n\nExamples:\n  fairlab schema\n  fairlab schema run > run.schema.json"
+)]
+pub(crate) struct SchemaArgs {
+    /// Name of the format: run, compare, trace, ...
+    #[arg(value_name = "NAME", value_parser = hints::text(hints::schemas))]
+    pub(crate) form: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  fairlab man | man -l -\n  fairlab man ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Directory for one page per command [default: the first page, to standard output]
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(arg_required_else_help = true)]
+#[command(
+    after_help = "Examples:\n  fairlab completions bash > ~/.local/share/bash-completion/completions/fairlab\n  fairlab completions zsh > ~/.zfunc/_fairlab"
+)]
+pub(crate) struct CompletionsArgs {
+    /// Shell
+    pub(crate) shell: Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab kernel regressions`: puts fixed bugs back into a kernel tree and checks that scenarios detect
+//! them.
+//!
+//! 1. The tree is built once unchanged, and once for each batch of bugs that are put back together.
+//! 2. Each bug's scenario runs with its own batch, with the unchanged tree, and with all other batches except
+//!    those with a bug known to have the same symptom.
+//! 3. A bug is detected if its check reports it with its own batch, and with no other engine.
+
+use crate::args::regressions::RegressionsArgs;
+use crate::execution::worker::{Engine, WorkerStreams};
+use crate::output::table::{Align, Cell, Table};
+use crate::output::{Output, figures, wrap};
+use crate::values::error::CliError;
+use fairlab_kernel::regressions::check::{Bound, Check, ObservedRun, RunOutput};
+use fairlab_kernel::regressions::{Bug, BugBatch, BugLabel, batches, bugs};
+use fairlab_kernel::store::{BuildRequest, Store};
+use fairlab_run::input::InputFile;
+use fairlab_run::job::{Job, RunOutputs};
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::EngineName;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Name of the engine without any of the bugs. All engines are built in its folder.
+const FIXED_ENGINE_NAME: &str = "regressions.fixed";
+/// Name and version of the JSON output.
+pub(crate) const SCHEMA: &str = "regressions/1";
+/// Exit status if a bug was not detected.
+const NOT_DETECTED: u8 = 1;
+
+/// Bug in the output of `--list --json`.
+#[derive(Serialize)]
+struct ListedBug<'a> {
+    bug: &'a str,
+    commit: &'a str,
+    title: &'a str,
+    fixed_in: &'a str,
+    what: String,
+}
+
+/// Returns the time in milliseconds.
+fn saturating_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Result of one bug.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct RegressionRow<'a> {
+    bug: &'a str,
+    commit: &'a str,
+    title: &'a str,
+    /// Metric of the check.
+    figure: String,
+    /// Upper bound: a larger value indicates the bug.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    above: Option<u64>,
+    /// Lower bound: a smaller value indicates the bug.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below: Option<u64>,
+    /// Value with the bug; null if the kernel did not return.
+    buggy: Option<u64>,
+    /// Value without the bug; null if the kernel did not return.
+    fixed: Option<u64>,
+    /// Values with other bugs in its place; null if the kernel did not return.
+    elsewhere: Vec<Option<u64>>,
+    is_told_apart: bool,
+    #[serde(skip)]
+    is_time: bool,
+}
+
+/// Results of the regression corpus.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct RegressionsOutput<'a> {
+    /// Name and version of this format.
+    schema: &'static str,
+    /// Kernel tree, as given.
+    source: &'a str,
+    /// Kernel version of the tree.
+    version: String,
+    bugs: Vec<RegressionRow<'a>>,
+    /// Number of engines that were built.
+    engines: usize,
+    built_ms: u64,
+    took_ms: u64,
+}
+
+pub(crate) fn regressions(output: &mut Output, store: &Store, args: &RegressionsArgs) -> Result<(), CliError> {
+    let bugs = select_bugs(&args.names)?;
+    if args.list {
+        return list(output, &bugs);
+    }
+    let _held = store.lock_against_prune()?;
+    let begun = Instant::now();
+    let batches = batches(&bugs, args.alone);
+    let build = |name: &str, batch: Option<&BugBatch<'_>>| {
+        let scripts = batch.map(BugBatch::scripts).unwrap_or_default();
+        let mut printed = Ok(());
+        let mut print_progress = |what: &str| printed = output.eprint(&format!("{name}: {what}\n"));
+        let wish = BuildRequest {
+            name,
+            build_dir: FIXED_ENGINE_NAME,
+            source: &args.source,
+            title: None,
+            patches: &[],
+            scripts: &scripts,
+            config: &[],
+            is_covered: false,
+        };
+        let added = store.build(&wish, &mut print_progress)?;
+        printed?;
+        // The engine is pinned, so that a command that builds meanwhile cannot change it.
+        Ok::<_, CliError>(store.pin(&added.entry)?)
+    };
+    let mut engines = Vec::new();
+    for (nr, batch) in batches.iter().enumerate() {
+        engines.push(build(&format!("regressions.{}", nr + 1), Some(batch))?.name);
+    }
+    // Built last, so that edits that do not fit are reported before.
+    let fixed = build(FIXED_ENGINE_NAME, None)?;
+    let built = begun.elapsed();
+    let mut rows = Vec::new();
+    for (nr, batch) in batches.iter().enumerate() {
+        for bug in &batch.bugs {
+            let is_other = |(other, batch): &(usize, &BugBatch<'_>)| *other != nr && batch.hides_nothing_of(bug);
+            let others = batches.iter().enumerate().filter(is_other).map(|(other, _)| engines[other].as_str());
+            rows.push(test_bug(bug, &engines[nr], &fixed.name, others)?);
+        }
+    }
+    rows.sort_by_key(|row| row.bug);
+    let tour = RegressionsOutput {
+        schema: SCHEMA,
+        source: &args.source,
+        version: fixed.version,
+        bugs: rows,
+        engines: engines.len() + 1,
+        built_ms: saturating_millis(built),
+        took_ms: saturating_millis(begun.elapsed()),
+    };
+    if output.is_json() {
+        output.json(&tour)?;
+    } else {
+        let text = tour.text(output);
+        output.text(&text)?;
+    }
+    match tour.bugs.iter().all(|row| row.is_told_apart) {
+        true => Ok(()),
+        false => Err(CliError::AlreadyReported { status: NOT_DETECTED }),
+    }
+}
+
+/// Returns the named bugs, or all.
+fn select_bugs(names: &[String]) -> Result<Vec<Bug>, CliError> {
+    let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let all = bugs();
+    if let Some(name) = wanted.iter().find(|name| !all.iter().any(|bug| bug.name == **name)) {
+        return Err(CliError::Input(format!(
+            "{name}: not in the regression corpus\nhelp: fairlab kernel regressions --list shows all bugs"
+        )));
+    }
+    Ok(all.into_iter().filter(|bug| wanted.is_empty() || wanted.contains(bug.name)).collect())
+}
+
+fn list(output: &mut Output, bugs: &[Bug]) -> Result<(), CliError> {
+    if output.is_json() {
+        let listed = |bug: &'_ Bug| {
+            let label = &bug.label;
+            serde_json::to_value(ListedBug {
+                bug: bug.name,
+                commit: &label.commit,
+                title: &label.title,
+                fixed_in: &label.fixed,
+                what: bug.what(),
+            })
+            .expect("a label is JSON")
+        };
+        return output.json(&bugs.iter().map(listed).collect::<Vec<_>>());
+    }
+    let mut page = String::new();
+    for bug in bugs {
+        let BugLabel { title, commit, fixed, .. } = &bug.label;
+        let head = format!("{}: {title} ({}, {})", bug.name, or_dash(commit), or_dash(fixed));
+        page.push_str(&wrap(&format!("{head}. {}", bug.what()), 2));
+    }
+    output.text(&page)
+}
+
+/// Returns a dash for an unknown value.
+fn or_dash(text: &str) -> &str {
+    if text.is_empty() { "–" } else { text }
+}
+
+/// Runs a bug's scenario with its own engine, the one without bugs, and those with other bugs.
+fn test_bug<'a, 'e>(
+    bug: &'a Bug,
+    own: &str,
+    fixed: &str,
+    others: impl Iterator<Item = &'e str>,
+) -> Result<RegressionRow<'a>, CliError> {
+    let folder = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
+    let file = folder.path().join(format!("{}.scn", bug.name));
+    fs::write(&file, bug.scenario).map_err(|error| CliError::run(format!("{}: {error}", file.display())))?;
+    let label = &bug.label;
+    let with = |engine: &str| Ok::<_, CliError>(label.check.figure(&run_scenario(engine, &file, &label.check)?));
+    let is_buggy = |figure: Option<u64>| figure.map(|figure| label.check.indicates_bug(figure));
+    let (buggy, fixed) = (with(own)?, with(fixed)?);
+    let elsewhere = others.map(with).collect::<Result<Vec<_>, _>>()?;
+    let is_elsewhere = elsewhere.iter().any(|figure| is_buggy(*figure) != Some(false));
+    let (above, below) = match label.check.bound {
+        Bound::Above(above) => (Some(above), None),
+        Bound::Below(below) => (None, Some(below)),
+    };
+    Ok(RegressionRow {
+        bug: bug.name,
+        commit: &label.commit,
+        title: &label.title,
+        figure: label.check.figure.to_string(),
+        above,
+        below,
+        buggy,
+        fixed,
+        elsewhere,
+        is_told_apart: is_buggy(buggy) == Some(true) && is_buggy(fixed) == Some(false) && !is_elsewhere,
+        is_time: label.check.is_time(),
+    })
+}
+
+/// Runs a scenario with an engine in its own process and returns the output that the check needs.
+fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun, CliError> {
+    let settings = Settings { engine: Some(EngineName::Kernel(engine.to_owned())), ..Settings::default() };
+    let spec = RunSpec { workload: WorkloadSpec::File(InputFile::new(file.display().to_string())), settings };
+    let job = match check.required_output() {
+        RunOutput::Trace => {
+            Job::Run { spec, outputs: RunOutputs { trace: Some("-".to_owned()), ..RunOutputs::default() } }
+        }
+        RunOutput::Summary => Job::Run { spec, outputs: RunOutputs::of_summary() },
+        RunOutput::State(at) => Job::State { spec, until_ns: at },
+    };
+    let worker = Engine::named(engine)?;
+    let ended = worker.work(&job, WorkerStreams::Captured)?;
+    if ended.report.end.is_some() {
+        return Ok(ObservedRun { values: Vec::new(), report: ended.report });
+    }
+    let unread = |error| CliError::run(format!("the output of kernel:{engine} cannot be read: {error}"));
+    let answer: Value = worker
+        .answer(&ended, None)
+        .map_err(|error| CliError::run(format!("{} with kernel:{engine}: {error}", file.display())))?;
+    let values = match check.required_output() {
+        RunOutput::Trace => serde_json::Deserializer::from_slice(&ended.stdout)
+            .into_iter::<Value>()
+            .collect::<Result<_, _>>()
+            .map_err(unread)?,
+        RunOutput::Summary => vec![answer["summary"].clone()],
+        RunOutput::State(_) => vec![answer],
+    };
+    Ok(ObservedRun { values, report: ended.report })
+}
+
+impl RegressionsOutput<'_> {
+    fn text(&self, output: &Output) -> String {
+        let columns = [
+            ("bug", Align::Left),
+            ("commit", Align::Left),
+            ("figure", Align::Left),
+            ("buggy", Align::Right),
+            ("fixed", Align::Right),
+            ("detected", Align::Left),
+        ];
+        let mut table = Table::new(&columns);
+        for row in &self.bugs {
+            let figure = |figure: Option<u64>| match figure {
+                None => "no return".to_owned(),
+                Some(ns) if row.is_time => figures::time(ns),
+                Some(number) => number.to_string(),
+            };
+            let verdict = if row.is_told_apart { Cell::from("yes").good() } else { Cell::from("no").bad() };
+            table.row(vec![
+                row.bug.into(),
+                or_dash(row.commit).into(),
+                row.figure.as_str().into(),
+                figure(row.buggy).into(),
+                figure(row.fixed).into(),
+                verdict,
+            ]);
+        }
+        let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
+        let seconds = |ms: u64| ms as f64 / 1000.0;
+        format!(
+            "{}\n{told_apart} of {} bugs are detected in Linux {} ({}); {} engines built in {:.1} s, {:.1} s in all\n",
+            table.render(output.styles()),
+            self.bugs.len(),
+            self.version,
+            self.source,
+            self.engines,
+            seconds(self.built_ms),
+            seconds(self.took_ms),
+        )
+    }
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab machine`: lists machines, shows one, describes an existing one, and prints sched domains.
+
+mod capture;
+
+use crate::args::{MachineArgs, MachineCommand};
+use crate::output::Output;
+use crate::output::table::{Align, Table};
+use crate::values::error::CliError;
+use fairlab_machine::description::{MachineDescription, describe, presets};
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::domains::{self, DomainInfo};
+use fairlab_run::input::InputFile;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::CpuPlace;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::Workload;
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+#[derive(Serialize)]
+struct MachineRow {
+    name: String,
+    description: String,
+    source: String,
+    kernel: String,
+    hz: u64,
+    cpus: usize,
+    cores: usize,
+    llcs: usize,
+    nodes: usize,
+    capacities: Vec<u64>,
+    frequency_domains: usize,
+    idle_states: usize,
+    priced_operations: usize,
+}
+
+pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), CliError> {
+    match &args.command {
+        MachineCommand::List => list(output),
+        MachineCommand::Show { machine, toml } => show(output, machine, *toml),
+        MachineCommand::Capture(args) => capture::capture(output, args),
+        MachineCommand::Domains { machine, cpu } => show_domains(output, machine, *cpu),
+    }
+}
+
+fn row_of(machine: &MachineDescription) -> MachineRow {
+    let topology = machine.topology();
+    let units = |unit: fn(&CpuPlace) -> u32| topology.cpus.iter().map(unit).collect::<BTreeSet<u32>>().len();
+    let capacities = (0..machine.nr_cpus()).map(|cpu| machine.capacity(CpuId::from_index(cpu)));
+    MachineRow {
+        name: machine.name().to_owned(),
+        description: machine.description().to_owned(),
+        source: machine.source().to_owned(),
+        kernel: machine.kernel().to_owned(),
+        hz: machine.hz().get(),
+        cpus: machine.nr_cpus(),
+        cores: units(|place| place.core),
+        llcs: units(|place| place.llc),
+        nodes: units(|place| place.node),
+        capacities: capacities.collect(),
+        frequency_domains: machine.frequency_domains().len(),
+        idle_states: machine.idle_states().len(),
+        priced_operations: machine.costs().iter().len(),
+    }
+}
+
+fn list(output: &mut Output) -> Result<(), CliError> {
+    let rows: Vec<MachineRow> = presets().map(|machine| row_of(&machine)).collect();
+    if output.is_json() {
+        return output.json(&rows);
+    }
+    let mut table = Table::new(&[
+        ("machine", Align::Left),
+        ("CPUs", Align::Right),
+        ("cores", Align::Right),
+        ("LLCs", Align::Right),
+        ("nodes", Align::Right),
+        ("kernel", Align::Left),
+        ("description", Align::Wrap),
+    ]);
+    for row in rows {
+        let number = |number: usize| number.to_string().into();
+        table.row(vec![
+            row.name.into(),
+            number(row.cpus),
+            number(row.cores),
+            number(row.llcs),
+            number(row.nodes),
+            row.kernel.into(),
+            row.description.into(),
+        ]);
+    }
+    let text = table.render(output.styles());
+    output.text(&text)
+}
+
+fn show(output: &mut Output, machine: &str, toml: bool) -> Result<(), CliError> {
+    let machine = InputFile::new(machine).read_machine()?;
+    if output.is_json() {
+        return output.json(&row_of(&machine.description));
+    }
+    let text = if toml { machine.file.text().unwrap_or_default().to_owned() } else { describe(&machine.description) };
+    output.text(&text)
+}
+
+fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<(), CliError> {
+    let description = InputFile::new(given).read_machine()?.description;
+    let nr_cpus = description.nr_cpus();
+    if let Some(cpu) = cpu.filter(|&cpu| cpu as usize >= nr_cpus) {
+        let help = format!("give a CPU from 0 to {}", nr_cpus - 1);
+        return Err(CliError::Input(format!("{given} has no CPU {cpu}\nhelp: {help}")));
+    }
+    let setup = Setup {
+        hardware: Hardware::from_description(&description),
+        workload: Workload::default(),
+        features: Vec::new(),
+        tunables: Vec::new(),
+        named_tunables: Vec::new(),
+        duration: Nanos(1),
+        snapshot_every: None,
+        perturb: None,
+        policy: None,
+    };
+    let machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{given}: {error}")))?;
+    let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
+    let all: Vec<DomainInfo> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();
+    if output.is_json() {
+        return output.json(&all);
+    }
+    let text: String = all.iter().map(|domain| domain.text()).collect();
+    output.text(&text)
+}

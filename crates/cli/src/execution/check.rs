@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Run with all scheduler invariants checked after every event, from this process or from a worker.
+
+use super::execute::failed;
+use crate::output::progress::Progress;
+use crate::values::error::{CliError, command_line, quote_for_shell};
+use crate::values::interrupt;
+use fairlab_machine::engine::Engine;
+use fairlab_observe::cpus::SoftirqCounts;
+use fairlab_observe::stall::Stall;
+use fairlab_run::drive::drive;
+use fairlab_run::error::RequestError;
+use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::{PreparedRun, ReadyRun, prepare};
+use fairlab_run::spec::RunSpec;
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Largest number of checked events on a small machine with few tasks. A larger machine or workload gets
+/// fewer, since each check takes longer.
+const MAX_CHECKED_EVENTS: u64 = 2_000_000;
+
+/// Check of a run, from this process or from a worker.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CheckedRun {
+    pub(crate) kind: String,
+    pub(crate) machine: String,
+    /// Whether the machine is that of a file, not of a scenario.
+    pub(crate) has_machine_file: bool,
+    pub(crate) cpus: usize,
+    pub(crate) tasks: usize,
+    pub(crate) softirqs: SoftirqCounts,
+    pub(crate) simulated_ns: u64,
+    pub(crate) whole_ns: u64,
+    pub(crate) events: u64,
+    pub(crate) digest: String,
+    pub(crate) invariants_checked: bool,
+    pub(crate) standstill: Stall,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Checks a run on a machine of any engine, which `boot` creates. The kernel side of an engine checks its own
+/// accounting at each tick, and an error there ends the run.
+pub(crate) fn check_run<E: Engine>(
+    spec: &RunSpec,
+    boot: impl FnOnce(PreparedRun) -> Result<ReadyRun<E>, RequestError>,
+) -> Result<CheckedRun, CliError> {
+    let mut prepared = prepare(spec)?;
+    let limit = longest_check(prepared.setup.hardware.nr_cpus());
+    let is_shortened = prepared.setup.duration > limit;
+    prepared.setup.duration = prepared.setup.duration.min(limit);
+    let ReadyRun { mut machine, about, .. } = boot(prepared)?;
+    machine.check_every_event(quote_for_shell(&command_line()));
+    let (nr_cpus, nr_tasks) = (machine.hardware().nr_cpus(), machine.tasks().len());
+    machine.limit_events(MAX_CHECKED_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
+    let whole = machine.duration();
+    let mut observers = RunObservers::for_summary(&machine);
+    let mut progress = Progress::new("simulating", whole);
+    let run = drive(&mut machine, &mut observers, about.warmup, &mut |elapsed| {
+        progress.show(elapsed);
+        interrupt::requested().is_none()
+    });
+    progress.clear();
+    run.map_err(|error| failed(&about, error))?;
+    let mut standstill = Stall::from_machine(&machine);
+    if is_shortened {
+        // Such tasks may start later.
+        standstill.never_ran.clear();
+        standstill.never_started.clear();
+    }
+    let refused = observers.summary.as_ref().and_then(|observer| observer.rejected.sentences(&machine));
+    let specs = &machine.workload().tasks;
+    Ok(CheckedRun {
+        kind: about.subject.kind,
+        machine: about.subject.machine,
+        has_machine_file: about.machine.is_some(),
+        cpus: nr_cpus,
+        tasks: machine.tasks().iter().filter(|task| !specs[task.spec].is_kthread).count(),
+        softirqs: SoftirqCounts::of_machine(&machine),
+        simulated_ns: machine.duration().0,
+        whole_ns: whole.0,
+        events: machine.counters().events,
+        digest: machine.digest().to_string(),
+        invariants_checked: machine.as_built_in().is_some(),
+        standstill,
+        warnings: refused.into_iter().chain(machine.workload().warnings.iter().cloned()).collect(),
+    })
+}
+
+/// Returns the longest simulated time of a check: a second, and less on a large machine, where events are
+/// more frequent and checks slower.
+fn longest_check(nr_cpus: usize) -> Nanos {
+    const SMALL: usize = 32;
+    let factor = nr_cpus.max(SMALL) as u64;
+    Nanos(1_000_000_000 * (SMALL * SMALL) as u64 / (factor * factor))
+}

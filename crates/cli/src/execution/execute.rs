@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Execution of a spec: in this process with the built-in scheduler, or in a worker with a compiled-kernel
+//! engine. Both write the requested files and give the same result.
+
+use super::exports::{ExportWriters, OpenTrace, refuse_to_replace_inputs};
+use crate::execution::worker;
+use crate::output::Output;
+use crate::output::progress::Progress;
+use crate::values::error::{CliError, quote_for_shell};
+use crate::values::interrupt;
+use fairlab_machine::engine::Engine;
+use fairlab_machine::hardware::Hardware;
+use fairlab_machine::sim::Machine;
+use fairlab_observe::findings::{Findings, Limits};
+use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_observe::work_jsonl::WorkJsonl;
+use fairlab_run::drive::drive;
+use fairlab_run::job::{Job, RunOutputs};
+use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::{ReadyRun, RunAbout, prepare};
+use fairlab_run::result::RunResult;
+use fairlab_run::settings::Settings;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_sched::units::Nanos;
+
+/// Finished run with what its report needs.
+pub(crate) struct Executed {
+    pub(crate) result: RunResult,
+    pub(crate) about: RunAbout,
+    pub(crate) hardware: Hardware,
+}
+
+/// Checks that no trace replaces an input, and that interrupts only end the run.
+fn begin(outputs: &RunOutputs, about: &RunAbout) -> Result<(), CliError> {
+    refuse_to_replace_inputs(outputs, &about.inputs())?;
+    interrupt::install_handlers();
+    Ok(())
+}
+
+/// Called with the length of the run and the simulated time; returns whether the run continues.
+pub(crate) type OnStep<'a> = &'a mut dyn FnMut(Nanos, Nanos) -> bool;
+
+/// Destination of a worker's messages and progress.
+#[derive(Clone, Copy)]
+pub(crate) enum Shown<'a> {
+    /// To the terminal: the run is the command's only one.
+    Alone(&'a Output),
+    /// Into errors: the run is one of several.
+    OneOfSeveral,
+}
+
+/// Runs a spec to its end, or until `on_step` returns false. A worker ends at a signal by itself; `on_step` is
+/// called at its end.
+pub(crate) fn execute(
+    spec: &RunSpec,
+    outputs: &RunOutputs,
+    shown: Shown<'_>,
+    on_step: OnStep<'_>,
+) -> Result<Executed, CliError> {
+    let prepared = prepare(spec)?;
+    let Some(engine) = spec.settings.kernel_engine() else {
+        return execute_here(prepared.boot()?, outputs, on_step);
+    };
+    if spec.settings.policy.is_some() {
+        let help = "use the policy with the built-in engine";
+        return Err(CliError::Input(format!("compiled-kernel engines do not support policies\nhelp: {help}")));
+    }
+    let (about, hardware, whole) = (prepared.about, prepared.setup.hardware, prepared.setup.duration);
+    begin(outputs, &about)?;
+    let job = Job::Run { spec: worker::portable(spec, &about), outputs: outputs.clone() };
+    let result = match shown {
+        Shown::Alone(output) => worker::run_shown(output, engine, &job)?,
+        Shown::OneOfSeveral => worker::run_captured(engine, &job, &command_of(spec))?,
+    };
+    on_step(whole, whole);
+    Ok(Executed { result, about, hardware })
+}
+
+/// Returns the command that repeats a run alone.
+fn command_of(spec: &RunSpec) -> String {
+    let mut words = vec!["fairlab".to_owned()];
+    match &spec.workload {
+        WorkloadSpec::File(file) => words.extend(["run".to_owned(), file.given.clone()]),
+        WorkloadSpec::Bench(bench) => {
+            words.push("bench".to_owned());
+            words.extend(bench.line.split_whitespace().map(str::to_owned));
+        }
+    }
+    words.extend(spec.settings.command_words());
+    quote_for_shell(&words)
+}
+
+/// Rejects a compiled-kernel engine for a command that needs the reasons of decisions.
+pub(crate) fn refuse_engine(settings: &Settings) -> Result<(), CliError> {
+    if settings.kernel_engine().is_none() {
+        return Ok(());
+    }
+    let help = "compiled-kernel engines support run, check, bench, compare, sweep, export and report; other commands need the reasons that only the built-in scheduler records";
+    Err(CliError::Input(format!("this command does not support compiled-kernel engines\nhelp: {help}")))
+}
+
+/// Runs a machine of any engine in this process.
+pub(crate) fn execute_here<E: Engine>(
+    ready: ReadyRun<E>,
+    outputs: &RunOutputs,
+    on_step: OnStep<'_>,
+) -> Result<Executed, CliError> {
+    execute_with(ready, outputs, |machine, observers, about| {
+        let whole = machine.duration();
+        let run = drive(machine, observers, about.warmup, &mut |elapsed| on_step(whole, elapsed));
+        run.map_err(|error| failed(about, error))?;
+        // A benchmark may finish early; progress counts its whole length.
+        on_step(whole, whole);
+        Ok(())
+    })
+}
+
+/// Runs a machine as `run` does it, between opening and completing the files.
+pub(crate) fn execute_with<E: Engine>(
+    ready: ReadyRun<E>,
+    outputs: &RunOutputs,
+    run: impl FnOnce(&mut Machine<E>, &mut RunObservers, &RunAbout) -> Result<(), CliError>,
+) -> Result<Executed, CliError> {
+    let ReadyRun { mut machine, about, bench } = ready;
+    begin(outputs, &about)?;
+    let trace = outputs.trace.as_deref().map(|file| OpenTrace::create(file, &about.inputs())).transpose()?;
+    let (trace, lines) = trace.unzip();
+    let exports = ExportWriters::open(outputs, &machine, about.process())?;
+    let (exporter, exports) = exports.unzip();
+    let mut observers = RunObservers {
+        summary: outputs.summary.then(|| SummaryObserver::new(&machine)),
+        bench,
+        trace: lines.map(|out| {
+            let nr_cpus = machine.hardware().nr_cpus();
+            fairlab_observe::trace_jsonl::TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt)
+        }),
+        exporter,
+        findings: machine
+            .as_built_in()
+            .filter(|_| outputs.findings)
+            .map(|machine| Findings::new(machine, Limits::of(machine))),
+        ops: outputs.ops.then(|| WorkJsonl::new(Box::new(std::io::stdout()) as _)),
+    };
+    let whole = machine.duration();
+    run(&mut machine, &mut observers, &about)?;
+    if let Some((mut lines, trace)) = observers.trace.take().zip(trace) {
+        lines.write_totals(&machine);
+        trace.finish(lines)?;
+    }
+    if let Some((mut exporter, exports)) = observers.exporter.take().zip(exports) {
+        exports.finish(&mut exporter, &machine)?;
+    }
+    if let Some(ops) = observers.ops.take() {
+        ops.finish().map_err(|error| CliError::write("standard output", &error))?;
+    }
+    let result = RunResult::new(&machine, observers, &about, whole);
+    Ok(Executed { result, hardware: machine.hardware().clone(), about })
+}
+
+/// Returns the error of a run that could not go on.
+pub(crate) fn failed(about: &RunAbout, error: impl std::fmt::Display) -> CliError {
+    CliError::run(format!("{}: {error}", about.name))
+}
+
+/// Returns a step callback that reports progress and lets a signal end the run.
+pub(crate) fn interruptible(mut on_progress: impl FnMut(Nanos)) -> impl FnMut(Nanos, Nanos) -> bool {
+    move |_, elapsed| {
+        on_progress(elapsed);
+        interrupt::requested().is_none()
+    }
+}
+
+/// Returns a step callback for one of several runs: it reports the length and the time since the last call.
+pub(crate) fn one_of_several(mut on_progress: impl FnMut(Nanos, Nanos)) -> impl FnMut(Nanos, Nanos) -> bool {
+    let mut shown = Nanos::ZERO;
+    move |whole, elapsed| {
+        on_progress(whole, elapsed.saturating_since(std::mem::replace(&mut shown, elapsed)));
+        interrupt::requested().is_none()
+    }
+}
+
+/// Runs a spec with progress on the terminal, which a signal ends.
+pub(crate) fn execute_alone(output: &Output, spec: &RunSpec, outputs: &RunOutputs) -> Result<Executed, CliError> {
+    let mut progress: Option<Progress> = None;
+    let executed = execute(spec, outputs, Shown::Alone(output), &mut |whole, elapsed| {
+        progress.get_or_insert_with(|| Progress::new("simulating", whole)).show(elapsed);
+        interrupt::requested().is_none()
+    });
+    if let Some(progress) = &mut progress {
+        progress.clear();
+    }
+    executed
+}

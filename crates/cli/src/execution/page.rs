@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Data of a run for the page of `fairlab report`.
+
+use crate::output::progress::Progress;
+use crate::values::error::CliError;
+use crate::values::interrupt;
+use fairlab_machine::engine::Engine;
+use fairlab_observe::export::Exporter;
+use fairlab_observe::page::{PageCollector, PageRun};
+use fairlab_observe::summary::{EngineSummary, RunSummary};
+use fairlab_run::drive::drive;
+use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::ReadyRun;
+
+/// Runs a machine and returns the data of its page, and its digest. `engine` returns the record of a
+/// compiled-kernel engine, once the run is over.
+pub(crate) fn page_of<E: Engine>(
+    ready: ReadyRun<E>,
+    name: String,
+    engine: impl FnOnce() -> Result<Option<EngineSummary>, CliError>,
+) -> Result<(PageRun, String), CliError> {
+    let ReadyRun { mut machine, about, .. } = ready;
+    let collector = PageCollector::new(&machine);
+    let mut exporter = Exporter::new(&machine, about.process());
+    exporter.add(PageCollector::groups(), Box::new(collector.clone()));
+    exporter.begin(&machine);
+    let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::for_summary(&machine) };
+    let mut progress = Progress::new("simulating", machine.duration());
+    let run = drive(&mut machine, &mut observers, about.warmup, &mut |elapsed| {
+        progress.show(elapsed);
+        interrupt::requested().is_none()
+    });
+    progress.clear();
+    run.map_err(CliError::run)?;
+    let exporter = observers.exporter.as_mut().expect("it was there before the run");
+    exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
+    let observer = observers.summary.expect("it was there before the run");
+    let mut summary = RunSummary::new(about.subject, &machine, &observer);
+    summary.engine = engine()?;
+    Ok((PageRun::new(name, &summary, &machine, &collector), machine.digest().to_string()))
+}

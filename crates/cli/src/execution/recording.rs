@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Recorded traces, and the workloads that they become.
+
+use crate::values::error::CliError;
+use fairlab_machine::files;
+use fairlab_machine::hardware::Hardware;
+use fairlab_observe::import;
+use fairlab_observe::import::behaviour::{self, ImportedWorkload};
+use fairlab_observe::import::event::Recording;
+use fairlab_run::input::InputFile;
+use fairlab_run::manifest::MANIFEST;
+use std::path::Path;
+
+/// Reads a trace from a file, or from standard input for `-`.
+pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
+    let bytes = if trace == "-" {
+        files::read_all(std::io::stdin().lock(), MAX_BYTES)
+    } else {
+        files::read_file(Path::new(trace), MAX_BYTES)
+    };
+    let bytes = bytes.map_err(|error| {
+        let path = Path::new(trace);
+        if path.join(MANIFEST).is_file() {
+            let help = format!("this is a run directory: `fairlab export {trace} --format trace-dat` writes its trace");
+            return CliError::Input(format!("{trace}: is a directory, not a trace\nhelp: {help}"));
+        }
+        let help = match error.kind() {
+            std::io::ErrorKind::NotFound => "there is no such file; give the path of a trace",
+            std::io::ErrorKind::IsADirectory => "give the path of a trace, which is a file",
+            std::io::ErrorKind::PermissionDenied => "this user may not read it",
+            _ => "give a trace; shorten a long one with trace-cmd split or perf report --time, or record for less time",
+        };
+        CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
+    })?;
+    import::read(trace, &bytes).map_err(CliError::input)
+}
+
+/// Largest trace, in bytes: a trace is kept in memory as a whole.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// Converts a trace into a workload; `machine` is the machine on which it was recorded.
+pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<ImportedWorkload, CliError> {
+    let machine = machine.map(|machine| InputFile::new(machine).read_machine()).transpose()?;
+    let hardware = machine.map(|machine| Hardware::from_description(&machine.description));
+    if let Some(hardware) = &hardware
+        && hardware.nr_cpus() < recording.nr_cpus as usize
+    {
+        let help = "give the machine on which the trace was recorded: see `fairlab machine capture`";
+        let message = format!(
+            "the trace has events of {} CPUs, but the machine {} has {}\nhelp: {help}",
+            recording.nr_cpus,
+            hardware.name,
+            hardware.nr_cpus()
+        );
+        return Err(CliError::Input(message));
+    }
+    Ok(behaviour::import(recording, hardware.as_ref()))
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The arms of an experiment as trials that can be run.
+
+use crate::execution::trial::Trial;
+use crate::output::progress::{Progress, RunsProgress};
+use crate::values::error::CliError;
+use fairlab_run::values::Starts;
+use fairlab_sched::units::Nanos;
+use fairlab_study::experiment::metrics::{self, RequestedMetric};
+use fairlab_study::experiment::{Arms, Observation};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Progress of an experiment: of a known number of runs, or of the time that it may take.
+enum ExperimentProgress {
+    Runs(RunsProgress),
+    Time(Mutex<Progress>, Instant, Duration),
+}
+
+/// Trials, one for each arm.
+pub(crate) struct TrialArms<'a> {
+    trials: Vec<Trial>,
+    asked: &'a [RequestedMetric],
+    /// Whether there is one repetition, without a seed, as the kernel is after its boot.
+    is_seedless: bool,
+    progress: Option<ExperimentProgress>,
+    warnings: Mutex<BTreeSet<String>>,
+    /// Time limit of a run; a benchmark that has not ended by then has no result.
+    has_to_end: bool,
+}
+
+impl<'a> TrialArms<'a> {
+    /// Prepares the runs of arms, with progress by number of runs or by time.
+    pub(crate) fn new(
+        trials: Vec<Trial>,
+        asked: &'a [RequestedMetric],
+        is_seedless: bool,
+        runs: Result<usize, Duration>,
+    ) -> Self {
+        let telling = match runs {
+            Ok(runs) => ExperimentProgress::Runs(RunsProgress::new(runs)),
+            Err(budget) => {
+                let whole = Nanos(u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX));
+                ExperimentProgress::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
+            }
+        };
+        Self { trials, asked, is_seedless, progress: Some(telling), warnings: Mutex::default(), has_to_end: false }
+    }
+
+    /// Returns these trials without progress output.
+    pub(crate) fn without_progress(self) -> Self {
+        Self { progress: None, ..self }
+    }
+
+    /// Returns these trials such that a benchmark that does not end is an error.
+    pub(crate) fn with_required_end(self) -> Self {
+        Self { has_to_end: true, ..self }
+    }
+
+    /// Removes the progress bar after the last trial.
+    pub(crate) fn finish(&mut self) {
+        match self.progress.take() {
+            Some(ExperimentProgress::Runs(progress)) => progress.clear(),
+            Some(ExperimentProgress::Time(progress, ..)) => {
+                progress.into_inner().expect("showing does not panic").clear();
+            }
+            None => {}
+        }
+    }
+
+    /// Returns the warnings of all runs without duplicates.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().expect("noting does not panic").iter().cloned().collect()
+    }
+
+    /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
+    pub(crate) fn is_varied(&self) -> bool {
+        self.trials.iter().any(|trial| trial.spec.settings.starts == Starts::Jittered)
+    }
+}
+
+impl Arms for TrialArms<'_> {
+    type Error = CliError;
+
+    fn nr_arms(&self) -> usize {
+        self.trials.len()
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
+        let on_progress = &mut |length: Nanos, more: Nanos| match &self.progress {
+            Some(ExperimentProgress::Runs(progress)) => progress.add(length, more),
+            Some(ExperimentProgress::Time(progress, begun, budget)) => {
+                let elapsed = begun.elapsed().min(*budget).as_nanos();
+                let elapsed = Nanos(u64::try_from(elapsed).unwrap_or(u64::MAX));
+                progress.lock().expect("showing does not panic").show(elapsed);
+            }
+            None => {}
+        };
+        let result = match self.trials[arm].run((!self.is_seedless).then_some(seed), on_progress) {
+            Err(CliError::Stopped { .. }) => return Ok(None),
+            result => result?,
+        };
+        self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
+        if let Some(engine) = &result.summary.engine {
+            let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
+            self.warnings.lock().expect("noting does not panic").extend(lines);
+        }
+        if self.has_to_end && result.bench.as_ref().is_some_and(|bench| bench["is_done"] == false) {
+            let what = format!(
+                "{} does not end: after {} its tasks still run or wait",
+                self.trials[arm].spec.workload.name(),
+                Nanos(result.summary.duration_ns)
+            );
+            let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
+            return Err(CliError::Run(engine + &what));
+        }
+        let metrics = metrics::of_run(&result.json(), self.asked).map_err(CliError::Input)?;
+        Ok(Some(Observation { digest: result.summary.digest, metrics }))
+    }
+}

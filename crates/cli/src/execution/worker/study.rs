@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Runs of a study with an engine, each in its own worker.
+
+use super::serve::LoadedEngine;
+use super::{Engine, WorkerStreams};
+use crate::values::error::CliError;
+use fairlab_run::job::{Job, StudyCase};
+use fairlab_run::values::Plain;
+use fairlab_sched::units::Nanos;
+use fairlab_study::loaded::LoadedStudy;
+use fairlab_study::{ExternalRunner, StudyError, StudyLength, StudyOptions};
+use serde_json::Value;
+
+/// Starts workers for the runs of a study.
+pub(crate) struct StudyWorkers {
+    name: String,
+    engine: Engine,
+    /// Case that all jobs share.
+    case: StudyCase,
+}
+
+impl StudyWorkers {
+    /// Creates the runner for a study and an engine that was built. `study` is the study's name or path.
+    pub(crate) fn new(
+        name: &str,
+        study: &str,
+        engine: &str,
+        plain: Option<Plain>,
+        options: &StudyOptions,
+    ) -> Result<Self, CliError> {
+        let case = StudyCase {
+            study: study.to_owned(),
+            is_quick: options.options.quick,
+            machine: options.machine.clone(),
+            span_ns: options.span.map(|span| span.0),
+            perturb: options.perturb,
+            plain,
+            engine: engine.to_owned(),
+            case: String::new(),
+            arm: String::new(),
+            seed: 0,
+        };
+        Ok(Self { name: name.to_owned(), engine: Engine::named(engine)?, case })
+    }
+
+    fn rejected(&self, case: &str, arm: &str, said: &str) -> StudyError {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (what, help) =
+            said.split_once(" help: ").unwrap_or((&said, "choose rows without that arm: --row, --table"));
+        let what = format!("arm `{arm}` of run {case}, with kernel:{}: {what}", self.engine.entry.name);
+        StudyError::Refused(self.name.clone(), what, help.to_owned())
+    }
+}
+
+impl ExternalRunner for StudyWorkers {
+    fn name(&self) -> String {
+        let plain =
+            self.case.plain.map_or_else(String::new, |plain| format!(", machines as with --plain={}", plain.name()));
+        format!("{}{plain})", self.engine.title())
+    }
+
+    fn run(&self, case: &str, arm: &str, seed: u64) -> Result<Value, StudyError> {
+        let job = StudyCase { case: case.to_owned(), arm: arm.to_owned(), seed, ..self.case.clone() };
+        let ended = self.engine.work(&Job::StudyCase(job), WorkerStreams::Captured);
+        ended.and_then(|ended| self.engine.answer(&ended, None)).map_err(|error| match error {
+            CliError::Input(said) => self.rejected(case, arm, &said),
+            error => StudyError::Measurement(format!("run {case}, arm {arm}, seed {seed}: {error}")),
+        })
+    }
+}
+
+/// Runs one case of a study in the worker.
+pub(super) fn serve(engine: &LoadedEngine<'_>, case: &StudyCase) -> Result<Value, CliError> {
+    let study = LoadedStudy::new(&case.study).map_err(study_error)?;
+    let options = StudyOptions {
+        options: StudyLength { quick: case.is_quick },
+        span: case.span_ns.map(Nanos),
+        perturb: case.perturb,
+        machine: case.machine.clone(),
+        ..StudyOptions::default()
+    };
+    let (mut setup, prepared) = study.begin(&options, &case.case, &case.arm, case.seed).map_err(study_error)?;
+    match case.plain {
+        None => {}
+        Some(Plain::Shape) => setup.hardware = setup.hardware.topology_only(),
+        Some(Plain::Priced) => setup.hardware = setup.hardware.topology_with_costs(),
+    }
+    let mut machine = engine.boot(setup).map_err(|error| CliError::Input(format!("{}: {error}", case.study)))?;
+    prepared.run(&mut machine).map_err(CliError::run)
+}
+
+/// Classifies an error of a study as wrong input or as a failed run.
+pub(crate) fn study_error(error: StudyError) -> CliError {
+    match error {
+        StudyError::Unknown(..) => {
+            CliError::Input(format!("{error}\nhelp: see `fairlab study list`, or give the path of a study's file"))
+        }
+        StudyError::Definition(_) | StudyError::Unreadable(..) | StudyError::Refused(..) => CliError::input(error),
+        error => CliError::run(error),
+    }
+}

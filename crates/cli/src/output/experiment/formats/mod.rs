@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Forms in which a comparison is written.
+
+mod junit;
+mod lists;
+mod markdown;
+mod text;
+mod values;
+mod verdict;
+
+use super::report::ExperimentReport;
+use crate::output::Styles;
+use crate::values::error::{CliError, quote_for_shell};
+use fairlab_study::experiment::page::{PageHead, page};
+
+pub(crate) use values::{metric_text, signed};
+
+/// Output format of a comparison, by its name in `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    Text,
+    Std,
+    Mmtests,
+    Lkp,
+    Markdown,
+    Json,
+    Html,
+    Junit,
+}
+
+/// Requested output format, and its file; without a file it goes to standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RequestedFormat {
+    pub(crate) form: ReportFormat,
+    pub(crate) file: Option<String>,
+}
+
+impl ReportFormat {
+    const ALL: [(&'static str, Self); 8] = [
+        ("text", Self::Text),
+        ("std", Self::Std),
+        ("mmtests", Self::Mmtests),
+        ("lkp", Self::Lkp),
+        ("markdown", Self::Markdown),
+        ("json", Self::Json),
+        ("html", Self::Html),
+        ("junit", Self::Junit),
+    ];
+
+    /// Formats the report. Fails if the format's writer fails.
+    pub(crate) fn render(self, report: &ExperimentReport, styles: Styles) -> Result<String, CliError> {
+        Ok(match self {
+            Self::Text => text::text(report, styles),
+            Self::Std => with_stop_note(report, lists::std),
+            Self::Mmtests => with_stop_note(report, lists::mmtests),
+            Self::Lkp => with_stop_note(report, lists::lkp),
+            Self::Markdown => markdown::text(report),
+            Self::Json => serde_json::to_string_pretty(report).map_err(CliError::run)? + "\n",
+            Self::Html => html(report),
+            Self::Junit => junit::text(report).map_err(CliError::run)?,
+        })
+    }
+}
+
+/// Returns the names of all output formats.
+pub(crate) fn names() -> Vec<&'static str> {
+    ReportFormat::ALL.iter().map(|(name, _)| *name).collect()
+}
+
+/// Reads `FORM` or `FORM=FILE`.
+pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, String> {
+    let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
+    let form = ReportFormat::ALL.iter().find(|(known, _)| *known == name).map(|(_, form)| *form);
+    let form = form.ok_or_else(|| format!("there is no such form; there are {}", names().join(", ")))?;
+    if file.is_some_and(str::is_empty) {
+        return Err("the file has no name; write FORM=FILE".to_owned());
+    }
+    Ok(RequestedFormat { form, file: file.filter(|file| *file != "-").map(str::to_owned) })
+}
+
+/// A form without notes; what a signal has cut short says so in a comment before it.
+fn with_stop_note(report: &ExperimentReport, form: fn(&ExperimentReport) -> String) -> String {
+    report.stop_note().map_or_else(String::new, |stopped| format!("# {stopped}\n")) + &form(report)
+}
+
+fn html(report: &ExperimentReport) -> String {
+    let head = PageHead {
+        title: report.title(),
+        arms: report.arms.clone(),
+        notes: report.notes(),
+        command: quote_for_shell(&report.command),
+    };
+    page(&report.comparison, &head, &|row, value| metric_text(&row.metric.unit, value))
+}
+
+#[cfg(test)]
+mod tests;
