@@ -11,6 +11,8 @@
 //! [`main`] is the program. [`embed`] is for programs that pass command-line arguments and keep results as
 //! values, such as the Python package.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
+
 mod args;
 mod cmd;
 #[cfg(test)]

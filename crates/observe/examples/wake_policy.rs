@@ -2,6 +2,8 @@
 //! Wake-up placement by a policy hook, compared with the kernel's rules: `cargo run -p fairlab-observe
 //! --example wake_policy`.
 
+#![allow(clippy::disallowed_methods, reason = "an example of the machine alone")]
+
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};

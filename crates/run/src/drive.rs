@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The loop that runs a machine: start, warm-up, reset, samples, early end, finish.
 
+#![expect(clippy::disallowed_methods, reason = "this is the loop")]
+
 use crate::observers::RunObservers;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, RunError, START};
-use fairlab_observe::findings::{Finding, Findings, Limits, sampling_interval};
+use fairlab_observe::findings::{Finding, Findings, Limits};
+use fairlab_observe::import::fidelity::ReplayMeter;
+use fairlab_observe::import::measure::{LatencyBasis, TraceMeasurement};
 use fairlab_sched::units::Nanos;
 
 /// Simulated time between two steps of a benchmark's run.
 const BENCH_STEP: Nanos = Nanos::from_millis(5);
 /// Number of such steps between two checks whether all tasks have exited.
 const CHECK_EVERY_STEPS: u64 = 10;
+
+/// Minimum number of samples in a run, however short it is.
+const MIN_SAMPLES: u64 = 1000;
+/// Longest simulated time between two samples.
+const MAX_INTERVAL: Nanos = Nanos::from_millis(10);
+
+/// Returns the simulated time between two steps of a run of this length: findings sample the state at each.
+fn sampling_interval(length: Nanos) -> Nanos {
+    Nanos(length.0.div_ceil(MIN_SAMPLES).clamp(1, MAX_INTERVAL.0))
+}
 
 /// Progress callback: called after each step with the simulated time, and returns whether the run continues.
 pub type StepFn<'a> = &'a mut dyn FnMut(Nanos) -> bool;
@@ -99,6 +113,33 @@ pub fn drive_on<E: Engine>(
     Ok(())
 }
 
+/// Runs a machine to its end.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn drive_through<E: Engine>(machine: &mut Machine<E>, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
+    drive_to(machine, observer, Nanos(u64::MAX))?;
+    machine.finish(observer);
+    Ok(())
+}
+
+/// Runs a machine that has started to its end, or until all its tasks have exited.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn drive_until_done<E: Engine>(machine: &mut Machine<E>, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
+    let mut until = START + machine.elapsed();
+    for nr in 1.. {
+        until += BENCH_STEP;
+        let has_more = machine.advance(observer, until)?;
+        if !has_more || (nr % CHECK_EVERY_STEPS == 0 && machine.is_done()) {
+            break;
+        }
+    }
+    machine.finish(observer);
+    Ok(())
+}
+
 /// Runs a machine and returns its findings, the worst first. `on_progress` is called with the simulated time.
 ///
 /// # Errors
@@ -117,4 +158,22 @@ pub fn find(
     let RunObservers { summary, findings, .. } = observers;
     let families = summary.map_or_else(Vec::new, |summary| summary.families.summaries(machine.now()));
     Ok(findings.map_or_else(Vec::new, |findings| findings.finish(machine, &families)))
+}
+
+/// Runs a machine and measures the run as a recorded trace is measured.
+///
+/// # Errors
+/// If a program makes no progress.
+pub fn replay(
+    machine: &mut Machine,
+    basis: LatencyBasis,
+    on_progress: &mut dyn FnMut(Nanos),
+) -> Result<TraceMeasurement, RunError> {
+    let (exporter, meter) = ReplayMeter::new(machine, basis);
+    let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::default() };
+    drive(machine, &mut observers, Nanos::ZERO, &mut |elapsed| {
+        on_progress(elapsed);
+        true
+    })?;
+    Ok(meter.measurement(machine))
 }

@@ -5,6 +5,8 @@
 //! Everything that a user can set on a run is one entry in [`settings`], from which options, arms, bisections
 //! and manifests follow.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
+
 pub mod bench;
 pub mod drive;
 pub mod error;

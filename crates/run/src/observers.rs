@@ -5,6 +5,7 @@ use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
 use fairlab_observe::bench::BenchObserver;
+use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_observe::export::Exporter;
 use fairlab_observe::findings::Findings;
 use fairlab_observe::summary_observer::SummaryObserver;
@@ -15,6 +16,7 @@ use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Observers of a run, each if it was asked for.
@@ -32,6 +34,10 @@ pub struct RunObservers {
     pub findings: Option<Findings>,
     /// Operation counts of each scheduler call, as lines of JSON.
     pub ops: Option<WorkJsonl<Box<dyn Write>>>,
+    /// Numbers of passes of each mark of the workload, by the mark's number.
+    pub marks: Option<BTreeMap<u32, u64>>,
+    /// Time at which the last task exited.
+    pub last_exit: Option<LastExit>,
 }
 
 impl RunObservers {
@@ -51,9 +57,10 @@ impl RunObservers {
         if let Some(summary) = &mut self.summary {
             summary.reset(machine, at);
         }
-        if let Some(bench) = &mut self.bench {
-            // A benchmark without a warm-up has been rejected before the run.
-            bench.reset();
+        // A benchmark that runs to its end has no result for a part of its run.
+        self.bench = self.bench.take().and_then(|mut bench| bench.reset().then_some(bench));
+        if let Some(marks) = &mut self.marks {
+            marks.clear();
         }
     }
 
@@ -75,7 +82,7 @@ impl RunObservers {
 impl SchedObserver for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let Self { summary, bench, trace, exporter, findings, ops: _ } = self;
+        let Self { summary, bench, trace, exporter, findings, ops: _, marks: _, last_exit } = self;
         if let Some(summary) = summary {
             summary.event(now, event);
         }
@@ -91,6 +98,9 @@ impl SchedObserver for RunObservers {
         if let Some(findings) = findings {
             findings.event(now, event);
         }
+        if let Some(last_exit) = last_exit {
+            last_exit.event(now, event);
+        }
     }
 
     fn wants_pelt(&self) -> bool {
@@ -101,19 +111,20 @@ impl SchedObserver for RunObservers {
 
 impl<E: Engine> Observer<E> for RunObservers {
     fn wants(&self) -> Interest {
-        let Self { summary, bench, trace, exporter, findings, ops: _ } = self;
+        let Self { summary, bench, trace, exporter, findings, ops: _, marks: _, last_exit } = self;
         let wants = [
             summary.as_ref().map(<SummaryObserver as Observer<E>>::wants),
             bench.as_ref().map(|bench| bench.wants()),
             trace.as_ref().map(Observer::<E>::wants),
             exporter.as_ref().map(Observer::<E>::wants),
             findings.as_ref().map(Observer::<Sched>::wants),
+            last_exit.as_ref().map(Observer::<E>::wants),
         ];
         wants.into_iter().flatten().fold(Interest::NONE, Interest::merge)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        let Self { summary, bench, trace, exporter, findings, ops: _ } = self;
+        let Self { summary, bench, trace, exporter, findings, ops: _, marks, last_exit: _ } = self;
         if let Some(summary) = summary {
             <SummaryObserver as Observer<E>>::machine_event(summary, now, event);
         }
@@ -128,6 +139,9 @@ impl<E: Engine> Observer<E> for RunObservers {
         }
         if let Some(findings) = findings {
             findings.machine_event(now, event);
+        }
+        if let (Some(marks), MachineEvent::Mark { phase, .. }) = (marks, event) {
+            *marks.entry(*phase).or_default() += 1;
         }
     }
 

@@ -6,6 +6,8 @@
 //! format cannot express is in the module of the study's name in this crate; it fills the tables whose rows
 //! name no metric.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
+
 mod arms;
 mod blocked_averages_rate_limit;
 pub mod charts;

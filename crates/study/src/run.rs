@@ -7,6 +7,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_run::drive::drive_through;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::Workload;
@@ -70,6 +71,6 @@ pub(crate) struct RunSpec {
 pub(crate) fn run(arm: &ArmDefinition, run: RunSpec, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
     let setup = setup(arm, run.hardware, run.workload, run.duration);
     let mut machine = Machine::new(Setup { snapshot_every: run.snapshot_every, ..setup })?;
-    machine.run(observer)?;
+    drive_through(&mut machine, observer)?;
     Ok(machine)
 }

@@ -14,6 +14,7 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_observe::latency::Latency;
 use fairlab_observe::measure::histogram::PowerHistogram;
 use fairlab_observe::measure::search::{SearchCounters, SearchStats, searches_domain};
+use fairlab_run::drive::{drive_on, drive_to};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -190,11 +191,10 @@ pub(crate) fn run_window(
     if seed > 0 {
         machine.seed(seed);
     }
-    machine.start(&mut WarmUpObserver)?;
-    machine.advance(&mut WarmUpObserver, START + span.warm_up)?;
+    drive_to(&mut machine, &mut WarmUpObserver, START + span.warm_up)?;
     let (waits, waiting) = lock_waits(&machine);
     let mut listener = WindowObserver::new(&machine);
-    machine.advance(&mut listener, Nanos(u64::MAX))?;
+    drive_on(&mut machine, &mut listener, Nanos(u64::MAX))?;
     machine.finish(&mut NoObserver);
     let (waits_at_end, waiting_at_end) = lock_waits(&machine);
     let nr_cpus = machine.hardware().nr_cpus();

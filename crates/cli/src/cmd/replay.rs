@@ -13,6 +13,7 @@ use crate::values::error::CliError;
 use fairlab_observe::import::fidelity::{self, RecordedSimulated, ReplayFidelity, TaskFidelity};
 use fairlab_observe::import::measure::LatencyBasis;
 use fairlab_observe::latency::LatencySummary;
+use fairlab_run::drive::replay as replay_run;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
@@ -51,8 +52,7 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     let file = InputFile::new(args.trace.as_str()).with_text(imported.recorded.to_text());
     let mut plan = prepare(&RunSpec { workload: WorkloadSpec::File(file), settings })?.boot()?;
     let mut progress = Progress::new("simulating", plan.machine.duration());
-    let simulated =
-        fidelity::replay(&mut plan.machine, LatencyBasis::of(&recording), &mut |elapsed| progress.show(elapsed));
+    let simulated = replay_run(&mut plan.machine, LatencyBasis::of(&recording), &mut |elapsed| progress.show(elapsed));
     progress.clear();
     let simulated = simulated.map_err(|error| CliError::run(format!("{}: {error}", args.trace)))?;
     let fidelity = fidelity::compare(&recording, &imported, &plan.machine, &simulated);

@@ -14,7 +14,7 @@ use crate::values::error::CliError;
 use crate::values::whole_file::{AtomicFile, refuse_to_replace};
 use fairlab_observe::findings::Limits;
 use fairlab_observe::page::{PageRun, page};
-use fairlab_run::drive::find;
+use fairlab_run::drive::{drive_on, drive_to, find};
 use fairlab_run::job::Job;
 use fairlab_run::manifest::Manifest;
 use fairlab_run::prepare::prepare;
@@ -83,5 +83,14 @@ fn diagnose(page: &mut PageRun, manifest: &Manifest) -> Result<(), CliError> {
     let mut progress = Progress::new("looking for findings", machine.duration());
     let findings = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
-    page.diagnose(&findings.map_err(CliError::run)?, &mut rerun::repeat(manifest)?.machine).map_err(CliError::run)
+    let mut has_started = false;
+    let diagnosed = page.diagnose(
+        &findings.map_err(CliError::run)?,
+        &mut rerun::repeat(manifest)?.machine,
+        &mut |machine, history, until| match std::mem::replace(&mut has_started, true) {
+            false => drive_to(machine, history, until),
+            true => drive_on(machine, history, until),
+        },
+    );
+    diagnosed.map_err(CliError::run)
 }

@@ -140,6 +140,8 @@ pub(crate) fn execute_with<E: Engine>(
             .filter(|_| outputs.findings)
             .map(|machine| Findings::new(machine, Limits::of(machine))),
         ops: outputs.ops.then(|| WorkJsonl::new(Box::new(std::io::stdout()) as _)),
+        marks: None,
+        last_exit: None,
     };
     let whole = machine.duration();
     run(&mut machine, &mut observers, &about)?;

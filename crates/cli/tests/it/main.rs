@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of the command.
 
+#![allow(clippy::disallowed_methods, reason = "tests advance machines by hand")]
+
 mod bench;
 mod check;
 mod common;

@@ -13,7 +13,6 @@ mod kicks;
 mod misfit;
 mod moves;
 mod rule;
-mod run;
 mod slow;
 #[cfg(test)]
 mod tests;
@@ -23,7 +22,6 @@ mod unfair;
 mod waits;
 
 pub use rule::{RULES, RuleInfo, RuleSeverity, Severity};
-pub use run::{find, sampling_interval};
 pub use trace::find_in_trace;
 
 use crate::activity::TaskActivity;

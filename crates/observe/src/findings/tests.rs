@@ -3,10 +3,31 @@ use super::kicks::WastedKicks;
 use super::moves::Moves;
 use super::rule::Rule;
 use super::*;
+use crate::summary_observer::SummaryObserver;
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::sim::Setup;
+use fairlab_machine::observer::Observers;
+use fairlab_machine::sim::{START, Setup};
 use fairlab_workload::{rtapp, scenario};
+
+/// Runs a machine and returns its findings, the worst first, and the observer of its summary.
+fn find(machine: &mut Machine, limits: Limits) -> (Vec<Finding>, SummaryObserver) {
+    let (mut summary, mut findings) = (SummaryObserver::new(machine), Findings::new(machine, limits));
+    let step = Nanos((machine.duration().0 / 1000).clamp(1, 10_000_000));
+    machine.start(&mut Observers(vec![&mut summary, &mut findings])).expect("the tasks make progress");
+    for nr in 1.. {
+        let until = START + Nanos(step.0 * nr);
+        let observers = &mut Observers(vec![&mut summary, &mut findings]);
+        let has_more = machine.advance(observers, until).expect("the tasks make progress");
+        findings.sample(machine);
+        if !has_more {
+            break;
+        }
+    }
+    machine.finish(&mut Observers(vec![&mut summary, &mut findings]));
+    let families = summary.families.summaries(machine.now());
+    (findings.finish(machine, &families), summary)
+}
 
 fn machine(scenario: &str) -> Machine {
     let scenario = scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}"));
@@ -18,7 +39,7 @@ fn found(scenario: &str) -> Vec<Finding> {
     let mut machine = machine(scenario);
     let ms = Nanos::from_millis;
     let limits = Limits { idle: ms(1), latency: ms(1), starvation: ms(50), ..Limits::of(&machine) };
-    find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress").0
+    find(&mut machine, limits).0
 }
 
 fn of<'a>(findings: &'a [Finding], rule: &str) -> Option<&'a Finding> {
@@ -153,7 +174,7 @@ fn timers_that_are_missed_are_found() {
         let mut machine =
             Machine::new(Setup { workload, ..Setup::with_hardware(hardware, idle) }).expect("a possible machine");
         let limits = Limits::of(&machine);
-        find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress").0
+        find(&mut machine, limits).0
     };
     let findings = periodic(3);
     assert!(of(&findings, "timer-missed").is_some_and(|finding| finding.count > 10), "{findings:?}");
@@ -168,7 +189,7 @@ fn found_in(file: &str, change: impl Fn(String) -> String, tunables: &[&str]) ->
     setup.named_tunables.extend(tunables.iter().map(|name| ((*name).to_owned(), 1)));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let limits = Limits { idle: Nanos::from_millis(1), ..Limits::of(&machine) };
-    find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress").0
+    find(&mut machine, limits).0
 }
 
 /// Returns how long tasks of a family waited while a CPU that they may use idled, in ms, and the finding's
@@ -251,7 +272,7 @@ fn nothing_is_found_on_a_machine_that_is_well() {
     let mut machine =
         machine("cpus 4\nend 500ms\ntask a cpu=0 loop run 1ms sleep 3ms\ntask b cpu=1 loop run 2ms sleep 9ms\n");
     let limits = Limits::of(&machine);
-    let (findings, _) = find(&mut machine, limits, &mut |_| {}).expect("the tasks make progress");
+    let (findings, _) = find(&mut machine, limits);
     assert!(findings.is_empty(), "{findings:?}");
 }
 

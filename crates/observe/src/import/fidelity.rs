@@ -8,16 +8,13 @@ use super::measure::{CpuMeasurement, LatencyBasis, ThreadMeasurement, TraceMeasu
 use crate::export::Exporter;
 use crate::export::record::{EventGroups, Group};
 use crate::latency::{Latency, LatencySummary};
-use fairlab_machine::sim::{Machine, RunError, START};
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::recorded::is_governor_thread;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-
-/// Number of progress reports in a replay.
-const NR_PARTS: u64 = 1000;
 
 /// Pair of the recorded and the simulated value of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -86,38 +83,28 @@ pub struct ReplayFidelity {
     pub largest: Vec<String>,
 }
 
-/// Runs a machine and measures the run as a trace is measured. `on_progress` is called with the elapsed time, up to
-/// 1000 times.
-///
-/// # Errors
-/// If a program makes no progress.
-pub fn replay(
-    machine: &mut Machine,
-    basis: LatencyBasis,
-    on_progress: &mut dyn FnMut(Nanos),
-) -> Result<TraceMeasurement, RunError> {
-    let nr_cpus = u32::try_from(machine.hardware().nr_cpus()).unwrap_or(u32::MAX);
-    let measure = Rc::new(RefCell::new(TraceMeasurement::new(START.0, nr_cpus, basis)));
-    let counting = Rc::clone(&measure);
-    let listener: TraceEventFn = Rc::new(RefCell::new(move |event: &_, _: &_| counting.borrow_mut().event(event)));
-    let mut exporter = Exporter::new(machine, None);
-    exporter.add(EventGroups::from_slice(&[Group::Sched]), Box::new(TraceEventSink::new(listener)));
-    exporter.begin(machine);
-    machine.start(&mut exporter)?;
-    let length = u128::from(machine.duration().0);
-    for part in 1..=u128::from(NR_PARTS) {
-        let until = START.0 + u64::try_from(length * part / u128::from(NR_PARTS)).unwrap_or(u64::MAX - START.0);
-        let has_more = machine.advance(&mut exporter, Nanos(until))?;
-        on_progress(machine.elapsed());
-        if !has_more {
-            break;
-        }
+/// Measures a run as a trace is measured.
+pub struct ReplayMeter(Rc<RefCell<TraceMeasurement>>);
+
+impl ReplayMeter {
+    /// Creates the meter of a run that has not begun, and the exporter that feeds it.
+    pub fn new(machine: &Machine, basis: LatencyBasis) -> (Exporter, Self) {
+        let nr_cpus = u32::try_from(machine.hardware().nr_cpus()).unwrap_or(u32::MAX);
+        let measure = Rc::new(RefCell::new(TraceMeasurement::new(START.0, nr_cpus, basis)));
+        let counting = Rc::clone(&measure);
+        let listener: TraceEventFn = Rc::new(RefCell::new(move |event: &_, _: &_| counting.borrow_mut().event(event)));
+        let mut exporter = Exporter::new(machine, None);
+        exporter.add(EventGroups::from_slice(&[Group::Sched]), Box::new(TraceEventSink::new(listener)));
+        exporter.begin(machine);
+        (exporter, Self(measure))
     }
-    machine.finish(&mut exporter);
-    drop(exporter);
-    let mut measure = measure.borrow().clone();
-    measure.finish(START.0 + machine.duration().0);
-    Ok(measure)
+
+    /// Returns the measurement after the run.
+    pub fn measurement(&self, machine: &Machine) -> TraceMeasurement {
+        let mut measure = self.0.borrow().clone();
+        measure.finish(START.0 + machine.duration().0);
+        measure
+    }
 }
 
 /// Compares a recording with the run that replayed it.

@@ -3,7 +3,7 @@
 
 use super::behaviour::import;
 use super::event::Recording;
-use super::fidelity::{self, ReplayFidelity};
+use super::fidelity::{self, ReplayFidelity, ReplayMeter};
 use super::measure::LatencyBasis;
 use crate::export::{ExportFormat, ExportTarget, Exporter};
 use fairlab_machine::costs::CostModel;
@@ -73,9 +73,10 @@ fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Re
     let duration = again.end;
     let setup = setup(hardware.clone(), again.into_workload(nr_cpus), duration);
     let mut machine = Machine::new(setup).expect("a possible machine");
-    let simulated =
-        fidelity::replay(&mut machine, LatencyBasis::of(recording), &mut |_| {}).expect("tasks make progress");
-    fidelity::compare(recording, &imported, &machine, &simulated)
+    let (mut exporter, meter) = ReplayMeter::new(&machine, LatencyBasis::of(recording));
+    machine.run(&mut exporter).expect("tasks make progress");
+    drop(exporter);
+    fidelity::compare(recording, &imported, &machine, &meter.measurement(&machine))
 }
 
 /// Asserts that each task has the same waits, switches, migrations and latencies, and the same run time

@@ -120,12 +120,17 @@ fn option(question: &Question) -> String {
 }
 
 impl PageRun {
-    /// Adds findings, and explains them and the longest waits. `machine` is a copy of the run that has not begun. The function
-    /// simulates it up to the last moment that is explained.
+    /// Adds findings, and explains them and the longest waits. `machine` is a copy of the run that has not begun. `advance` starts
+    /// it and simulates it up to each moment that is explained, in ascending order.
     ///
     /// # Errors
     /// If a program makes no progress.
-    pub fn diagnose(&mut self, findings: &[Finding], machine: &mut Machine) -> Result<(), RunError> {
+    pub fn diagnose(
+        &mut self,
+        findings: &[Finding],
+        machine: &mut Machine,
+        advance: &mut dyn FnMut(&mut Machine, &mut History, Nanos) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
         let mut page_findings: Vec<PageFinding> = findings.iter().map(PageFinding::new).collect();
         let explained = page_findings.iter_mut().zip(findings).take(MAX_EXPLAINED_FINDINGS);
         let of_findings = explained
@@ -139,10 +144,9 @@ impl PageRun {
         let mut moments: Vec<_> = of_findings.chain(of_waits).collect();
         moments.sort_by_key(|(at_ns, ..)| *at_ns);
         let mut history = History::new(machine);
-        machine.start(&mut history)?;
         for (at_ns, question, explanation) in moments {
             let now = Nanos(START.0 + at_ns);
-            machine.advance(&mut history, now)?;
+            advance(machine, &mut history, now)?;
             // A question about a task that does not exist at that moment has no explanation.
             if let Ok(answer) = explain(machine, &history, &question, now) {
                 *explanation = answer.sentences;

@@ -4,7 +4,8 @@
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::sim::{Machine, Setup};
+use fairlab_machine::observer::Observer;
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_observe::bench::cyclictest::CyclictestObserver;
 use fairlab_observe::bench::elapsed::{ElapsedFormat, ElapsedObserver};
 use fairlab_observe::bench::netperf::NetperfObserver;
@@ -13,7 +14,7 @@ use fairlab_observe::bench::schbench::SchbenchObserver;
 use fairlab_observe::bench::schbench_rps::SchbenchRpsObserver;
 use fairlab_observe::bench::stress_sock::StressSockObserver;
 use fairlab_observe::bench::tbench::TbenchObserver;
-use fairlab_observe::bench::{BenchObserver, RunProgress, run, run_to_end, warm_up};
+use fairlab_observe::bench::{BenchObserver, RunProgress};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::cyclictest::Cyclictest;
@@ -60,11 +61,24 @@ fn measure<M: BenchObserver>(hardware: Hardware, workload: Workload, meter: M, d
     };
     let mut meter = meter;
     let mut machine = Machine::new(setup).expect("the machine is possible");
-    run(&mut machine, &mut meter, &mut |_| true).expect("the programs make progress");
+    machine.start(&mut meter).expect("the programs make progress");
+    run_until_done(&mut machine, &mut meter);
     (meter, machine)
 }
 
 const SECOND: Nanos = Nanos::from_secs(1);
+
+/// Runs a machine to its end, or until all its tasks have exited.
+fn run_until_done(machine: &mut Machine, observer: &mut dyn Observer) {
+    let mut until = START;
+    while !machine.is_done() {
+        until += Nanos::from_millis(50);
+        if !machine.advance(observer, until).expect("the programs make progress") {
+            break;
+        }
+    }
+    machine.finish(observer);
+}
 
 #[test]
 fn a_pair_of_netperf_on_one_cpu_takes_the_work_of_both_for_each_transaction() {
@@ -284,9 +298,10 @@ fn a_warm_up_is_not_measured() {
     };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     let mut meter = NetperfObserver::new(bench);
-    warm_up(&mut machine, &mut meter, Nanos::from_millis(4), &mut |_| true).expect("the programs make progress");
+    machine.start(&mut meter).expect("the programs make progress");
+    machine.advance(&mut meter, START + Nanos::from_millis(4)).expect("the programs make progress");
     assert!(meter.reset());
-    run_to_end(&mut machine, &mut meter, &mut |_| true).expect("the programs make progress");
+    run_until_done(&mut machine, &mut meter);
     let result = meter.result(Nanos::from_millis(6));
     assert!((result.sum - 1e6).abs() <= 200.0, "{}", result.sum);
     assert!(result.latency.count.abs_diff(6000) <= 1, "{}", result.latency.count);

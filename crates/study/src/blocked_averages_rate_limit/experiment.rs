@@ -8,9 +8,10 @@ use crate::run::machine;
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
-use fairlab_machine::sim::{Machine, Setup};
+use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_observe::bench::schbench::{SchbenchObserver, SchbenchResult};
-use fairlab_observe::bench::{self, BenchObserver, RunProgress};
+use fairlab_observe::bench::{BenchObserver, RunProgress};
+use fairlab_run::drive::{drive_to, drive_until_done};
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::interface::wakeup::WakeRule;
 use fairlab_sched::probe::{BlockedCaller, Event, SchedObserver};
@@ -199,9 +200,9 @@ impl ExperimentCase {
             policy: None,
         })?;
         let mut observer = ExperimentObserver::new(&schbench, &machine);
-        bench::warm_up(&mut machine, &mut observer, WARM_UP, &mut |_| true)?;
+        drive_to(&mut machine, &mut observer, START + WARM_UP)?;
         observer.reset();
-        bench::run_to_end(&mut machine, &mut observer, &mut |_| true)?;
+        drive_until_done(&mut machine, &mut observer)?;
         Ok(observer.result(&machine))
     }
 }

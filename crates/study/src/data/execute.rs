@@ -14,13 +14,12 @@ use crate::{ExternalRunner, StudyError};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::observer::{Interest, MachineEvent, NoObserver, Observer};
-use fairlab_machine::sim::{Machine, RunError, START, Setup};
+use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::bench::elapsed::LastExit;
-use fairlab_observe::bench::{self, BenchObserver, RunProgress};
+use fairlab_observe::bench::{BenchObserver, RunProgress};
 use fairlab_observe::summary::{RunSubject, RunSummary};
-use fairlab_observe::summary_observer::SummaryObserver;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_run::drive::drive;
+use fairlab_run::observers::RunObservers;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -147,13 +146,19 @@ impl PreparedCase {
         if case.dice {
             machine.seed(seed);
         }
-        let mut ears = RunObservers::new(machine, meter);
-        ears.measure(machine, warm_up, case.warm_up > Nanos::ZERO)?;
+        let warmup = if case.warm_up > Nanos::ZERO { warm_up } else { Nanos::ZERO };
+        let mut observers = RunObservers {
+            bench: meter,
+            marks: Some(BTreeMap::new()),
+            last_exit: Some(LastExit::default()),
+            ..RunObservers::for_summary(machine)
+        };
+        drive(machine, &mut observers, warmup, &mut |_| true)?;
         if is_until_done && !machine.is_done() {
             let message = format!("does not end within {MAX_RUN_TIME}\nhelp: say a `span`");
             return Err(StudyError::Definition(DefinitionError::Run { file, run: case.name, message }));
         }
-        Ok(ears.to_json(machine, begin, warm_up, &case))
+        Ok(result_of(observers, machine, begin, warm_up, &case))
     }
 }
 
@@ -183,101 +188,34 @@ impl ArmDefinition {
     }
 }
 
-/// Observers of one run: the run summary, the benchmark's observer, marks and the last exit.
-struct RunObservers {
-    recorder: SummaryObserver,
-    meter: Option<Box<dyn BenchObserver>>,
-    marks: BTreeMap<u32, u64>,
-    last_exit: LastExit,
-}
-
-impl RunObservers {
-    fn new(machine: &Machine<impl Engine>, meter: Option<Box<dyn BenchObserver>>) -> Self {
-        Self { recorder: SummaryObserver::new(machine), meter, marks: BTreeMap::new(), last_exit: LastExit::default() }
-    }
-
-    /// Runs a machine to its end. If there is a warm-up, everything measured before its end is discarded.
-    fn measure<E: Engine>(
-        &mut self,
-        machine: &mut Machine<E>,
-        warm_up: Nanos,
-        has_warm_up: bool,
-    ) -> Result<(), RunError> {
-        let is_bench = self.meter.is_some();
-        machine.start(self)?;
-        if has_warm_up {
-            machine.advance(self, START + warm_up)?;
-            // A benchmark that runs to its end has no result for a part of its run. The other observers
-            // measure that part nevertheless.
-            self.meter = self.meter.take().and_then(|mut meter| meter.reset().then_some(meter));
-            self.recorder.reset(machine, START + warm_up);
-            self.marks.clear();
-        }
-        if is_bench {
-            bench::run_to_end(machine, self, &mut |_| true)?;
-        } else {
-            machine.advance(self, Nanos(u64::MAX))?;
-            machine.finish(&mut NoObserver);
-        }
-        Ok(())
-    }
-
-    fn to_json(&self, machine: &Machine<impl Engine>, begin: Nanos, warm_up: Nanos, case: &RunCase) -> Value {
-        let subject = RunSubject {
-            workload: case.name.clone(),
-            machine: machine.hardware().name.clone(),
-            ..RunSubject::default()
-        };
-        let summary = RunSummary::new(subject, machine, &self.recorder);
-        let mut output = serde_json::to_value(&summary).expect("a summary is JSON");
-        // Keys that another engine does not report are removed: their zeros would be wrong.
-        if let (None, Some(keys)) = (machine.as_built_in(), output.as_object_mut()) {
-            for key in ["placement", "selection", "balance", "measure"] {
-                keys.remove(key);
-            }
-        }
-        let measured = machine.duration().saturating_since(warm_up);
-        let of_bench =
-            self.meter.as_ref().map(|meter| meter.outcome(RunProgress::from_machine(machine), measured).data);
-        output["bench"] = of_bench.unwrap_or(Value::Null);
-        output["marks"] = self.marks.iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
-        output["done_s"] = json!(self.last_exit.elapsed().saturating_since(begin).0 as f64 / 1e9);
-        output["count"] = json!(case.count);
-        output
-    }
-}
-
-impl SchedObserver for RunObservers {
-    #[inline]
-    fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        self.recorder.event(now, event);
-        self.last_exit.event(now, event);
-        if let Some(meter) = &mut self.meter {
-            meter.event(now, event);
+/// Returns the result of a run as JSON.
+fn result_of(
+    observers: RunObservers,
+    machine: &Machine<impl Engine>,
+    begin: Nanos,
+    warm_up: Nanos,
+    case: &RunCase,
+) -> Value {
+    let RunObservers { summary, bench, marks, last_exit, .. } = observers;
+    let observer = summary.expect("it was there before the run");
+    let subject =
+        RunSubject { workload: case.name.clone(), machine: machine.hardware().name.clone(), ..RunSubject::default() };
+    let summary = RunSummary::new(subject, machine, &observer);
+    let mut output = serde_json::to_value(&summary).expect("a summary is JSON");
+    // Keys that another engine does not report are removed: their zeros would be wrong.
+    if let (None, Some(keys)) = (machine.as_built_in(), output.as_object_mut()) {
+        for key in ["placement", "selection", "balance", "measure"] {
+            keys.remove(key);
         }
     }
-}
-
-impl<E: Engine> Observer<E> for RunObservers {
-    fn wants(&self) -> Interest {
-        let meter = self.meter.as_ref().map_or(Interest::NONE, |meter| meter.wants());
-        let last_exit = Observer::<E>::wants(&self.last_exit);
-        <SummaryObserver as Observer<E>>::wants(&self.recorder).merge(last_exit).merge(meter)
-    }
-
-    fn wants_kernel_paths(&self) -> bool {
-        true
-    }
-
-    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        if let MachineEvent::Mark { phase, .. } = *event {
-            *self.marks.entry(phase).or_default() += 1;
-        }
-        <SummaryObserver as Observer<E>>::machine_event(&mut self.recorder, now, event);
-        if let Some(meter) = &mut self.meter {
-            meter.machine_event(now, event);
-        }
-    }
+    let measured = machine.duration().saturating_since(warm_up);
+    let of_bench = bench.as_ref().map(|meter| meter.outcome(RunProgress::from_machine(machine), measured).data);
+    output["bench"] = of_bench.unwrap_or(Value::Null);
+    output["marks"] =
+        marks.unwrap_or_default().iter().map(|(phase, count)| (phase.to_string(), json!(count))).collect();
+    output["done_s"] = json!(last_exit.unwrap_or_default().elapsed().saturating_since(begin).0 as f64 / 1e9);
+    output["count"] = json!(case.count);
+    output
 }
 
 /// Returns the permutation seed of simultaneous events for a seed; each number of `--perturb` gives another

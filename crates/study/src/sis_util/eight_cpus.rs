@@ -9,6 +9,7 @@ use crate::definition::{ArmDefinition, StudyDefinition};
 use crate::report::{MeasuredFigure, ReportTable};
 use fairlab_machine::observer::{Interest, Observer};
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_run::drive::drive_through;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{BalanceVerdict, Event, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
@@ -68,7 +69,7 @@ fn trace_wakeup(arm: &ArmDefinition) -> Result<WakeupTrace, StudyError> {
         ..Setup::from_scenario(scenario)
     };
     let mut story = WakeupTrace::default();
-    Machine::new(setup)?.run(&mut story)?;
+    drive_through(&mut Machine::new(setup)?, &mut story)?;
     Ok(story)
 }
 

@@ -11,6 +11,7 @@ use crate::pool;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_run::drive::drive_through;
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::scenario;
 use std::fmt::Write;
@@ -46,7 +47,7 @@ fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError>
     let text = scenario(llc_weight, percent);
     let scenario = scenario::parse("nr_scan", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
     let mut machine = Machine::new(Setup::from_scenario(scenario))?;
-    machine.run(&mut NoObserver)?;
+    drive_through(&mut machine, &mut NoObserver)?;
     let sched = machine.sched();
     let shared = sched.domains().cpus[0].sd_llc_shared.expect("the first CPU has a cache domain");
     let util = (0..llc_weight).map(|cpu| sched.snapshot(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
