@@ -4,6 +4,7 @@
 //! A missing tree is reported as SKIPPED. Scenarios that an engine rejects are counted. A failed run, or one
 //! in which the kernel warns, fails the check.
 
+use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_kernel::tree::TESTED_RELEASES;
@@ -32,7 +33,8 @@ pub(crate) fn run(root: &Path, args: &EnginesArgs) -> Result<()> {
     {
         let tarball = args.sources.join(format!("linux-source-{release}.tar.xz"));
         if !tarball.is_file() {
-            println!("{release}: SKIPPED: {} does not exist", tarball.display());
+            let message = format!("{} does not exist", tarball.display());
+            skip_or_fail(true, &format!("linux-source-{release}"), &message)?;
             continue;
         }
         failed.extend(check(root, release, &tarball, &scenarios)?);

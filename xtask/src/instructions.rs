@@ -8,6 +8,7 @@
 
 use crate::mixes;
 use crate::programs::{self, RunInput};
+use crate::requirement::skip_or_fail;
 use crate::table;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -116,11 +117,7 @@ fn change_percent(recorded: u64, counted: u64) -> f64 {
 pub(crate) fn run(root: &Path, args: &InstructionsArgs) -> Result<()> {
     if !has_valgrind()? {
         let message = "valgrind, which counts instructions, is missing (Debian's package valgrind)";
-        if !args.ci {
-            bail!("{message}");
-        }
-        println!("SKIPPED: {message}");
-        return Ok(());
+        return skip_or_fail(args.ci, "valgrind", message);
     }
     let compiler = compiler(root)?;
     if args.record {

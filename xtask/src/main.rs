@@ -18,6 +18,7 @@ mod oracle;
 mod programs;
 mod readme;
 mod release;
+mod requirement;
 mod scale;
 mod study_results;
 mod table;

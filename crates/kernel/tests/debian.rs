@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Debian's 6.1 as an engine. Without that tree or a compiler the test reports SKIPPED; FAIRLAB_KERNEL_TREE
+//! Debian's 6.1 as an engine. Without that tree or a compiler the tests are ignored; FAIRLAB_KERNEL_TREE
 //! names another tree.
 
 mod common;
 
-use common::{object, report_skipped};
+use common::requirement::{self, named};
+use common::{ENGINE, SOURCE, kept, object, tree};
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::regressions;
 use fairlab_kernel::tree::TreeSource;
@@ -13,7 +14,7 @@ use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_workload::scenario::{self, ParseContext};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::process::ExitCode;
 
 const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 5ms\ntask nap n=4 group=g runr 100us 900us sleepr 1ms 3ms\n\
                         task ping n=2 run 50us wake pong wait\ntask pong n=2 wait run 30us wake ping\n";
@@ -26,14 +27,9 @@ fn setup() -> Setup {
 }
 
 /// Nothing is built: each bug's edits are applied to the files of the tree.
-#[test]
 fn the_edits_of_all_regressions_fit_the_tree() {
-    let source = std::env::var("FAIRLAB_KERNEL_TREE").unwrap_or_else(|_| "debian:6.1".to_owned());
-    let kept = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kernels");
-    let Ok(source) = TreeSource::parse(&source) else {
-        report_skipped("the tree is not there");
-        return;
-    };
+    let kept = kept();
+    let source = TreeSource::parse(&tree()).unwrap_or_else(|error| panic!("{error}"));
     std::fs::create_dir_all(&kept).expect("a folder");
     let tree = source.folder(&kept).unwrap_or_else(|error| panic!("{error}"));
     for bug in regressions::bugs() {
@@ -49,9 +45,8 @@ fn the_edits_of_all_regressions_fit_the_tree() {
 }
 
 /// A process can load only one object, so a single test does all that needs one.
-#[test]
 fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler() {
-    let Some(object) = object() else { return };
+    let object = object();
     let load =
         |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()));
     let mut kernel = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
@@ -85,4 +80,10 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
         .is_err(),
         "a process loads one object"
     );
+}
+
+fn main() -> ExitCode {
+    let mut tests = SOURCE.trials(named![the_edits_of_all_regressions_fit_the_tree]);
+    tests.extend(ENGINE.trials(named![the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler]));
+    requirement::run(tests)
 }

@@ -8,6 +8,7 @@
 mod chromium;
 
 use crate::programs;
+use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use chromium::Browser;
 use clap::Args as ClapArgs;
@@ -21,7 +22,7 @@ pub(crate) struct BrowserArgs {
     /// Test this page, which needs two runs or more [default: a page of two runs of scenarios/hello.json]
     #[arg(long)]
     page: Option<PathBuf>,
-    /// Without a browser print so, and succeed.
+    /// Report a missing browser as SKIPPED and succeed.
     #[arg(long)]
     ci: bool,
 }
@@ -113,11 +114,7 @@ const USES: &[ControlUse] = &[
 
 pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
     let Some(program) = chromium::find() else {
-        if args.ci {
-            println!("SKIPPED: there is no chromium, so the controls of the page were not tested");
-            return Ok(());
-        }
-        bail!("there is no chromium; Debian has it as a package of that name");
+        return skip_or_fail(args.ci, "chromium", "chromium is missing (Debian's package chromium)");
     };
     let place = root.join("target/browser");
     let profile = place.join("profile");

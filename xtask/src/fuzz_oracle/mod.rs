@@ -7,7 +7,9 @@
 
 mod draw;
 
-use crate::{oracle, programs};
+use crate::oracle::{self, REFERENCE};
+use crate::programs;
+use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_machine::sim::{Machine, Setup};
@@ -54,15 +56,16 @@ pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
         return Ok(());
     }
     let Some(place) = oracle::find_reference_dir(root) else {
-        return oracle::skip_or_fail(
+        return skip_or_fail(
             args.ci,
+            REFERENCE,
             "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)",
         );
     };
     let reference = match oracle::build(&place, "6.1", args.ci) {
         Ok(reference) => reference,
         Err(error) => {
-            return oracle::skip_or_fail(args.ci, &format!("the reference program cannot be built here: {error:#}"));
+            return skip_or_fail(args.ci, REFERENCE, &format!("the reference program cannot be built here: {error:#}"));
         }
     };
     let folder = programs::target(root).join("fuzz-oracle");

@@ -10,6 +10,7 @@ mod engines;
 mod operations;
 
 use crate::programs;
+use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use engines::{ComparedPair, OracleCase, TraceSource};
@@ -44,6 +45,8 @@ const PROFILES: [&str; 19] = [
 const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
+/// Name of the reference program in `FAIRLAB_REQUIRE`.
+pub(crate) const REFERENCE: &str = "reference";
 /// Number of parallel comparisons.
 const JOBS: usize = 2;
 
@@ -91,6 +94,7 @@ pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
     let Some(oracle) = find_reference_dir(root) else {
         return skip_or_fail(
             args.ci,
+            REFERENCE,
             "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)",
         );
     };
@@ -98,7 +102,7 @@ pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
         return with_engines(root, &oracle, args);
     }
     if let Err(error) = build(&oracle, &args.version, args.ci) {
-        return skip_or_fail(args.ci, &format!("the reference program cannot be built here: {error:#}"));
+        return skip_or_fail(args.ci, REFERENCE, &format!("the reference program cannot be built here: {error:#}"));
     }
     let binary = program(root, args)?;
     let jobs = jobs(args)?;
@@ -172,14 +176,6 @@ fn seeds(text: &str) -> Result<(u32, u32)> {
     let (first, last) = text.split_once("..").with_context(|| format!("--seeds {text}: write FIRST..LAST"))?;
     let number = |seed: &str| seed.parse::<u32>().with_context(|| format!("--seeds {text}: `{seed}` is not a number"));
     Ok((number(first)?, number(last)?))
-}
-
-pub(crate) fn skip_or_fail(is_ci: bool, message: &str) -> Result<()> {
-    if !is_ci {
-        bail!("{message}");
-    }
-    println!("SKIPPED: {message}");
-    Ok(())
 }
 
 fn jobs(args: &OracleArgs) -> Result<Vec<OracleJob>> {

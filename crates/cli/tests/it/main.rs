@@ -14,7 +14,6 @@ mod findings;
 mod fuzz;
 mod group_clamps;
 mod import;
-mod kernel;
 mod malformed;
 mod outputs;
 mod report;

@@ -58,11 +58,9 @@ fn a_machine_from_a_pipe_is_read_once_and_kept_whole() {
     assert_eq!(std::fs::read_to_string(run.join("inputs/machine.toml")).expect("it was kept"), machine);
 }
 
+#[cfg_attr(not(unix), ignore = "there is no /dev/zero")]
 #[test]
 fn a_file_without_an_end_is_refused() {
-    if !Path::new("/dev/zero").exists() {
-        return;
-    }
     for args in [&["run", HELLO, "--machine", "/dev/zero"][..], &["run", "/dev/zero"]] {
         let said = complaint("a file without an end", &fairlab(args));
         assert!(said.contains("/dev/zero") && said.contains("longer than"), "{said}");
@@ -102,11 +100,9 @@ fn a_signal_ends_a_run_with_what_it_has_reached_and_marks_it() {
     assert!(asked.status.success() && asked.stderr.is_empty(), "{}", text(&asked.stderr));
 }
 
+#[cfg_attr(not(target_os = "linux"), ignore = "there is no /dev/full")]
 #[test]
 fn a_directory_that_cannot_be_written_is_a_run_that_failed() {
-    if !Path::new("/dev/full").exists() {
-        return;
-    }
     let place = tempfile::tempdir().expect("there is room for temporary files");
     let mut command = program();
     command.args(["run", HELLO, "--for", "10ms", "--trace-jsonl", "/dev/full", "-o"]).arg(place.path().join("run"));

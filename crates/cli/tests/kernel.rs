@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of `--engine kernel:NAME` with the scheduler of Debian's 6.1. Without that tree or a compiler the
-//! tests print SKIPPED.
+//! tests that need it are ignored.
 
-use crate::common::{assert_valid, complaint, fairlab, json_of, program, validator};
+#[path = "it/common/mod.rs"]
+mod common;
+#[path = "../../kernel/tests/common/requirement.rs"]
+mod requirement;
+
+use common::{assert_valid, complaint, fairlab, json_of, program, validator};
 use fairlab_kernel::regressions::edit::{Edit, EditAction, EditPlace, EditScript};
 use fairlab_kernel::store::{BuildRequest, Store};
+use requirement::{Requirement, named};
 use serde_json::Value;
-use std::io::Write;
-use std::process::Output;
+use std::process::{ExitCode, Output};
+use std::sync::LazyLock;
 
 /// Runs the program with a store of engines that is shared with the tests of `fairlab-kernel`.
 fn with_engines(args: &[&str]) -> Output {
@@ -15,18 +21,14 @@ fn with_engines(args: &[&str]) -> Output {
     program().args(args).env("FAIRLAB_KERNELS", kept).output().expect("the program starts")
 }
 
-/// Whether an engine could be built. If not, the test is reported as SKIPPED.
-fn has_engine() -> bool {
+/// Reason why no engine can be built here.
+static NO_ENGINE: LazyLock<Option<String>> = LazyLock::new(|| {
     let built = with_engines(&["kernel", "add", "under-test", "--source", "debian:6.1"]);
     let said = String::from_utf8_lossy(&built.stderr).into_owned();
     let unsupported = ["is not there", "install"].iter().any(|word| said.contains(word));
     assert!(built.status.success() || unsupported, "{said}");
-    if !built.status.success() {
-        writeln!(std::io::stderr(), "SKIPPED: no engine could be built: {said}")
-            .expect("standard error can be written");
-    }
-    built.status.success()
-}
+    (!built.status.success()).then(|| said.lines().next().unwrap_or_default().to_owned())
+});
 
 fn json_output(args: &[&str]) -> Value {
     let output = with_engines(args);
@@ -34,11 +36,7 @@ fn json_output(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("output is JSON")
 }
 
-#[test]
 fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
-    if !has_engine() {
-        return;
-    }
     let engine = ["--engine", "kernel:under-test"];
     for run in [
         &["--json", "run", "scenarios/group-shares.scn"][..],
@@ -77,11 +75,7 @@ fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
     }
 }
 
-#[test]
 fn an_engines_trace_is_that_of_the_built_in_one() {
-    if !has_engine() {
-        return;
-    }
     let place = tempfile::tempdir().expect("a folder");
     let trace = |name: &str, engine: &[&str]| {
         let file = place.path().join(name);
@@ -97,11 +91,7 @@ fn an_engines_trace_is_that_of_the_built_in_one() {
     assert!(complaint(&state.join(" "), &with_engines(&state)).contains("sched-debug contains state of the built-in"));
 }
 
-#[test]
 fn arms_may_have_engines() {
-    if !has_engine() {
-        return;
-    }
     let compare = ["compare", "scenarios/numa.scn", "--for", "100ms", "--arm", "base: engine=built-in", "--arm"];
     let once = with_engines(&[&compare[..], &["compiled: engine=kernel:under-test"]].concat());
     let page = String::from_utf8_lossy(&once.stdout).into_owned();
@@ -117,14 +107,10 @@ fn arms_may_have_engines() {
 }
 
 /// Compares all kinds of trace lines: snapshots, counters, steps of load balancing, frequencies.
-#[test]
 fn every_line_of_a_trace_is_that_of_the_built_in_scheduler() {
-    if !has_engine() {
-        return;
-    }
     for scenario in ["energy", "numa", "bandwidth", "frequency-steps"] {
         let file = format!("scenarios/{scenario}.scn");
-        let text = std::fs::read_to_string(crate::common::root().join(&file)).expect("the scenario is there");
+        let text = std::fs::read_to_string(common::root().join(&file)).expect("the scenario is there");
         let given = format!("{text}\ntrace 3\nstats 20ms\n");
         let place = tempfile::NamedTempFile::with_suffix(".scn").expect("there is a place for temporary files");
         std::fs::write(&place, given).expect("there is room");
@@ -145,11 +131,7 @@ fn every_line_of_a_trace_is_that_of_the_built_in_scheduler() {
     }
 }
 
-#[test]
 fn what_an_engine_lacks_is_refused_by_its_name() {
-    if !has_engine() {
-        return;
-    }
     let on = |args: &[&str]| {
         let args = [args, &["--engine", "kernel:under-test"]].concat();
         complaint(&args.join(" "), &with_engines(&args))
@@ -165,11 +147,7 @@ fn what_an_engine_lacks_is_refused_by_its_name() {
     assert!(on(&twice).contains("fairlab compare"));
 }
 
-#[test]
 fn a_run_directory_of_an_engine_is_repeated_with_it() {
-    if !has_engine() {
-        return;
-    }
     let place = tempfile::tempdir().expect("a folder");
     let path = |name: &str| place.path().join(name).display().to_string();
     let (dir, own) = (path("run"), path("own"));
@@ -197,11 +175,7 @@ fn a_run_directory_of_an_engine_is_repeated_with_it() {
     assert!(complaint("findings", &why).contains("does not support compiled-kernel engines"));
 }
 
-#[test]
 fn a_study_runs_with_an_engine_and_names_it() {
-    if !has_engine() {
-        return;
-    }
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("mine.toml");
     let study = file.to_str().expect("it has a plain name");
@@ -222,11 +196,7 @@ fn a_study_runs_with_an_engine_and_names_it() {
     }
 }
 
-#[test]
 fn engines_are_compared_side_by_side_and_checked() {
-    if !has_engine() {
-        return;
-    }
     let place = tempfile::tempdir().expect("a folder");
     let export = format!("perfetto={}", place.path().join("t.pftrace").display());
     let engine = ["--engine", "kernel:under-test"];
@@ -281,11 +251,7 @@ const EQUAL_COUNTS: [&str; 26] = [
 ];
 
 /// Compares the operation counts of each scheduler call, as lines.
-#[test]
 fn operation_counts_are_written_call_by_call() {
-    if !has_engine() {
-        return;
-    }
     let run = ["run", "scenarios/energy.scn", "--for", "200ms", "--trace-work"];
     let lines = |args: &[&str]| {
         let output = with_engines(args);
@@ -303,11 +269,7 @@ fn operation_counts_are_written_call_by_call() {
     assert!(built_in.iter().any(|line| line["CpufreqUpdate"].as_u64() > Some(0)), "the governor is asked");
 }
 
-#[test]
 fn an_engines_operations_are_counted_as_the_built_in_ones() {
-    if !has_engine() {
-        return;
-    }
     let run = ["--json", "run", "scenarios/hello.json", "--machine", "epyc-16llc", "--plain", "--for", "300ms"];
     let (built_in, compiled) = (json_of(&run), json_output(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
     for op in EQUAL_COUNTS {
@@ -316,11 +278,7 @@ fn an_engines_operations_are_counted_as_the_built_in_ones() {
     }
 }
 
-#[test]
 fn benchmarks_run_on_an_engine_whose_code_takes_time() {
-    if !has_engine() {
-        return;
-    }
     let bench = ["bench", "hackbench", "-g", "1", "-l", "20", "--machine", "hikey960", "--plain=priced"];
     let engine = ["--engine", "kernel:under-test", "--json"];
     let once = json_output(&[&bench[..], &engine].concat());
@@ -337,11 +295,7 @@ fn benchmarks_run_on_an_engine_whose_code_takes_time() {
     assert!(row.iter().any(|row| row["name"] == "time"), "{arms:#}");
 }
 
-#[test]
 fn where_phases_take_no_time_resumable_paths_decide_as_uninterrupted_ones() {
-    if !has_engine() {
-        return;
-    }
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("almost-free.toml");
     let machine = "name = \"almost-free\"\ndescription = \"two threads on each of four cores\"\nsource = \"made up\"\nhz = 250\n\
@@ -356,11 +310,7 @@ fn where_phases_take_no_time_resumable_paths_decide_as_uninterrupted_ones() {
     }
 }
 
-#[test]
 fn a_patch_that_changes_nothing_is_identical_in_every_case() {
-    if !has_engine() {
-        return;
-    }
     let args = ["patch", "kernel:under-test", "kernel:under-test", "--only", "phone-8", "--runs", "1"];
     let output = with_engines(&args);
     let page = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -373,7 +323,6 @@ fn a_patch_that_changes_nothing_is_identical_in_every_case() {
     );
 }
 
-#[test]
 fn what_patch_cannot_run_is_reported_with_status_2() {
     let error_of = |args: &[&str]| {
         let output = with_engines(args);
@@ -392,7 +341,6 @@ fn what_patch_cannot_run_is_reported_with_status_2() {
     assert!(error_of(&["kernel", "add", "patch.mine", "--source", "debian:6.1"]).contains("choose a different name"));
 }
 
-#[test]
 fn an_engine_that_is_not_there_is_an_error() {
     let none = complaint("none", &with_engines(&["run", "scenarios/fair-share.scn", "--engine", "kernel:no-such"]));
     assert!(none.contains("no-such") && none.contains("kernel add"), "{none}");
@@ -400,7 +348,6 @@ fn an_engine_that_is_not_there_is_an_error() {
     assert!(odd.contains("kernel:NAME`") || odd.contains("kernel:NAME;"), "{odd}");
 }
 
-#[test]
 fn regressions_are_listed_and_unknown_ones_refused() {
     let listed = json_of(&["--json", "kernel", "regressions", "--list"]);
     let listed = listed.as_array().expect("a list");
@@ -410,11 +357,7 @@ fn regressions_are_listed_and_unknown_ones_refused() {
     assert!(said.contains("no-such-bug") && said.contains("--list"), "{said}");
 }
 
-#[test]
 fn a_regression_is_put_back_and_distinguished_from_the_unchanged_tree() {
-    if !has_engine() {
-        return;
-    }
     let tour = json_output(&["--json", "kernel", "regressions", "into-a-throttled-group"]);
     assert_valid(&validator("regressions"), &tour, "a run of the regression corpus");
     let bug = &tour["bugs"][0];
@@ -443,11 +386,7 @@ fn flat(text: &[u8]) -> String {
 }
 
 /// A call that holds a lock or RCU section at its end ends the run with a report of the place.
-#[test]
 fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_repeats_it() {
-    if !has_engine() {
-        return;
-    }
     let edit = Edit {
         file: "core.c".to_owned(),
         place: EditPlace::Function("scheduler_tick".to_owned()),
@@ -486,11 +425,7 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
 }
 
 /// Outdated averages of a tickless CPU cause no event themselves, but a later event that follows from them.
-#[test]
 fn a_decision_before_the_first_event_that_differs_is_found() {
-    if !has_engine() {
-        return;
-    }
     let edit = Edit {
         file: "fair.c".to_owned(),
         place: EditPlace::Function("update_nohz_stats".to_owned()),
@@ -518,11 +453,7 @@ const PUSHED_AND_PULLED: &str = "cpus 8\nend 100ms\ntask a n=9 fifo=50 run 310us
 
 /// Two runqueue locks are taken in the order of their CPUs. Taking the second one out of order leads to a
 /// deadlock.
-#[test]
 fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait() {
-    if !has_engine() {
-        return;
-    }
     let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/pushed-and-pulled.scn");
     std::fs::write(file, PUSHED_AND_PULLED).expect("written");
     let run = |engine| with_engines(&["run", file, "--machine", "phone-8", "--engine", engine]);
@@ -551,4 +482,34 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
         !said.contains(" at fl-") && !said.contains("arch/fairlab"),
         "reports do not name fairlab's own functions: {said}"
     );
+}
+
+fn main() -> ExitCode {
+    let engine = Requirement { name: "linux-source-6.1", missing: || NO_ENGINE.clone() };
+    let mut tests = engine.trials(named![
+        a_kernels_own_engine_decides_and_reports_as_the_built_in_one,
+        an_engines_trace_is_that_of_the_built_in_one,
+        arms_may_have_engines,
+        every_line_of_a_trace_is_that_of_the_built_in_scheduler,
+        what_an_engine_lacks_is_refused_by_its_name,
+        a_run_directory_of_an_engine_is_repeated_with_it,
+        a_study_runs_with_an_engine_and_names_it,
+        engines_are_compared_side_by_side_and_checked,
+        operation_counts_are_written_call_by_call,
+        an_engines_operations_are_counted_as_the_built_in_ones,
+        benchmarks_run_on_an_engine_whose_code_takes_time,
+        where_phases_take_no_time_resumable_paths_decide_as_uninterrupted_ones,
+        a_patch_that_changes_nothing_is_identical_in_every_case,
+        a_regression_is_put_back_and_distinguished_from_the_unchanged_tree,
+        what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_repeats_it,
+        a_decision_before_the_first_event_that_differs_is_found,
+        cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait,
+    ]);
+    let nothing = Requirement { name: "nothing", missing: || None };
+    tests.extend(nothing.trials(named![
+        what_patch_cannot_run_is_reported_with_status_2,
+        an_engine_that_is_not_there_is_an_error,
+        regressions_are_listed_and_unknown_ones_refused,
+    ]));
+    requirement::run(tests)
 }
