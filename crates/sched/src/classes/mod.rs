@@ -30,6 +30,7 @@ impl State {
     }
 
     pub(crate) fn enqueue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: EnqueueFlags) {
+        self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
         let now = self.rqs[cpu.index()].clock;
         let p = &mut self.tasks[task.index()];
@@ -48,6 +49,7 @@ impl State {
     }
 
     pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
+        self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
         let rq = &mut self.rqs[cpu.index()];
         let p = &mut self.tasks[task.index()];
@@ -69,6 +71,7 @@ impl State {
 
     /// Stops the running task (`put_prev_task()`).
     pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
+        self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.put_prev_task_fair(ctx, task),
@@ -86,6 +89,7 @@ impl State {
 
     /// Makes a task that was dequeued briefly for a change the running one again (`set_next_task()`).
     pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
+        self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
         match self.tasks[task.index()].class {
             SchedClass::Fair => self.set_next_task_fair(ctx, task),
@@ -98,6 +102,7 @@ impl State {
     /// Reschedules if a task that has become runnable preempts the running one. A higher class always
     /// preempts; within a class the class decides.
     pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, is_fork: bool) {
+        self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
         let curr = self.rqs[cpu.index()].curr;
         let (class, curr_class) = (self.tasks[task.index()].class, self.tasks[curr.index()].class);

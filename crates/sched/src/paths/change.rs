@@ -263,8 +263,8 @@ impl Sched {
         task: TaskId,
         moved: bool,
     ) -> DequeuedTask {
+        self.assert_task_locked(rq, task);
         let p = &self.tasks[task.index()];
-        debug_assert!(p.cpu == rq.cpu(), "{task:?} is on another CPU than {rq:?}");
         let running = self.rqs[rq.cpu().index()].curr == task;
         let taken = DequeuedTask { queued: p.on_rq == OnRq::Queued, running };
         if taken.queued {

@@ -7,7 +7,7 @@
 
 use crate::types::ids::CpuId;
 
-/// Proof that the lock of a runqueue is held.
+/// Proof that the lock of a runqueue is held. It names the CPU, so functions take a guard instead of a CPU.
 #[derive(Debug)]
 #[must_use = "a lock is taken for what is done under it"]
 pub(crate) struct RqGuard {
@@ -24,5 +24,11 @@ impl RqGuard {
     #[inline]
     pub(crate) const fn cpu(&self) -> CpuId {
         self.cpu
+    }
+
+    /// Asserts, in builds with assertions, that the guard is that of a CPU which is known from elsewhere.
+    #[inline]
+    pub(crate) fn assert_is_of(&self, cpu: CpuId) {
+        debug_assert!(self.cpu == cpu, "{cpu:?} is changed under the lock of {:?}", self.cpu);
     }
 }

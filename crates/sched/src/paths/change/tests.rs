@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of attribute changes of running and waiting tasks.
 
+use crate::classes::fair::enqueue::DequeueFlags;
 use crate::test_machine::{TestMachine, flat};
 use crate::types::ids::{CpuId, TaskId};
 
@@ -26,4 +27,16 @@ fn gives_way(nice: i8) -> bool {
 fn who_runs_gives_way_when_it_becomes_less_important_and_not_when_more() {
     assert!(gives_way(5));
     assert!(!gives_way(-5));
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "is on another CPU than RqGuard { cpu: CpuId(1) }")]
+fn a_task_is_not_dequeued_under_the_lock_of_another_runqueue() {
+    let mut machine = flat(2);
+    let task = machine.task(0, &[0, 1]);
+    machine.on(0, |sched, ctx| {
+        let rq = sched.rq_lock_clocked(ctx, CpuId(1));
+        sched.dequeue_task(ctx, &rq, task, DequeueFlags::default());
+    });
 }

@@ -120,6 +120,7 @@ impl State {
     ///    failure halves the size that counts. With the tunable `detach_half`, half of the load counts, and
     ///    after too many failures the size does not matter.
     pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard, env: &mut LbEnv) -> u32 {
+        guard.assert_is_of(env.src_cpu);
         let src = guard.cpu().index();
         if self.rqs[src].nr_running <= 1 {
             if env.decision.nr_moved == 0 {
@@ -204,7 +205,8 @@ impl State {
 
     /// Detaches the first task that may be moved from the source.
     pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &mut LbEnv) -> Option<TaskId> {
-        let mut next = self.rqs[env.src_cpu.index()].cfs_tasks.oldest();
+        src.assert_is_of(env.src_cpu);
+        let mut next = self.rqs[src.cpu().index()].cfs_tasks.oldest();
         while let Some(task) = next {
             ctx.charge(KernelOp::DetachScan);
             let migratable = self.check_can_migrate(env, task);
@@ -229,6 +231,7 @@ impl State {
 
     /// Attaches all detached tasks to the destination, the last detached first.
     pub(crate) fn attach_tasks(&mut self, ctx: &mut Ctx<'_>, dst: &RqGuard, env: &mut LbEnv) {
+        dst.assert_is_of(env.dst_cpu);
         while let Some(task) = env.tasks.newest() {
             env.tasks.remove(&mut self.tasks, task);
             self.attach_task(ctx, dst, task);

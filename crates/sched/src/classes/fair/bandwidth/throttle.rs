@@ -90,7 +90,7 @@ impl State {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = false;
         let (cpu, group, entity) = (cfs_rq.cpu, cfs_rq.group, cfs_rq.entity);
-        debug_assert!(rq.cpu() == cpu, "a cfs_rq is unthrottled under the lock of its runqueue");
+        rq.assert_is_of(cpu);
         self.update_rq_clock(ctx, rq);
         let clock = self.rqs[cpu.index()].clock;
         let pool = &mut self.groups[group.index()].bandwidth;
