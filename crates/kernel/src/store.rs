@@ -16,143 +16,26 @@
 //! [`clear`] removes the files that no engine of a user needs.
 
 pub mod clear;
+mod entry;
+mod key;
+
+pub use entry::{AddedKernel, BuildRequest, StoreEntry};
+pub(crate) use key::hash;
+pub use key::{key, own_hash};
 
 use crate::compile::{self, BuildDir, BuildRecipe};
 use crate::coverage::CoverageRun;
 use crate::error::{KernelError, io_error_at};
-use crate::regressions::edit::EditScript;
 use crate::tree::{self, TreeSource};
 use crate::{operations, overlay};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// Description of a built engine.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq, schemars::JsonSchema)]
-pub struct StoreEntry {
-    /// Name of the engine.
-    pub name: String,
-    /// Source of the tree, as it was given.
-    pub source: String,
-    /// Version in the Makefile of the tree.
-    pub version: String,
-    /// Patches, in the order in which they were applied.
-    pub patches: Vec<String>,
-    /// Description of the tree if its folder is not one: where it was taken from, the commit and its subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Bugs of the regression corpus that were reintroduced.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub bugs: Vec<String>,
-    /// Lines of the configuration beyond the default.
-    pub config: Vec<String>,
-    /// Version line of the compiler.
-    pub compiler: String,
-    /// Hash of all inputs of the engine.
-    pub key: String,
-    /// Hash of fairlab's own files in it. An engine with another hash may have another interface, and must be
-    /// built again.
-    #[serde(default)]
-    pub own: String,
-}
-
-impl StoreEntry {
-    /// Returns the description of its tree for users.
-    pub fn origin(&self) -> &str {
-        self.title.as_deref().unwrap_or(&self.source)
-    }
-}
-
-/// Returns the hash of fairlab's own files in an engine.
-pub fn own_hash() -> String {
-    hash(crate::EMBEDDED_FILES.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]))[..16].to_owned()
-}
-
-/// Request for an engine.
-#[derive(Clone, Copy, Debug)]
-pub struct BuildRequest<'a> {
-    /// Name under which the engine is stored.
-    pub name: &'a str,
-    /// Name of the folder in which it is built. Engines that are built in one folder, one after the other,
-    /// compile only what differs.
-    pub build_dir: &'a str,
-    /// Source of the tree, as a user writes it.
-    pub source: &'a str,
-    /// Description of the tree for users, if `source` does not describe it.
-    pub title: Option<&'a str>,
-    /// Patches, in the order in which they are applied.
-    pub patches: &'a [PathBuf],
-    /// Edits, which are applied after the patches.
-    pub scripts: &'a [EditScript],
-    /// Lines that are added to the configuration.
-    pub config: &'a [String],
-    /// Whether the objects count how often each line runs: see [`crate::coverage`].
-    pub is_covered: bool,
-}
-
-/// Result of a request for an engine.
-#[derive(Clone, Debug, Serialize)]
-pub struct AddedKernel {
-    /// Description of the engine.
-    #[serde(flatten)]
-    pub entry: StoreEntry,
-    /// Path of the object.
-    pub object: PathBuf,
-    /// Whether it was built for this request, instead of found in the store.
-    pub is_new: bool,
-    /// Time of the request, in milliseconds.
-    pub took_ms: u64,
-}
 
 /// Folder with built engines.
 #[derive(Clone, Debug)]
 pub struct Store {
     root: PathBuf,
-}
-
-/// Returns the hash of a list of pieces, in hexadecimal.
-pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> String {
-    let mut hash = Sha256::new();
-    for piece in pieces {
-        // The length comes first, so that no two lists of pieces are the same bytes.
-        hash.update((piece.len() as u64).to_le_bytes());
-        hash.update(piece);
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Returns the key of a recipe: a hash of the contents of every file that may matter.
-///
-/// # Errors
-/// If a file cannot be read.
-pub fn key(recipe: &BuildRecipe, compiler: &str) -> Result<String, KernelError> {
-    let mut pieces: Vec<Vec<u8>> = vec![compiler.into(), recipe.config.join("\n").into()];
-    if recipe.is_covered {
-        pieces.push(b"covered".to_vec());
-    }
-    for (name, text) in crate::EMBEDDED_FILES {
-        pieces.extend([name.as_bytes().to_vec(), text.as_bytes().to_vec()]);
-    }
-    for patch in &recipe.patches {
-        pieces.push(fs::read(patch).map_err(io_error_at(patch))?);
-    }
-    for script in &recipe.scripts {
-        pieces.push(serde_json::to_vec(script).expect("a script is JSON"));
-    }
-    for name in tree::files(&recipe.tree)? {
-        let path = recipe.tree.join(&name);
-        let content = match fs::read(&path) {
-            // A link that leads nowhere, or to a folder, is not a file.
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory) => {
-                continue;
-            }
-            other => other.map_err(io_error_at(&path))?,
-        };
-        pieces.push(hash([name.as_bytes(), &content[..]]).into());
-    }
-    Ok(hash(pieces.iter().map(Vec::as_slice))[..32].to_owned())
 }
 
 impl Store {

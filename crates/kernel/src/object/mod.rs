@@ -4,9 +4,13 @@
 
 mod raw;
 mod show;
+mod types;
+
+pub use types::{
+    EngineCpu, EngineDuty, EngineFrequencyDomain, EngineIrq, EnginePolicy, EngineTaskSpec, SchedDomainState,
+};
 
 use crate::error::KernelError;
-use fairlab_sched::topology::CpuIdleType;
 use raw::Functions;
 use std::ffi::{CStr, CString, c_int, c_ulong};
 use std::mem::ManuallyDrop;
@@ -27,162 +31,6 @@ pub struct Object {
     _one_thread: std::marker::PhantomData<*const ()>,
 }
 
-/// Topology and capacity of a CPU.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineCpu {
-    /// Numbers of the core, cluster, last-level cache, package and node.
-    pub place: [u32; 5],
-    /// Capacity, 1 to 1024.
-    pub capacity: u32,
-}
-
-/// CPUs whose frequency changes together.
-#[derive(Clone, Debug)]
-pub struct EngineFrequencyDomain {
-    /// CPUs of the domain, ascending.
-    pub cpus: Vec<u32>,
-    /// Frequencies in kHz, ascending.
-    pub khz: Vec<u32>,
-    /// Power of each frequency, in microwatts; empty without an energy model.
-    pub uw: Vec<u32>,
-    /// Constant frequency; `None` if schedutil drives the domain.
-    pub fixed_khz: Option<u32>,
-    /// Rate limit of schedutil, in microseconds.
-    pub rate_limit_us: u32,
-    /// Whether a CPU that has not idled since the last update counts as busy.
-    pub holds_when_busy: bool,
-    /// Whether the driver sleeps, so that schedutil has a thread for it.
-    pub sleeps: bool,
-    /// Whether inefficient frequencies, which cost no less than a higher one, are left out.
-    pub skips_inefficient: bool,
-}
-
-/// Policy of a task with the kernel's numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EnginePolicy {
-    /// Number of the policy (`SCHED_*`).
-    pub number: i32,
-    /// Real-time priority, 1 to 99; 0 for other policies.
-    pub priority: i32,
-    /// Runtime, deadline and period of `SCHED_DEADLINE`, in ns.
-    pub deadline: [i64; 3],
-    /// Whether the task reclaims the bandwidth that other deadline tasks leave (`SCHED_FLAG_RECLAIM`).
-    pub reclaims: bool,
-    /// Whether the task is the thread of a governor (`SCHED_FLAG_SUGOV`).
-    pub is_governor: bool,
-}
-
-/// Task that is to be forked.
-#[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the field names describe their content")]
-pub struct EngineTaskSpec<'a> {
-    /// Number of the task, which must be the next one.
-    pub id: u32,
-    pub pid: i32,
-    pub nice: i32,
-    /// Number of its group; 0 is the root.
-    pub group: i32,
-    /// Any policy except `SCHED_DEADLINE`.
-    pub policy: EnginePolicy,
-    /// Lower and upper utilisation clamp, if set.
-    pub uclamp: Option<(u32, u32)>,
-    /// CPUs that the task may use, a bit each.
-    pub mask: &'a [u64],
-}
-
-/// Function that is counted as an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountedOps {
-    /// Address in the object.
-    pub function: u64,
-    /// Number of the operation.
-    pub operation: usize,
-    /// Counts per call; negative if the entry corrects another one.
-    pub times: i32,
-    /// Address of the function that must be running for a call to count; `None` if every call counts.
-    pub within: Option<u64>,
-    /// Whether `within` has to be the innermost running function of those that are counted.
-    pub is_direct: bool,
-}
-
-/// Largest number of operations that an object can count: as in `engine/host/host.c`.
-const MAX_OPERATIONS: usize = 64;
-
-/// Record of the kernel's side.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EngineRecord {
-    /// Task that became runnable.
-    Wakeup { on: u32, cpu: u32, task: u32, is_new: bool },
-    /// Context switch of a CPU. The state is that of `prev`.
-    Switch { cpu: u32, prev: u32, next: u32, state: u32 },
-    /// Task moved to another CPU.
-    Migrate { on: u32, task: u32, from: u32, to: u32 },
-    /// Interrupt was sent: to reschedule (kind 0), or for the call function queue (kind 1).
-    Ipi { on: u32, cpu: u32, kind: u32 },
-    /// Counter of a sched domain was increased.
-    Stat { on: u32, cpu: u32, level: u32, counter: &'static str, idle: Option<CpuIdleType>, amount: i64 },
-    /// Timer of a CPU was programmed.
-    Timer { cpu: u32, at: u64 },
-    /// The tree's schedutil has changed the frequency of a CPU: share of the highest, of 1024.
-    Frequency { cpu: u32, part: u64 },
-    /// The tree's schedutil wakes its thread for a frequency domain.
-    Governor { cpu: u32, domain: u32 },
-}
-
-/// Load-balancing state of a sched domain, under the kernel's names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct SchedDomainState {
-    /// Name of the domain; empty without `SCHED_DEBUG`.
-    pub name: String,
-    /// Level in the topology, from 0.
-    pub level: u32,
-    /// Balancing passes since the last one that moved something.
-    pub nr_balance_failed: u32,
-    /// Number of failed passes after which cache-hot tasks are moved as well.
-    pub cache_nice_tries: u32,
-    /// Imbalance from which the domain is balanced, in percent.
-    pub imbalance_pct: u32,
-    /// Time between two balancing passes, in milliseconds.
-    pub balance_interval: u32,
-}
-
-/// Call of fairlab into the kernel's side, with the functions that it entered.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct TracedCall {
-    /// Name of the call.
-    pub what: String,
-    /// CPU of the call.
-    pub cpu: u32,
-    /// Time on the machine's clock, in nanoseconds.
-    pub at_ns: u64,
-    /// Functions in the order in which they were entered: nesting depth, and address in the object.
-    pub functions: Vec<(u32, u64)>,
-}
-
-/// Next action of a CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineDuty {
-    /// Reschedule: call `schedule()`.
-    Reschedule,
-    /// Run the work of its stopper.
-    Stopper,
-    /// Enter or stay in the idle loop.
-    Idle,
-    /// Run the current task.
-    Task,
-}
-
-/// Interrupt that the machine delivers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineIrq {
-    /// Reschedule interrupt of another CPU.
-    Reschedule,
-    /// Interrupt for the call function queue.
-    Call,
-    /// Expiry of the CPU's timer.
-    Timer,
-}
-
 /// Calls a function of the object. All functions belong to the kernel's side or the host and have the types
 /// of `raw.rs`; the object was checked when it was loaded.
 macro_rules! call {
@@ -196,7 +44,12 @@ macro_rules! call {
 
 // These modules use the macro, so they follow it.
 mod change;
+mod counting;
 pub mod paths;
+mod records;
+
+pub use counting::{CountedOps, TracedCall};
+pub(crate) use records::EngineRecord;
 
 /// Converts a number of a CPU, task or group, which is an int in C.
 fn c_cpu(number: u32) -> c_int {
@@ -236,73 +89,6 @@ impl Object {
     /// file descriptor. 0: no limit.
     pub fn install_guards(&self, report: RawFd, loop_seconds: u32) {
         call!(self, fl_guard(report, loop_seconds));
-    }
-
-    /// Sets the functions to count. They must be functions of this object, from the file that was written
-    /// beside it.
-    ///
-    /// # Panics
-    /// If an operation has a larger number than the object can count.
-    pub fn set_counted_ops(&self, counted: &[CountedOps]) {
-        for &CountedOps { function, operation, times, within, is_direct } in counted {
-            assert!(operation < MAX_OPERATIONS, "operation {operation} of {MAX_OPERATIONS}");
-            let within = within.unwrap_or(0);
-            call!(self, fl_count(function, operation as c_int, times, within, c_int::from(is_direct)));
-        }
-    }
-
-    /// Makes the clock run ahead by `ns` for each such operation while a function runs, and return when it
-    /// ends. The function thus measures this cost.
-    pub fn measure(&self, function: u64, operation: usize, ns: u32) {
-        call!(self, fl_measure(function, operation as c_int, ns));
-    }
-
-    /// Reports the counts since the last call, by operation, for those that are not 0.
-    pub(crate) fn counts(&self, mut listen: impl FnMut(usize, i64)) {
-        let mut which = 0;
-        let counts = call!(self, fl_counts(&raw mut which));
-        if which == 0 {
-            return;
-        }
-        // SAFETY: there are MAX_OPERATIONS counts, as long as the object is loaded, and no other code reads
-        // or writes them until the kernel's side is entered again, which this borrow of the object prevents.
-        let counts = unsafe { std::slice::from_raw_parts_mut(counts, MAX_OPERATIONS) };
-        while which != 0 {
-            let operation = which.trailing_zeros() as usize;
-            listen(operation, std::mem::take(&mut counts[operation]));
-            which &= which - 1;
-        }
-    }
-
-    /// Turns the tracing of entered functions on or off.
-    pub fn trace(&self, is_wanted: bool) {
-        call!(self, fl_trace(c_int::from(is_wanted)));
-    }
-
-    /// Returns the traced calls since the last call of this function.
-    pub fn take_traced_calls(&self) -> Vec<TracedCall> {
-        let mut nr = 0;
-        let entries = call!(self, fl_called(&raw mut nr));
-        if nr == 0 {
-            return Vec::new();
-        }
-        // SAFETY: there are `nr` entries, which stay until the kernel's side is entered again, which this
-        // borrow of the object prevents.
-        let entries = unsafe { std::slice::from_raw_parts(entries, nr as usize) };
-        let mut calls: Vec<TracedCall> = Vec::new();
-        for &raw::RawTracedCall { function, depth, cpu, at, what } in entries {
-            if function != 0 {
-                if let Some(call) = calls.last_mut() {
-                    call.functions.push((depth as u32, function));
-                }
-                continue;
-            }
-            // SAFETY: the text is the one that `set_current_call` was given, a constant of this program.
-            let what: &'static CStr = unsafe { CStr::from_ptr(what) };
-            let what = what.to_string_lossy().into_owned();
-            calls.push(TracedCall { what, cpu: cpu as u32, at_ns: at, functions: Vec::new() });
-        }
-        calls
     }
 
     /// Returns the largest number of CPUs, and the ticks per second.
@@ -521,48 +307,6 @@ impl Object {
     pub fn is_tick_stopped(&self, cpu: u32) -> bool {
         call!(self, fl_tick_is_stopped(self.cpu(cpu))) != 0
     }
-
-    /// Reports the records since the last call, in order.
-    pub(crate) fn drain_records(&self, mut listen: impl FnMut(EngineRecord)) {
-        let mut nr = 0;
-        let records = call!(self, fl_records(&raw mut nr));
-        if nr == 0 {
-            return;
-        }
-        // SAFETY: there are `nr` records, which stay until the kernel's side is entered again, which this
-        // borrow of the object prevents.
-        let records = unsafe { std::slice::from_raw_parts(records, nr as usize) };
-        for record in records {
-            listen(to_record(record));
-        }
-    }
-}
-
-fn to_record(record: &raw::RawRecord) -> EngineRecord {
-    let &raw::RawRecord { kind, on, cpu, task, a, b, text } = record;
-    match kind {
-        raw::WAKEUP => EngineRecord::Wakeup { on, cpu, task, is_new: a != 0 },
-        raw::SWITCH => EngineRecord::Switch { cpu, prev: task, next: a as u32, state: record.b as u32 },
-        raw::MIGRATE => EngineRecord::Migrate { on, task, from: cpu, to: a as u32 },
-        raw::IPI => EngineRecord::Ipi { on, cpu, kind: a as u32 },
-        raw::STAT => {
-            // SAFETY: the text is a constant of the object, which is never unloaded.
-            let text: &'static CStr = unsafe { CStr::from_ptr(text) };
-            let counter = counter_name(text.to_str().unwrap_or_default());
-            let idle = usize::try_from(b - 1).ok().map(|place| CpuIdleType::ALL[place]);
-            EngineRecord::Stat { on, cpu, level: task, counter, idle, amount: a }
-        }
-        raw::TIMER => EngineRecord::Timer { cpu, at: a as u64 },
-        raw::FREQUENCY => EngineRecord::Frequency { cpu, part: a as u64 },
-        raw::GOVERNOR => EngineRecord::Governor { cpu, domain: task },
-        other => unreachable!("records have eight kinds, not {other}"),
-    }
-}
-
-/// Returns the name of a counter: `lb_count` for the expression `env->sd->lb_count[env->idle]`.
-fn counter_name(expression: &'static str) -> &'static str {
-    let counter = expression.split('[').next().unwrap_or(expression);
-    counter.rsplit_once("->").map_or(counter, |(_, name)| name)
 }
 
 fn policy(policy: EnginePolicy) -> raw::RawPolicy {
@@ -581,16 +325,4 @@ fn policy(policy: EnginePolicy) -> raw::RawPolicy {
 
 fn to_result(answer: c_int) -> Result<(), i32> {
     if answer == 0 { Ok(()) } else { Err(answer) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::counter_name;
-
-    #[test]
-    fn counters_have_the_name_of_their_field() {
-        assert_eq!(counter_name("sd->lb_count[idle]"), "lb_count");
-        assert_eq!(counter_name("env->sd->lb_gained[env->idle]"), "lb_gained");
-        assert_eq!(counter_name("sd->alb_pushed"), "alb_pushed");
-    }
 }

@@ -154,7 +154,11 @@ impl Object {
 
     /// Counts an operation as the scan of a CPU by a search.
     pub fn count_as_scan(&self, operation: usize) {
-        assert!(operation < super::MAX_OPERATIONS, "operation {operation} of {}", super::MAX_OPERATIONS);
+        assert!(
+            operation < super::counting::MAX_OPERATIONS,
+            "operation {operation} of {}",
+            super::counting::MAX_OPERATIONS
+        );
         call!(self, fl_count_as_look(operation as c_int));
     }
 

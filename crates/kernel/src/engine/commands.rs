@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Calls that convert more than numbers: boot, frequency domains, tunables, forks, policies, quotas.
+
+use super::records::timer_at;
+use super::{KernelEngine, SCAN_COST};
+use crate::object::paths::{EngineCall, EngineTick};
+use crate::object::{self, EngineIrq, EngineRecord};
+use fairlab_machine::engine::Engine;
+use fairlab_sched::classes::deadline::admission::PolicyError;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ctx::{Ctx, Effect, IpiKind};
+use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::paths::idle::IdleTick;
+use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor};
+use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
+use fairlab_sched::state::hotplug::HotplugError;
+use fairlab_sched::state::new_task::NewTask;
+use fairlab_sched::state::snapshot::CpuAction;
+use fairlab_sched::task::Policy;
+use fairlab_sched::topology::TopologyLevel;
+use fairlab_sched::tunables::{TUNABLES, Tunables};
+use fairlab_sched::units::Nanos;
+use fairlab_sched::work::KernelOp;
+
+impl KernelEngine {
+    /// Sets the tunables that have changed. Tunables that the tree does not have were rejected before.
+    pub(super) fn change_tunables(&mut self, wanted: Tunables) {
+        for info in TUNABLES {
+            let value = info.get(&wanted);
+            if value == info.get(&self.tunables) {
+                continue;
+            }
+            if info.name == SCAN_COST {
+                let search = self.search.expect("who has the tunable has the search");
+                self.object.measure(search, KernelOp::ScanCpu as usize, u32::try_from(value).unwrap_or(u32::MAX));
+            } else {
+                self.object.set_tunable(info.name, u32::try_from(value).unwrap_or(u32::MAX));
+            }
+        }
+        self.tunables = wanted;
+    }
+
+    /// Invalid domains were rejected before.
+    pub(super) fn add_frequency_domain(&self, domain: &FrequencyDomain) {
+        let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| to_u32(number)).collect() };
+        let (fixed_khz, schedutil) = match domain.governor() {
+            Governor::Fixed { khz } => (Some(to_u32(khz)), None),
+            Governor::Schedutil(config) => (None, Some(config)),
+        };
+        self.object.frequency_domain(&object::EngineFrequencyDomain {
+            cpus: domain.cpus().map(|cpu| cpu.0).collect(),
+            khz: small(domain.khz()),
+            uw: small(domain.power_uw()),
+            fixed_khz,
+            rate_limit_us: schedutil.map_or(0, |config| to_u32(config.rate_limit.0 / 1000)),
+            holds_when_busy: schedutil.is_some_and(|config| config.holds_when_busy),
+            sleeps: domain.has_governor_thread(),
+            skips_inefficient: domain.skips_inefficient(),
+        });
+    }
+
+    pub(super) fn boot_object(&mut self, now: Nanos) {
+        let letter = |level: &TopologyLevel| match level {
+            TopologyLevel::Smt => 'S',
+            TopologyLevel::Cluster => 'C',
+            TopologyLevel::Mc => 'M',
+            TopologyLevel::Package => 'P',
+            TopologyLevel::All => 'A',
+        };
+        let levels: String = self.topology.levels.iter().map(letter).collect();
+        let places = self.topology.cpus.iter().zip(&self.topology.capacity);
+        let cpus: Vec<object::EngineCpu> = places
+            .map(|(place, &capacity)| object::EngineCpu {
+                place: [place.core, place.cluster, place.llc, place.package, place.node],
+                capacity: capacity as u32,
+            })
+            .collect();
+        self.object.set_clock(now.0, 0, 0);
+        self.object.set_current_call(c"boot", 0, now.0);
+        self.object.boot(&cpus, &self.topology.distances, &levels);
+        self.nr_tasks = 2 * cpus.len() + 1;
+        // Operations of the boot belong to no CPU.
+        self.object.counts(|_, _| {});
+        // The boot served its interrupts itself; timers stay armed.
+        let left_over = &mut self.pending_effects;
+        self.object.drain_records(|record| {
+            if let EngineRecord::Timer { cpu, at } = record {
+                left_over.push(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
+            }
+        });
+    }
+
+    pub(super) fn fork(&mut self, ctx: &mut Ctx<'_>, new: &NewTask) -> TaskId {
+        let id = TaskId::from_index(self.nr_tasks);
+        self.nr_tasks += 1;
+        let mask = self.mask_words(&new.cpus_allowed);
+        let task = object::EngineTaskSpec {
+            id: id.0,
+            pid: new.pid,
+            nice: i32::from(new.nice),
+            group: new.group.0 as i32,
+            policy: to_kernel(new.policy),
+            uclamp: new.uclamp.map(|clamps| (clamps.min, clamps.max)),
+            mask: &mask,
+        };
+        // The first part takes locks of runqueues.
+        self.end_paths(ctx);
+        self.begin_after(ctx, c"fork", EngineCall::WakeNew { task: id.0 }, |object, cpu| object.fork(cpu, &task));
+        id
+    }
+
+    pub(super) fn deliver_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
+        self.ipi_pending[ctx.cpu.index()][kind as usize] = false;
+        let irq = match kind {
+            IpiKind::Reschedule => EngineIrq::Reschedule,
+            IpiKind::CallFunction => EngineIrq::Call,
+        };
+        if !(self.polls && self.is_idle_task_running(ctx.cpu)) {
+            ctx.charge(KernelOp::IpiReceive);
+        }
+        self.begin(ctx, c"inter-processor interrupt", EngineCall::Interrupt(irq));
+    }
+
+    pub(super) fn cpus_in_cpuset(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
+        let mut words = self.mask_words(wanted);
+        self.object.limit_to_cpuset(id.0, &mut words);
+        let mut mask = CpuMask::new(self.topology.cpus.len());
+        for cpu in self.cpu_ids().filter(|cpu| words[cpu.index() / 64] >> (cpu.index() % 64) & 1 == 1) {
+            mask.set(cpu);
+        }
+        mask
+    }
+
+    pub(super) fn set_quota(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        group: GroupId,
+        bandwidth: Bandwidth,
+    ) -> Result<(), BandwidthError> {
+        let us = |time: Nanos| (time.0 / 1000) as i64;
+        let (quota, period, burst) = bandwidth.parts();
+        let set = self.enter(ctx, c"cpu.cfs_quota_us", |object, cpu| {
+            object.set_quota(cpu, group.0, quota.map(us), us(period), us(burst))
+        });
+        set.map_err(|_| BandwidthError::RootGroup)
+    }
+
+    pub(super) fn set_task_policy(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        policy: Policy,
+    ) -> Result<(), PolicyError> {
+        let (reclaims, is_governor) = (self.reclaims == Some(task), self.governor == Some(task));
+        let new = object::EnginePolicy { reclaims, is_governor, ..to_kernel(policy) };
+        let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, new));
+        set.map_err(|errno| {
+            let known = [PolicyError::BadParameters, PolicyError::NoBandwidth, PolicyError::RestrictedAffinity];
+            known.into_iter().find(|error| error.errno() == errno).unwrap_or(PolicyError::BadParameters)
+        })
+    }
+
+    pub(super) fn enter_idle_loop(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
+        ctx.charge(KernelOp::IdleEnter);
+        let tick = match tick {
+            IdleTick::Stop => EngineTick::Stop,
+            IdleTick::RetainForTimer => EngineTick::RetainForTimer,
+            IdleTick::Retain => EngineTick::Retain,
+        };
+        let is_over = self.begin(ctx, c"idle loop", EngineCall::IdleEnter(tick)).is_some();
+        is_over && !self.need_resched(ctx.cpu)
+    }
+
+    #[inline]
+    pub(super) fn action_of(&self, cpu: CpuId) -> CpuAction {
+        match self.object.next_action(cpu.0) {
+            object::EngineDuty::Reschedule => CpuAction::Reschedule,
+            object::EngineDuty::Stopper => CpuAction::Stopper,
+            object::EngineDuty::Idle => CpuAction::Idle,
+            object::EngineDuty::Task => CpuAction::Task(self.curr(cpu)),
+        }
+    }
+
+    /// A task that waits for stoppers of other CPUs because of an affinity runs them inside its own call, so
+    /// only CPU hotplug remains.
+    pub(super) fn run_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
+        self.enter(ctx, c"stopper", |object, cpu| object.awaited_stopper(cpu));
+        match self.object.is_active(ctx.cpu.0) {
+            true => self.cpus.set(ctx.cpu),
+            false => self.cpus.clear(ctx.cpu),
+        }
+    }
+
+    /// Sets the affinity of a task. The stoppers of CPUs have run when the call returns.
+    pub(super) fn change_affinity(&mut self, ctx: &mut Ctx<'_>, task: TaskId, mask: &CpuMask) {
+        let mask = self.mask_words(mask);
+        // A mask without an online CPU is rejected, which changes nothing.
+        let _refused =
+            self.enter(ctx, c"set_cpus_allowed_ptr", |object, cpu| object.set_affinity(cpu, task.0, &mask)).is_err();
+    }
+
+    pub(super) fn offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError> {
+        let is_last = self.cpus.weight() == 1;
+        let taken = self.enter(ctx, c"cpu_down", |object, on| object.take_offline(on, cpu.0));
+        taken.map_err(|_| if is_last { HotplugError::LastCpu } else { HotplugError::NoBandwidth })
+    }
+
+    pub(super) fn deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
+        let is_free = !matches!(policy, Policy::Deadline { .. }) || self.object.spans_domain(task.0);
+        is_free.then_some(()).ok_or(PolicyError::RestrictedAffinity)
+    }
+
+    pub(super) fn seed(&self, cpu: CpuId, words: [u32; 4]) {
+        // The generator needs seeds with higher bits.
+        self.object.seed_random(cpu.0, words.map(|word| if word < 128 { word + 128 } else { word }));
+    }
+}
+
+/// Converts a frequency or power value, for which the kernel has 32 bits.
+pub(super) fn to_u32(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn to_kernel(policy: Policy) -> object::EnginePolicy {
+    let (number, priority, deadline) = match policy {
+        Policy::Normal => (0, 0, [0; 3]),
+        Policy::Fifo(priority) => (1, priority, [0; 3]),
+        Policy::RoundRobin(priority) => (2, priority, [0; 3]),
+        Policy::Batch => (3, 0, [0; 3]),
+        Policy::Idle => (5, 0, [0; 3]),
+        Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
+    };
+    object::EnginePolicy { number, priority: i32::from(priority), deadline, ..object::EnginePolicy::default() }
+}

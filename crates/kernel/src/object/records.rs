@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Records of the kernel's side: what has happened during a call.
+
+use super::{Object, raw};
+use fairlab_sched::topology::CpuIdleType;
+use std::ffi::CStr;
+
+/// Record of the kernel's side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineRecord {
+    /// Task that became runnable.
+    Wakeup { on: u32, cpu: u32, task: u32, is_new: bool },
+    /// Context switch of a CPU. The state is that of `prev`.
+    Switch { cpu: u32, prev: u32, next: u32, state: u32 },
+    /// Task moved to another CPU.
+    Migrate { on: u32, task: u32, from: u32, to: u32 },
+    /// Interrupt was sent: to reschedule (kind 0), or for the call function queue (kind 1).
+    Ipi { on: u32, cpu: u32, kind: u32 },
+    /// Counter of a sched domain was increased.
+    Stat { on: u32, cpu: u32, level: u32, counter: &'static str, idle: Option<CpuIdleType>, amount: i64 },
+    /// Timer of a CPU was programmed.
+    Timer { cpu: u32, at: u64 },
+    /// The tree's schedutil has changed the frequency of a CPU: share of the highest, of 1024.
+    Frequency { cpu: u32, part: u64 },
+    /// The tree's schedutil wakes its thread for a frequency domain.
+    Governor { cpu: u32, domain: u32 },
+}
+
+impl Object {
+    /// Reports the records since the last call, in order.
+    pub(crate) fn drain_records(&self, mut listen: impl FnMut(EngineRecord)) {
+        let mut nr = 0;
+        let records = call!(self, fl_records(&raw mut nr));
+        if nr == 0 {
+            return;
+        }
+        // SAFETY: there are `nr` records, which stay until the kernel's side is entered again, which this
+        // borrow of the object prevents.
+        let records = unsafe { std::slice::from_raw_parts(records, nr as usize) };
+        for record in records {
+            listen(to_record(record));
+        }
+    }
+}
+
+fn to_record(record: &raw::RawRecord) -> EngineRecord {
+    let &raw::RawRecord { kind, on, cpu, task, a, b, text } = record;
+    match kind {
+        raw::WAKEUP => EngineRecord::Wakeup { on, cpu, task, is_new: a != 0 },
+        raw::SWITCH => EngineRecord::Switch { cpu, prev: task, next: a as u32, state: record.b as u32 },
+        raw::MIGRATE => EngineRecord::Migrate { on, task, from: cpu, to: a as u32 },
+        raw::IPI => EngineRecord::Ipi { on, cpu, kind: a as u32 },
+        raw::STAT => {
+            // SAFETY: the text is a constant of the object, which is never unloaded.
+            let text: &'static CStr = unsafe { CStr::from_ptr(text) };
+            let counter = counter_name(text.to_str().unwrap_or_default());
+            let idle = usize::try_from(b - 1).ok().map(|place| CpuIdleType::ALL[place]);
+            EngineRecord::Stat { on, cpu, level: task, counter, idle, amount: a }
+        }
+        raw::TIMER => EngineRecord::Timer { cpu, at: a as u64 },
+        raw::FREQUENCY => EngineRecord::Frequency { cpu, part: a as u64 },
+        raw::GOVERNOR => EngineRecord::Governor { cpu, domain: task },
+        other => unreachable!("records have eight kinds, not {other}"),
+    }
+}
+
+/// Returns the name of a counter: `lb_count` for the expression `env->sd->lb_count[env->idle]`.
+fn counter_name(expression: &'static str) -> &'static str {
+    let counter = expression.split('[').next().unwrap_or(expression);
+    counter.rsplit_once("->").map_or(counter, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counter_name;
+
+    #[test]
+    fn counters_have_the_name_of_their_field() {
+        assert_eq!(counter_name("sd->lb_count[idle]"), "lb_count");
+        assert_eq!(counter_name("env->sd->lb_gained[env->idle]"), "lb_gained");
+        assert_eq!(counter_name("sd->alb_pushed"), "alb_pushed");
+    }
+}
