@@ -13,7 +13,9 @@ pub(crate) mod kernel_bisect;
 pub(crate) mod patch;
 pub(crate) mod regressions;
 pub(crate) mod replay;
+pub(crate) mod run;
 pub(crate) mod settings;
+pub(crate) mod study;
 pub(crate) mod sweep;
 pub(crate) mod work;
 
@@ -21,27 +23,25 @@ use crate::args::bench::BenchArgs;
 use crate::args::bisect::BisectArgs;
 use crate::args::capture::CaptureArgs;
 use crate::args::compare::CompareArgs;
-use crate::args::exports::{ExportArgs, events_from_name, format_from_name};
+use crate::args::exports::{events_from_name, format_from_name};
 use crate::args::fuzz::FuzzArgs;
 use crate::args::import::ImportArgs;
 use crate::args::kernel::KernelArgs;
 use crate::args::patch::PatchArgs;
 use crate::args::replay::ReplayArgs;
+use crate::args::run::RunArgs;
 use crate::args::settings::SettingArgs;
+use crate::args::study::StudyArgs;
 use crate::args::sweep::SweepArgs;
 use crate::output::Color;
-use crate::output::measure::Measure;
-use crate::output::report::ReportTables;
 use crate::values::hints::{self, with_hints};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlab_observe::export::ExportFormat;
 use fairlab_observe::export::record::EventGroups;
 use fairlab_run::kernels::Kernel;
-use fairlab_run::settings::commands::{CHECK, RUN};
-use fairlab_run::values::{
-    EngineName, Plain, feature_from_name, kernel_from_name, parse_engine, parse_moment, parse_time, tunable_from_name,
-};
+use fairlab_run::settings::commands::CHECK;
+use fairlab_run::values::{feature_from_name, kernel_from_name, parse_moment, parse_time, tunable_from_name};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TunableInfo;
 use fairlab_sched::units::Nanos;
@@ -121,62 +121,6 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Write manual pages
     Man(ManArgs),
-}
-
-const RUN_EXAMPLES: &str = "\
-FILE is a scenario (one statement per line, begins with `cpus N`), a JSON file of rt-app, a spec \
-(`fairlab schema spec`) or the manifest of an earlier run. Its text decides which, not its name.
-
-Examples:
-  fairlab run scenarios/hello.json
-  fairlab run app.json --machine xeon-2s-224 --for 2s
-  fairlab run app.json --kernel 5.4 --set migration_cost_ns=0
-  fairlab run app.json --seed 7 --perturb 7 -o runs/7
-  fairlab run app.json --measure kicks,search   NOHZ kicks, idle-CPU scans
-  fairlab run scenario.scn --trace-jsonl - | head
-  generate-workload | fairlab run - --json";
-
-#[derive(Debug, ClapArgs)]
-#[command(arg_required_else_help = true)]
-#[command(after_help = RUN_EXAMPLES)]
-pub(crate) struct RunArgs {
-    /// Workload file; `-` is standard input
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: String,
-    #[command(flatten)]
-    pub(crate) settings: SettingArgs<RUN>,
-    /// Watch the run on the terminal: CPUs, queues, domains, decisions. Space runs and pauses, s and n step,
-    /// w explains, q quits
-    #[arg(long, conflicts_with = "engine")]
-    pub(crate) watch: bool,
-    /// Show every CPU and every task family, however many
-    #[arg(long)]
-    pub(crate) per_cpu: bool,
-    /// Compute findings for --json too, which takes 5 to 15 % longer. Text output always includes
-    /// them
-    #[arg(long, conflicts_with = "engine")]
-    pub(crate) findings: bool,
-    /// Print more tables: residency, cpus, frequencies, decisions, all
-    #[arg(long, value_enum, value_name = "TABLE,TABLE", value_delimiter = ',', hide_possible_values = true)]
-    pub(crate) tables: Vec<ReportTables>,
-    /// Print measurements in detail: search, kicks, blocked, balance, energy, residency, times, histograms,
-    /// all. JSON always contains all of them
-    #[arg(long, value_enum, value_name = "WHAT,WHAT", value_delimiter = ',', hide_possible_values = true)]
-    pub(crate) measure: Vec<Measure>,
-    /// Write a run directory: manifest.json (repeats the run), copies of inputs, summary.json
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) output: Option<PathBuf>,
-    /// Write every event as a line of JSON; `-` is standard output, which then carries nothing else
-    ///
-    /// A scenario's `trace` statement sets the level; without one it is 3 (switches, wake-ups, migrations,
-    /// interrupts, steps of load balancing). With -o, a relative FILE is placed in DIR.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) trace_jsonl: Option<String>,
-    /// Write the operation counts of each scheduler call as lines of JSON to standard output, and nothing else
-    #[arg(long)]
-    pub(crate) trace_work: bool,
-    #[command(flatten)]
-    pub(crate) exports: ExportArgs,
 }
 
 /// Limit on the number of runs at a time.
@@ -373,90 +317,6 @@ pub(crate) struct TunablesArgs {
     /// Show the defaults of this machine
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) machine: Option<String>,
-}
-
-const STUDY_EXAMPLES: &str = "\
-Examples:
-  fairlab study list
-  fairlab study run pelt-time-scaling --quick   run an included study
-  fairlab study new mine                        write mine.toml, a template
-  fairlab study check mine.toml                 check it, and begin each run
-  fairlab study run mine.toml -o out            write report and charts to out";
-
-#[derive(Debug, ClapArgs)]
-#[command(arg_required_else_help = true)]
-#[command(after_help = STUDY_EXAMPLES)]
-pub(crate) struct StudyArgs {
-    #[command(subcommand)]
-    pub(crate) command: StudyCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum StudyCommand {
-    /// List the studies
-    List,
-    /// Write NAME.toml: a study that runs unchanged, with all keys and their meaning
-    New {
-        /// Name of the study, or path of its file
-        name: String,
-    },
-    /// Check a study's file: read it, resolve all names in it, and begin each run
-    Check {
-        /// Name of a study, or path of its file
-        #[arg(value_parser = hints::text(hints::studies))]
-        study: String,
-        #[command(flatten)]
-        jobs: JobsArgs,
-    },
-    /// Run a study and print its published tables beside the simulated values
-    Run(Box<StudyRunArgs>),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(crate) struct StudyRunArgs {
-    /// Name of a study, or path of its file
-    #[arg(value_parser = hints::text(hints::studies))]
-    pub(crate) study: String,
-    /// Shorten all runs, for a first impression
-    #[arg(long)]
-    pub(crate) quick: bool,
-    /// Run only this table, by its name in the study's file; may be repeated
-    #[arg(long = "table", value_name = "NAME")]
-    pub(crate) tables: Vec<String>,
-    /// Run only rows whose names begin with TEXT; may be repeated
-    #[arg(long = "row", value_name = "TEXT")]
-    pub(crate) rows: Vec<String>,
-    /// Number of seeds of each run
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    pub(crate) seeds: Option<u64>,
-    /// Simulated time of each run that has a duration: 5s, 300ms, ...
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(crate) span: Option<Nanos>,
-    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
-    /// simultaneous events
-    #[arg(long, value_name = "N")]
-    pub(crate) perturb: Option<u64>,
-    /// Machine of all runs, except those of arms that name one
-    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
-    pub(crate) machine: Option<String>,
-    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
-    ///
-    /// For studies of data. Arms that need a feature that the tree lacks are rejected. No row is then
-    /// evidence for the model.
-    #[arg(long, value_name = "kernel:NAME", value_parser = with_hints(parse_engine, hints::engines))]
-    pub(crate) engine: Option<EngineName>,
-    /// With --engine: simplify machines as `fairlab run --plain` does; `--plain=priced` keeps costs and idle
-    /// states
-    #[arg(
-        long, value_parser = Plain::parse, value_name = "shape|priced", num_args = 0..=1, require_equals = true,
-        default_missing_value = "shape", requires = "engine"
-    )]
-    pub(crate) plain: Option<Plain>,
-    /// Write the report as DIR/NAME.html (self-contained) and DIR/NAME.json, and charts as DIR/*.svg
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) output: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) jobs: JobsArgs,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab study`: published measurements of scheduler changes beside simulated ones.
 
-use crate::args::{StudyArgs, StudyCommand, StudyRunArgs};
+use crate::args::study::{StudyArgs, StudyCommand, StudyRunArgs};
 use crate::execution::worker::study::{StudyWorkers, study_error};
 use crate::output::progress::StudyProgress;
 use crate::output::table::{Align, Cell, Table};

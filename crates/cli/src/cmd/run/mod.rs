@@ -3,7 +3,7 @@
 
 pub(crate) mod watch;
 
-use crate::args::RunArgs;
+use crate::args::run::RunArgs;
 use crate::execution::execute::{Executed, execute_alone, execute_with, failed, refuse_engine};
 use crate::output::{Output, Styles, report};
 use crate::values::error::{CliError, command_line};

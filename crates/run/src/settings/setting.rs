@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A setting: what options, arms and messages need to know about it; and settings as lists of changes.
+
+use super::{SETTINGS, Settings};
+use crate::values::{EngineName, Starts};
+use fairlab_sched::units::Nanos;
+
+/// A setting of a run.
+pub struct Setting {
+    /// Name in JSON, and as a key of arms and plans.
+    pub name: &'static str,
+    /// Long option, without dashes.
+    pub option: &'static str,
+    /// Placeholder of the value in help texts; empty for an option without a value.
+    pub value: &'static str,
+    /// Value of an option that may lack one.
+    pub default_value: Option<&'static str>,
+    /// Lines of its description: the first paragraph is the short help.
+    pub doc: &'static [&'static str],
+    /// Returns names that a value may have, for completion.
+    pub names: fn() -> Vec<&'static str>,
+    /// Commands that have the option: bits of [`commands`].
+    pub commands: u8,
+    /// Whether arms, plans and bisections may change it.
+    pub is_change: bool,
+    /// Whether the option may be repeated.
+    pub is_list: bool,
+    /// Whether help texts leave the option out.
+    pub is_hidden: bool,
+    /// Key of a study that sets it, for messages.
+    pub in_study: &'static str,
+    pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
+    pub(super) texts: fn(&Settings) -> Vec<String>,
+    pub(super) copy: fn(&mut Settings, &Settings),
+}
+
+/// Value of a setting as text, which its reader has accepted.
+#[derive(Clone)]
+pub struct Change {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// Its value.
+    pub text: String,
+}
+
+impl Setting {
+    /// Returns the setting with this name in JSON and arms.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+
+    /// Returns the setting with this option.
+    pub fn from_option(option: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.option == option)
+    }
+
+    /// Reads a value and returns the change.
+    ///
+    /// # Errors
+    /// If the value does not exist or is out of range.
+    pub fn change(&'static self, text: &str) -> Result<Change, String> {
+        self.read(&mut Settings::default(), text)?;
+        Ok(Change { setting: self, text: text.to_owned() })
+    }
+
+    /// Reads a value into settings: it replaces a single value and adds to a list.
+    ///
+    /// # Errors
+    /// If the value does not exist or is out of range.
+    pub fn read(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
+        (self.read)(settings, text)
+    }
+
+    /// Returns the values that differ from the default, as texts that [`Self::read`] accepts.
+    pub fn texts(&self, settings: &Settings) -> Vec<String> {
+        (self.texts)(settings)
+    }
+
+    /// Copies this setting from other settings.
+    pub fn copy(&self, to: &mut Settings, from: &Settings) {
+        (self.copy)(to, from);
+    }
+}
+
+impl std::fmt::Debug for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}={}", self.setting.name, self.text)
+    }
+}
+
+impl Settings {
+    /// Returns the settings of a list of changes, in order.
+    pub fn from_changes<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        Self::default().with_changes(changes)
+    }
+
+    /// Returns these settings with changes on top.
+    ///
+    /// # Panics
+    /// Never: a [`Change`] has been read once.
+    #[must_use]
+    pub fn with_changes<'a>(mut self, changes: impl IntoIterator<Item = &'a Change>) -> Self {
+        for Change { setting, text } in changes {
+            setting.read(&mut self, text).expect("a change was read once");
+        }
+        self
+    }
+
+    /// Returns the settings in which two runs differ.
+    pub fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'static Setting> {
+        SETTINGS.iter().filter(|setting| setting.texts(self) != setting.texts(other))
+    }
+
+    /// Returns the options of a command that repeat the settings.
+    pub fn command_words(&self) -> Vec<String> {
+        let words = |setting: &'static Setting| {
+            setting.texts(self).into_iter().flat_map(|text| match setting {
+                Setting { value: "", option, .. } => vec![format!("--{option}")],
+                Setting { default_value: Some(_), option, .. } => vec![format!("--{option}={text}")],
+                Setting { option, .. } => vec![format!("--{option}"), text],
+            })
+        };
+        SETTINGS.iter().flat_map(words).collect()
+    }
+
+    /// Returns the seed of start times and random run lengths, if these vary.
+    pub fn starts_seed(&self) -> Option<u64> {
+        self.seed.filter(|_| self.starts == Starts::Jittered)
+    }
+
+    /// Returns the simulated time before anything is measured.
+    pub fn warmup(&self) -> Nanos {
+        self.warmup.unwrap_or_default()
+    }
+
+    /// Returns the name of the compiled-kernel engine; `None` for the built-in scheduler.
+    pub fn kernel_engine(&self) -> Option<&str> {
+        self.engine.as_ref().and_then(EngineName::kernel)
+    }
+}
