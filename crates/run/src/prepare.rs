@@ -267,7 +267,7 @@ fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), Reques
     Ok(())
 }
 
-/// Sets the governor of all frequency domains.
+/// Sets the governor of a machine that must have frequency domains.
 fn apply_governor(hardware: &mut Hardware, governor: Option<GovernorName>) -> Result<(), RequestError> {
     let Some(governor) = governor else { return Ok(()) };
     if hardware.frequency_domains.is_empty() {
@@ -275,6 +275,12 @@ fn apply_governor(hardware: &mut Hardware, governor: Option<GovernorName>) -> Re
         let message = format!("--governor: the machine {} has no frequency domains\nhelp: {help}", hardware.name);
         return Err(RequestError::Input(message));
     }
+    set_governor(hardware, governor);
+    Ok(())
+}
+
+/// Sets the governor of all frequency domains that a machine has.
+pub fn set_governor(hardware: &mut Hardware, governor: GovernorName) {
     for domain in &mut hardware.frequency_domains {
         match governor {
             GovernorName::Performance => domain.fix_at_highest(),
@@ -288,7 +294,6 @@ fn apply_governor(hardware: &mut Hardware, governor: Option<GovernorName>) -> Re
             })),
         }
     }
-    Ok(())
 }
 
 /// Returns the error of a benchmark that does only kernel work, on a machine where that has zero cost.

@@ -3,6 +3,7 @@
 //! machines.
 
 use fairlab_run::kernels::Kernel;
+use fairlab_run::values::GovernorName;
 use fairlab_sched::features::Feature;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,16 +34,6 @@ pub struct ArmDefinition {
     pub idle_states: Option<usize>,
     /// Machine that replaces the run's machine.
     pub machine: Option<String>,
-}
-
-/// Frequency governor with a fixed choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum GovernorName {
-    /// Always selects the highest frequency.
-    Performance,
-    /// Always selects the lowest frequency.
-    Powersave,
 }
 
 impl ArmDefinition {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Data model of a study's TOML file: arms, runs, and the published tables to reproduce.
 
-pub use crate::arms::{ArmDefinition, GovernorName};
+pub use crate::arms::ArmDefinition;
 use crate::data::charts::ChartDefinition;
 use crate::data::figures::FigureDefinition;
 use crate::data::runs::RunDefinition;

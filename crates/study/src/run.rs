@@ -60,7 +60,7 @@ pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload,
 }
 
 /// Everything that a run needs except the arm.
-pub(crate) struct RunSpec {
+pub(crate) struct FixedRun {
     pub(crate) hardware: Hardware,
     pub(crate) workload: Workload,
     pub(crate) duration: Nanos,
@@ -68,7 +68,7 @@ pub(crate) struct RunSpec {
 }
 
 /// Runs a workload under an arm to its end, and returns the machine in its final state.
-pub(crate) fn run(arm: &ArmDefinition, run: RunSpec, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
+pub(crate) fn run(arm: &ArmDefinition, run: FixedRun, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
     let setup = setup(arm, run.hardware, run.workload, run.duration);
     let mut machine = Machine::new(Setup { snapshot_every: run.snapshot_every, ..setup })?;
     drive_through(&mut machine, observer)?;

@@ -9,7 +9,7 @@
 
 use super::runs::RunCase;
 use super::workloads::{InputFiles, PreparedWorkload};
-use crate::definition::{ArmDefinition, DefinitionError, GovernorName};
+use crate::definition::{ArmDefinition, DefinitionError};
 use crate::{ExternalRunner, StudyError};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
@@ -20,6 +20,7 @@ use fairlab_observe::bench::{BenchObserver, RunProgress};
 use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_run::drive::drive;
 use fairlab_run::observers::RunObservers;
+use fairlab_run::prepare::set_governor;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -173,12 +174,8 @@ impl ArmDefinition {
         for (operation, ns) in &self.prices {
             hardware.costs.set_by_name(operation, (ns * 1000.0).round() as u64);
         }
-        for domain in &mut hardware.frequency_domains {
-            match self.governor.or(case.governor) {
-                Some(GovernorName::Performance) => domain.fix_at_highest(),
-                Some(GovernorName::Powersave) => domain.fix_at_index(0),
-                None => {}
-            }
+        if let Some(governor) = self.governor.or(case.governor) {
+            set_governor(hardware, governor);
         }
         if let Some(most) = self.idle_states.or(case.idle_states) {
             for states in &mut hardware.idle_states {

@@ -5,7 +5,7 @@
 use super::span::TimeSpan;
 use super::tasks::TaskFamily;
 use crate::StudyOptions;
-use crate::arms::GovernorName;
+use fairlab_run::values::GovernorName;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -8,7 +8,7 @@
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
 use crate::report::{MeasuredFigure, ReportTable};
-use crate::run::{RunSpec, machine, run};
+use crate::run::{FixedRun, machine, run};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::START;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -51,7 +51,7 @@ fn time_to_the_top(arm: &ArmDefinition) -> Result<MeasuredFigure, StudyError> {
     let duration = LIGHT + Nanos::from_secs(1);
     let mut hardware = machine("hikey");
     hardware.costs = fairlab_machine::costs::CostModel::zero_cost();
-    run(arm, RunSpec { hardware, workload, duration, snapshot_every: None }, &mut observer)?;
+    run(arm, FixedRun { hardware, workload, duration, snapshot_every: None }, &mut observer)?;
     let Some(at) = observer.at_the_top else {
         return Ok(MeasuredFigure::text("never").with_remark("the highest OPP was not reached within a second"));
     };

@@ -11,7 +11,7 @@ use crate::StudyError;
 use crate::definition::{FigureValue, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
 use crate::evidence::Evidence;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
-use crate::run::{RunSpec, run, single_cpu};
+use crate::run::{FixedRun, run, single_cpu};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -87,7 +87,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> 
                 let hardware = single_cpu(capacity);
                 run(
                     arm,
-                    RunSpec { hardware, workload: scenario.workload, duration, snapshot_every: Some(SAMPLE_EVERY) },
+                    FixedRun { hardware, workload: scenario.workload, duration, snapshot_every: Some(SAMPLE_EVERY) },
                     &mut extremes,
                 )?;
                 let is_contribution_scaled = arm.tunables.contains_key("pelt_contribution");

@@ -7,7 +7,7 @@
 use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
 use crate::report::{MeasuredFigure, ReportTable};
-use crate::run::{RunSpec, run, single_cpu};
+use crate::run::{FixedRun, run, single_cpu};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -47,7 +47,11 @@ fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyErro
     let duration = Nanos(PERIOD.0 * (ASLEEP_PERIODS + AWAKE_PERIODS as u64));
     let mut observer = UtilObserver::default();
     let hardware = single_cpu(capacity);
-    run(arm, RunSpec { hardware, workload: scenario.workload, duration, snapshot_every: Some(PERIOD) }, &mut observer)?;
+    run(
+        arm,
+        FixedRun { hardware, workload: scenario.workload, duration, snapshot_every: Some(PERIOD) },
+        &mut observer,
+    )?;
     Ok(observer.utils.split_off(ASLEEP_PERIODS as usize))
 }
 
