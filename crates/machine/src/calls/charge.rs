@@ -53,7 +53,7 @@ impl<E: Engine> Machine<E> {
         }
         let own_ps = self.wall_time(cpu, ps);
         let searches_on =
-            self.sched.yielded_path(cpu).is_some_and(|pause| pause.path == EnginePath::Sched(PathKind::Search));
+            self.sched.yielded_path(cpu).is_some_and(|pause| matches!(pause.path, EnginePath::Sched(PathKind::Search)));
         self.tracer.record_selection(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
 
@@ -67,7 +67,7 @@ impl<E: Engine> Machine<E> {
         let is_remote = match pause.next {
             EngineLock::Sched(PhaseLock::Held(target)) => target != cpu,
             // A compiled-kernel engine that has stored already.
-            EngineLock::NONE if pause.path == EnginePath::Sched(PathKind::Wakeup) => {
+            EngineLock::NONE if matches!(pause.path, EnginePath::Sched(PathKind::Wakeup)) => {
                 self.locks.held(cpu).iter().any(|&lock| lock != cpu)
             }
             _ => false,

@@ -75,16 +75,19 @@ impl CpuCounters {
     }
 
     /// Begins a run of the idle task.
+    #[inline]
     pub(crate) fn begin_idle(&mut self, now: Nanos) {
         self.idle_since = Some(now);
     }
 
     /// Ends the idle task's run, whose time has been accounted.
+    #[inline]
     pub(crate) fn end_idle(&mut self) {
         self.idle_since = None;
     }
 
     /// Adds the idle time up to now, and the time at the present frequency.
+    #[inline]
     pub(crate) fn add_idle_time(&mut self, now: Nanos, freq: Capacity) {
         self.add_frequency_time(now, freq);
         if let Some(since) = &mut self.idle_since {
@@ -94,6 +97,7 @@ impl CpuCounters {
 
     /// Adds the time at the present frequency. Must be called before the frequency changes and when the idle
     /// task starts or stops.
+    #[inline]
     pub(crate) fn add_frequency_time(&mut self, now: Nanos, freq: Capacity) {
         let time = now - core::mem::replace(&mut self.frequency_since, now);
         if time == Nanos::ZERO {
@@ -106,6 +110,7 @@ impl CpuCounters {
     }
 
     /// Adds time in kernel paths.
+    #[inline]
     pub(crate) fn add_kernel_time(&mut self, time: Nanos) {
         self.kernel += time;
         if self.idle_since.is_some() {

@@ -35,6 +35,7 @@ pub(crate) enum IdleLoop {
 
 impl IdleLoop {
     /// Whether the idle task is in its loop, with or without a tick.
+    #[inline]
     pub(crate) const fn is_inside(self) -> bool {
         matches!(self, Self::Inside | Self::Ticking)
     }
@@ -59,12 +60,14 @@ impl CpuTimer {
     }
 
     /// Expiry of the timer; later than any run lasts if it is not programmed.
+    #[inline]
     pub(crate) fn at(&self) -> Nanos {
         self.at
     }
 
     /// Programs the timer. Returns the version of the new expiry; `None` if nothing changes or the timer is
     /// off.
+    #[inline]
     pub(crate) fn arm(&mut self, at: Nanos) -> Option<u32> {
         if at == self.at {
             return None;
@@ -75,11 +78,13 @@ impl CpuTimer {
     }
 
     /// Marks the timer as expired.
+    #[inline]
     pub(crate) fn expire(&mut self) {
         self.at = OFF;
     }
 
     /// Whether an expiry is the programmed one.
+    #[inline]
     pub(crate) fn is_programmed(&self, version: u32) -> bool {
         version == self.version
     }

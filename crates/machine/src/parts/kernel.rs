@@ -42,6 +42,7 @@ pub(crate) enum KernelWork {
 
 impl KernelWork {
     /// Returns the scheduler call with which the work begins, if the call takes a lock.
+    #[inline]
     pub(crate) fn entry(&self) -> Option<Entry> {
         match self {
             Self::Wake { .. } => Some(Entry::Wakeup),
@@ -102,6 +103,7 @@ impl KernelState {
     }
 
     /// Whether no path is in progress: at most interrupts and requests of the scenario are left.
+    #[inline]
     pub(crate) fn is_off_paths(&self) -> bool {
         let is_idle = !self.is_busy && self.suspended == Nanos::ZERO && !self.net.is_running();
         is_idle && self.work.iter().all(|work| matches!(work, KernelWork::Serve(_)))
@@ -115,27 +117,32 @@ impl KernelState {
     }
 
     /// Whether no work and no interrupt is left.
+    #[inline]
     pub(crate) fn is_drained(&self) -> bool {
         self.is_off_paths() && self.work.is_empty() && self.interrupts.is_empty()
     }
 
     /// Begins busy time with interrupts off, up to `until` or, with [`Nanos::NEVER`], to the grant of a lock.
+    #[inline]
     pub(crate) fn begin_busy(&mut self, now: Nanos, until: Nanos) {
         (self.is_busy, self.since, self.until, self.needs_plan) = (true, now, until, true);
         self.irqs_on = false;
     }
 
     /// Ends the busy time, which has been accounted.
+    #[inline]
     pub(crate) fn end_busy(&mut self) {
         self.is_busy = false;
     }
 
     /// Returns the busy time that was not accounted yet; `None` if the CPU is not busy.
+    #[inline]
     pub(crate) fn take_time(&mut self, now: Nanos) -> Option<Nanos> {
         self.is_busy.then(|| now - core::mem::replace(&mut self.since, now))
     }
 
     /// Extends the busy time. Returns false if the CPU is not busy, so that it must enter the kernel instead.
+    #[inline]
     pub(crate) fn try_extend(&mut self, time: Nanos) -> bool {
         if self.is_busy {
             self.until += time;
@@ -144,18 +151,21 @@ impl KernelState {
     }
 
     /// Returns the end of the phase and the version of a new event that ends it. Earlier events become stale.
+    #[inline]
     pub(crate) fn plan_end(&mut self) -> (Nanos, u32) {
         self.version = self.version.wrapping_add(1);
         (self.until, self.version)
     }
 
     /// Whether an event ends the present phase rather than an earlier or extended one.
+    #[inline]
     pub(crate) fn is_current(&self, version: u32) -> bool {
         version == self.version
     }
 
     /// Suspends a phase that runs with interrupts on. Returns whether there was one; then the CPU must leave
     /// the kernel until the phase resumes.
+    #[inline]
     pub(crate) fn try_suspend(&mut self, now: Nanos) -> bool {
         let is_interruptible = self.is_busy && self.irqs_on && self.until > now;
         if is_interruptible {
@@ -166,22 +176,26 @@ impl KernelState {
     }
 
     /// Whether a phase is suspended.
+    #[inline]
     pub(crate) fn is_suspended(&self) -> bool {
         self.suspended > Nanos::ZERO
     }
 
     /// Returns the rest of the suspended phase, which resumes.
+    #[inline]
     pub(crate) fn take_suspended(&mut self) -> Nanos {
         core::mem::take(&mut self.suspended)
     }
 
     /// Sets whether the present phase runs with interrupts on.
+    #[inline]
     pub(crate) fn set_irqs(&mut self, on: bool) {
         self.irqs_on = on;
     }
 
     /// Converts work to the time that it takes at a speed. A remainder below 1 ns is carried to the next
     /// phase, and so is all work while the CPU spins.
+    #[inline]
     pub(crate) fn charge(&mut self, work: u128, speed: u64) -> Nanos {
         let work = work + self.carried_work;
         let is_spinning = self.is_busy && self.until == Nanos::NEVER;
@@ -191,21 +205,25 @@ impl KernelState {
     }
 
     /// Whether interrupts wait.
+    #[inline]
     pub(crate) fn has_interrupts(&self) -> bool {
         !self.interrupts.is_empty()
     }
 
     /// Adds an interrupt behind those that wait.
+    #[inline]
     pub(crate) fn push_interrupt(&mut self, kind: EventKind) {
         self.interrupts.push_back(kind);
     }
 
     /// Returns an interrupt to the head of the queue, because it cannot be served yet.
+    #[inline]
     pub(crate) fn return_interrupt(&mut self, kind: EventKind) {
         self.interrupts.push_front(kind);
     }
 
     /// Removes and returns the first interrupt.
+    #[inline]
     pub(crate) fn pop_interrupt(&mut self) -> Option<EventKind> {
         self.interrupts.pop_front()
     }
@@ -217,31 +235,37 @@ impl KernelState {
     }
 
     /// Returns the first piece of work.
+    #[inline]
     pub(crate) fn first_work(&self) -> Option<&KernelWork> {
         self.work.front()
     }
 
     /// Adds work behind the queued work.
+    #[inline]
     pub(crate) fn queue_work(&mut self, work: KernelWork) {
         self.work.push_back(work);
     }
 
     /// Adds work before the queued work.
+    #[inline]
     pub(crate) fn push_first_work(&mut self, work: KernelWork) {
         self.work.push_front(work);
     }
 
     /// Removes and returns the first piece of work.
+    #[inline]
     pub(crate) fn pop_work(&mut self) -> Option<KernelWork> {
         self.work.pop_front()
     }
 
     /// Whether the completion of the running task must be planned again.
+    #[inline]
     pub(crate) fn needs_plan(&self) -> bool {
         self.needs_plan
     }
 
     /// Records that the completion of the running task is planned.
+    #[inline]
     pub(crate) fn end_need_of_plan(&mut self) {
         self.needs_plan = false;
     }

@@ -62,17 +62,20 @@ impl RqLocks {
     }
 
     /// Returns the locks that a CPU holds, in the order in which it got them.
+    #[inline]
     pub(crate) fn held(&self, cpu: CpuId) -> &[CpuId] {
         &self.cpus[cpu.index()].held
     }
 
     /// Whether a lock is free, or held by `cpu`.
+    #[inline]
     pub(crate) fn is_available(&self, cpu: CpuId, lock: CpuId) -> bool {
         self.locks[lock.index()].owner.is_none_or(|owner| owner == cpu)
     }
 
     /// Takes a lock, unless the CPU holds it already. Returns whether the CPU has it; if not, it waits in the
     /// lock's queue.
+    #[inline]
     pub(crate) fn take(&mut self, cpu: CpuId, lock: CpuId, now: Nanos) -> bool {
         let place = &mut self.locks[lock.index()];
         match place.owner {
@@ -93,6 +96,7 @@ impl RqLocks {
     }
 
     /// Begins or ends an interval of spinning. Returns whether an interval has begun.
+    #[inline]
     pub(crate) fn begins_to_spin(&mut self, cpu: CpuId) -> bool {
         let wait = &mut self.cpus[cpu.index()];
         wait.has_spun = !wait.has_spun;
@@ -100,15 +104,30 @@ impl RqLocks {
     }
 
     /// Returns the start of the wait that preceded the present phase, and forgets it.
+    #[inline]
     pub(crate) fn take_wait(&mut self, cpu: CpuId) -> Option<Nanos> {
         self.cpus[cpu.index()].waits_since.take()
     }
 
-    /// Releases the lock at `place` among those that a CPU holds. It goes to its longest waiter, which is
-    /// returned with the start of its wait, and must settle after this event.
-    pub(crate) fn release(&mut self, cpu: CpuId, place: usize) -> Option<(CpuId, Nanos)> {
+    /// Releases the lock at `place` among those that a CPU holds, unless `keeps` holds for it. The lock goes to
+    /// its longest waiter, which is returned with the start of its wait, and must settle after this event.
+    #[inline]
+    pub(crate) fn release_unless(
+        &mut self,
+        cpu: CpuId,
+        place: usize,
+        keeps: impl Fn(CpuId) -> bool,
+    ) -> Option<(CpuId, Nanos)> {
         let held = &mut self.cpus[cpu.index()].held;
-        let lock = if place + 1 == held.len() { held.pop()? } else { held.remove(place) };
+        let lock = held[place];
+        if keeps(lock) {
+            return None;
+        }
+        if place + 1 == held.len() {
+            held.pop();
+        } else {
+            held.remove(place);
+        }
         let place = &mut self.locks[lock.index()];
         place.owner = place.waiters.pop_front();
         let next = place.owner?;
@@ -119,6 +138,7 @@ impl RqLocks {
     }
 
     /// Forgets the wait of a CPU that holds no lock any more.
+    #[inline]
     pub(crate) fn clear_wait(&mut self, cpu: CpuId) {
         let locks = &mut self.cpus[cpu.index()];
         if locks.held.is_empty() {
@@ -127,6 +147,7 @@ impl RqLocks {
     }
 
     /// Returns the next CPU that was granted a lock and must settle.
+    #[inline]
     pub(crate) fn pop_granted(&mut self) -> Option<CpuId> {
         self.granted.pop_front()
     }
@@ -159,12 +180,13 @@ mod tests {
         assert!(locks.take(A, B, Nanos(0)) && locks.take(A, B, Nanos(1)), "a lock can be taken twice");
         assert!(!locks.take(C, B, Nanos(2)) && !locks.take(B, B, Nanos(3)));
         assert!(!locks.is_available(C, B));
-        assert_eq!(locks.release(A, 0), Some((C, Nanos(2))));
+        assert_eq!(locks.release_unless(A, 0, |lock| lock == B), None, "the path keeps it");
+        assert_eq!(locks.release_unless(A, 0, |_| false), Some((C, Nanos(2))));
         assert_eq!([locks.pop_granted(), locks.pop_granted()], [Some(C), None]);
         assert!(!locks.holds_any(A) && locks.held(C) == [B]);
         assert_eq!(locks.take_wait(C), Some(Nanos(2)));
-        assert_eq!(locks.release(C, 0), Some((B, Nanos(3))));
-        assert_eq!(locks.release(B, 0), None);
+        assert_eq!(locks.release_unless(C, 0, |_| false), Some((B, Nanos(3))));
+        assert_eq!(locks.release_unless(B, 0, |_| false), None);
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub(crate) enum NetStep {
 
 impl NetSoftirq {
     /// Whether the softirq is in progress.
+    #[inline]
     pub(crate) const fn is_running(&self) -> bool {
         self.run.is_some()
     }
@@ -83,6 +84,7 @@ impl NetSoftirq {
     }
 
     /// Whether no packet waits.
+    #[inline]
     pub(crate) fn is_backlog_empty(&self) -> bool {
         self.backlog.is_empty()
     }

@@ -38,6 +38,7 @@ impl CpuRate {
     }
 
     /// Share of the core, as a fraction of 1024.
+    #[inline]
     pub(crate) fn share(&self) -> u64 {
         self.share
     }
@@ -49,12 +50,14 @@ impl CpuRate {
     }
 
     /// Sets the frequency.
+    #[inline]
     pub(crate) fn set_freq(&mut self, freq: Capacity) {
         self.freq = freq;
         self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
     }
 
     /// Sets the share of the core.
+    #[inline]
     pub(crate) fn set_share(&mut self, share: u64) {
         self.share = share;
         self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
@@ -67,6 +70,7 @@ impl CpuRate {
     }
 
     /// Whether a version is that of the latest frequency switch.
+    #[inline]
     pub(crate) fn is_latest_switch(&self, version: u32) -> bool {
         version == self.version
     }

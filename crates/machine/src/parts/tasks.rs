@@ -77,6 +77,7 @@ pub struct SimTask {
 
 impl SimTask {
     /// Returns the work of the present step.
+    #[inline]
     pub(crate) fn step_work(&self) -> u128 {
         match self.step {
             Step::Run(work) => u128::from(work.0) * u128::from(FULL_SPEED),
@@ -85,6 +86,7 @@ impl SimTask {
     }
 
     /// Advances to the next step. The work of a run step counts from now on.
+    #[inline]
     pub(crate) fn next_step(&mut self) {
         self.step = self.behaviour.next();
         self.wall_start = None;
@@ -93,11 +95,13 @@ impl SimTask {
     }
 
     /// Makes the planned completion stale.
+    #[inline]
     pub(crate) fn cancel_completion(&mut self) {
         self.completion_version = self.completion_version.wrapping_add(1);
     }
 
     /// Makes the planned end of the sleep stale.
+    #[inline]
     pub(crate) fn cancel_sleep(&mut self) {
         self.sleep_version = self.sleep_version.wrapping_add(1);
     }
@@ -129,6 +133,7 @@ impl SimTask {
 
     /// Handles a wake-up while the task is awake. A task that is about to block does not block; for others the
     /// wake-up may be remembered.
+    #[inline]
     pub(crate) fn handle_already_awake(&mut self, is_remembered: bool) {
         if self.will_block {
             self.is_woken_early = true;
@@ -159,6 +164,7 @@ impl TaskTable {
     }
 
     /// All tasks.
+    #[inline]
     pub(crate) fn all(&self) -> &[SimTask] {
         &self.tasks
     }
@@ -169,6 +175,7 @@ impl TaskTable {
     }
 
     /// Number of tasks.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         self.tasks.len()
     }
@@ -233,6 +240,7 @@ impl TaskTable {
     ///
     /// # Panics
     /// If the task was not forked.
+    #[inline]
     pub(crate) fn id(&self, task: usize) -> TaskId {
         self.tasks[task].id.expect("the task was forked")
     }

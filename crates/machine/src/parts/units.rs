@@ -8,6 +8,7 @@
 pub(crate) const FULL_SPEED: u64 = 1024 * 1024;
 
 /// Converts a time in picoseconds at a speed to work. 64 bits nearly always suffice.
+#[inline]
 pub(crate) fn work_in(ps: u64, speed: u64) -> u128 {
     match ps.checked_mul(speed) {
         Some(work) => u128::from(work / 1000),
@@ -16,6 +17,7 @@ pub(crate) fn work_in(ps: u64, speed: u64) -> u128 {
 }
 
 /// Returns `of / unit`, rounded down.
+#[inline]
 pub(crate) fn whole_units(of: u128, unit: u64) -> u64 {
     match u64::try_from(of) {
         Ok(of) => of / unit,

@@ -121,8 +121,10 @@ impl<E: Engine> Machine<E> {
     /// Marks a CPU as awake and updates its governor and residency counters.
     pub(crate) fn leave_idle_state(&mut self, cpu: CpuId) {
         self.end_rest(cpu);
-        let states = &self.hardware.idle_states[cpu.index()];
-        if self.cpus[cpu.index()].idle.leave(self.now, states, self.hardware.tick) {
+        let idle = &mut self.cpus[cpu.index()].idle;
+        idle.reset();
+        if idle.is_in_state() {
+            idle.leave(self.now, &self.hardware.idle_states[cpu.index()], self.hardware.tick);
             self.sched.set_idle_exit_latency(cpu, None);
         }
     }

@@ -69,7 +69,7 @@ impl<E: Engine> Machine<E> {
     /// Releases locks that were granted but are no longer needed.
     #[inline]
     pub(crate) fn release_unused_locks(&mut self, cpu: CpuId) {
-        if self.locks.holds_any(cpu) {
+        if self.kernel_takes_time && self.locks.holds_any(cpu) {
             self.release_locks(cpu);
         }
     }
@@ -89,10 +89,8 @@ impl<E: Engine> Machine<E> {
 
     fn grant_locks(&mut self, cpu: CpuId) {
         for place in (0..self.locks.held(cpu).len()).rev() {
-            if self.sched.holds_lock(cpu, self.locks.held(cpu)[place]) {
-                continue;
-            }
-            if let Some((next, since)) = self.locks.release(cpu, place) {
+            let sched = &self.sched;
+            if let Some((next, since)) = self.locks.release_unless(cpu, place, |lock| sched.holds_lock(cpu, lock)) {
                 self.exit_kernel(next);
                 self.counters.per_cpu[next.index()].add_lock_wait(self.now - since);
             }

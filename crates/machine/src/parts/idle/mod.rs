@@ -114,31 +114,37 @@ impl CpuIdleState {
     }
 
     /// Whether the CPU is in a state.
+    #[inline]
     pub(crate) fn is_in_state(&self) -> bool {
         self.current.is_some()
     }
 
     /// Whether a state was chosen and not entered yet.
+    #[inline]
     pub(crate) fn has_choice(&self) -> bool {
         self.chosen.is_some()
     }
 
     /// Time of the next tick.
+    #[inline]
     pub(crate) fn next_tick(&self) -> Nanos {
         self.next_tick
     }
 
     /// Records the time of the next tick.
+    #[inline]
     pub(crate) fn record_tick(&mut self, next: Nanos) {
         self.next_tick = next;
     }
 
     /// Lets the governor choose a state.
+    #[inline]
     pub(crate) fn select(&mut self, states: &[IdleState], known: GovernorInput) -> GovernorDecision {
         self.governor.select(states, known)
     }
 
     /// Sets the state that the CPU enters next.
+    #[inline]
     pub(crate) fn choose(&mut self, state: usize) {
         self.chosen = Some(state);
     }
@@ -156,6 +162,7 @@ impl CpuIdleState {
     }
 
     /// Enters the chosen state and returns it; `None` if the CPU has no states.
+    #[inline]
     pub(crate) fn enter_chosen(&mut self, now: Nanos) -> Option<usize> {
         self.since = now;
         self.exit_done_at = None;
@@ -188,19 +195,25 @@ impl CpuIdleState {
         PollEnd::Now
     }
 
-    /// Leaves the present state and updates governor and residency. Returns whether the CPU was in one.
-    pub(crate) fn leave(&mut self, now: Nanos, states: &[IdleState], tick: Nanos) -> bool {
+    /// Forgets the chosen state and the end of the exit.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
         self.exit_done_at = None;
         self.chosen = None;
-        let Some(place) = self.current.take() else { return false };
+    }
+
+    /// Leaves the present state, if there is one, and updates governor and residency.
+    #[inline]
+    pub(crate) fn leave(&mut self, now: Nanos, states: &[IdleState], tick: Nanos) {
+        let Some(place) = self.current.take() else { return };
         let time = now - self.since;
         self.residency[place].time += time;
         self.governor.reflect(states, place, time, self.woken_by, tick);
-        true
     }
 
     /// Returns the end of the exit from the present state, which an interrupt begins if none has before;
     /// `None` if the CPU is in no state.
+    #[inline]
     pub(crate) fn exit_done_at(&mut self, now: Nanos, states: &[IdleState], is_tick: bool) -> Option<Nanos> {
         let state = self.current?;
         if self.exit_done_at.is_none() && is_tick {
@@ -211,12 +224,14 @@ impl CpuIdleState {
     }
 
     /// Whether the CPU is leaving a state.
+    #[inline]
     pub(crate) fn is_leaving(&self, now: Nanos) -> bool {
         self.current.is_some() && self.exit_done_at.is_some_and(|back_at| back_at > now)
     }
 
     /// Returns the end of the next sleep; [`Nanos::NEVER`] without one. Sleeps for which `is_stale` holds are
     /// removed.
+    #[inline]
     pub(crate) fn next_sleep(&mut self, is_stale: impl Fn(u32, u32) -> bool) -> Nanos {
         while let Some(&Reverse((_, task, version))) = self.sleeps.peek()
             && is_stale(task, version)
@@ -227,11 +242,13 @@ impl CpuIdleState {
     }
 
     /// Records the end of a sleep that begins on the CPU, with its task and version.
+    #[inline]
     pub(crate) fn add_sleep(&mut self, until: Nanos, task: u32, version: u32) {
         self.sleeps.push(Reverse((until, task, version)));
     }
 
     /// Removes the sleeps that have ended.
+    #[inline]
     pub(crate) fn clear_sleeps(&mut self, now: Nanos) {
         while self.sleeps.peek().is_some_and(|&Reverse((at, ..))| at <= now) {
             self.sleeps.pop();

@@ -32,16 +32,19 @@ impl ChannelState {
     }
 
     /// Kind of the channel.
+    #[inline]
     pub(crate) fn kind(&self) -> ChannelKind {
         self.channel.kind
     }
 
     /// Whether messages pass the loopback device.
+    #[inline]
     pub(crate) fn is_loopback(&self) -> bool {
         matches!(self.channel.kind, ChannelKind::Tcp | ChannelKind::Udp)
     }
 
     /// Whether there is no space for a message.
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.queued + self.arriving >= self.channel.capacity
     }
@@ -62,12 +65,14 @@ impl ChannelState {
     }
 
     /// Adds a message. Removes and returns the first waiting receiver.
+    #[inline]
     pub(crate) fn add_message(&mut self) -> Option<usize> {
         self.queued += 1;
         self.receivers.pop_front()
     }
 
     /// Takes a message, or queues the task for one. Returns whether it got one.
+    #[inline]
     pub(crate) fn receive_or_queue(&mut self, task: usize) -> bool {
         if self.queued == 0 {
             self.receivers.push_back(task);
@@ -78,11 +83,13 @@ impl ChannelState {
     }
 
     /// Removes and returns the first waiting sender, if there is enough space to wake one.
+    #[inline]
     pub(crate) fn pop_sender(&mut self) -> Option<usize> {
         if self.queued <= self.channel.wake_senders_at { self.senders.pop_front() } else { None }
     }
 
     /// Records that a CPU uses the channel's data. Returns the CPU that had it last, if it is a different one.
+    #[inline]
     pub(crate) fn move_to(&mut self, cpu: CpuId) -> Option<CpuId> {
         self.used_by.replace(cpu).filter(|&last| last != cpu)
     }

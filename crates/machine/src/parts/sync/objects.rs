@@ -65,26 +65,31 @@ impl SyncObjects {
     }
 
     /// Returns a mutex.
+    #[inline]
     pub(crate) fn mutex(&mut self, mutex: ObjectId) -> &mut Mutex {
         &mut self.mutexes[mutex]
     }
 
     /// Returns a channel.
+    #[inline]
     pub(crate) fn channel(&mut self, channel: ObjectId) -> &mut ChannelState {
         &mut self.channels[channel]
     }
 
     /// Returns a futex.
+    #[inline]
     pub(crate) fn futex(&mut self, futex: ObjectId) -> &mut Futex {
         &mut self.futexes[futex]
     }
 
     /// Returns a waiter list.
+    #[inline]
     pub(crate) fn list(&mut self, list: ObjectId) -> &mut WaiterList {
         &mut self.lists[list]
     }
 
     /// Returns the last expiry of a shared timer.
+    #[inline]
     pub(crate) fn timer(&mut self, timer: usize) -> &mut Option<Nanos> {
         &mut self.timers[timer]
     }
