@@ -8,12 +8,11 @@ use crate::object::paths::{BeforeResume, CallKind, EngineCall, EngineYield};
 use fairlab_machine::engine::{EngineLock, EnginePath, YieldedEnginePath};
 use fairlab_sched::ctx::Ctx;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::paths::resumable::{PathKind, PhaseLock};
 use std::ffi::CStr;
 
 /// Functions that determine the path of a CPU, whichever call it is in. Trees use several names.
-pub(super) const MARKS: [(&str, PathKind); 2] =
-    [("newidle_balance", PathKind::NewIdle), ("sched_balance_newidle", PathKind::NewIdle)];
+pub(super) const MARKS: [(&str, EnginePath); 2] =
+    [("newidle_balance", EnginePath::NewIdle), ("sched_balance_newidle", EnginePath::NewIdle)];
 
 /// Yielded calls of all CPUs.
 #[derive(Debug)]
@@ -80,7 +79,7 @@ impl KernelEngine {
     pub(super) fn resume(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         let Some(&name) = self.paths.names[cpu.index()].last() else { return };
-        if let Some(EngineLock::Sched(PhaseLock::Rq(lock))) = self.paths.paused[cpu.index()].map(|pause| pause.next) {
+        if let Some(EngineLock::Rq(lock)) = self.paths.paused[cpu.index()].map(|pause| pause.next) {
             ctx.op_counts.touch_write(lock);
         }
         if self.call(ctx, name, |object, cpu| object.resume(cpu)).is_some() {
@@ -106,19 +105,19 @@ impl KernelEngine {
 fn to_yielded_path(pause: EngineYield) -> YieldedEnginePath {
     let EngineYield { before, kind, mark, is_search, irqs_on, in_softirq } = pause;
     let path = match (mark, kind) {
-        _ if in_softirq => EnginePath::Sched(PathKind::Softirq),
-        (Some(mark), _) => EnginePath::Sched(MARKS[mark].1),
-        (None, CallKind::Wakeup) if is_search => EnginePath::Sched(PathKind::Search),
-        (None, CallKind::Wakeup) => EnginePath::Sched(PathKind::Wakeup),
+        _ if in_softirq => EnginePath::Softirq,
+        (Some(mark), _) => MARKS[mark].1,
+        (None, CallKind::Wakeup) if is_search => EnginePath::Search,
+        (None, CallKind::Wakeup) => EnginePath::Wakeup,
         (None, CallKind::Interrupt) => EnginePath::Interrupt,
-        (None, CallKind::Tick) => EnginePath::Sched(PathKind::NohzKick),
+        (None, CallKind::Tick) => EnginePath::NohzKick,
         (None, CallKind::Schedule) => EnginePath::Schedule,
         (None, CallKind::Stopper) => EnginePath::Stopper,
-        (None, CallKind::IdleEnter) => EnginePath::Sched(PathKind::IdleLoop),
+        (None, CallKind::IdleEnter) => EnginePath::IdleLoop,
     };
     let next = match before {
-        BeforeResume::Nothing => EngineLock::NONE,
-        BeforeResume::Lock(cpu) => EngineLock::Sched(PhaseLock::Rq(CpuId(cpu))),
+        BeforeResume::Nothing => EngineLock::None,
+        BeforeResume::Lock(cpu) => EngineLock::Rq(CpuId(cpu)),
         BeforeResume::Try(cpu) => EngineLock::Try(CpuId(cpu)),
         BeforeResume::Spin => EngineLock::Spin,
     };

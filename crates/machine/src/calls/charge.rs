@@ -8,7 +8,6 @@ use crate::observer::Observer;
 use crate::parts::units::{FULL_SPEED, whole_units, work_in};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::paths::resumable::{PathKind, PhaseLock};
 use fairlab_sched::units::Nanos;
 
 impl<E: Engine> Machine<E> {
@@ -52,8 +51,7 @@ impl<E: Engine> Machine<E> {
             return 0;
         }
         let own_ps = self.wall_time(cpu, ps);
-        let searches_on =
-            self.sched.yielded_path(cpu).is_some_and(|pause| matches!(pause.path, EnginePath::Sched(PathKind::Search)));
+        let searches_on = self.sched.yielded_path(cpu).is_some_and(|pause| pause.path == EnginePath::Search);
         self.tracer.record_selection(cpu.index(), searches_on, self.now.0 * 1000 + own_ps + lines)
     }
 
@@ -65,9 +63,9 @@ impl<E: Engine> Machine<E> {
         }
         let Some(pause) = self.sched.yielded_path(cpu) else { return 0 };
         let is_remote = match pause.next {
-            EngineLock::Sched(PhaseLock::Held(target)) => target != cpu,
+            EngineLock::Held(target) => target != cpu,
             // A compiled-kernel engine that has stored already.
-            EngineLock::NONE if matches!(pause.path, EnginePath::Sched(PathKind::Wakeup)) => {
+            EngineLock::None if pause.path == EnginePath::Wakeup => {
                 self.locks.held(cpu).iter().any(|&lock| lock != cpu)
             }
             _ => false,
@@ -93,12 +91,12 @@ impl<E: Engine> Machine<E> {
 /// Returns the kernel path to which a yielded path belongs.
 pub(crate) const fn path_of(pause: YieldedEnginePath) -> KernelPath {
     match pause.path {
-        EnginePath::Sched(PathKind::Search) => KernelPath::Select,
-        EnginePath::Sched(PathKind::Wakeup) => KernelPath::Wake,
-        EnginePath::Sched(PathKind::InterruptEnd | PathKind::Softirq) => KernelPath::Softirq,
-        EnginePath::Sched(PathKind::NewIdle) => KernelPath::NewIdle,
-        EnginePath::Sched(PathKind::IdleLoop) => KernelPath::NohzIdle,
-        EnginePath::Sched(PathKind::NohzKick) => KernelPath::Tick,
+        EnginePath::Search => KernelPath::Select,
+        EnginePath::Wakeup => KernelPath::Wake,
+        EnginePath::InterruptEnd | EnginePath::Softirq => KernelPath::Softirq,
+        EnginePath::NewIdle => KernelPath::NewIdle,
+        EnginePath::IdleLoop => KernelPath::NohzIdle,
+        EnginePath::NohzKick => KernelPath::Tick,
         EnginePath::Interrupt => KernelPath::Interrupt,
         EnginePath::Schedule => KernelPath::Schedule,
         EnginePath::Stopper => KernelPath::Stopper,
@@ -107,5 +105,5 @@ pub(crate) const fn path_of(pause: YieldedEnginePath) -> KernelPath {
 
 /// Whether `path` is incomplete because of the path that has yielded.
 fn has_more(path: KernelPath, pause: YieldedEnginePath) -> bool {
-    path == path_of(pause) || (path == KernelPath::Schedule && pause.path == EnginePath::Sched(PathKind::NewIdle))
+    path == path_of(pause) || (path == KernelPath::Schedule && pause.path == EnginePath::NewIdle)
 }

@@ -34,7 +34,7 @@ impl<E: Engine> Machine<E> {
         }
         self.enter(observer, cpu, path_of(pause), |sched, ctx| sched.handle_resume(ctx));
         let kernel = &mut self.cpus[cpu.index()].kernel;
-        kernel.set_irqs(pause.irqs_on && matches!(pause.next, EngineLock::NONE));
+        kernel.set_irqs(pause.irqs_on && matches!(pause.next, EngineLock::None));
         if !kernel.is_busy() {
             self.release_locks(cpu);
         }

@@ -5,7 +5,6 @@ use crate::engine::{Engine, EngineLock};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::entry::Entry;
-use fairlab_sched::resumable::PhaseLock;
 use fairlab_sched::units::Nanos;
 
 /// Time between two checks of a spinning CPU: 140 cycles of the PAUSE instruction since Skylake, at 3.5 GHz
@@ -27,8 +26,8 @@ impl<E: Engine> Machine<E> {
     #[inline(always)]
     pub(crate) fn acquire_or_spin(&mut self, cpu: CpuId, lock: EngineLock) -> bool {
         match lock {
-            EngineLock::Sched(PhaseLock::None | PhaseLock::Held(_)) => true,
-            EngineLock::Sched(PhaseLock::Rq(lock)) => !self.kernel_takes_time || self.take_lock(cpu, lock),
+            EngineLock::None | EngineLock::Held(_) => true,
+            EngineLock::Rq(lock) => !self.kernel_takes_time || self.take_lock(cpu, lock),
             EngineLock::Try(lock) => self.try_rq_lock(cpu, lock),
             EngineLock::Spin => self.spin_once(cpu),
         }

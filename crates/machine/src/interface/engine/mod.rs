@@ -131,7 +131,7 @@ impl SchedAdapter {
 
     #[inline]
     fn first_lock(_: &Sched, cpu: CpuId, entry: Entry) -> EngineLock {
-        EngineLock::Sched(Sched::first_lock(cpu, entry))
+        Sched::first_lock(cpu, entry).into()
     }
 
     /// A lock stays held after a phase if the next phase of the path runs under it.
@@ -266,7 +266,7 @@ engine! {
         /// Whether a CPU is online.
         fn is_online(cpu: CpuId) -> bool, State = true;
         /// Returns the lock that a call takes first and holds during its first phase.
-        fn first_lock(cpu: CpuId, entry: Entry) -> EngineLock, SchedAdapter = EngineLock::NONE;
+        fn first_lock(cpu: CpuId, entry: Entry) -> EngineLock, SchedAdapter = EngineLock::None;
         /// Whether a CPU keeps a runqueue lock after the phase that has just ended.
         fn holds_lock(cpu: CpuId, lock: CpuId) -> bool, SchedAdapter = false;
         /// Whether a softirq is pending on a CPU.

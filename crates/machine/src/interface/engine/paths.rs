@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Kernel paths that have yielded in an engine, and the locks that they need next.
 //!
-//! The built-in scheduler yields less often than other engines may, so each type wraps the scheduler's own
-//! and adds what only other engines have.
+//! The built-in scheduler yields less often than other engines may, so each type has the scheduler's variants,
+//! in their order, and those that only other engines have.
 
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::paths::resumable::{PathKind, PhaseLock, YieldedPath};
 
-/// Kind of a path that has yielded in an engine.
+/// Kind of a path that has yielded in an engine. Up to `NohzKick` the variants are those of [`PathKind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PathKind describes the variants that it has too")]
 pub enum EnginePath {
-    /// A path in which the built-in scheduler yields too.
-    Sched(PathKind),
+    Search,
+    Wakeup,
+    InterruptEnd,
+    NewIdle,
+    Softirq,
+    IdleLoop,
+    NohzKick,
     /// An interrupt other than a wake-up. The built-in scheduler executes this and the following paths in one
     /// phase; an engine may yield in them at each runqueue lock.
     Interrupt,
@@ -21,11 +27,28 @@ pub enum EnginePath {
     Stopper,
 }
 
-/// Runqueue lock that a phase needs in an engine.
+impl From<PathKind> for EnginePath {
+    #[inline]
+    fn from(path: PathKind) -> Self {
+        match path {
+            PathKind::Search => Self::Search,
+            PathKind::Wakeup => Self::Wakeup,
+            PathKind::InterruptEnd => Self::InterruptEnd,
+            PathKind::NewIdle => Self::NewIdle,
+            PathKind::Softirq => Self::Softirq,
+            PathKind::IdleLoop => Self::IdleLoop,
+            PathKind::NohzKick => Self::NohzKick,
+        }
+    }
+}
+
+/// Runqueue lock that a phase needs in an engine. Up to `Held` the variants are those of [`PhaseLock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "PhaseLock describes the variants that it has too")]
 pub enum EngineLock {
-    /// A need of the built-in scheduler too.
-    Sched(PhaseLock),
+    None,
+    Rq(CpuId),
+    Held(CpuId),
     /// Lock of this CPU's runqueue if it is free. The phase runs in both cases and learns the result
     /// (`raw_spin_rq_trylock()`).
     Try(CpuId),
@@ -33,9 +56,15 @@ pub enum EngineLock {
     Spin,
 }
 
-impl EngineLock {
-    /// The phase needs no runqueue lock.
-    pub const NONE: Self = Self::Sched(PhaseLock::None);
+impl From<PhaseLock> for EngineLock {
+    #[inline]
+    fn from(lock: PhaseLock) -> Self {
+        match lock {
+            PhaseLock::None => Self::None,
+            PhaseLock::Rq(cpu) => Self::Rq(cpu),
+            PhaseLock::Held(cpu) => Self::Held(cpu),
+        }
+    }
 }
 
 /// Position of a path that has yielded in an engine, as the machine needs it to resume the path.
@@ -53,6 +82,6 @@ impl From<YieldedPath> for YieldedEnginePath {
     #[inline]
     fn from(yielded: YieldedPath) -> Self {
         let YieldedPath { path, irqs_on, next } = yielded;
-        Self { path: EnginePath::Sched(path), irqs_on, next: EngineLock::Sched(next) }
+        Self { path: path.into(), irqs_on, next: next.into() }
     }
 }

@@ -128,6 +128,7 @@ impl SyncObjects {
     }
 
     /// Increments a semaphore. Removes and returns the longest waiter.
+    #[inline]
     pub(crate) fn post_semaphore(&mut self, semaphore: ObjectId) -> Option<usize> {
         let object = &mut self.semaphores[semaphore];
         object.count += 1;
@@ -135,6 +136,7 @@ impl SyncObjects {
     }
 
     /// Decrements a semaphore, or queues the task for it. Returns whether it was decremented.
+    #[inline]
     pub(crate) fn decrement_or_queue(&mut self, task: usize, semaphore: ObjectId) -> bool {
         let object = &mut self.semaphores[semaphore];
         if object.count == 0 {
