@@ -132,6 +132,7 @@ def run(
     *,
     price: Mapping[str, float] | None = None,
     for_: Time | None = None,
+    warmup: Time | None = None,
     seed: int | None = None,
     vary: bool = False,
     perturb: int | None = None,
@@ -154,6 +155,8 @@ def run(
         Costs of single operations, in nanoseconds: ``{"ScanCpu": 17.5}``.
     for_
         Simulated time: ``"500ms"``, or a number of seconds.
+    warmup
+        Simulated time before anything is measured; ``for_`` is counted after it.
     seed
         Seed of the scheduler's random numbers and of exits from idle states; with ``vary`` also of start times and random run lengths.
     vary
@@ -197,6 +200,7 @@ def run(
     if prices is not None and of_machine:
         arm = {"prices": texts.machine(prices), **arm}
     option(words, "--for", None if for_ is None else time_word(for_))
+    option(words, "--warmup", None if warmup is None else time_word(warmup))
     option(words, "--seed", seed)
     option(words, "--vary", vary)
     option(words, "--perturb", perturb)

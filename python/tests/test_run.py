@@ -65,7 +65,7 @@ def options_of(command: str) -> set[str]:
 
 def test_options_of_the_command_and_keywords_are_the_same() -> None:
     # Options for a terminal, and options that have a different form in Python.
-    beside = {"help", "json", "color", "per_cpu", "measure", "tables", "findings", "watch"}
+    beside = {"help", "json", "color", "per_cpu", "measure", "tables", "findings", "watch", "trace_work"}
     keywords = set(inspect.signature(fairlab.run).parameters) | set(fairlab.Variant.__annotations__)
     assert options_of("run") - beside == {name.rstrip("_") for name in keywords} - {"workload", "variant", "price", "policy"}
     assert set(fairlab.Variant.__annotations__) - {"policy"} <= options_of("compare")
