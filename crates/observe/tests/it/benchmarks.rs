@@ -70,10 +70,11 @@ const SECOND: Nanos = Nanos::from_secs(1);
 
 /// Runs a machine to its end, or until all its tasks have exited.
 fn run_until_done(machine: &mut Machine, observer: &mut dyn Observer) {
-    let mut until = START;
-    while !machine.is_done() {
+    let mut until = START + machine.elapsed();
+    loop {
         until += Nanos::from_millis(50);
-        if !machine.advance(observer, until).expect("the programs make progress") {
+        let has_more = machine.advance(observer, until).expect("the programs make progress");
+        if !has_more || machine.is_done() {
             break;
         }
     }
