@@ -6,6 +6,7 @@ use super::{CallError, CallOutput, EmbeddedCall, MemoryTexts, parse};
 use crate::args::Command;
 use crate::args::exports::events_from_name;
 use crate::cmd::run::{FinishedRun, execute, summary_text};
+use crate::execution::execute::refuse_engine;
 use crate::execution::worker;
 use crate::output::{Output, Styles};
 use crate::values::arms::parse_arm;
@@ -44,6 +45,7 @@ impl EmbeddedRun {
             let arm = parse_arm(&texts.resolve_names(arm)).map_err(CallError::Input)?;
             spec = spec.with_changes(&arm.changes);
         }
+        refuse_engine(&spec.settings)?;
         let output = Output::for_caller(false);
         let finished = execute(&output, &args, spec, true);
         let FinishedRun { spec, executed, summary } = call.end(finished)?;
