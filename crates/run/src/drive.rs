@@ -55,12 +55,14 @@ pub fn drive<E: Engine>(
             until = START + machine.elapsed();
         }
     }
-    for nr in 1.. {
-        if !has_more || (is_bench && nr % CHECK_EVERY_STEPS == 1 && nr > 1 && machine.is_done()) {
+    let mut nr_steps = 0_u64;
+    while has_more {
+        until += step;
+        nr_steps += 1;
+        has_more = advance(machine, observers, until, on_step)?;
+        if is_bench && nr_steps.is_multiple_of(CHECK_EVERY_STEPS) && machine.is_done() {
             break;
         }
-        until += step;
-        has_more = advance(machine, observers, until, on_step)?;
     }
     machine.finish(observers);
     Ok(())

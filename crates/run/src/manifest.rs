@@ -7,9 +7,9 @@ use crate::input::{InputFile, MAX_BYTES};
 use crate::spec::{self, RunSpec, WorkloadSpec};
 use crate::values::CostSource;
 use fairlab_machine::files;
+use fairlab_observe::sha256;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -98,11 +98,6 @@ pub struct SpecFile {
     pub settings: crate::settings::Settings,
 }
 
-/// Returns the SHA-256 digest of data, in hexadecimal digits.
-pub fn sha256_hex(data: &[u8]) -> String {
-    Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 impl Manifest {
     /// Reads the manifest of a run directory; inputs of its spec get the texts of their copies.
     ///
@@ -143,6 +138,10 @@ fn refuse_former(path: &Path, json: &Value) -> Result<(), RequestError> {
 /// # Errors
 /// If it is wrong; `path` is the file, whose folder has the copies and the files that the spec names.
 pub fn spec_of_json(path: &Path, text: &str) -> Option<Result<RunSpec, RequestError>> {
+    // Most files are workloads, which may be large.
+    if !text.contains("\"schema\"") {
+        return None;
+    }
     let json: Value = serde_json::from_str(text).ok()?;
     let schema = json.get("schema")?.as_str()?;
     let known = [spec::SCHEMA, SCHEMA, FORMER_SCHEMA];
@@ -202,7 +201,7 @@ fn load_copy(input: &mut InputFile, dir: &Path) -> Result<(), RequestError> {
     let help = "restore the copy, or repeat the run with -o";
     let wrong = |what: String| RequestError::Input(format!("{}: {what}\nhelp: {help}", path.display()));
     let content = files::read_file(&path, MAX_BYTES).map_err(|error| wrong(format!("cannot be read: {error}")))?;
-    if sha256_hex(&content) != copy.sha256 {
+    if sha256::hex_digest(&content) != copy.sha256 {
         return Err(wrong("was changed after the run: its SHA-256 differs from the manifest's".to_owned()));
     }
     let text = String::from_utf8(content).map_err(|_| wrong("is not UTF-8".to_owned()))?;

@@ -244,7 +244,8 @@ fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     setup.named_tunables = of_kernel.chain(of_file).collect();
 }
 
-fn apply_plain(hardware: &mut Hardware, plain: Option<Plain>) {
+/// Leaves out the parts of a machine that `plain` does not keep.
+pub fn apply_plain(hardware: &mut Hardware, plain: Option<Plain>) {
     match plain {
         None => {}
         Some(Plain::Shape) => *hardware = hardware.topology_only(),
@@ -316,21 +317,6 @@ fn nr_cpus(machine: &ReadMachine) -> u32 {
     u32::try_from(machine.description.nr_cpus()).unwrap_or(u32::MAX)
 }
 
-/// Returns a setup without features and tunables.
-fn bare_setup(hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
-    Setup {
-        hardware,
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration,
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    }
-}
-
 impl LoadedWorkload {
     /// Reads a workload file with its text, for the machine of the settings or the file's own.
     fn from_file(file: &InputFile, settings: &Settings) -> Result<Self, RequestError> {
@@ -400,7 +386,7 @@ impl LoadedWorkload {
         }
         let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
         let duration = recorded.end;
-        Ok(Self::new("recorded", bare_setup(hardware, recorded.into_workload(nr_cpus), duration), machine))
+        Ok(Self::new("recorded", Setup::new(hardware, recorded.into_workload(nr_cpus), duration), machine))
     }
 
     fn from_rtapp(name: &str, text: &str, settings: &Settings, machine: ReadMachine) -> Result<Self, RequestError> {
@@ -415,7 +401,7 @@ impl LoadedWorkload {
         let workload = rtapp::parse(name, text, options).map_err(RequestError::input)?;
         let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
         let hardware = Hardware::from_description(&machine.description);
-        let setup = bare_setup(hardware, workload, duration.unwrap_or(DEFAULT_DURATION));
+        let setup = Setup::new(hardware, workload, duration.unwrap_or(DEFAULT_DURATION));
         Ok(Self { has_duration: duration.is_some(), ..Self::new("rt-app", setup, Some(machine)) })
     }
 
@@ -434,7 +420,7 @@ impl LoadedWorkload {
         let workload = benchmark.workload(nr_cpus);
         let duration = workload.duration.unwrap_or(MAX_DURATION);
         let hardware = Hardware::from_description(&machine.description);
-        let loaded = Self::new(name, bare_setup(hardware, workload, duration), Some(machine));
+        let loaded = Self::new(name, Setup::new(hardware, workload, duration), Some(machine));
         Ok((loaded, observer))
     }
 }

@@ -7,7 +7,8 @@
 //! it, unless a lock shows that the process is alive.
 
 use crate::input::InputCopy;
-use crate::manifest::{MANIFEST, SUMMARY, sha256_hex};
+use crate::manifest::{MANIFEST, SUMMARY};
+use fairlab_observe::sha256;
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -131,7 +132,7 @@ impl RunDirectory {
     pub fn keep(&self, name: &str, content: &[u8]) -> Result<InputCopy, DirectoryError> {
         let path = format!("{INPUTS}/{name}");
         self.write(&path, content)?;
-        Ok(InputCopy { path, sha256: sha256_hex(content), bytes: content.len() as u64 })
+        Ok(InputCopy { path, sha256: sha256::hex_digest(content), bytes: content.len() as u64 })
     }
 
     /// Renames the complete directory, replacing an earlier run.

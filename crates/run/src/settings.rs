@@ -128,8 +128,8 @@ settings! {
 
     /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
     ///
-    /// It runs in a process of its own and records no reasons of decisions. `--plain=priced` leaves out the
-    /// parts of a machine that it does not support.
+    /// A compiled-kernel engine runs in a process of its own and records no reasons of decisions.
+    /// `--plain=priced` leaves out the parts of a machine that it does not support.
     engine: Option<EngineName> {
         option: "engine" "kernel:NAME",
         commands: commands::ALL,

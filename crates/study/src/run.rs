@@ -47,15 +47,9 @@ pub(crate) fn draw(seed: u64, place: u64) -> u64 {
 /// Returns the setup of a workload on a machine under an arm, for the given simulated time.
 pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
     Setup {
-        hardware,
-        workload,
         features: arm.switched_features(),
-        tunables: Vec::new(),
         named_tunables: arm.set_tunables(),
-        duration,
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
+        ..Setup::new(hardware, workload, duration)
     }
 }
 

@@ -12,7 +12,7 @@ use fairlab_observe::cpus::SoftirqCounts;
 use fairlab_observe::stall::Stall;
 use fairlab_run::input::InputFile;
 use fairlab_run::job::Job;
-use fairlab_run::prepare::{PreparedRun, prepare};
+use fairlab_run::prepare::PreparedRun;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -61,7 +61,7 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
     let name = spec.workload.name().to_owned();
     let checked = match spec.settings.kernel_engine().map(str::to_owned) {
         Some(engine) => {
-            let spec = worker::portable(&spec, &prepare(&spec)?.about);
+            let spec = worker::portable(&spec)?;
             worker::run_shown(output, &engine, &Job::Check { spec })?
         }
         None => check_run(&spec, PreparedRun::boot)?,

@@ -17,7 +17,6 @@ use fairlab_observe::page::{PageRun, page};
 use fairlab_run::drive::{drive_on, drive_to, find};
 use fairlab_run::job::Job;
 use fairlab_run::manifest::Manifest;
-use fairlab_run::prepare::prepare;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -60,8 +59,8 @@ fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {
     let mut spec = rerun::spec(&manifest);
     let (input, digest) = match spec.settings.kernel_engine().map(str::to_owned) {
         Some(engine) => {
-            spec = worker::portable(&spec, &prepare(&spec)?.about);
-            let (page, digest): (Value, String) = worker::run_captured(&engine, &Job::Page { spec, name }, "")?;
+            spec = worker::portable(&spec)?;
+            let (page, digest): (Value, String) = worker::run_captured(&engine, &Job::Page { spec, name }, None)?;
             (ReportInput::There(page), digest)
         }
         None => {

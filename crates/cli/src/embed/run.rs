@@ -52,7 +52,7 @@ impl EmbeddedRun {
         let summary = summary.expect("a run that is wanted has a summary");
         let report = summary_text(&executed, &summary, Styles { on: false }, &args);
         // Texts of the caller are released, so that the next text with such a name can have it.
-        let run = Self { report, spec: worker::portable(&spec, &executed.about), summary };
+        let run = Self { report, spec: worker::portable(&spec)?, summary };
         let (results, warnings) = output.into_results();
         Ok((run, CallOutput { results, warnings }))
     }

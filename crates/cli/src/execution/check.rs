@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Run with all scheduler invariants checked after every event, from this process or from a worker.
 
-use super::execute::failed;
-use crate::output::progress::Progress;
+use super::execute::{drive_shown, failed};
 use crate::values::error::{CliError, command_line, quote_for_shell};
-use crate::values::interrupt;
 use fairlab_machine::engine::Engine;
 use fairlab_observe::cpus::SoftirqCounts;
 use fairlab_observe::stall::Stall;
-use fairlab_run::drive::drive;
 use fairlab_run::error::RequestError;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{PreparedRun, ReadyRun, prepare};
@@ -55,13 +52,7 @@ pub(crate) fn check_run<E: Engine>(
     machine.limit_events(MAX_CHECKED_EVENTS / nr_cpus.div_ceil(8).max(nr_tasks.div_ceil(64)) as u64);
     let whole = machine.duration();
     let mut observers = RunObservers::for_summary(&machine);
-    let mut progress = Progress::new("simulating", whole);
-    let run = drive(&mut machine, &mut observers, about.warmup, &mut |elapsed| {
-        progress.show(elapsed);
-        interrupt::requested().is_none()
-    });
-    progress.clear();
-    run.map_err(|error| failed(&about, error))?;
+    drive_shown(&mut machine, &mut observers, &about).map_err(|error| failed(&about, error))?;
     let mut standstill = Stall::from_machine(&machine);
     if is_shortened {
         // Such tasks may start later.

@@ -10,9 +10,10 @@ use crate::values::error::{CliError, quote_for_shell};
 use crate::values::interrupt;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::sim::Machine;
+use fairlab_machine::sim::{Machine, RunError};
 use fairlab_observe::findings::{Findings, Limits};
 use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_observe::work_jsonl::WorkJsonl;
 use fairlab_run::drive::drive;
 use fairlab_run::job::{Job, RunOutputs};
@@ -67,10 +68,10 @@ pub(crate) fn execute(
     }
     let (about, hardware, whole) = (prepared.about, prepared.setup.hardware, prepared.setup.duration);
     begin(outputs, &about)?;
-    let job = Job::Run { spec: worker::portable(spec, &about), outputs: outputs.clone() };
+    let job = Job::Run { spec: worker::portable(spec)?, outputs: outputs.clone() };
     let result = match shown {
         Shown::Alone(output) => worker::run_shown(output, engine, &job)?,
-        Shown::OneOfSeveral => worker::run_captured(engine, &job, &command_of(spec))?,
+        Shown::OneOfSeveral => worker::run_captured(engine, &job, Some(&command_of(spec)))?,
     };
     on_step(whole, whole);
     Ok(Executed { result, about, hardware })
@@ -132,7 +133,7 @@ pub(crate) fn execute_with<E: Engine>(
         bench,
         trace: lines.map(|out| {
             let nr_cpus = machine.hardware().nr_cpus();
-            fairlab_observe::trace_jsonl::TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt)
+            TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt)
         }),
         exporter,
         findings: machine
@@ -140,8 +141,7 @@ pub(crate) fn execute_with<E: Engine>(
             .filter(|_| outputs.findings)
             .map(|machine| Findings::new(machine, Limits::of(machine))),
         ops: outputs.ops.then(|| WorkJsonl::new(Box::new(std::io::stdout()) as _)),
-        marks: None,
-        last_exit: None,
+        ..RunObservers::default()
     };
     let whole = machine.duration();
     run(&mut machine, &mut observers, &about)?;
@@ -164,12 +164,19 @@ pub(crate) fn failed(about: &RunAbout, error: impl std::fmt::Display) -> CliErro
     CliError::run(format!("{}: {error}", about.name))
 }
 
-/// Returns a step callback that reports progress and lets a signal end the run.
-pub(crate) fn interruptible(mut on_progress: impl FnMut(Nanos)) -> impl FnMut(Nanos, Nanos) -> bool {
-    move |_, elapsed| {
-        on_progress(elapsed);
+/// Runs a machine with progress on the terminal; a signal ends the run.
+pub(crate) fn drive_shown<E: Engine>(
+    machine: &mut Machine<E>,
+    observers: &mut RunObservers,
+    about: &RunAbout,
+) -> Result<(), RunError> {
+    let mut progress = Progress::new("simulating", machine.duration());
+    let run = drive(machine, observers, about.warmup, &mut |elapsed| {
+        progress.show(elapsed);
         interrupt::requested().is_none()
-    }
+    });
+    progress.clear();
+    run
 }
 
 /// Returns a step callback for one of several runs: it reports the length and the time since the last call.

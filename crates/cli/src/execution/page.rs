@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Data of a run for the page of `fairlab report`.
 
-use crate::output::progress::Progress;
+use super::execute::drive_shown;
 use crate::values::error::CliError;
-use crate::values::interrupt;
 use fairlab_machine::engine::Engine;
 use fairlab_observe::export::Exporter;
 use fairlab_observe::page::{PageCollector, PageRun};
 use fairlab_observe::summary::{EngineSummary, RunSummary};
-use fairlab_run::drive::drive;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::ReadyRun;
 
@@ -25,13 +23,7 @@ pub(crate) fn page_of<E: Engine>(
     exporter.add(PageCollector::groups(), Box::new(collector.clone()));
     exporter.begin(&machine);
     let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::for_summary(&machine) };
-    let mut progress = Progress::new("simulating", machine.duration());
-    let run = drive(&mut machine, &mut observers, about.warmup, &mut |elapsed| {
-        progress.show(elapsed);
-        interrupt::requested().is_none()
-    });
-    progress.clear();
-    run.map_err(CliError::run)?;
+    drive_shown(&mut machine, &mut observers, &about).map_err(CliError::run)?;
     let exporter = observers.exporter.as_mut().expect("it was there before the run");
     exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
     let observer = observers.summary.expect("it was there before the run");

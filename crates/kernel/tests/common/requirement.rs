@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests that need something that a machine may lack.
 //!
-//! Where it is missing, they are listed as ignored, with the reason. They fail if `FAIRLAB_REQUIRE`, a list
-//! separated by commas, names it.
+//! A test whose requirement is missing is listed as ignored, with the reason. It fails if `FAIRLAB_REQUIRE`, a
+//! list separated by commas, names the requirement.
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::process::ExitCode;

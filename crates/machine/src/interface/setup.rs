@@ -35,6 +35,21 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Returns the setup of a workload on a machine for a simulated time, with the scheduler's defaults.
+    pub fn new(hardware: Hardware, workload: Workload, duration: Nanos) -> Self {
+        Self {
+            hardware,
+            workload,
+            features: Vec::new(),
+            tunables: Vec::new(),
+            named_tunables: Vec::new(),
+            duration,
+            snapshot_every: None,
+            perturb: None,
+            policy: None,
+        }
+    }
+
     /// Returns the setup that a scenario file describes. Every user of scenarios starts from this, so that no
     /// statement is lost.
     ///

@@ -114,17 +114,11 @@ impl Observer for ExecCounts {}
 #[test]
 fn each_shell_and_each_compiler_of_a_build_calls_exec_once_where_kernel_code_takes_time_too() {
     for name in ["laptop-8", "hikey960"] {
-        let setup = Setup {
-            hardware: Hardware::from_description(&preset(name).expect("it is a preset")),
-            workload: KernelBuild { jobs: 12, objects: 20, seed: 3 }.workload(),
-            features: Vec::new(),
-            tunables: Vec::new(),
-            named_tunables: Vec::new(),
-            duration: Nanos::from_secs(5),
-            snapshot_every: None,
-            perturb: None,
-            policy: None,
-        };
+        let setup = Setup::new(
+            Hardware::from_description(&preset(name).expect("it is a preset")),
+            KernelBuild { jobs: 12, objects: 20, seed: 3 }.workload(),
+            Nanos::from_secs(5),
+        );
         let mut machine = Machine::new(setup).expect("a possible machine");
         machine.check_every_event("cargo test -p fairlab-machine --test it exec");
         let mut execs = ExecCounts::default();

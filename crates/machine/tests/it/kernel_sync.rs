@@ -56,18 +56,8 @@ fn ends(machine: &str, prices: &CostModel, workload: Workload) -> bool {
     let machine = preset(machine).expect("it comes with the program");
     let mut hardware = Hardware::from_description(&machine);
     hardware.costs = prices.clone();
-    let mut machine = Machine::new(Setup {
-        hardware,
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: Nanos::from_millis(2_000),
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    })
-    .expect("a possible machine");
+    let mut machine =
+        Machine::new(Setup::new(hardware, workload, Nanos::from_millis(2_000))).expect("a possible machine");
     machine.check_every_event(format!("kernel_sync with {prices:?}"));
     machine.run(&mut NoObserver).expect("tasks make progress");
     machine.is_done()

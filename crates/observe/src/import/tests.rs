@@ -13,7 +13,6 @@ use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::recorded;
 use fairlab_workload::scenario;
-use fairlab_workload::workload::Workload;
 
 const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
 
@@ -27,20 +26,6 @@ const SCENARIO: &str = "cpus 4\nend 300ms\n\
     task nicer nice=5 cpu=3 start=20ms loop run 3ms sleep 500us\n\
     task real fifo=20 start=1ms loop run 100us sleep 5ms\n\
     task short start=50ms run 5ms exit\n";
-
-fn setup(hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
-    Setup {
-        hardware,
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration,
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    }
-}
 
 /// Runs a machine and returns its trace in each format.
 fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
@@ -71,7 +56,7 @@ fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Re
     assert_eq!(again, imported.recorded);
     let nr_cpus = hardware.nr_cpus() as u32;
     let duration = again.end;
-    let setup = setup(hardware.clone(), again.into_workload(nr_cpus), duration);
+    let setup = Setup::new(hardware.clone(), again.into_workload(nr_cpus), duration);
     let mut machine = Machine::new(setup).expect("a possible machine");
     let (mut exporter, meter) = ReplayMeter::new(&machine, LatencyBasis::of(recording));
     machine.run(&mut exporter).expect("tasks make progress");
@@ -119,7 +104,7 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
     let capacities = hardware().topology.capacity;
     let options = fairlab_workload::rtapp::RtAppOptions::for_capacities(&capacities);
     let workload = fairlab_workload::rtapp::parse("app.json", APP, options).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(setup(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
+    let machine = Machine::new(Setup::new(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
     for (name, bytes) in traces(machine) {
         let recording = read(name, &bytes);
         let fidelity = replay(&recording, &hardware(), true);
@@ -344,7 +329,7 @@ fn moves_to_cgroups_become_task_groups_where_the_hierarchy_is_known() {
     let workload = again.into_workload(1);
     let duration = workload.duration.expect("it has a length");
     let hardware = Hardware::from_recorded(&imported.recorded);
-    let mut machine = Machine::new(setup(hardware, workload, duration)).expect("a possible machine");
+    let mut machine = Machine::new(Setup::new(hardware, workload, duration)).expect("a possible machine");
     machine.run(&mut fairlab_machine::observer::NoObserver).expect("the tasks make progress");
 
     let imported = import(&lines(&[&attach(10, 3, "/a"), &attach(50, 4, "/b")]), None);

@@ -48,17 +48,7 @@ fn one_cpu_with_transfers(kind: ChannelKind, ps: u64) -> Hardware {
 }
 
 fn measure<M: BenchObserver>(hardware: Hardware, workload: Workload, meter: M, duration: Nanos) -> (M, Machine) {
-    let setup = Setup {
-        hardware,
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration,
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    };
+    let setup = Setup::new(hardware, workload, duration);
     let mut meter = meter;
     let mut machine = Machine::new(setup).expect("the machine is possible");
     machine.start(&mut meter).expect("the programs make progress");
@@ -286,17 +276,7 @@ fn equal_runs_have_equal_digests_and_results_and_seeds_make_a_difference() {
 #[test]
 fn a_warm_up_is_not_measured() {
     let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
-    let setup = Setup {
-        hardware: ideal("uniprocessor"),
-        workload: bench.workload(),
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: Nanos::from_millis(10),
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    };
+    let setup = Setup::new(ideal("uniprocessor"), bench.workload(), Nanos::from_millis(10));
     let mut machine = Machine::new(setup).expect("the machine is possible");
     let mut meter = NetperfObserver::new(bench);
     machine.start(&mut meter).expect("the programs make progress");

@@ -25,17 +25,7 @@ fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
     let nr_cpus = description.nr_cpus();
     let options = rtapp::RtAppOptions::for_cpus(nr_cpus as u32);
     let workload = rtapp::parse("odd.json", &file_of(&ODD_NAMES), options).unwrap_or_else(|error| panic!("{error}"));
-    let setup = Setup {
-        hardware: Hardware::from_description(&description),
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: Nanos::from_millis(10),
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    };
+    let setup = Setup::new(Hardware::from_description(&description), workload, Nanos::from_millis(10));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let mut out = Vec::new();
     let mut trace = TraceJsonl::new(&mut out, nr_cpus, 3, true);

@@ -189,15 +189,9 @@ impl ExperimentCase {
         let services = Services { number: self.groups, period: SERVICE_PERIOD, work: SERVICE_WORK, seed: self.seed };
         services.add_to(&mut workload);
         let mut machine = Machine::new(Setup {
-            hardware: self.hardware(hardware),
-            workload,
             features: arm.switched_features(),
-            tunables: Vec::new(),
             named_tunables: self.tunables(arm),
-            duration: WARM_UP + RUNTIME,
-            snapshot_every: None,
-            perturb: None,
-            policy: None,
+            ..Setup::new(self.hardware(hardware), workload, WARM_UP + RUNTIME)
         })?;
         let mut observer = ExperimentObserver::new(&schbench, &machine);
         drive_to(&mut machine, &mut observer, START + WARM_UP)?;

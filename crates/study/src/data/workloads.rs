@@ -153,17 +153,7 @@ fn prepared(
     meter: Option<Box<dyn BenchObserver>>,
 ) -> PreparedWorkload {
     let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
-    let setup = Setup {
-        hardware: Hardware::from_description(machine),
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: duration.unwrap_or(Nanos::ZERO),
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    };
+    let setup = Setup::new(Hardware::from_description(machine), workload, duration.unwrap_or(Nanos::ZERO));
     PreparedWorkload { setup, meter, has_length: duration.is_some() }
 }
 

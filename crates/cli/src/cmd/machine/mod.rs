@@ -112,17 +112,7 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
         let help = format!("give a CPU from 0 to {}", nr_cpus - 1);
         return Err(CliError::Input(format!("{given} has no CPU {cpu}\nhelp: {help}")));
     }
-    let setup = Setup {
-        hardware: Hardware::from_description(&description),
-        workload: Workload::default(),
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: Nanos(1),
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    };
+    let setup = Setup::new(Hardware::from_description(&description), Workload::default(), Nanos(1));
     let machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{given}: {error}")))?;
     let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
     let all: Vec<DomainInfo> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();

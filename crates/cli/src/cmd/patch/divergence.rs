@@ -14,7 +14,6 @@ use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::sim::START;
 use fairlab_run::job::Job;
-use fairlab_run::prepare::prepare;
 use fairlab_run::spec::RunSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -133,8 +132,7 @@ fn start_worker(
 }
 
 fn portable_spec(trial: &Trial, seed: u64) -> Result<RunSpec, CliError> {
-    let spec = trial.with_seed(Some(seed));
-    Ok(worker::portable(&spec, &prepare(&spec)?.about))
+    worker::portable(&trial.with_seed(Some(seed)))
 }
 
 /// Returns a worker's answer; the default if its run ended before, or its kernel did not return.
@@ -144,7 +142,7 @@ fn answer_or_default<T: DeserializeOwned + Default>(
     job: impl FnOnce(RunSpec) -> Job,
 ) -> Result<T, CliError> {
     let job = job(portable_spec(trial, seed)?);
-    Ok(worker::run_captured(engine_name(trial), &job, "").unwrap_or_default())
+    Ok(worker::run_captured(engine_name(trial), &job, None).unwrap_or_default())
 }
 
 /// Largest number of equal events that are reported.

@@ -5,8 +5,8 @@ use crate::execution::trial::{Trial, bench_from_line};
 use crate::values::arms::{Arm, UNCHANGED, parse_arm};
 use crate::values::error::CliError;
 use crate::values::interrupt;
+use fairlab_observe::sha256;
 use fairlab_run::input::InputFile;
-use fairlab_run::manifest::sha256_hex;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::{CostSource, Starts, parse_time};
@@ -126,7 +126,7 @@ impl PlanRunner {
             return Ok(known.clone());
         }
         let file = InputFile::new(self.resolve_path(name)).read_workload().map_err(|error| error.to_string())?;
-        let hash = sha256_hex(file.text().unwrap_or_default().as_bytes());
+        let hash = sha256::hex_digest(file.text().unwrap_or_default().as_bytes());
         let known = (WorkloadSpec::File(file), hash);
         files.insert(name.to_owned(), known.clone());
         Ok(known)
@@ -139,7 +139,7 @@ impl PlanRunner {
             return Ok(known.clone());
         }
         let machine = file.read_machine().map_err(|error| error.to_string())?;
-        let hash = sha256_hex(machine.file.text().unwrap_or_default().as_bytes());
+        let hash = sha256::hex_digest(machine.file.text().unwrap_or_default().as_bytes());
         machines.insert(file.given.clone(), hash.clone());
         Ok(hash)
     }

@@ -21,7 +21,6 @@ use fairlab_kernel::worker::{self as process, CrashReport, WorkerReport};
 use fairlab_run::error::RequestError;
 use fairlab_run::job::Job;
 use fairlab_run::manifest::inputs_mut;
-use fairlab_run::prepare::RunAbout;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
@@ -124,21 +123,15 @@ fn worker_command(job: &Job) -> Result<Command, CliError> {
 }
 
 /// Returns a spec that needs nothing but its own text: no file, standard input or text in memory.
-pub(crate) fn portable(spec: &RunSpec, about: &RunAbout) -> RunSpec {
+pub(crate) fn portable(spec: &RunSpec) -> Result<RunSpec, CliError> {
     let mut spec = spec.clone();
-    if let (WorkloadSpec::File(file), Some(read)) = (&mut spec.workload, &about.workload) {
-        file.clone_from(read);
+    if let WorkloadSpec::File(file) = &mut spec.workload {
+        *file = file.read_workload()?;
     }
-    if let (Some(machine), Some(read)) = (&mut spec.settings.machine, &about.machine) {
-        machine.clone_from(read);
+    for machine in inputs_mut(&mut spec).filter(|input| input.text().is_none()) {
+        *machine = machine.read_machine()?.file;
     }
-    for input in inputs_mut(&mut spec).filter(|input| input.text().is_none()) {
-        // What cannot be read is reported where it is used.
-        if let Ok(read) = input.read_machine() {
-            *input = read.file;
-        }
-    }
-    spec
+    Ok(spec)
 }
 
 /// Runs a job whose files and progress are the user's, prints the kernel's messages and returns the answer.
@@ -151,11 +144,11 @@ pub(crate) fn run_shown<T: DeserializeOwned>(output: &Output, name: &str, job: &
     engine.answer(&ended, None)
 }
 
-/// Runs a job as one of several and returns its answer. `command` is what repeats it alone.
-pub(crate) fn run_captured<T: DeserializeOwned>(name: &str, job: &Job, command: &str) -> Result<T, CliError> {
+/// Runs a job as one of several and returns its answer. `command` repeats it alone.
+pub(crate) fn run_captured<T: DeserializeOwned>(name: &str, job: &Job, command: Option<&str>) -> Result<T, CliError> {
     let engine = Engine::named(name)?;
     let ended = engine.work(job, WorkerStreams::Captured)?;
-    engine.answer(&ended, Some(command))
+    engine.answer(&ended, command)
 }
 
 /// Starts a worker whose standard output is read while it runs; also returns its report file.

@@ -2,9 +2,8 @@
 //! The worker: reads a job, runs it with its engine, and writes the answer to the report.
 
 use super::{Engine, state, study};
-use crate::execution::execute::{execute_here, interruptible};
+use crate::execution::execute::{drive_shown, execute_with, failed};
 use crate::execution::{check, page};
-use crate::output::progress::Progress;
 use crate::values::error::CliError;
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::worker::{self as process, LOOP_SECONDS_VAR};
@@ -103,9 +102,9 @@ fn serve_job(report: &Path) -> Result<Value, CliError> {
         Job::Run { spec, outputs } => {
             let engine = loaded(&spec)?;
             let ready = engine.ready(&spec)?;
-            let mut progress = Progress::new("simulating", ready.machine.duration());
-            let executed = execute_here(ready, &outputs, &mut interruptible(|elapsed| progress.show(elapsed)));
-            progress.clear();
+            let executed = execute_with(ready, &outputs, |machine, observers, about| {
+                drive_shown(machine, observers, about).map_err(|error| failed(about, error))
+            });
             let mut result = executed?.result;
             if let Some(summary) = &mut result.summary {
                 summary.engine = Some(engine.summary()?);

@@ -5,6 +5,7 @@ use super::serve::LoadedEngine;
 use super::{Engine, WorkerStreams};
 use crate::values::error::CliError;
 use fairlab_run::job::{Job, StudyCase};
+use fairlab_run::prepare::apply_plain;
 use fairlab_run::values::Plain;
 use fairlab_sched::units::Nanos;
 use fairlab_study::loaded::LoadedStudy;
@@ -80,11 +81,7 @@ pub(super) fn serve(engine: &LoadedEngine<'_>, case: &StudyCase) -> Result<Value
         ..StudyOptions::default()
     };
     let (mut setup, prepared) = study.begin(&options, &case.case, &case.arm, case.seed).map_err(study_error)?;
-    match case.plain {
-        None => {}
-        Some(Plain::Shape) => setup.hardware = setup.hardware.topology_only(),
-        Some(Plain::Priced) => setup.hardware = setup.hardware.topology_with_costs(),
-    }
+    apply_plain(&mut setup.hardware, case.plain);
     let mut machine = engine.boot(setup).map_err(|error| CliError::Input(format!("{}: {error}", case.study)))?;
     prepared.run(&mut machine).map_err(CliError::run)
 }

@@ -54,17 +54,7 @@ fn machine_with_workload(text: &str) -> Machine {
     let description = preset("hikey960").expect("it is a preset");
     let options = rtapp::RtAppOptions::for_cpus(8);
     let workload = rtapp::parse("test.json", text, options).unwrap_or_else(|error| panic!("{error}"));
-    let setup = Setup {
-        hardware: Hardware::from_description(&description),
-        workload,
-        features: Vec::new(),
-        tunables: Vec::new(),
-        named_tunables: Vec::new(),
-        duration: Nanos::from_millis(300),
-        snapshot_every: None,
-        perturb: None,
-        policy: None,
-    };
+    let setup = Setup::new(Hardware::from_description(&description), workload, Nanos::from_millis(300));
     Machine::new(setup).expect("a possible machine")
 }
 
