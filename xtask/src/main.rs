@@ -20,6 +20,8 @@ mod readme;
 mod release;
 mod requirement;
 mod scale;
+#[cfg(test)]
+mod shared_features;
 mod study_results;
 mod table;
 mod tables;
