@@ -111,13 +111,17 @@ def time_word(time: Time) -> str:
     return time if isinstance(time, str) else f"{round(time * 1e9)}ns"
 
 
-def feature_words(features: Features) -> list[str]:
-    """Return features as command-line arguments."""
-    if isinstance(features, str):
-        return [features]
+def feature_values(features: Features) -> dict[str, bool]:
+    """Return features by name."""
     if isinstance(features, Mapping):
-        return [name if is_on else f"NO_{name}" for name, is_on in features.items()]
-    return list(features)
+        return dict(features)
+    values: dict[str, bool] = {}
+    for word in features.split(",") if isinstance(features, str) else features:
+        is_on = not word.startswith("NO_")
+        name = word if is_on else word[len("NO_") :]
+        if values.setdefault(name, is_on) != is_on:
+            raise _native.InputError(f"{name} is switched on and off; keep {name} or NO_{name}")
+    return values
 
 
 def setting_word(key: str, value: object, texts: MemoryFiles) -> str:
@@ -142,26 +146,38 @@ def arm_word(settings: Settings, texts: MemoryFiles) -> str:
     return ",".join(words) or "unchanged"
 
 
-def variant_words(texts: MemoryFiles, variant: Variant, of: str) -> list[str]:
-    """Return the options of a variant; ``of`` is the name of the function that takes them."""
+def variant_settings(texts: MemoryFiles, variant: Variant, of: str) -> dict[str, Any]:
+    """Return a variant as settings of a spec; ``of`` is the name of the function that takes it."""
     unknown = [name for name in variant if name not in Variant.__annotations__]
     if unknown:
         raise TypeError(f"{of}() got an unexpected keyword argument '{unknown[0]}'")
-    words: list[str] = []
-    for name, make in (("machine", texts.machine), ("prices", texts.machine), ("policy", texts.policy)):
-        value: Any = variant.get(name)
-        if value is not None:
-            words += [f"--{name}", make(value)]
-    for name in ("kernel", "engine", "governor", "plain"):
-        option(words, f"--{name}", variant.get(name))
-    features = variant.get("features")
-    if features is not None:
-        words += [f"--features={word}" for word in feature_words(features)]
-    words += [f"--set={name}={value}" for name, value in (variant.get("set") or {}).items()]
-    latency = variant.get("cpu_dma_latency")
-    if latency is not None:
-        words += ["--cpu-dma-latency", time_word(latency)]
-    return words
+    settings: dict[str, Any] = {name: value for name, value in variant.items() if value is not None and value is not False}
+    for name, convert in (
+        ("machine", texts.machine),
+        ("features", feature_values),
+        ("cpu_dma_latency", time_word),
+        ("prices", lambda model: [texts.machine(model)]),
+        ("plain", lambda plain: "shape" if plain is True else plain),
+        ("policy", texts.policy),
+    ):
+        if name in settings:
+            settings[name] = convert(settings[name])
+    if "set" in settings:
+        settings["tunables"] = dict(settings.pop("set"))
+    return settings
+
+
+def run_settings(
+    settings: dict[str, Any], for_: Time | None, warmup: Time | None, seed: int | None, perturb: int | None
+) -> dict[str, Any]:
+    """Return settings with those of a single run."""
+    times = {"duration": for_, "warmup": warmup}
+    numbers = {"seed": seed, "perturb": perturb}
+    return {
+        **settings,
+        **{name: time_word(time) for name, time in times.items() if time is not None},
+        **{name: number for name, number in numbers.items() if number is not None},
+    }
 
 
 def option(words: list[str], name: str, value: object | None) -> None:

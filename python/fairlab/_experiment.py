@@ -19,9 +19,10 @@ from fairlab._command import (
     WorkloadLike,
     arm_word,
     option,
+    run_settings,
     setting_word,
     time_word,
-    variant_words,
+    variant_settings,
     warn,
 )
 from fairlab._table import Table, table_of_rows
@@ -66,13 +67,9 @@ def bench(
     ('perf bench sched pipe', 'hikey960', True)
     """
     texts = MemoryFiles()
-    words = ["bench", *shlex.split(line)]
-    words += variant_words(texts, variant, "bench")
-    option(words, "--for", None if for_ is None else time_word(for_))
-    option(words, "--warmup", None if warmup is None else time_word(warmup))
-    option(words, "--seed", seed)
-    option(words, "--perturb", perturb)
-    results, warned = _native.command([*words, "--json"], texts.files, None, texts.policies)
+    settings = run_settings(variant_settings(texts, variant, "bench"), for_, warmup, seed, perturb)
+    words = ["bench", *shlex.split(line), "--json"]
+    results, warned = _native.command(words, texts.files, None, texts.policies, json.dumps(settings))
     warn(warned)
     return Bench(json.loads("".join(results)))
 
@@ -207,9 +204,8 @@ def compare(
     for name, arm in named:
         changes = arm if isinstance(arm, str) else arm_word(arm, texts)
         words.append(f"--arm={changes}" if name is None else f"--arm={name}: {changes}")
-    words += variant_words(texts, variant, "compare")
-    for option_name, time in (("--for", for_), ("--warmup", warmup), ("--budget", budget)):
-        option(words, option_name, None if time is None else time_word(time))
+    settings = run_settings(variant_settings(texts, variant, "compare"), for_, warmup, None, None)
+    option(words, "--budget", None if budget is None else time_word(budget))
     option(words, "--runs", runs)
     option(words, "--seed", seed)
     option(words, "--vary", vary)
@@ -224,7 +220,7 @@ def compare(
     if texts.policies:
         # The interpreter's lock serialises policies, so parallel runs would only wait for each other.
         jobs = jobs or 1
-    results, warned = _native.command(words, texts.files, jobs, texts.policies)
+    results, warned = _native.command(words, texts.files, jobs, texts.policies, json.dumps(settings))
     warn(warned)
     return Comparison(dict(zip(FORMATS, results)))
 

@@ -34,6 +34,7 @@ def command(
     texts: list[tuple[str, str]],
     jobs: int | None = None,
     policies: Sequence[tuple[str, _PolicyFactory]] | None = None,
+    settings: str | None = None,
 ) -> tuple[list[str], list[str]]: ...
 def table_of_columns(name: str, columns: list[tuple[str, str]]) -> Table: ...
 @final
@@ -131,9 +132,10 @@ class CpuSample:
 class Run:
     def __new__(
         cls,
-        words: list[str],
+        spec: str,
         texts: list[tuple[str, str]],
-        arm: str | None = None,
+        outputs: str | None = None,
+        directory: str | PathLike[str] | None = None,
         policies: Sequence[tuple[str, _PolicyFactory]] | None = None,
     ) -> Run: ...
     @property

@@ -11,18 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from fairlab import _native
-from fairlab._command import (
-    Settings,
-    MemoryFiles,
-    Time,
-    Variant,
-    WorkloadLike,
-    arm_word,
-    option,
-    time_word,
-    variant_words,
-    warn,
-)
+from fairlab._command import MemoryFiles, Time, Variant, WorkloadLike, run_settings, variant_settings, warn
 from fairlab._table import Table, table_of_rows
 
 if TYPE_CHECKING:
@@ -192,24 +181,19 @@ def run(
     True
     """
     texts = MemoryFiles()
-    prices = variant.get("prices")
-    of_machine = prices is not None and prices not in ("machine", "zero")
-    words = [texts.workload(workload)]
-    words += variant_words(texts, {**variant, "prices": None} if of_machine else variant, "run")
-    arm: Settings = {f"price.{operation}": ns for operation, ns in (price or {}).items()}
-    if prices is not None and of_machine:
-        arm = {"prices": texts.machine(prices), **arm}
-    option(words, "--for", None if for_ is None else time_word(for_))
-    option(words, "--warmup", None if warmup is None else time_word(warmup))
-    option(words, "--seed", seed)
-    option(words, "--vary", vary)
-    option(words, "--perturb", perturb)
-    option(words, "--keep-duplicate-keys", keep_duplicate_keys)
-    option(words, "--output", None if output is None else os.fspath(output))
-    option(words, "--trace-jsonl", None if trace_jsonl is None else os.fspath(trace_jsonl))
-    for name, file in (export or {}).items():
-        option(words, "--export", f"{name}={os.fspath(file)}")
-    option(words, "--events", events)
-    native = _native.Run(words, texts.files, arm_word(arm, texts) if arm else None, texts.policies)
+    settings = run_settings(variant_settings(texts, variant, "run"), for_, warmup, seed, perturb)
+    if price:
+        settings["prices"] = [*settings.get("prices", []), *(f"{operation}={ns}" for operation, ns in price.items())]
+    if vary:
+        settings["starts"] = "jittered"
+    if keep_duplicate_keys:
+        settings["keep_duplicate_keys"] = True
+    spec = {"workload": {"file": texts.workload(workload)}, "settings": settings}
+    outputs = {
+        "trace": None if trace_jsonl is None else os.fspath(trace_jsonl),
+        "exports": [{"format": name, "file": os.fspath(file)} for name, file in (export or {}).items()],
+        "events": events.split(",") if events else [],
+    }
+    native = _native.Run(json.dumps(spec), texts.files, json.dumps(outputs), output, texts.policies)
     warn(native.warnings)
     return Run(native, texts.policies[0][1].instance if texts.policies else None)

@@ -23,20 +23,21 @@ use work::{Error, InputError, RunError, run_interruptible};
 /// Texts with their names.
 type NamedTexts = Vec<(String, String)>;
 
-/// Runs a command; returns its text for standard output, and its warnings.
+/// Runs a command, with settings of its run as JSON; returns its text for standard output, and its warnings.
 #[pyfunction]
-#[pyo3(signature = (words, texts, jobs=None, policies=None))]
+#[pyo3(signature = (words, texts, jobs=None, policies=None, settings=None))]
 fn command(
     py: Python<'_>,
     words: Vec<String>,
     texts: NamedTexts,
     jobs: Option<usize>,
     policies: Option<Policies>,
+    settings: Option<String>,
 ) -> PyResult<(Vec<String>, Vec<String>)> {
     let raised = PolicyException::default();
     let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
     let result = run_interruptible(py, move || {
-        let answer = embed::with_jobs(jobs, || embed::command(&words, &texts))??;
+        let answer = embed::with_jobs(jobs, || embed::command(&words, settings.as_deref(), &texts))??;
         Ok((answer.results, answer.warnings))
     });
     raised.with_cause(py, result)

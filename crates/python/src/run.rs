@@ -7,6 +7,8 @@ use crate::table::Table;
 use crate::work::{exception_from_failure, run_interruptible};
 use fairlab_cli::embed::{CallError, MemoryTexts, run};
 use pyo3::prelude::*;
+use std::path::PathBuf;
+
 #[pyclass(module = "fairlab._native", frozen)]
 pub(crate) struct Run {
     run: run::EmbeddedRun,
@@ -18,17 +20,18 @@ pub(crate) struct Run {
 #[pymethods]
 impl Run {
     #[new]
-    #[pyo3(signature = (words, texts, arm=None, policies=None))]
+    #[pyo3(signature = (spec, texts, outputs=None, directory=None, policies=None))]
     fn new(
         py: Python<'_>,
-        words: Vec<String>,
+        spec: String,
         texts: NamedTexts,
-        arm: Option<String>,
+        outputs: Option<String>,
+        directory: Option<PathBuf>,
         policies: Option<Policies>,
     ) -> PyResult<Self> {
         let raised = PolicyException::default();
         let texts = MemoryTexts::new(texts).with_policies(policy_factories(policies, &raised));
-        let result = run_interruptible(py, move || run::EmbeddedRun::new(&words, arm.as_deref(), &texts));
+        let result = run_interruptible(py, move || run::EmbeddedRun::new(&spec, outputs.as_deref(), directory, &texts));
         let (run, result) = raised.with_cause(py, result)?;
         Ok(Self { run, warnings: result.warnings, raised })
     }

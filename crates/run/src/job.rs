@@ -4,6 +4,7 @@
 use crate::spec::RunSpec;
 use crate::values::Plain;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Request to a worker process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -89,7 +90,7 @@ pub struct StudyCase {
 
 /// Files and results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct RunOutputs {
     /// Whether the summary is computed.
     pub summary: bool,
@@ -121,6 +122,12 @@ impl RunOutputs {
     /// Returns the outputs of a run that is only summarised.
     pub fn of_summary() -> Self {
         Self { summary: true, ..Self::default() }
+    }
+
+    /// Returns the files with relative paths.
+    pub fn files(&self) -> Vec<String> {
+        let files = self.trace.iter().chain(self.exports.iter().map(|export| &export.file));
+        files.filter(|file| *file != "-" && Path::new(file).is_relative()).cloned().collect()
     }
 
     /// Whether a trace is written to standard output, which then carries nothing else.

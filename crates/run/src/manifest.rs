@@ -5,9 +5,10 @@
 use crate::error::RequestError;
 use crate::input::{InputFile, MAX_BYTES};
 use crate::spec::{self, RunSpec, WorkloadSpec};
-use crate::values::CostSource;
+use crate::values::{CostSource, Starts};
 use fairlab_machine::files;
 use fairlab_observe::sha256;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -133,11 +134,30 @@ fn refuse_former(path: &Path, json: &Value) -> Result<(), RequestError> {
     )))
 }
 
+/// Reads the workload of a run. If it is a spec or a manifest, returns the run in it with the settings on top.
+///
+/// # Errors
+/// If the file cannot be read, or holds a wrong spec.
+pub fn resolve(spec: RunSpec) -> Result<RunSpec, RequestError> {
+    let WorkloadSpec::File(file) = &spec.workload else { return Ok(spec) };
+    let file = file.read_workload()?;
+    let name = file.name().to_owned();
+    let resolved = match spec_of_json(file.path(), file.text().unwrap_or_default()) {
+        Some(inner) => inner?.with_changes(&spec.settings.changes()),
+        None => RunSpec { workload: WorkloadSpec::File(file), ..spec },
+    };
+    if resolved.settings.starts == Starts::Jittered && resolved.settings.seed.is_none() {
+        let help = "set a seed too, such as --seed 1";
+        return Err(RequestError::Input(format!("{name}: start times that vary need a seed\nhelp: {help}")));
+    }
+    Ok(resolved)
+}
+
 /// Returns the spec in a JSON text: a spec file or a manifest; `None` if the text is something else.
 ///
 /// # Errors
 /// If it is wrong; `path` is the file, whose folder has the copies and the files that the spec names.
-pub fn spec_of_json(path: &Path, text: &str) -> Option<Result<RunSpec, RequestError>> {
+fn spec_of_json(path: &Path, text: &str) -> Option<Result<RunSpec, RequestError>> {
     // Most files are workloads, which may be large.
     if !text.contains("\"schema\"") {
         return None;
@@ -152,19 +172,27 @@ pub fn spec_of_json(path: &Path, text: &str) -> Option<Result<RunSpec, RequestEr
 }
 
 fn read_spec(path: &Path, json: Value) -> Result<RunSpec, RequestError> {
-    let wrong = |error: serde_json::Error| {
+    let wrong = |error: String| {
         let help = "`fairlab schema spec` describes the format";
         RequestError::Input(format!("{}: {error}\nhelp: {help}", path.display()))
     };
     refuse_former(path, &json)?;
     let mut spec = if json["schema"] == SCHEMA {
-        serde_json::from_value::<Manifest>(json).map_err(wrong)?.spec
+        from_json::<Manifest>(json).map_err(wrong)?.spec
     } else {
-        let SpecFile { schema: _, workload, settings } = serde_json::from_value(json).map_err(wrong)?;
+        let SpecFile { schema: _, workload, settings } = from_json(json).map_err(wrong)?;
         RunSpec { workload, settings }
     };
     load_copies(&mut spec, path.parent().unwrap_or_else(|| Path::new(".")))?;
     Ok(spec)
+}
+
+/// Reads a value from JSON.
+///
+/// # Errors
+/// The path of the wrong member, and why it is wrong.
+pub fn from_json<T: DeserializeOwned>(json: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(json).map_err(|error| error.to_string())
 }
 
 /// Gives all inputs of a spec the texts of their copies in a directory. Inputs without a copy are files in the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Policies of an embedding program, registered under a unique name while they are in use, as texts are.
 //!
-//! A policy is code, so the command line has none: `--policy` and an arm's `policy=` name a policy of the
-//! embedding program.
+//! A policy is code, so no command has an option for it: specs and arms name a policy of the embedding
+//! program.
 
 use fairlab_sched::interface::policy::PolicyHook;
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,7 @@ use crate::input::{InputFile, ReadMachine};
 use crate::kernels::{self, Kernel};
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
-use crate::values::{CostChoice, CostSource, GovernorName, Plain};
+use crate::values::{CostChoice, CostSource, GovernorName, Plain, parse_feature};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
@@ -18,7 +18,6 @@ use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_machine::vary::vary_starts;
 use fairlab_observe::bench::BenchObserver;
 use fairlab_observe::summary::RunSubject;
-use fairlab_sched::features::Feature;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::recorded;
@@ -138,7 +137,11 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     let named = machine.as_ref().map_or(kernels::DEFAULT, |machine| machine.description.kernel());
     let kernel = kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
     apply_kernel(&mut setup, kernel);
-    setup.features.extend(features.iter().map(|(name, on)| (known_feature(name), *on)));
+    for (name, is_on) in features {
+        let wrong = |error| RequestError::Input(format!("the feature {name}: {error}"));
+        let word = format!("{}{name}", if *is_on { "" } else { "NO_" });
+        setup.features.push(parse_feature(&word).map_err(wrong)?);
+    }
     setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
     apply_plain(&mut setup.hardware, *plain);
     apply_costs(&mut setup.hardware, prices)?;
@@ -229,10 +232,6 @@ impl RunAbout {
             _ => None,
         }
     }
-}
-
-fn known_feature(name: &str) -> Feature {
-    Feature::from_name(name).expect("names of features were checked when the settings were read")
 }
 
 /// Puts features and tunables of a kernel before those of the file.

@@ -35,6 +35,8 @@ pub mod commands {
     pub const CHECK: u8 = 8;
     /// `fairlab replay` and `fairlab fuzz`, which have workloads of their own.
     pub const OTHERS: u8 = 16;
+    /// No command: the setting is a value that only specs and arms can have.
+    pub const NONE: u8 = 0;
     /// All of them.
     pub const ALL: u8 = RUN | BENCH | REPEAT | CHECK | OTHERS;
 }
@@ -49,7 +51,6 @@ macro_rules! settings {
             commands: $commands:expr,
             $(change: $change:literal,)?
             $(list: $list:literal,)?
-            $(hidden: $hidden:literal,)?
             names: $names:expr,
             in_study: $in_study:literal,
             $(serde: $serde:meta,)?
@@ -83,7 +84,6 @@ macro_rules! settings {
             commands: $commands,
             is_change: { let no = false; $(let _ = no; let no = $change;)? no },
             is_list: { let no = false; $(let _ = no; let no = $list;)? no },
-            is_hidden: { let no = false; $(let _ = no; let no = $hidden;)? no },
             in_study: $in_study,
             read: |settings, text| {
                 let read: fn(&mut $type, &str) -> Result<(), String> = $read;
@@ -224,9 +224,8 @@ settings! {
     /// Policy of the embedding program that replaces the kernel's CPU selection at wake-ups.
     policy: Option<NamedPolicy> {
         option: "policy" "NAME",
-        commands: commands::ALL,
+        commands: commands::NONE,
         change: true,
-        hidden: true,
         names: Vec::new,
         in_study: "nothing: studies have no policies",
         schema: schemars(with = "Option<String>"),

@@ -55,15 +55,13 @@ impl ExportArgs {
         )))
     }
 
-    /// Adds the traces to the outputs of a run. Relative files are placed in a run directory, if there is one.
-    pub(crate) fn add_to(&self, outputs: &mut RunOutputs, directory: Option<&Path>) {
-        outputs.exports.extend(self.export.iter().map(|export| {
-            let file = match directory.filter(|_| export.file != "-") {
-                Some(directory) => directory.join(&export.file).display().to_string(),
-                None => export.file.clone(),
-            };
-            ExportOutput { format: export.format.name.to_owned(), file }
-        }));
+    /// Adds the traces to the outputs of a run.
+    pub(crate) fn add_to(&self, outputs: &mut RunOutputs) {
+        outputs.exports.extend(
+            self.export
+                .iter()
+                .map(|export| ExportOutput { format: export.format.name.to_owned(), file: export.file.clone() }),
+        );
         if let Some(groups) = groups(&self.events) {
             let names = Group::ALL.iter().filter(|group| groups.contains(**group)).map(|group| group.name());
             outputs.events.extend(names.map(str::to_owned));

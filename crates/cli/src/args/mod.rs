@@ -34,12 +34,14 @@ use crate::args::settings::SettingArgs;
 use crate::args::study::StudyArgs;
 use crate::args::sweep::SweepArgs;
 use crate::output::Color;
+use crate::values::error::CliError;
 use crate::values::hints::{self, with_hints};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use fairlab_observe::export::ExportFormat;
 use fairlab_observe::export::record::EventGroups;
 use fairlab_run::kernels::Kernel;
+use fairlab_run::settings::Settings;
 use fairlab_run::settings::commands::CHECK;
 use fairlab_run::values::{feature_from_name, kernel_from_name, parse_moment, parse_time, tunable_from_name};
 use fairlab_sched::features::Feature;
@@ -121,6 +123,20 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Write manual pages
     Man(ManArgs),
+}
+
+impl Command {
+    /// Adds settings to those of the command line.
+    pub(crate) fn add_settings(&mut self, settings: &Settings) -> Result<(), CliError> {
+        let changes = match self {
+            Self::Run(args) => &mut args.settings.changes,
+            Self::Bench(args) => &mut args.settings.changes,
+            Self::Compare(args) => &mut args.work.settings.changes,
+            _ => return Err(CliError::Input("this command takes no settings as a value".to_owned())),
+        };
+        changes.extend(settings.changes());
+        Ok(())
+    }
 }
 
 /// Limit on the number of runs at a time.

@@ -57,7 +57,7 @@ fn paragraphs(setting: &Setting) -> Vec<String> {
 fn arg_of(setting: &'static Setting, command: u8) -> Arg {
     let paragraphs = paragraphs(setting);
     let help = paragraphs[0].trim_end_matches('.').to_owned();
-    let mut arg = Arg::new(setting.name).long(setting.option).help(help.clone()).hide(setting.is_hidden);
+    let mut arg = Arg::new(setting.name).long(setting.option).help(help.clone());
     if paragraphs.len() > 1 {
         arg = arg.long_help(std::iter::once(&help).chain(&paragraphs[1..]).cloned().collect::<Vec<_>>().join("\n\n"));
     }

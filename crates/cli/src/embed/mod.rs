@@ -19,6 +19,9 @@ use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::host;
 use clap::Parser;
+use fairlab_run::manifest::from_json;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::fmt;
 
 /// Error of a call. Messages are those of the command, with a remedy.
@@ -66,14 +69,17 @@ pub struct CallOutput {
     pub warnings: Vec<String>,
 }
 
-/// Runs a command. `words` are the arguments after `fairlab`, with placeholders for texts (see
-/// [`MemoryTexts`]).
+/// Runs a command. `words` are the arguments after `fairlab`, and `settings` the settings of its run as JSON.
+/// Both may have placeholders for texts and policies (see [`MemoryTexts`]).
 ///
 /// # Errors
 /// Those of the command.
-pub fn command(words: &[String], texts: &MemoryTexts) -> Result<CallOutput, CallError> {
+pub fn command(words: &[String], settings: Option<&str>, texts: &MemoryTexts) -> Result<CallOutput, CallError> {
     let call = EmbeddedCall::new(words, texts);
-    let args = parse(&call.words)?;
+    let mut args = parse(&call.words)?;
+    if let Some(settings) = settings {
+        args.command.add_settings(&read_value(settings, texts)?)?;
+    }
     let mut output = Output::for_caller(args.json);
     let result = crate::cmd::dispatch(&mut output, &args.command);
     call.end(result)?;
@@ -97,6 +103,24 @@ fn parse(words: &[String]) -> Result<Args, CallError> {
         CallError::Input(text.trim_start_matches("error: ").trim_end().to_owned())
     })
 }
+
+/// Reads a value from JSON whose strings may have placeholders.
+fn read_value<T: DeserializeOwned>(json: &str, texts: &MemoryTexts) -> Result<T, CallError> {
+    let mut json = serde_json::from_str(json).map_err(|error| CallError::Input(error.to_string()))?;
+    resolve_names(&mut json, texts);
+    from_json(json).map_err(CallError::Input)
+}
+
+fn resolve_names(json: &mut Value, texts: &MemoryTexts) {
+    match json {
+        Value::String(text) => *text = texts.resolve_names(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| resolve_names(value, texts)),
+        Value::Object(members) => members.values_mut().for_each(|value| resolve_names(value, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Call of the embedding program; it ends when this is dropped.
 struct EmbeddedCall {
     /// Arguments, beginning with `fairlab`.
     words: Vec<String>,

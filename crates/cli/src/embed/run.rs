@@ -2,14 +2,12 @@
 //! A run of `fairlab run` with its tables and its HTML report. Only the summary is stored: for tables and
 //! reports the run is repeated, with identical events.
 
-use super::{CallError, CallOutput, EmbeddedCall, MemoryTexts, parse};
-use crate::args::Command;
+use super::{CallError, CallOutput, EmbeddedCall, MemoryTexts, read_value};
 use crate::args::exports::events_from_name;
-use crate::cmd::run::{FinishedRun, execute, summary_text};
+use crate::cmd::run::{FinishedRun, RunRequest, RunTables, execute, summary_text};
 use crate::execution::execute::refuse_engine;
 use crate::execution::worker;
 use crate::output::{Output, Styles};
-use crate::values::arms::parse_arm;
 use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_machine::sim::Machine;
@@ -19,9 +17,12 @@ use fairlab_observe::export::record::EventGroups;
 use fairlab_observe::page::{PageCollector, PageRun, page};
 use fairlab_observe::summary::RunSummary;
 use fairlab_run::drive::drive;
+use fairlab_run::job::RunOutputs;
+use fairlab_run::manifest;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::spec::RunSpec;
+use std::path::PathBuf;
 
 /// Completed run that can be repeated for its tables and its report.
 pub struct EmbeddedRun {
@@ -32,25 +33,30 @@ pub struct EmbeddedRun {
 }
 
 impl EmbeddedRun {
-    /// Runs `fairlab run` with these arguments and the changes of an arm on top, written as for `--arm`.
+    /// Runs a spec, a [`RunSpec`] as JSON, and writes the files of `outputs`, [`RunOutputs`] as JSON. Both may
+    /// have placeholders for texts and policies.
     ///
     /// # Errors
-    /// Those of the command.
-    pub fn new(words: &[String], arm: Option<&str>, texts: &MemoryTexts) -> Result<(Self, CallOutput), CallError> {
-        let words: Vec<String> = std::iter::once("run".to_owned()).chain(words.iter().cloned()).collect();
+    /// If a value is wrong, a file cannot be read or written, or the run cannot go on.
+    pub fn new(
+        spec: &str,
+        outputs: Option<&str>,
+        directory: Option<PathBuf>,
+        texts: &MemoryTexts,
+    ) -> Result<(Self, CallOutput), CallError> {
+        let spec: RunSpec = read_value(spec, texts)?;
+        let words = ["run".to_owned(), spec.workload.name().to_owned()].into_iter();
+        let words: Vec<String> = words.chain(spec.settings.command_words()).collect();
         let call = EmbeddedCall::new(&words, texts);
-        let Command::Run(args) = parse(&call.words)?.command else { unreachable!("the first word is run") };
-        let mut spec = args.spec()?;
-        if let Some(arm) = arm {
-            let arm = parse_arm(&texts.resolve_names(arm)).map_err(CallError::Input)?;
-            spec = spec.with_changes(&arm.changes);
-        }
+        let spec = manifest::resolve(spec).map_err(CliError::from)?;
         refuse_engine(&spec.settings)?;
+        let outputs: RunOutputs = outputs.map_or_else(|| Ok(RunOutputs::default()), |json| read_value(json, texts))?;
+        let outputs = RunOutputs { summary: true, findings: true, ..outputs };
         let output = Output::for_caller(false);
-        let finished = execute(&output, &args, spec, true);
+        let finished = execute(&output, RunRequest { spec, directory, outputs, is_watched: false });
         let FinishedRun { spec, executed, summary } = call.end(finished)?;
         let summary = summary.expect("a run that is wanted has a summary");
-        let report = summary_text(&executed, &summary, Styles { on: false }, &args);
+        let report = summary_text(&executed, &summary, Styles { on: false }, RunTables::default());
         // Texts of the caller are released, so that the next text with such a name can have it.
         let run = Self { report, spec: worker::portable(&spec)?, summary };
         let (results, warnings) = output.into_results();

@@ -12,13 +12,19 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| word.replace('@', "\x000\0")).collect()
 }
 
+/// Returns the spec of the text's run with these settings.
+fn spec(settings: &str) -> String {
+    format!(r#"{{ "workload": {{ "file": "\u00000\u0000" }}, "settings": {{ {settings} }} }}"#)
+}
+
 fn texts() -> MemoryTexts {
     MemoryTexts::new(vec![("ui".to_owned(), TASKS.to_owned())])
 }
 
 #[test]
 fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
-    let (run, _) = EmbeddedRun::new(&words("@ --for 200ms --seed 3"), None, &texts()).expect("it runs");
+    let spec = spec(r#""duration": "200ms", "seed": 3"#);
+    let (run, _) = EmbeddedRun::new(&spec, None, None, &texts()).expect("it runs");
     assert_eq!((run.summary().run.workload.as_str(), run.summary().duration_ns), ("<ui>", 200_000_000));
     assert!(run.report().starts_with("<ui>: rt-app on hikey960"));
     let tables = run.tables(&["sched".to_owned(), "decisions".to_owned()]).expect("it runs again");
@@ -29,27 +35,39 @@ fn a_text_is_run_as_its_file_would_be_and_its_tables_come_of_the_same_run() {
 }
 
 #[test]
-fn an_arm_changes_what_options_cannot() {
-    let digest =
-        |arm| EmbeddedRun::new(&words("@ --for 200ms"), arm, &texts()).expect("it runs").0.summary().digest.clone();
-    assert_ne!(digest(None), digest(Some("price.ContextSwitch=100000")));
-    let error = EmbeddedRun::new(&words("@"), Some("price.ContextSwich=1"), &texts()).expect_err("misspelt");
-    assert!(error.to_string().contains("price.ContextSwitch"), "{error}");
+fn settings_are_values_with_their_place_in_errors() {
+    let run = |costs: &str| {
+        let spec = spec(&format!(r#""duration": "200ms", "prices": [{costs}]"#));
+        EmbeddedRun::new(&spec, None, None, &texts()).map(|(run, _)| run.summary().digest.clone())
+    };
+    assert_ne!(run("").expect("it runs"), run(r#""ContextSwitch=100000""#).expect("it runs"));
+    let error = run(r#""ContextSwich=1""#).expect_err("misspelt").to_string();
+    assert!(error.starts_with("settings.prices: ") && error.contains("ContextSwitch"), "{error}");
 }
 
 #[test]
 fn errors_are_those_of_the_command() {
-    let error = EmbeddedRun::new(&words("@ --features NO_SIS_UTL"), None, &texts()).expect_err("misspelt");
-    assert!(matches!(&error, CallError::Input(text) if text.contains("did you mean NO_SIS_UTIL?")), "{error}");
+    let wrong = |settings: &str| EmbeddedRun::new(&spec(settings), None, None, &texts()).expect_err("it is wrong");
+    for (settings, expected) in [
+        (r#""features": { "SIS_UTL": false }"#, "did you mean NO_SIS_UTIL?"),
+        (r#""features": { "NO_SIS_UTIL": false }"#, "unknown feature"),
+        (r#""kernel": "5.20""#, "settings.kernel: unknown kernel; known kernels: 4.19"),
+        (r#""governors": "schedutil""#, "unknown field `governors`"),
+        (r#""starts": "jittered""#, "need a seed"),
+        (r#""engine": "kernel:6.1""#, "does not support compiled-kernel engines"),
+    ] {
+        let error = wrong(settings);
+        assert!(matches!(&error, CallError::Input(text) if text.contains(expected)), "{settings}: {error}");
+    }
     let broken = MemoryTexts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
-    let error = EmbeddedRun::new(&words("@"), None, &broken).expect_err("there is no such event");
+    let error = EmbeddedRun::new(&spec(""), None, None, &broken).expect_err("there is no such event");
     assert!(error.to_string().starts_with("<broken>:"), "{error}");
 }
 
 #[test]
 fn a_command_answers_with_what_it_would_have_written() {
-    let answer = command(&words("run @ --for 100ms --json"), &texts()).expect("it runs");
-    let summary: serde_json::Value = serde_json::from_str(&answer.results.concat()).expect("it is JSON");
+    let answer = command(&words("run @ --json"), Some(r#"{ "duration": "100ms" }"#), &texts()).expect("it runs");
+    let summary: Value = serde_json::from_str(&answer.results.concat()).expect("it is JSON");
     assert_eq!((&summary["schema"], &summary["run"]["workload"]), (&"run/1".into(), &"<ui>".into()));
 }
 

@@ -5,7 +5,7 @@
 //! ([`fairlab_run::settings`]), costs (`price.OPERATION=NS`), `workload=` and `bench=`; later ones override
 //! earlier ones. A name may precede them: `old: kernel=5.4`.
 
-use fairlab_run::settings::{Change, SETTINGS, Setting};
+use fairlab_run::settings::{Change, SETTINGS, Setting, commands};
 use fairlab_run::values::{EngineName, check_changes, parse_feature, parse_setting, tunable_from_name};
 use fairlab_workload::suggest;
 
@@ -31,7 +31,7 @@ pub(crate) enum ArmWork {
 
 /// Returns the keys of changes other than features, tunables and costs.
 pub(crate) fn keys() -> Vec<&'static str> {
-    let settings = SETTINGS.iter().filter(|setting| is_key(setting) && !setting.is_hidden);
+    let settings = SETTINGS.iter().filter(|setting| is_key(setting) && setting.commands != commands::NONE);
     settings.map(|setting| setting.name).chain(["workload", "bench"]).collect()
 }
 

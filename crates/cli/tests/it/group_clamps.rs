@@ -54,7 +54,8 @@ fn library_digest(text: &str) -> String {
 
 fn command_digest(text: &str) -> String {
     let texts = MemoryTexts::new(vec![("a.scn".to_owned(), text.to_owned())]);
-    let (run, _) = EmbeddedRun::new(&["\u{0}0\u{0}".to_owned()], None, &texts).expect(text);
+    let spec = r#"{ "workload": { "file": "\u00000\u0000" } }"#;
+    let (run, _) = EmbeddedRun::new(spec, None, None, &texts).expect(text);
     run.summary().digest.clone()
 }
 

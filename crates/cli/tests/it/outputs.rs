@@ -69,6 +69,28 @@ fn a_run_directory_repeats_the_run() {
 }
 
 #[test]
+fn a_spec_is_a_run_and_its_errors_name_file_and_member() {
+    let spec = |settings: &str| {
+        format!(r#"{{ "schema": "spec/1", "workload": {{ "file": "{SCENARIO}" }}, "settings": {{ {settings} }} }}"#)
+    };
+    let features = spec(r#""features": { "SIS_UTIL": false }"#);
+    let output = fairlab_with_input(&["run", "-", "--json"], features.as_bytes());
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let expected = json_of(&["run", SCENARIO, "--features", "NO_SIS_UTIL", "--json"]);
+    assert_eq!(summary["digest"], expected["digest"]);
+    for (settings, expected) in [
+        (r#""features": { "SIS_UTL": false }"#, "the feature SIS_UTL: unknown feature; did you mean NO_SIS_UTIL?"),
+        (r#""kernel": "5.99""#, "-: settings.kernel: unknown kernel"),
+        (r#""starts": "jittered""#, "<stdin>: start times that vary need a seed"),
+        (r#""plan": "shape""#, "unknown field `plan`"),
+    ] {
+        let output = fairlab_with_input(&["run", "-"], spec(settings).as_bytes());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(expected), "{settings}: {stderr}");
+    }
+}
+
+#[test]
 fn a_comparison_is_the_same_with_any_number_of_jobs() {
     let compare = |jobs: &str, more: &[&str]| {
         let arms = ["--arm", "NO_SIS_UTIL", "--arm", "kernel=5.4", "--arm", "migration_cost_ns=0"];

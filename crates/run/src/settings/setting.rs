@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A setting: what options, arms and messages need to know about it; and settings as lists of changes.
 
+use super::commands::NONE;
 use super::{SETTINGS, Settings};
 use crate::values::{EngineName, Starts};
 use fairlab_sched::units::Nanos;
@@ -25,8 +26,6 @@ pub struct Setting {
     pub is_change: bool,
     /// Whether the option may be repeated.
     pub is_list: bool,
-    /// Whether help texts leave the option out.
-    pub is_hidden: bool,
     /// Key of a study that sets it, for messages.
     pub in_study: &'static str,
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
@@ -106,21 +105,27 @@ impl Settings {
         self
     }
 
+    /// Returns the values that differ from the defaults as changes.
+    pub fn changes(&self) -> Vec<Change> {
+        let changes =
+            |setting: &'static Setting| setting.texts(self).into_iter().map(move |text| Change { setting, text });
+        SETTINGS.iter().flat_map(changes).collect()
+    }
+
     /// Returns the settings in which two runs differ.
     pub fn differences<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'static Setting> {
         SETTINGS.iter().filter(|setting| setting.texts(self) != setting.texts(other))
     }
 
-    /// Returns the options of a command that repeat the settings.
+    /// Returns the options of a command that repeat the settings; a setting without an option is left out.
     pub fn command_words(&self) -> Vec<String> {
-        let words = |setting: &'static Setting| {
-            setting.texts(self).into_iter().flat_map(|text| match setting {
-                Setting { value: "", option, .. } => vec![format!("--{option}")],
-                Setting { default_value: Some(_), option, .. } => vec![format!("--{option}={text}")],
-                Setting { option, .. } => vec![format!("--{option}"), text],
-            })
+        let words = |Change { setting, text }| match setting {
+            Setting { commands: NONE, .. } => Vec::new(),
+            Setting { value: "", option, .. } => vec![format!("--{option}")],
+            Setting { default_value: Some(_), option, .. } => vec![format!("--{option}={text}")],
+            Setting { option, .. } => vec![format!("--{option}"), text],
         };
-        SETTINGS.iter().flat_map(words).collect()
+        self.changes().into_iter().flat_map(words).collect()
     }
 
     /// Returns the seed of start times and random run lengths, if these vary.

@@ -46,7 +46,7 @@ pub(crate) fn bench(output: &mut Output, args: &BenchArgs) -> Result<(), CliErro
     let workload = WorkloadSpec::Bench(BenchSpec { line: name.to_owned(), benchmark });
     let spec = RunSpec { workload, settings: settings.settings() };
     let mut outputs = RunOutputs::default();
-    exports.add_to(&mut outputs, None);
+    exports.add_to(&mut outputs);
     let Executed { result, about, hardware } = execute_alone(output, &spec, &outputs)?;
     let outcome = result.bench.clone().expect("a benchmark has a result");
     let cut_short_of = result.cut_short_of();

@@ -114,7 +114,7 @@ fn run_arm(
     }
     let trial = Trial { spec: base.clone().with_changes(&arm.changes) };
     let mut outputs = RunOutputs::of_summary();
-    args.exports.of_run(&arm.name).add_to(&mut outputs, None);
+    args.exports.of_run(&arm.name).add_to(&mut outputs);
     match trial.run_with_traces(args.seed, &outputs, &mut |length, more| progress.add(length, more)) {
         Err(CliError::Stopped { .. }) => Ok(None),
         result => result.map(|result| Some((result.summary, result.has_zero_costs))),

@@ -5,6 +5,7 @@ pub(crate) mod watch;
 
 use crate::args::run::RunArgs;
 use crate::execution::execute::{Executed, execute_alone, execute_with, failed, refuse_engine};
+use crate::output::measure::Measure;
 use crate::output::{Output, Styles, report};
 use crate::values::error::{CliError, command_line};
 use crate::values::interrupt;
@@ -20,8 +21,18 @@ use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::CostSource;
 use serde::Serialize;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+
+/// Run with the files that it writes.
+pub(crate) struct RunRequest {
+    pub(crate) spec: RunSpec,
+    /// Run directory; relative files are placed in it.
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) outputs: RunOutputs,
+    /// Whether the run is shown on the terminal.
+    pub(crate) is_watched: bool,
+}
 
 /// Finished run, whose files are written.
 pub(crate) struct FinishedRun {
@@ -42,32 +53,32 @@ pub(crate) struct RunOutput {
 }
 
 impl RunArgs {
-    fn is_on_stdout(&self) -> bool {
-        self.trace_work || self.trace_jsonl.as_deref() == Some("-") || self.exports.is_on_stdout()
+    /// Returns the run with the files and results that are requested.
+    fn request(&self, spec: RunSpec, output: &Output) -> RunRequest {
+        let mut outputs = RunOutputs { trace: self.trace_jsonl.clone(), ops: self.trace_work, ..RunOutputs::default() };
+        self.exports.add_to(&mut outputs);
+        // Without a terminal, a trace on standard output leaves no place for the summary.
+        outputs.summary = !self.trace_work && (!outputs.is_on_stdout() || std::io::stderr().is_terminal());
+        outputs.findings = outputs.summary && (self.findings || output.is_text());
+        RunRequest { spec, directory: self.output.clone(), outputs, is_watched: self.watch }
     }
 
     /// Returns the run: the workload with the settings, or the spec in the file with settings on top.
     pub(crate) fn spec(&self) -> Result<RunSpec, CliError> {
-        let file = InputFile::new(&self.file).read_workload()?;
-        let text = file.text().unwrap_or_default();
-        if let Some(spec) = manifest::spec_of_json(file.path(), text) {
-            return Ok(spec?.with_changes(&self.settings.changes));
-        }
-        Ok(RunSpec { workload: WorkloadSpec::File(file), settings: self.settings.settings() })
+        let workload = WorkloadSpec::File(InputFile::new(&self.file));
+        Ok(manifest::resolve(RunSpec { workload, settings: self.settings.settings() })?)
     }
 }
 
 /// Runs `fairlab run`, with the built-in scheduler or in a worker with a compiled-kernel engine.
 pub(crate) fn run(output: &mut Output, args: &RunArgs) -> Result<(), CliError> {
     let spec = args.spec()?;
-    let wants_report = wants_report(args);
-    let finished = execute(output, args, spec, wants_report)?;
-    print_summary(output, args, finished, wants_report)
-}
-
-/// Whether the run summary is printed: not if a trace takes standard output and standard error is no terminal.
-fn wants_report(args: &RunArgs) -> bool {
-    !args.trace_work && (!args.is_on_stdout() || std::io::stderr().is_terminal())
+    let request = args.request(spec, output);
+    let wants_report = request.outputs.summary;
+    let is_on_stdout = request.outputs.is_on_stdout();
+    refuse_conflicts(output, args, is_on_stdout)?;
+    let finished = execute(output, request)?;
+    print_summary(output, args, finished, wants_report, is_on_stdout)
 }
 
 /// Prints the summary of a run.
@@ -76,6 +87,7 @@ fn print_summary(
     args: &RunArgs,
     finished: FinishedRun,
     wants_report: bool,
+    is_on_stdout: bool,
 ) -> Result<(), CliError> {
     let FinishedRun { executed, summary, .. } = finished;
     let cut_short_of = executed.result.cut_short_of();
@@ -84,9 +96,10 @@ fn print_summary(
         output.json(&RunOutput { summary, findings: executed.result.findings })?;
         return interrupt::end(cut_short_of);
     }
-    let styles = if args.is_on_stdout() { output.stderr_styles() } else { output.styles() };
-    let report = summary_text(&executed, &summary, styles, args);
-    if args.is_on_stdout() {
+    let styles = if is_on_stdout { output.stderr_styles() } else { output.styles() };
+    let tables = RunTables { per_cpu: args.per_cpu, tables: &args.tables, measures: &args.measure };
+    let report = summary_text(&executed, &summary, styles, tables);
+    if is_on_stdout {
         output.eprint(&report)?;
     } else {
         output.text(&report)?;
@@ -94,36 +107,43 @@ fn print_summary(
     interrupt::end(cut_short_of)
 }
 
+/// Tables of the run summary beside the usual ones.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RunTables<'a> {
+    per_cpu: bool,
+    tables: &'a [report::ReportTables],
+    measures: &'a [Measure],
+}
+
 /// Returns the run summary as text.
-pub(crate) fn summary_text(executed: &Executed, summary: &RunSummary, styles: Styles, args: &RunArgs) -> String {
-    let options = report::SummaryOptions {
-        per_cpu: args.per_cpu,
-        is_default_duration: executed.about.is_default_duration,
-        tables: &args.tables,
-        measures: &args.measure,
-    };
+pub(crate) fn summary_text(
+    executed: &Executed,
+    summary: &RunSummary,
+    styles: Styles,
+    RunTables { per_cpu, tables, measures }: RunTables<'_>,
+) -> String {
+    let is_default_duration = executed.about.is_default_duration;
+    let options = report::SummaryOptions { per_cpu, is_default_duration, tables, measures };
     report::run(summary, executed.result.findings.as_deref(), &executed.hardware, styles, &options)
 }
 
 /// Runs a spec and writes the requested files.
-pub(crate) fn execute(
-    output: &Output,
-    args: &RunArgs,
-    spec: RunSpec,
-    wants_report: bool,
-) -> Result<FinishedRun, CliError> {
-    refuse_conflicts(output, args, &spec)?;
-    let directory = args.output.as_deref().map(RunDirectory::create).transpose()?;
-    let mut outputs = RunOutputs {
-        summary: wants_report || directory.is_some(),
-        findings: wants_report && (args.findings || output.is_text()),
-        trace: args.trace_jsonl.as_deref().map(|file| trace_file(file, directory.as_ref())).transpose()?,
-        ops: args.trace_work,
-        ..RunOutputs::default()
-    };
-    args.exports.add_to(&mut outputs, directory.as_ref().map(RunDirectory::path));
+pub(crate) fn execute(output: &Output, request: RunRequest) -> Result<FinishedRun, CliError> {
+    let RunRequest { spec, directory, mut outputs, is_watched } = request;
+    if directory.is_some() && spec.settings.policy.is_some() {
+        let help = "leave the directory out";
+        return Err(CliError::Input(format!(
+            "a run directory has no place for a policy, so its run could not be repeated\nhelp: {help}"
+        )));
+    }
+    let directory = directory.as_deref().map(RunDirectory::create).transpose()?;
+    let files = outputs.files();
+    if let Some(directory) = &directory {
+        outputs.summary = true;
+        place_files(&mut outputs, directory)?;
+    }
     let start = Instant::now();
-    let executed = if args.watch {
+    let executed = if is_watched {
         refuse_engine(&spec.settings)?;
         execute_with(prepare(&spec)?.boot()?, &outputs, |machine, observers, about| {
             watch::simulate(machine, observers, about).map_err(|ended| match ended {
@@ -137,7 +157,7 @@ pub(crate) fn execute(
     let wall = start.elapsed();
     if let (Some(directory), Some(summary)) = (directory, &executed.result.summary) {
         directory.write_json(SUMMARY, summary)?;
-        directory.write_json(MANIFEST, &manifest_of(args, &spec, &executed, &directory)?)?;
+        directory.write_json(MANIFEST, &manifest_of(&spec, &executed, files, &directory)?)?;
         directory.finish()?;
     }
     if let Some(summary) = &executed.result.summary {
@@ -148,8 +168,7 @@ pub(crate) fn execute(
 }
 
 /// Rejects options that exclude each other.
-fn refuse_conflicts(output: &Output, args: &RunArgs, spec: &RunSpec) -> Result<(), CliError> {
-    let to_stdout = args.is_on_stdout();
+fn refuse_conflicts(output: &Output, args: &RunArgs, to_stdout: bool) -> Result<(), CliError> {
     if to_stdout && output.is_json() {
         let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
         return Err(CliError::Input(format!("--json and a trace both want standard output\nhelp: {help}")));
@@ -160,12 +179,6 @@ fn refuse_conflicts(output: &Output, args: &RunArgs, spec: &RunSpec) -> Result<(
             let help = "give the trace a file, or leave --watch out";
             return Err(CliError::Input(format!("--watch and a trace both want standard output\nhelp: {help}")));
         }
-    }
-    if args.output.is_some() && spec.settings.policy.is_some() {
-        let help = "leave the directory out";
-        return Err(CliError::Input(format!(
-            "a run directory has no place for a policy, so its run could not be repeated\nhelp: {help}"
-        )));
     }
     Ok(())
 }
@@ -178,10 +191,23 @@ fn peak_rss_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Returns the file of a trace. With a run directory, a plain name is a file in it.
-fn trace_file(file: &str, directory: Option<&RunDirectory>) -> Result<String, CliError> {
+/// Places relative files in a run directory.
+fn place_files(outputs: &mut RunOutputs, directory: &RunDirectory) -> Result<(), CliError> {
+    for export in outputs.exports.iter_mut().filter(|export| export.file != "-") {
+        export.file = directory.path().join(&export.file).display().to_string();
+    }
+    if let Some(file) = &mut outputs.trace {
+        *file = trace_file(file, directory)?;
+    }
+    Ok(())
+}
+
+/// Returns the file of a trace in a run directory. A relative one must be a plain name.
+fn trace_file(file: &str, directory: &RunDirectory) -> Result<String, CliError> {
     let path = Path::new(file);
-    let Some(directory) = directory.filter(|_| file != "-" && path.is_relative()) else { return Ok(file.to_owned()) };
+    if file == "-" || !path.is_relative() {
+        return Ok(file.to_owned());
+    }
     let is_plain = path.file_name() == Some(path.as_os_str());
     if !is_plain || [MANIFEST, SUMMARY, INPUTS].contains(&file) {
         let help = "with -o, give the trace a name of its own there, such as trace.jsonl, or an absolute path";
@@ -192,9 +218,9 @@ fn trace_file(file: &str, directory: Option<&RunDirectory>) -> Result<String, Cl
 
 /// Stores copies of the inputs, and returns the manifest that repeats the run.
 fn manifest_of(
-    args: &RunArgs,
     spec: &RunSpec,
     executed: &Executed,
+    files: Vec<String>,
     directory: &RunDirectory,
 ) -> Result<Manifest, CliError> {
     let Executed { result, about, .. } = executed;
@@ -209,8 +235,6 @@ fn manifest_of(
         *machine = keep(directory, &machine.read_machine()?.file, "prices.toml")?;
     }
     let RunResult { digest, events, duration_ns, cut_short_of_ns, features, tunables, engine, .. } = result.clone();
-    let files = args.trace_jsonl.iter().chain(args.exports.export.iter().map(|export| &export.file));
-    let files = files.filter(|file| *file != "-" && Path::new(file).is_relative()).cloned().collect();
     Ok(Manifest {
         schema: manifest::SCHEMA.to_owned(),
         fairlab: env!("CARGO_PKG_VERSION").to_owned(),
