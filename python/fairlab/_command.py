@@ -45,6 +45,8 @@ class Variant(TypedDict, total=False):
     """``performance``, ``powersave`` or ``schedutil``."""
     cpu_dma_latency: Optional[Time]
     """Longest exit latency of an idle state that may be entered, as held in ``/dev/cpu_dma_latency``."""
+    idle_states: Optional[int]
+    """Number of idle states that each CPU may use, counted from the shallowest."""
     prices: Optional[MachineLike]
     """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
     plain: Union[bool, str]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Requests to a worker process, as JSON on its standard input. A worker runs one compiled-kernel engine.
 
+use crate::settings::Settings;
 use crate::spec::RunSpec;
-use crate::values::Plain;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -70,16 +70,8 @@ pub struct StudyCase {
     pub study: String,
     /// Whether runs are shortened.
     pub is_quick: bool,
-    /// Machine of all runs.
-    pub machine: Option<String>,
-    /// Measured time of runs that have one.
-    pub span_ns: Option<u64>,
-    /// Permutation of simultaneous events.
-    pub perturb: Option<u64>,
-    /// Parts of machines that are kept.
-    pub plain: Option<Plain>,
-    /// Name of the engine.
-    pub engine: String,
+    /// Settings of all runs.
+    pub settings: Settings,
     /// Name of the case.
     pub case: String,
     /// Name of the arm.

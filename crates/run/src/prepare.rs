@@ -110,61 +110,26 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         }
     };
     let LoadedWorkload { kind, mut setup, machine, has_duration, trace_level, trace_pelt } = loaded;
-    // Without `..`, so that a setting that changes nothing here does not compile.
-    let Settings {
-        machine: _,
-        kernel,
-        engine: _,
-        features,
-        tunables,
-        governor,
-        cpu_dma_latency,
-        prices,
-        plain,
-        policy,
-        seed,
-        starts: _,
-        perturb,
-        keep_duplicate_keys: _,
-        duration,
-        warmup,
-    } = settings;
-    let warmup = warmup.unwrap_or_default();
+    let Settings { prices, plain, duration, .. } = settings;
+    let warmup = settings.warmup();
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
         let name = if machine.is_none() { "a scenario" } else { &setup.hardware.name };
         setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
     }
     let named = machine.as_ref().map_or(kernels::DEFAULT, |machine| machine.description.kernel());
-    let kernel = kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
-    apply_kernel(&mut setup, kernel);
-    for (name, is_on) in features {
-        let wrong = |error| RequestError::Input(format!("the feature {name}: {error}"));
-        let word = format!("{}{name}", if *is_on { "" } else { "NO_" });
-        setup.features.push(parse_feature(&word).map_err(wrong)?);
-    }
-    setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
-    apply_plain(&mut setup.hardware, *plain);
-    apply_costs(&mut setup.hardware, prices)?;
+    let kernel = settings.kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
+    apply(&mut setup, settings, Some(kernel))?;
     if let Some((_, benchmark)) = &benchmark
         && benchmark.is_kernel_work()
         && setup.hardware.costs.is_zero_cost()
     {
         return Err(no_time_would_pass(benchmark.name(), &setup.hardware.name, *plain));
     }
-    apply_governor(&mut setup.hardware, *governor)?;
-    let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
-    setup.workload.cpu_dma_latency = requests.into_iter().flatten().min();
-    if let Some(policy) = policy {
-        let assumption = format!("the policy {} selects CPUs at wake-ups instead of the kernel's rules", policy.name);
-        setup.workload.assumptions.push(assumption);
-        setup.policy = Some(policy.make().map_err(RequestError::Input)?);
-    }
     if warmup > Nanos::ZERO && benchmark.is_none() && duration.is_none() {
         let help = "set the measured time, such as --for 500ms";
         return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
     }
     setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.0));
-    setup.perturb = *perturb;
     let planned = first_start(&setup.workload);
     if let Some(seed) = settings.starts_seed() {
         vary_starts(&mut setup.workload, &setup.hardware, seed);
@@ -187,7 +152,68 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         later,
         warmup,
     };
-    Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: *seed })
+    Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: settings.seed })
+}
+
+/// Changes machine and scheduler of a setup as settings say. A kernel's features and tunables are placed before
+/// those that the workload's file sets.
+///
+/// Not applied are settings that the workload is read with (machine, seed, start times, duration, warm-up), and
+/// the engine.
+///
+/// # Errors
+/// If a setting does not fit the machine.
+pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> Result<(), RequestError> {
+    // Without `..`, so that a setting that changes nothing here does not compile.
+    let Settings {
+        machine: _,
+        kernel: _,
+        engine: _,
+        features,
+        tunables,
+        governor,
+        cpu_dma_latency,
+        idle_states,
+        prices,
+        plain,
+        policy,
+        seed: _,
+        starts: _,
+        perturb,
+        keep_duplicate_keys: _,
+        duration: _,
+        warmup: _,
+    } = settings;
+    if let Some(kernel) = kernel {
+        apply_kernel(setup, kernel);
+    }
+    for (name, is_on) in features {
+        let wrong = |error| RequestError::Input(format!("the feature {name}: {error}"));
+        let word = format!("{}{name}", if *is_on { "" } else { "NO_" });
+        setup.features.push(parse_feature(&word).map_err(wrong)?);
+    }
+    setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
+    let hardware = &mut setup.hardware;
+    match plain {
+        None => {}
+        Some(Plain::Shape) => *hardware = hardware.topology_only(),
+        Some(Plain::Priced) => *hardware = hardware.topology_with_costs(),
+    }
+    apply_costs(hardware, prices)?;
+    apply_governor(hardware, *governor)?;
+    if let Some(number) = idle_states {
+        let number = usize::try_from(*number).unwrap_or(usize::MAX);
+        hardware.idle_states.iter_mut().for_each(|states| states.truncate(number));
+    }
+    let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
+    setup.workload.cpu_dma_latency = requests.into_iter().flatten().min();
+    if let Some(policy) = policy {
+        let assumption = format!("the policy {} selects CPUs at wake-ups instead of the kernel's rules", policy.name);
+        setup.workload.assumptions.push(assumption);
+        setup.policy = Some(policy.make().map_err(RequestError::Input)?);
+    }
+    setup.perturb = *perturb;
+    Ok(())
 }
 
 impl PreparedRun {
@@ -243,15 +269,6 @@ fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     setup.named_tunables = of_kernel.chain(of_file).collect();
 }
 
-/// Leaves out the parts of a machine that `plain` does not keep.
-pub fn apply_plain(hardware: &mut Hardware, plain: Option<Plain>) {
-    match plain {
-        None => {}
-        Some(Plain::Shape) => *hardware = hardware.topology_only(),
-        Some(Plain::Priced) => *hardware = hardware.topology_with_costs(),
-    }
-}
-
 /// Applies the cost model, then the costs of single operations.
 fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), RequestError> {
     match &costs.source {
@@ -275,12 +292,6 @@ fn apply_governor(hardware: &mut Hardware, governor: Option<GovernorName>) -> Re
         let message = format!("--governor: the machine {} has no frequency domains\nhelp: {help}", hardware.name);
         return Err(RequestError::Input(message));
     }
-    set_governor(hardware, governor);
-    Ok(())
-}
-
-/// Sets the governor of all frequency domains that a machine has.
-pub fn set_governor(hardware: &mut Hardware, governor: GovernorName) {
     for domain in &mut hardware.frequency_domains {
         match governor {
             GovernorName::Performance => domain.fix_at_highest(),
@@ -294,6 +305,7 @@ pub fn set_governor(hardware: &mut Hardware, governor: GovernorName) {
             })),
         }
     }
+    Ok(())
 }
 
 /// Returns the error of a benchmark that does only kernel work, on a machine where that has zero cost.

@@ -37,7 +37,11 @@ pub mod commands {
     pub const OTHERS: u8 = 16;
     /// No command: the setting is a value that only specs and arms can have.
     pub const NONE: u8 = 0;
-    /// All of them.
+    /// `fairlab study run`.
+    pub const STUDY: u8 = 32;
+    /// No command: arms of a study's file.
+    pub const STUDY_ARM: u8 = 64;
+    /// All commands with a run or a comparison of their own, which excludes studies.
     pub const ALL: u8 = RUN | BENCH | REPEAT | CHECK | OTHERS;
 }
 
@@ -53,6 +57,7 @@ macro_rules! settings {
             $(list: $list:literal,)?
             names: $names:expr,
             in_study: $in_study:literal,
+            $(study_help: $study_help:literal,)?
             $(serde: $serde:meta,)?
             $(schema: $schema:meta,)?
             read: $read:expr,
@@ -85,6 +90,7 @@ macro_rules! settings {
             is_change: { let no = false; $(let _ = no; let no = $change;)? no },
             is_list: { let no = false; $(let _ = no; let no = $list;)? no },
             in_study: $in_study,
+            study_help: { let none: Option<&str> = None; $(let _ = none; let none = Some($study_help);)? none },
             read: |settings, text| {
                 let read: fn(&mut $type, &str) -> Result<(), String> = $read;
                 read(&mut settings.$name, text)
@@ -105,10 +111,11 @@ settings! {
     /// most published rt-app files were written: four little and four big CPUs with schedutil.
     machine: Option<InputFile> {
         option: "machine" "NAME|PATH",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY | commands::STUDY_ARM,
         change: true,
         names: || preset_names().collect(),
         in_study: "`machine` of a run",
+        study_help: "Machine of all runs, except those of arms that name one",
         read: |value, text| set(value, Ok(InputFile::new(text))),
         texts: |value| value.iter().map(|file| file.given.clone()).collect(),
     }
@@ -117,7 +124,7 @@ settings! {
     /// machine's]
     kernel: Option<Kernel> {
         option: "kernel" "RELEASE",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         names: || kernels::all().map(|kernel| kernel.name).collect(),
         in_study: "`kernel` of an arm",
@@ -132,11 +139,12 @@ settings! {
     /// `--plain=priced` leaves out the parts of a machine that it does not support.
     engine: Option<EngineName> {
         option: "engine" "kernel:NAME",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY,
         change: true,
         list: true,
         names: || vec!["built-in", "kernel:"],
         in_study: "`engine=` of an arm of fairlab compare",
+        study_help: "Scheduler of a kernel tree instead of the built-in one; no row is then evidence for the model",
         schema: schemars(with = "Option<String>"),
         read: |value, text| set(value, parse_engine(text)),
         texts: |value| value.iter().map(ToString::to_string).collect(),
@@ -146,7 +154,7 @@ settings! {
     /// earlier ones
     features: BTreeMap<String, bool> {
         option: "features" "A,NO_B",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         list: true,
         names: feature_changes,
@@ -158,7 +166,7 @@ settings! {
     /// Set a tunable; may be repeated (see `fairlab tunables`)
     tunables: BTreeMap<String, i64> {
         option: "set" "TUNABLE=VALUE",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         list: true,
         names: || leaked(TUNABLES.iter().map(|info| format!("{}=", info.name))),
@@ -171,7 +179,7 @@ settings! {
     /// [default: the machine's]
     governor: Option<GovernorName> {
         option: "governor" "NAME",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         names: || GovernorName::ALL.iter().map(|governor| governor.name()).collect(),
         in_study: "`governor` of a run or an arm",
@@ -183,21 +191,32 @@ settings! {
     /// one. 0: only the shallowest state
     cpu_dma_latency: Option<Nanos> {
         option: "cpu-dma-latency" "TIME",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         names: Vec::new,
-        in_study: "an option of cyclictest, or a statement of a scenario",
+        in_study: "`cpu_dma_latency` of an arm",
         serde: serde(with = "latency_text"),
         schema: schemars(with = "Option<String>"),
         read: |value, text| set(value, parse_micros(text)),
         texts: |value| value.iter().map(|time| time_text(*time)).collect(),
     }
 
+    /// Number of idle states that each CPU may use, counted from the shallowest [default: all]
+    idle_states: Option<u64> {
+        option: "idle-states" "N",
+        commands: commands::ALL | commands::STUDY_ARM,
+        change: true,
+        names: Vec::new,
+        in_study: "`idle_states` of a run or an arm",
+        read: |value, text| set(value, number(text)),
+        texts: |value| value.iter().map(ToString::to_string).collect(),
+    }
+
     /// Cost model of kernel code: machine (costs of the machine's file), zero, the name or path of a second
     /// machine; OPERATION=NS sets one cost [default: machine; zero for a scenario]
     prices: CostChoice {
         option: "prices" "machine|zero",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         list: true,
         names: || vec!["machine", "zero"],
@@ -213,10 +232,10 @@ settings! {
     plain: Option<Plain> {
         option: "plain" "shape|priced",
         default_value: "shape",
-        commands: commands::ALL,
+        commands: commands::ALL | commands::STUDY,
         change: true,
         names: || vec!["shape", "priced"],
-        in_study: "--plain of `fairlab study run`, which needs an engine",
+        in_study: "--plain of `fairlab study run`",
         read: |value, text| set(value, Plain::parse(text)),
         texts: |value| value.iter().map(|plain| plain.name().to_owned()).collect(),
     }
@@ -264,7 +283,7 @@ settings! {
     /// simultaneous events
     perturb: Option<u64> {
         option: "perturb" "N",
-        commands: commands::RUN | commands::BENCH,
+        commands: commands::RUN | commands::BENCH | commands::STUDY,
         names: Vec::new,
         in_study: "--perturb of `fairlab study run`",
         read: |value, text| set(value, number(text)),

@@ -287,12 +287,12 @@ fn is_machine(text: &str) -> bool {
 fn parse_cost(operation: &str, value: &str) -> Result<u64, String> {
     if !OPERATIONS.contains(&operation) {
         return Err(match suggest::nearest(operation, &OPERATIONS) {
-            Some(near) => format!("unknown operation; did you mean price.{near}?"),
+            Some(near) => format!("unknown operation; did you mean {near}?"),
             None => "unknown operation; see the costs in `fairlab machine show --toml NAME`".to_owned(),
         });
     }
     let ns = value.parse::<f64>().ok().filter(|ns| (0.0..=MAX_COST_NS).contains(ns));
-    let ns = ns.ok_or_else(|| format!("price.{operation} is a number of nanoseconds, from 0 to {MAX_COST_NS:.0}"))?;
+    let ns = ns.ok_or_else(|| format!("{operation} is a number of nanoseconds, from 0 to {MAX_COST_NS:.0}"))?;
     Ok((ns * 1000.0).round() as u64)
 }
 

@@ -1,70 +1,110 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[[arm]]` tables of a study: variants of the scheduler, and of the machine where the arms compare
 //! machines.
+//!
+//! Besides `name` and `meaning`, the keys of an arm are settings of the catalogue ([`fairlab_run::settings`]).
 
-use fairlab_run::kernels::Kernel;
-use fairlab_run::values::GovernorName;
+use fairlab_run::settings::{SETTINGS, Settings, commands};
 use fairlab_sched::features::Feature;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use fairlab_workload::suggest;
+use serde::Deserialize;
+use toml::{Table, Value};
 
 /// One arm of a study: differences from the kernel and the machine that a run uses by default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "ArmTable")]
 pub struct ArmDefinition {
     /// Short name, unique within the study.
     pub name: String,
     /// Description of the arm for the reports.
     pub meaning: String,
-    /// Named kernel whose features and tunables the arm starts from; 6.1 if absent.
-    #[serde(default)]
-    pub kernel: Option<String>,
-    /// Tunables that differ from the named kernel's values.
-    #[serde(default)]
-    pub tunables: BTreeMap<String, i64>,
-    /// Features to turn on or off.
-    #[serde(default)]
-    pub features: BTreeMap<String, bool>,
-    /// Costs of kernel operations that differ from the machine's cost model, in nanoseconds.
-    #[serde(default)]
-    pub prices: BTreeMap<String, f64>,
-    /// Frequency governor that replaces the one of the machine's file.
-    pub governor: Option<GovernorName>,
-    /// Number of idle states to use, counted from the shallowest.
-    pub idle_states: Option<usize>,
-    /// Machine that replaces the run's machine.
-    pub machine: Option<String>,
+    /// Settings of the arm; the kernel is 6.1 if absent.
+    pub settings: Settings,
+}
+
+/// Arm as it is written.
+#[derive(Deserialize)]
+struct ArmTable {
+    /// Checked after the other keys, one of which may be this one misspelt.
+    name: Option<String>,
+    meaning: Option<String>,
+    #[serde(flatten)]
+    settings: Table,
+}
+
+impl TryFrom<ArmTable> for ArmDefinition {
+    type Error = String;
+
+    fn try_from(ArmTable { name, meaning, settings: table }: ArmTable) -> Result<Self, String> {
+        let mut settings = Settings::default();
+        let place = name.as_ref().map_or_else(String::new, |name| format!("arm {name}: "));
+        for (key, value) in &table {
+            read_setting(&mut settings, key, value).map_err(|error| format!("{place}{error}"))?;
+        }
+        let missing = |key: &str| format!("{place}there is no `{key}`\nhelp: add it: {key} = ...");
+        Ok(Self {
+            meaning: meaning.ok_or_else(|| missing("meaning"))?,
+            name: name.ok_or_else(|| missing("name"))?,
+            settings,
+        })
+    }
+}
+
+/// Reads a key of an arm into settings. The error has its remedy after `help:`.
+fn read_setting(settings: &mut Settings, key: &str, value: &Value) -> Result<(), String> {
+    let known = || SETTINGS.iter().filter(|setting| setting.commands & commands::STUDY_ARM != 0);
+    let Some(setting) = known().find(|setting| setting.name == key) else {
+        let names: Vec<&str> = known().map(|setting| setting.name).chain(["name", "meaning"]).collect();
+        return Err(format!("unknown key `{key}`\nhelp: {}", suggest::help(key, "keys here", &names)));
+    };
+    for text in texts_of(value).ok_or_else(|| format!("{key}: a value of this type is not a setting"))? {
+        let wrong = |error: String| format!("{key}: {text}: {}", error.replacen("; ", "\nhelp: ", 1));
+        setting.read(settings, &text).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+/// Returns a TOML value as texts that a setting reads; `None` for a type that none has.
+///
+/// A table has a feature with its state, or a tunable or a cost with its value, in each member.
+fn texts_of(value: &Value) -> Option<Vec<String>> {
+    let member = |(name, value): (&String, &Value)| match value {
+        Value::Boolean(is_on) => Some(format!("{}{name}", if *is_on { "" } else { "NO_" })),
+        value => Some(format!("{name}={}", scalar(value)?)),
+    };
+    match value {
+        Value::Table(members) => members.iter().map(member).collect(),
+        Value::Array(values) => values.iter().map(scalar).collect(),
+        value => scalar(value).map(|text| vec![text]),
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 impl ArmDefinition {
     /// Features of the named kernel and of the arm, in the order in which they are set.
     pub fn switched_features(&self) -> Vec<(Feature, bool)> {
-        self.features_around(Vec::new())
+        let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
+        let own = self.settings.features.iter().map(|(name, &on)| (known(name), on));
+        self.settings.kernel.into_iter().flat_map(|kernel| kernel.features()).chain(own).collect()
     }
 
     /// Tunables of the named kernel and of the arm; a later value of one name replaces an earlier one.
     pub fn set_tunables(&self) -> Vec<(String, i64)> {
-        self.tunables_around(Vec::new())
+        let base = self.settings.kernel.into_iter().flat_map(|kernel| kernel.tunables());
+        let own = self.settings.tunables.iter().map(|(name, &value)| (name.clone(), value));
+        base.map(|(name, value)| (name.to_owned(), value)).chain(own).collect()
     }
 
-    /// Features of the named kernel, then those of a workload's file (`of_file`), then the arm's own. Later
-    /// ones replace earlier ones.
-    pub(crate) fn features_around(&self, of_file: Vec<(Feature, bool)>) -> Vec<(Feature, bool)> {
-        let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
-        let own = self.features.iter().map(|(name, &on)| (known(name), on));
-        self.base().map_or_else(Vec::new, Kernel::features).into_iter().chain(of_file).chain(own).collect()
-    }
-
-    /// Tunables in the same order as [`Self::features_around`].
-    pub(crate) fn tunables_around(&self, of_file: Vec<(String, i64)>) -> Vec<(String, i64)> {
-        let own = self.tunables.iter().map(|(name, &value)| (name.clone(), value));
-        let base = self.base().map_or_else(Vec::new, Kernel::tunables);
-        let base = base.into_iter().map(|(name, value)| (name.to_owned(), value));
-        base.chain(of_file).chain(own).collect()
-    }
-
-    fn base(&self) -> Option<Kernel> {
-        let name = self.kernel.as_ref()?;
-        Some(Kernel::from_name(name).expect("names were checked when the study was read"))
+    /// Machine that replaces the run's machine.
+    pub fn machine(&self) -> Option<&str> {
+        self.settings.machine.as_ref().map(|machine| machine.given.as_str())
     }
 }

@@ -266,7 +266,7 @@ impl TableDefinition {
 }
 
 /// Contents of a study's TOML file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyDefinition {
     /// Short name, which is also the name of its output files.

@@ -145,11 +145,12 @@ fn evidence_of(evidence: &Evidence) -> String {
 
 fn arms_of(arms: &[ArmDefinition]) -> Markup {
     let switches = |arm: &ArmDefinition| {
-        let kernel = arm.kernel.iter().map(|kernel| format!("kernel {kernel}"));
-        let features = arm.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
-        let tunables = arm.tunables.iter().map(|(name, value)| format!("{name}={value}"));
-        let prices = arm.prices.iter().map(|(name, ns)| format!("{name} {ns} ns"));
-        let machine = arm.machine.iter().map(|machine| format!("machine {machine}"));
+        let kernel = arm.settings.kernel.iter().map(|kernel| format!("kernel {}", kernel.name));
+        let features = arm.settings.features.iter().map(|(name, on)| format!("{}{name}", if *on { "" } else { "NO_" }));
+        let tunables = arm.settings.tunables.iter().map(|(name, value)| format!("{name}={value}"));
+        let prices = arm.settings.prices.operations.iter();
+        let prices = prices.map(|(name, ps)| format!("{name} {} ns", *ps as f64 / 1000.0));
+        let machine = arm.machine().into_iter().map(|machine| format!("machine {machine}"));
         kernel.chain(features).chain(tunables).chain(prices).chain(machine).collect::<Vec<_>>().join(", ")
     };
     html! {

@@ -36,7 +36,7 @@ mod window;
 pub use data::execute::PreparedCase;
 
 use definition::{DefinitionError, StudyDefinition};
-use fairlab_sched::units::Nanos;
+use fairlab_run::settings::Settings;
 use report::StudyReport;
 use table_schema::TableSchema;
 
@@ -54,12 +54,9 @@ pub struct StudyOptions {
     pub options: StudyLength,
     /// Number of seeds of each run.
     pub seeds: Option<u64>,
-    /// Simulated time of each run that has a length.
-    pub span: Option<Nanos>,
-    /// Seed that permutes simultaneous events; each number gives a different permutation.
-    pub perturb: Option<u64>,
-    /// Machine of all runs, except for arms that name their own.
-    pub machine: Option<String>,
+    /// Settings of all runs: the machine (except for arms that name their own), the simulated time of each run
+    /// that has a length, and what `fairlab study run` has options for.
+    pub settings: Settings,
     /// Names of the tables to fill; empty for all.
     pub tables: Vec<String>,
     /// Names, or beginnings of names, of the rows to fill; empty for all.

@@ -137,10 +137,13 @@ impl LoadedStudy {
             0,
             format!("All runs use {name}: rows are no evidence for the model, and verdicts are about that engine."),
         );
-        if let Some(kernel) = self.definition.arms.first().and_then(|arm| arm.kernel.as_ref()) {
+        if let Some(kernel) = self.definition.arms.first().and_then(|arm| arm.settings.kernel) {
             report.notes.insert(
                 1,
-                format!("The kernel that the arms name, {kernel}, is not applied: the engine's tree is the kernel."),
+                format!(
+                    "The kernel that the arms name, {}, is not applied: the engine's tree is the kernel.",
+                    kernel.name
+                ),
             );
         }
         if self.built_in.is_some_and(|study| study.body.is_some()) {
@@ -235,9 +238,10 @@ impl LoadedStudy {
     fn check_code_options(&self, choices: &StudyOptions, has_seeds: bool) -> Result<(), StudyError> {
         let given = [
             ("--seeds", choices.seeds.is_some() && !has_seeds),
-            ("--span", choices.span.is_some()),
-            ("--perturb", choices.perturb.is_some()),
-            ("--machine", choices.machine.is_some()),
+            ("--span", choices.settings.duration.is_some()),
+            ("--perturb", choices.settings.perturb.is_some()),
+            ("--machine", choices.settings.machine.is_some()),
+            ("--plain", choices.settings.plain.is_some()),
         ];
         let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
         Err(StudyError::Refused(
@@ -252,6 +256,7 @@ impl LoadedStudy {
 mod tests {
     use super::*;
     use crate::StudyLength;
+    use fairlab_run::settings::Settings;
     use fairlab_sched::units::Nanos;
 
     #[test]
@@ -285,9 +290,9 @@ mod tests {
         let study = LoadedStudy::new("nohz-misfit-kicks").expect("there is such a study");
         let tables = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be made");
-            let choices =
-                StudyOptions { seeds: Some(2), span: Some(Nanos::from_millis(200)), ..StudyOptions::default() };
-            let choices = StudyOptions { options: StudyLength { quick: true }, ..choices };
+            let settings = Settings { duration: Some(Nanos::from_millis(200)), ..Settings::default() };
+            let options = StudyLength { quick: true };
+            let choices = StudyOptions { seeds: Some(2), settings, options, ..StudyOptions::default() };
             let report = pool.install(|| study.run(&choices, &crate::NoProgress)).expect("it runs");
             serde_json::to_string(&report).expect("tables are JSON")
         };
@@ -318,7 +323,8 @@ mod tests {
     #[test]
     fn code_refuses_what_it_does_not_know() {
         let study = LoadedStudy::new("sis-util").expect("there is such a study");
-        let choices = StudyOptions { perturb: Some(1), ..StudyOptions::default() };
+        let settings = Settings { perturb: Some(1), ..Settings::default() };
+        let choices = StudyOptions { settings, ..StudyOptions::default() };
         let message = study.run(&choices, &crate::NoProgress).expect_err("it has code").to_string();
         assert!(
             message

@@ -5,6 +5,7 @@ use crate::values::error::CliError;
 use crate::values::hints::with_hints;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use fairlab_run::settings::commands::STUDY;
 use fairlab_run::settings::{Change, SETTINGS, Setting, Settings};
 use fairlab_run::values::{EngineName, parse_engine};
 
@@ -55,7 +56,10 @@ fn paragraphs(setting: &Setting) -> Vec<String> {
 }
 
 fn arg_of(setting: &'static Setting, command: u8) -> Arg {
-    let paragraphs = paragraphs(setting);
+    let paragraphs = match setting.study_help.filter(|_| command == STUDY) {
+        Some(help) => vec![help.to_owned()],
+        None => paragraphs(setting),
+    };
     let help = paragraphs[0].trim_end_matches('.').to_owned();
     let mut arg = Arg::new(setting.name).long(setting.option).help(help.clone());
     if paragraphs.len() > 1 {

@@ -2,9 +2,11 @@
 //! Command line of `fairlab study`.
 
 use super::JobsArgs;
-use crate::values::hints::{self, with_hints};
+use crate::args::settings::SettingArgs;
+use crate::values::hints;
 use clap::{Args as ClapArgs, Subcommand, ValueHint};
-use fairlab_run::values::{EngineName, Plain, parse_engine, parse_time};
+use fairlab_run::settings::commands::STUDY;
+use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use std::path::PathBuf;
 
@@ -65,26 +67,9 @@ pub(crate) struct StudyRunArgs {
     /// Simulated time of each run that has a duration: 5s, 300ms, ...
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) span: Option<Nanos>,
-    /// Permute simultaneous events, differently for each N; results that change depend only on the order of
-    /// simultaneous events
-    #[arg(long, value_name = "N")]
-    pub(crate) perturb: Option<u64>,
-    /// Machine of all runs, except those of arms that name one
-    #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
-    pub(crate) machine: Option<String>,
-    /// Scheduler of a kernel tree instead of the built-in one, as built by `fairlab kernel add NAME`
-    ///
-    /// For studies of data. Arms that need a feature that the tree lacks are rejected. No row is then
-    /// evidence for the model.
-    #[arg(long, value_name = "kernel:NAME", value_parser = with_hints(parse_engine, hints::engines))]
-    pub(crate) engine: Option<EngineName>,
-    /// With --engine: simplify machines as `fairlab run --plain` does; `--plain=priced` keeps costs and idle
-    /// states
-    #[arg(
-        long, value_parser = Plain::parse, value_name = "shape|priced", num_args = 0..=1, require_equals = true,
-        default_missing_value = "shape", requires = "engine"
-    )]
-    pub(crate) plain: Option<Plain>,
+    /// Settings of all runs, except those of arms that set them.
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs<STUDY>,
     /// Write the report as DIR/NAME.html (self-contained) and DIR/NAME.json, and charts as DIR/*.svg
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,

@@ -8,7 +8,7 @@ use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
-use fairlab_run::values::EngineName;
+use fairlab_run::settings::Settings;
 use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::report::{ReportRow, RowVerdict, StudyReport};
@@ -107,12 +107,13 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
             CliError::Input(format!("{}: {error}\nhelp: -o takes a directory", directory.display()))
         })?;
     }
+    args.settings.refuse_several_engines()?;
     let choices = study_options(args);
     let study = LoadedStudy::new(&args.study).map_err(study_error)?;
     let progress = StudyProgress::new();
-    let report = match args.engine.as_ref().and_then(EngineName::kernel) {
+    let report = match choices.settings.kernel_engine() {
         Some(name) => {
-            let workers = StudyWorkers::new(&study.definition.name, &args.study, name, args.plain, &choices)?;
+            let workers = StudyWorkers::new(&study.definition.name, &args.study, name, &choices)?;
             study.run_with(&choices, &workers, &progress)
         }
         None => study.run(&choices, &progress),
@@ -133,9 +134,7 @@ fn study_options(args: &StudyRunArgs) -> StudyOptions {
     StudyOptions {
         options: StudyLength { quick: args.quick },
         seeds: args.seeds,
-        span: args.span,
-        perturb: args.perturb,
-        machine: args.machine.clone(),
+        settings: Settings { duration: args.span, ..args.settings.settings() },
         tables: args.tables.clone(),
         rows: args.rows.clone(),
     }

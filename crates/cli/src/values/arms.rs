@@ -75,7 +75,9 @@ impl Arm {
             ("bench", _) => self.work = Some(ArmWork::Bench(value.to_owned())),
             (_, Some(known)) => self.changes.push(known.change(value)?),
             _ => self.changes.push(match key.strip_prefix("price.") {
-                Some(operation) => setting("prices").change(&format!("{operation}={value}"))?,
+                Some(operation) => setting("prices")
+                    .change(&format!("{operation}={value}"))
+                    .map_err(|error| error.replace("did you mean ", "did you mean price."))?,
                 None => setting("tunables").change(word).map_err(|error| match suggest::nearest(key, &keys()) {
                     Some(near) if tunable_from_name(key).is_err() => {
                         format!("unknown change; did you mean {near}={value}?")

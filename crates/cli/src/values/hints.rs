@@ -130,8 +130,3 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "trace",
     ]
 }
-
-/// Returns the beginnings of engine names.
-pub(crate) fn engines() -> Vec<&'static str> {
-    vec!["built-in", "kernel:"]
-}

@@ -88,11 +88,11 @@ fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
     let at = directory.path();
     assert!(in_directory(at, &["study", "new", "mine"]).status.success());
     for (from, to, expected) in [
-        ("meaning = ", "meanin = ", "changed.toml: line 20: unknown key `meanin` help: did you mean `meaning`?"),
+        ("meaning = ", "meanin = ", "changed.toml: line 18: arm before: unknown key `meanin` help: did you mean `meaning`?"),
         (
             "wakelist_far",
             "wakelist_fra",
-            "arm before: there is no tunable wakelist_fra help: did you mean `wakelist_far`?",
+            "arm before: tunables: wakelist_fra=1: unknown tunable help: did you mean wakelist_far?",
         ),
         (
             "path = \"done_s\"",

@@ -28,6 +28,8 @@ pub struct Setting {
     pub is_list: bool,
     /// Key of a study that sets it, for messages.
     pub in_study: &'static str,
+    /// Help of the option of `fairlab study run`, where it differs.
+    pub study_help: Option<&'static str>,
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
     pub(super) texts: fn(&Settings) -> Vec<String>,
     pub(super) copy: fn(&mut Settings, &Settings),

@@ -20,7 +20,8 @@ use fairlab_observe::bench::{BenchObserver, RunProgress};
 use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_run::drive::drive;
 use fairlab_run::observers::RunObservers;
-use fairlab_run::prepare::set_governor;
+use fairlab_run::prepare::apply;
+use fairlab_run::settings::Settings;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -37,8 +38,8 @@ pub(crate) struct Variation {
     pub(crate) seeds_from: u64,
     /// Numerator and denominator of a factor on all lengths.
     pub(crate) span: Option<(u64, u64)>,
-    /// Seed of the permutation of simultaneous events.
-    pub(crate) perturb: Option<u64>,
+    /// Settings of all runs, on which those of the case and the arm are applied.
+    pub(crate) settings: Settings,
     /// Longest measured time; set for trials, which only check that a run starts.
     pub(crate) trial: Option<Nanos>,
     /// Largest number of seeds of each case.
@@ -69,7 +70,7 @@ pub struct PreparedCase {
 impl RunEnv<'_> {
     /// Name of the machine for a case under an arm: the arm's own, else the case's, else the study's.
     pub(crate) fn machine_of<'c>(&'c self, case: &'c RunCase, arm: &'c ArmDefinition) -> &'c str {
-        arm.machine.as_deref().or(case.machine.as_deref()).unwrap_or(self.default_machine)
+        arm.machine().or(case.machine.as_deref()).unwrap_or(self.default_machine)
     }
 
     /// Executes a case under an arm with a seed, and returns its result.
@@ -111,10 +112,8 @@ impl RunEnv<'_> {
             let prices = self.home.machine(name).costs();
             setup.hardware.costs = CostModel::from_list(&prices.with_cost(operation, prices.ps(operation) * up / down));
         }
-        arm.apply_to(&mut setup.hardware, case);
-        setup.features = arm.features_around(setup.features);
-        setup.named_tunables = arm.tunables_around(setup.named_tunables);
-        setup.perturb = if case.permute { Some(order_of(seed, variation.perturb)) } else { variation.perturb };
+        let settings = settings_of(case, arm, seed, &variation.settings);
+        apply(&mut setup, &settings, settings.kernel).map_err(|error| of_case(error.to_string()))?;
         let begin = case.start.of_seed(seed);
         for task in &mut setup.workload.tasks {
             task.start_at = task.start_at.map(|at| at + begin);
@@ -168,21 +167,18 @@ fn has_cost_model(hardware: &Hardware) -> bool {
     !hardware.costs.is_zero_cost()
 }
 
-impl ArmDefinition {
-    /// Applies the arm's costs, and the governor and idle states of the arm or the case, to a machine.
-    fn apply_to(&self, hardware: &mut Hardware, case: &RunCase) {
-        for (operation, ns) in &self.prices {
-            hardware.costs.set_by_name(operation, (ns * 1000.0).round() as u64);
-        }
-        if let Some(governor) = self.governor.or(case.governor) {
-            set_governor(hardware, governor);
-        }
-        if let Some(most) = self.idle_states.or(case.idle_states) {
-            for states in &mut hardware.idle_states {
-                states.truncate(most);
-            }
-        }
+/// Returns the settings of a run: those of all runs, then those of the case, then those of the arm.
+fn settings_of(case: &RunCase, arm: &ArmDefinition, seed: u64, all: &Settings) -> Settings {
+    let changes = [case.settings.changes(), arm.settings.changes()].concat();
+    let mut settings = all.clone().with_changes(&changes);
+    if settings.plain.is_some() {
+        // A machine without frequencies has no governor to set.
+        settings.governor = None;
     }
+    if case.permute {
+        settings.perturb = Some(order_of(seed, settings.perturb));
+    }
+    settings
 }
 
 /// Returns the result of a run as JSON.

@@ -27,6 +27,7 @@ use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use execute::{PreparedCase, RunEnv, Variation};
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
+use fairlab_run::settings::Settings;
 use rows::RowQuery;
 use runs::RunCase;
 use std::path::Path;
@@ -87,7 +88,7 @@ pub(crate) fn home_of(
 ) -> Result<InputFiles, DefinitionError> {
     let cases = cases_of(file, definition, choices)?;
     let default = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-    let of_arms: Vec<String> = definition.arms.iter().filter_map(|arm| arm.machine.clone()).collect();
+    let of_arms: Vec<String> = definition.arms.iter().filter_map(|arm| arm.machine().map(str::to_owned)).collect();
     let machines = |case: &RunCase| {
         let mut names = of_arms.clone();
         names.push(case.machine.clone().unwrap_or_else(|| default.to_owned()));
@@ -116,6 +117,11 @@ impl<'a> DataStudy<'a> {
         let study = Self { definition, choices, file, cases, questions, env };
         study.check_names()?;
         Ok(study)
+    }
+
+    /// Returns the differences that the study's options make.
+    fn variation(&self) -> Variation {
+        Variation { settings: self.choices.settings.clone(), ..Variation::default() }
     }
 
     /// Returns the cases with their shorter `quick` settings.
@@ -152,16 +158,17 @@ impl<'a> DataStudy<'a> {
         let found = self.cases.iter().find(|known| known.name == case);
         let arm = self.definition.arms.iter().find(|known| known.name == arm);
         let (case, arm) = found.zip(arm).ok_or_else(|| StudyError::Measurement(format!("there is no run `{case}`")))?;
-        let kernel = arm.kernel.as_deref().unwrap_or_default();
-        if self.definition.arms.iter().any(|other| other.kernel != arm.kernel) {
+        let kernel = arm.settings.kernel;
+        if self.definition.arms.iter().any(|other| other.settings.kernel != kernel) {
+            let kernel = kernel.map_or("", |kernel| kernel.name);
             let what =
                 format!("arm `{}` has another kernel than other arms, {kernel}, and an engine is one kernel", arm.name);
             let help = "select rows without that arm: --row, --table".to_owned();
             return Err(StudyError::Refused(self.definition.name.clone(), what, help));
         }
-        let arm = ArmDefinition { kernel: None, ..arm.clone() };
-        let variation = Variation { perturb: self.choices.perturb, ..Variation::default() };
-        self.env.begin(case, &arm, seed, &variation)
+        let settings = Settings { kernel: None, ..arm.settings.clone() };
+        let arm = ArmDefinition { settings, ..arm.clone() };
+        self.env.begin(case, &arm, seed, &self.variation())
     }
 
     /// Runs everything that rows and charts need. `on_step` is called for each completed step with its name and
@@ -176,7 +183,7 @@ impl<'a> DataStudy<'a> {
         let to_vary: Vec<&TableDefinition> =
             self.definition.tables.iter().filter(|_| varied.is_some()).filter(of_sensitivity).collect();
         let part = if to_vary.is_empty() { 1.0 } else { 1.0 - SENSITIVITY_SHARE };
-        let variation = Variation { perturb: self.choices.perturb, ..Variation::default() };
+        let variation = self.variation();
         let taken = self.histogram_sources();
         let mut wanted = measure::requested_metrics(self.questions.iter().flat_map(|(_, questions)| questions));
         for extra in &taken {
@@ -219,8 +226,11 @@ impl<'a> DataStudy<'a> {
             run_texts.join("; "),
             crate::statistics::NR_DRAWS
         ));
-        let perturbed =
-            self.choices.perturb.map(|number| format!("Simultaneous events are permuted (--perturb {number})."));
+        let perturbed = self
+            .choices
+            .settings
+            .perturb
+            .map(|number| format!("Simultaneous events are permuted (--perturb {number})."));
         notes.extend(perturbed);
         if self.choices.options.quick && self.definition.sensitivity.is_some() {
             notes.push("The sensitivity tables are filled only without --quick.".to_owned());

@@ -5,6 +5,7 @@
 use super::span::TimeSpan;
 use super::tasks::TaskFamily;
 use crate::StudyOptions;
+use fairlab_run::settings::Settings;
 use fairlab_run::values::GovernorName;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,7 @@ pub struct RunDefinition {
     /// Frequency governor if the arm sets none; by default that of the machine's file.
     pub governor: Option<GovernorName>,
     /// Number of idle states to use if the arm sets none, counted from the shallowest.
-    pub idle_states: Option<usize>,
+    pub idle_states: Option<u64>,
     /// Start time of the workload; by default the start of the run.
     pub start: Option<StartTimes>,
     /// Length of the measured time.
@@ -113,8 +114,8 @@ pub(crate) struct RunCase {
     pub(crate) source: WorkloadSource,
     pub(crate) machine: Option<String>,
     pub(crate) groups: u32,
-    pub(crate) governor: Option<GovernorName>,
-    pub(crate) idle_states: Option<usize>,
+    /// Governor and idle states, if the arm sets none.
+    pub(crate) settings: Settings,
     pub(crate) start: StartTimes,
     pub(crate) span: Option<Nanos>,
     pub(crate) warm_up: Nanos,
@@ -225,14 +226,18 @@ impl RunDefinition {
             name: fill(&self.name),
             run: self.name.clone(),
             source: sources.into_iter().flatten().next().unwrap_or_else(|| WorkloadSource::Tasks(self.tasks.clone())),
-            machine: choices.machine.clone().or_else(|| self.machine.as_ref().map(fill)),
+            machine: choices
+                .settings
+                .machine
+                .as_ref()
+                .map(|machine| machine.given.clone())
+                .or_else(|| self.machine.as_ref().map(fill)),
             groups: self.groups,
-            governor: self.governor,
-            idle_states: self.idle_states,
+            settings: Settings { governor: self.governor, idle_states: self.idle_states, ..Settings::default() },
             start: self.start.unwrap_or_default(),
             // `--span` applies only to runs with a length: a benchmark that runs to its end has none to
             // change.
-            span: span.map(|span| choices.span.unwrap_or(span.0)),
+            span: span.map(|span| choices.settings.duration.unwrap_or(span.0)),
             warm_up: warm_up.map_or(Nanos::ZERO, |span| span.0),
             seeds: choices.seeds.or(seeds).or(default_seeds).unwrap_or(SEEDS),
             first_seed: self.first_seed.unwrap_or(1),
@@ -277,8 +282,8 @@ mod tests {
         let quick = StudyLength { quick: true };
         assert_eq!(case(StudyOptions::default()), (Some(Nanos::from_secs(5)), 9));
         assert_eq!(case(StudyOptions { options: quick, ..StudyOptions::default() }), (Some(Nanos::from_secs(1)), 2));
-        let choices =
-            StudyOptions { options: quick, seeds: Some(4), span: Some(Nanos::from_secs(3)), ..StudyOptions::default() };
+        let settings = Settings { duration: Some(Nanos::from_secs(3)), ..Settings::default() };
+        let choices = StudyOptions { options: quick, seeds: Some(4), settings, ..StudyOptions::default() };
         assert_eq!(case(choices), (Some(Nanos::from_secs(3)), 4));
     }
 

@@ -12,6 +12,7 @@ use crate::StudyError;
 use crate::definition::TableDefinition;
 use crate::report::ReportTable;
 use crate::sensitivity::compare;
+use fairlab_run::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -53,7 +54,7 @@ pub struct SensitivityDefinition {
 impl SensitivityDefinition {
     /// Returns the variations of a table, without the one that changes nothing.
     fn variations(&self, table: &str, study: &DataStudy<'_>) -> Vec<(String, Variation)> {
-        let base = Variation { most_seeds: self.seeds, perturb: study.choices.perturb, ..Variation::default() };
+        let base = Variation { most_seeds: self.seeds, ..study.variation() };
         if table == PRICES {
             let mut operations: BTreeSet<&str> = BTreeSet::new();
             for machine in study.env.home.machines() {
@@ -78,7 +79,8 @@ impl SensitivityDefinition {
             }
         }
         for number in 1..=self.perturb {
-            varied.push((format!("perturbed {number}"), Variation { perturb: Some(number), ..base.clone() }));
+            let settings = Settings { perturb: Some(number), ..base.settings.clone() };
+            varied.push((format!("perturbed {number}"), Variation { settings, ..base.clone() }));
         }
         varied
     }
@@ -100,7 +102,7 @@ pub(super) fn table(
             *length = span.0;
         }
     }
-    let base = Variation { most_seeds: varied.seeds, perturb: study.choices.perturb, ..Variation::default() };
+    let base = Variation { most_seeds: varied.seeds, ..study.variation() };
     let all = varied.variations(&definition.name, study);
     let cases_of_table = std::iter::once((String::new(), base)).chain(all).collect();
     let chosen = |table: &TableDefinition| varied.tables.is_empty() || varied.tables.contains(&table.name);

@@ -90,7 +90,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> 
                     FixedRun { hardware, workload: scenario.workload, duration, snapshot_every: Some(SAMPLE_EVERY) },
                     &mut extremes,
                 )?;
-                let is_contribution_scaled = arm.tunables.contains_key("pelt_contribution");
+                let is_contribution_scaled = arm.settings.tunables.contains_key("pelt_contribution");
                 let fraction = capacity as f64 / SCHED_CAPACITY_SCALE as f64;
                 let (least, most) = formula(work, period, fraction, is_contribution_scaled);
                 for (which, simulated, expected) in [("least", extremes.least, least), ("most", extremes.most, most)] {

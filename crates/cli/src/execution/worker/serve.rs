@@ -13,6 +13,7 @@ use fairlab_run::error::RequestError;
 use fairlab_run::job::Job;
 use fairlab_run::manifest::ManifestEngine;
 use fairlab_run::prepare::{ReadyRun, prepare};
+use fairlab_run::settings::Settings;
 use fairlab_run::spec::RunSpec;
 use serde::Serialize;
 use serde_json::Value;
@@ -97,7 +98,8 @@ pub(crate) fn serve(report: &Path) -> ExitCode {
 fn serve_job(report: &Path) -> Result<Value, CliError> {
     let job: Job = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| CliError::Run(format!("a worker got no job: {error}")))?;
-    let loaded = |spec: &RunSpec| LoadedEngine::new(spec.settings.kernel_engine().unwrap_or_default(), report);
+    let with_settings = |settings: &Settings| LoadedEngine::new(settings.kernel_engine().unwrap_or_default(), report);
+    let loaded = |spec: &RunSpec| with_settings(&spec.settings);
     match job {
         Job::Run { spec, outputs } => {
             let engine = loaded(&spec)?;
@@ -128,7 +130,7 @@ fn serve_job(report: &Path) -> Result<Value, CliError> {
             let names = [engine.engine.entry.name.as_str(), &beside];
             answer(&state::write_call_hashes(engine.ready(&spec)?, until_ns, names)?)
         }
-        Job::StudyCase(case) => study::serve(&LoadedEngine::new(&case.engine, report)?, &case),
+        Job::StudyCase(case) => study::serve(&with_settings(&case.settings)?, &case),
     }
 }
 

@@ -5,9 +5,6 @@ use super::serve::LoadedEngine;
 use super::{Engine, WorkerStreams};
 use crate::values::error::CliError;
 use fairlab_run::job::{Job, StudyCase};
-use fairlab_run::prepare::apply_plain;
-use fairlab_run::values::Plain;
-use fairlab_sched::units::Nanos;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use serde_json::Value;
@@ -22,21 +19,11 @@ pub(crate) struct StudyWorkers {
 
 impl StudyWorkers {
     /// Creates the runner for a study and an engine that was built. `study` is the study's name or path.
-    pub(crate) fn new(
-        name: &str,
-        study: &str,
-        engine: &str,
-        plain: Option<Plain>,
-        options: &StudyOptions,
-    ) -> Result<Self, CliError> {
+    pub(crate) fn new(name: &str, study: &str, engine: &str, options: &StudyOptions) -> Result<Self, CliError> {
         let case = StudyCase {
             study: study.to_owned(),
             is_quick: options.options.quick,
-            machine: options.machine.clone(),
-            span_ns: options.span.map(|span| span.0),
-            perturb: options.perturb,
-            plain,
-            engine: engine.to_owned(),
+            settings: options.settings.clone(),
             case: String::new(),
             arm: String::new(),
             seed: 0,
@@ -55,8 +42,11 @@ impl StudyWorkers {
 
 impl ExternalRunner for StudyWorkers {
     fn name(&self) -> String {
-        let plain =
-            self.case.plain.map_or_else(String::new, |plain| format!(", machines as with --plain={}", plain.name()));
+        let plain = self
+            .case
+            .settings
+            .plain
+            .map_or_else(String::new, |plain| format!(", machines as with --plain={}", plain.name()));
         format!("{}{plain})", self.engine.title())
     }
 
@@ -75,13 +65,10 @@ pub(super) fn serve(engine: &LoadedEngine<'_>, case: &StudyCase) -> Result<Value
     let study = LoadedStudy::new(&case.study).map_err(study_error)?;
     let options = StudyOptions {
         options: StudyLength { quick: case.is_quick },
-        span: case.span_ns.map(Nanos),
-        perturb: case.perturb,
-        machine: case.machine.clone(),
+        settings: case.settings.clone(),
         ..StudyOptions::default()
     };
-    let (mut setup, prepared) = study.begin(&options, &case.case, &case.arm, case.seed).map_err(study_error)?;
-    apply_plain(&mut setup.hardware, case.plain);
+    let (setup, prepared) = study.begin(&options, &case.case, &case.arm, case.seed).map_err(study_error)?;
     let mut machine = engine.boot(setup).map_err(|error| CliError::Input(format!("{}: {error}", case.study)))?;
     prepared.run(&mut machine).map_err(CliError::run)
 }
