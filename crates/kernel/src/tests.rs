@@ -6,6 +6,7 @@ use crate::error::KernelError;
 use crate::regressions::edit::EditScript;
 use crate::store::{self, Store};
 use crate::symbols::{self, Stub};
+use crate::worker::CrashCause;
 use crate::{overlay, tree, worker};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -231,7 +232,7 @@ fn a_report_has_the_lines_the_end_and_the_frames() {
     let (report, places) = worker::parse(text);
     assert_eq!((report.log[0].at_ns, report.log[0].cpu, report.log[0].text.as_str()), (5, 1, "WARNING: at x.c:1"));
     let end = report.end.expect("it ended");
-    assert_eq!((end.why.as_str(), end.at_ns, end.cpu, end.during.as_str()), ("crash", 7, 2, "schedule, of a task"));
+    assert_eq!((end.why, end.at_ns, end.cpu, end.during.as_str()), (CrashCause::Crash, 7, 2, "schedule, of a task"));
     assert_eq!(end.text, "Segmentation fault at address (nil)");
     assert_eq!((places.stack, places.taken, places.sections), (words("10 20"), words("30"), words("40")));
 }
@@ -241,7 +242,7 @@ fn cpus_that_wait_for_each_other_have_a_stack_each() {
     let text = "waits 6 6 5\ntaken 10\nframe 11\nwaits 5 5 6\ntaken 20\nframe 21\nstop deadlock all wait\n\
                 during 7 2 schedule, of a task\nframe 30\n";
     let (report, places) = worker::parse(text);
-    assert_eq!(report.end.map(|end| end.why).as_deref(), Some("deadlock"));
+    assert_eq!(report.end.map(|end| end.why), Some(CrashCause::Deadlock));
     let of =
         |cpu, wants, taken, stack| worker::Waiter { cpu, has: cpu, wants, taken: words(taken), stack: words(stack) };
     assert_eq!(places.circle, [of(6, 5, "10", "11"), of(5, 6, "20", "21")]);

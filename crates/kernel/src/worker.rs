@@ -5,6 +5,8 @@
 //! back in a file.
 
 use crate::error::{KernelError, io_error_at};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,22 +29,40 @@ pub struct WorkerLogLine {
     pub text: String,
 }
 
+/// Cause for which kernel code did not end normally. Names in a report are those of `engine/host/host.c`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CrashCause {
+    /// The kernel called `panic()`.
+    Panic,
+    /// A lock that is never released, or released without being held.
+    Lock,
+    /// A function that an engine must not reach.
+    Forbidden,
+    /// A signal such as SIGSEGV.
+    Crash,
+    /// A call that used too much CPU time.
+    Loop,
+    /// A call that yielded too often.
+    Endless,
+    /// CPUs that wait for each other's runqueue locks.
+    Deadlock,
+    /// Tasks that are lost or counted wrongly.
+    #[serde(rename = "books")]
+    Accounting,
+    /// A lock, a section or disabled interrupts that a call left behind.
+    Context,
+    /// A case that fairlab's own part of the engine does not handle.
+    #[default]
+    Shim,
+}
+
 /// Report about kernel code that did not end normally.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CrashReport {
-    /// Reason for the end:
-    /// - `panic`: the kernel called `panic()`.
-    /// - `lock`: a lock that is never released, or released without being held.
-    /// - `forbidden`: a function that an engine must not reach.
-    /// - `crash`: a signal such as SIGSEGV.
-    /// - `loop`: a call that used too much CPU time.
-    /// - `endless`: a call that yielded too often.
-    /// - `deadlock`: CPUs that wait for each other's runqueue locks.
-    /// - `books`: tasks that are lost or counted wrongly.
-    /// - `context`: a lock, a section or disabled interrupts that a call left behind.
-    /// - `shim`: a case that fairlab's own part of the engine does not handle.
-    pub why: String,
-    /// Message that belongs to the reason.
+    /// Cause of the end.
+    pub why: CrashCause,
+    /// Message that belongs to the cause.
     pub text: String,
     /// Time on the machine's clock, in nanoseconds.
     pub at_ns: u64,
@@ -108,7 +128,7 @@ pub fn run(command: &mut Command, object: &Path) -> Result<(Output, WorkerReport
     if let Some(end) = &mut report.end {
         // A call that is over has no stack any more, a check of the accounting has one of fairlab's own, and
         // in a deadlock each CPU has its own.
-        if !["context", "books", "deadlock"].contains(&end.why.as_str()) {
+        if !matches!(end.why, CrashCause::Context | CrashCause::Accounting | CrashCause::Deadlock) {
             end.stack = symbolise(object, &places.stack);
         }
         end.taken = symbolise(object, &places.taken);
@@ -165,7 +185,9 @@ pub fn parse(text: &str) -> (WorkerReport, CrashAddresses) {
             "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| WorkerLogLine { at_ns, cpu, text })),
             "stop" => {
                 let (why, text) = rest.split_once(' ').unwrap_or((rest, ""));
-                report.end = Some(CrashReport { why: why.to_owned(), text: text.to_owned(), ..CrashReport::default() });
+                let why: Result<_, serde::de::value::Error> = CrashCause::deserialize(why.into_deserializer());
+                let why = why.unwrap_or_default();
+                report.end = Some(CrashReport { why, text: text.to_owned(), ..CrashReport::default() });
             }
             "during" => {
                 if let (Some(end), Some((at_ns, cpu, during))) = (&mut report.end, moment(rest)) {

@@ -88,7 +88,11 @@ fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
     let at = directory.path();
     assert!(in_directory(at, &["study", "new", "mine"]).status.success());
     for (from, to, expected) in [
-        ("meaning = ", "meanin = ", "changed.toml: line 18: arm before: unknown key `meanin` help: did you mean `meaning`?"),
+        (
+            "meaning = ",
+            "meanin = ",
+            "changed.toml: line 18: arm before: unknown key `meanin` help: did you mean `meaning`?",
+        ),
         (
             "wakelist_far",
             "wakelist_fra",

@@ -2,7 +2,7 @@
 //! Reports of kernels that crashed, panicked, deadlocked or did not return.
 
 use fairlab_kernel::store::{Store, StoreEntry, patched_folder};
-use fairlab_kernel::worker::{CrashReport, LOOP_SECONDS_VAR, Waiter};
+use fairlab_kernel::worker::{CrashCause, CrashReport, LOOP_SECONDS_VAR, Waiter};
 use fairlab_machine::sim::START;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,16 +17,16 @@ pub(super) fn on_runs_clock(at_ns: u64) -> String {
 
 /// Returns the report. `command` repeats the run if it is not the command that was given.
 pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, command: Option<&str>) -> String {
-    let what = match end.why.as_str() {
-        "panic" => "the kernel has panicked",
-        "crash" => "the kernel has crashed",
-        "loop" | "endless" => "kernel code does not return",
-        "lock" => "a lock is misused",
-        "deadlock" => "CPUs are in a deadlock",
-        "forbidden" => "the kernel has called a function that an engine does not provide",
-        "books" => "the scheduler's accounting is wrong, as checked at a tick",
-        "context" => "a kernel call has not restored its context",
-        _ => "the engine is misused",
+    let what = match end.why {
+        CrashCause::Panic => "the kernel has panicked",
+        CrashCause::Crash => "the kernel has crashed",
+        CrashCause::Loop | CrashCause::Endless => "kernel code does not return",
+        CrashCause::Lock => "a lock is misused",
+        CrashCause::Deadlock => "CPUs are in a deadlock",
+        CrashCause::Forbidden => "the kernel has called a function that an engine does not provide",
+        CrashCause::Accounting => "the scheduler's accounting is wrong, as checked at a tick",
+        CrashCause::Context => "a kernel call has not restored its context",
+        CrashCause::Shim => "the engine is misused",
     };
     let mut text = format!("kernel:{} (Linux {}): {what}: {}\n", entry.name, entry.version, end.text);
     let (at, cpu, during) = (on_runs_clock(end.at_ns), end.cpu, &end.during);
@@ -65,7 +65,7 @@ pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, co
     }
     text.push_str("help: the run is deterministic; ");
     text.push_str(&again);
-    if end.why == "loop" {
+    if end.why == CrashCause::Loop {
         let more = format!("; {LOOP_SECONDS_VAR}=60 allows a call a minute of CPU time, 0 removes the limit");
         text.push_str(&more);
     }
