@@ -56,6 +56,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
         (scenarios, "statements about the scheduler", tables::statements(StatementTopic::Scheduler)),
         (scenarios, "statements about the run", tables::statements(StatementTopic::Run)),
         (scenarios, "changes", tables::statements(StatementTopic::Change)),
+        ("docs/book/src/reference/command-line.md", "settings", tables::settings()),
         ("docs/book/src/reference/metrics.md", "rules of findings", tables::finding_rules()),
     ];
     let mut pages: Vec<GeneratedPage> = Vec::new();

@@ -3,6 +3,7 @@
 
 use fairlab_machine::description::{KeyInfo, plain_keys};
 use fairlab_observe::findings::{RULES, RuleInfo};
+use fairlab_run::settings::{SETTINGS, Setting, commands};
 use fairlab_workload::rtapp::EVENTS;
 use fairlab_workload::scenario::{STATEMENTS, Statement, StatementTopic};
 
@@ -46,6 +47,43 @@ pub(crate) fn machine_keys() -> String {
     };
     let rows: String = plain_keys().into_iter().map(row).collect();
     format!("| key | meaning | range | default |\n|---|---|---|---|\n{rows}")
+}
+
+/// Returns the table of the settings of a run.
+pub(crate) fn settings() -> String {
+    let row = |setting: &Setting| {
+        let value = if setting.value.is_empty() { String::new() } else { format!(" {}", setting.value) };
+        let value = value.replace('|', "\\|");
+        let option = match setting.commands & !commands::STUDY_ARM {
+            commands::NONE => "none".to_owned(),
+            _ if setting.default_value.is_some() => format!("`--{}[={}]`", setting.option, value.trim()),
+            _ => format!("`--{}{value}`", setting.option),
+        };
+        let summary = setting.doc.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
+        let summary = summary.collect::<Vec<_>>().join(" ").replace('|', "\\|");
+        let summary = summary.trim_end_matches('.');
+        let arms = if setting.is_change { "yes" } else { "no" };
+        format!("| `{}` | {option} | {} | {arms} | {summary} |\n", setting.name, commands_of(setting.commands))
+    };
+    let rows: String = SETTINGS.iter().map(row).collect();
+    format!("| setting | option | commands | arms | meaning |\n|---|---|---|---|---|\n{rows}")
+}
+
+/// Returns the names of the commands that have a setting as an option.
+fn commands_of(bits: u8) -> String {
+    if bits & commands::ALL == commands::ALL {
+        return if bits & commands::STUDY == 0 { "all but `study run`" } else { "all" }.to_owned();
+    }
+    let names = [
+        (commands::RUN, "`run`"),
+        (commands::BENCH, "`bench`"),
+        (commands::REPEAT, "`compare`, `bisect`"),
+        (commands::CHECK, "`check`"),
+        (commands::OTHERS, "`replay`, `fuzz`"),
+        (commands::STUDY, "`study run`"),
+    ];
+    let names: Vec<&str> = names.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect();
+    if names.is_empty() { "none: a value in Python".to_owned() } else { names.join(", ") }
 }
 
 /// Returns the table of the rules of `fairlab findings`, by severity.
