@@ -122,11 +122,11 @@ impl ChangeNames<'_> {
         Ok(task_change(Attributes { group: Some(group), ..Attributes::default() }))
     }
 
-    fn cpus(&self, words: &mut Tokens<'_>) -> Result<Vec<u32>, ParseError> {
+    pub(super) fn cpus(&self, words: &mut Tokens<'_>) -> Result<Vec<u32>, ParseError> {
         Ok(words.cpus(self.nr_cpus)?.collect())
     }
 
-    fn next_group(&self, words: &mut Tokens<'_>) -> Result<usize, ParseError> {
+    pub(super) fn next_group(&self, words: &mut Tokens<'_>) -> Result<usize, ParseError> {
         let name = words.word("the group's name")?;
         find_group(self.groups, words, name)
     }
