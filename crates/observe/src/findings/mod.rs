@@ -2,8 +2,8 @@
 //! Finds problems in a run with fixed rules. Each finding has a count, a total time, its worst moment, and
 //! the question that [`crate::explain`] answers about it.
 //!
-//! [`Findings`] observes a run and passes what happens to the rules. Each rule is a type in a module of its own; [`rule`]
-//! has their interface and list. [`trace`] applies rules to a recorded trace as far as its events allow. [`Limits`] holds
+//! [`Findings`] observes a run and passes what happens to the rules. Each rule is a type in a module of its own, listed below; [`rule`]
+//! has their interface. [`trace`] applies rules to a recorded trace as far as its events allow. [`Limits`] holds
 //! the thresholds.
 
 mod episodes;
@@ -21,7 +21,7 @@ mod trace;
 mod unfair;
 mod waits;
 
-pub use rule::{RULES, RuleInfo, RuleSeverity, Severity};
+pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
 
 use crate::activity::TaskActivity;
@@ -32,11 +32,24 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, SchedObserver};
 use fairlab_sched::units::Nanos;
-use rule::{EndedWait, FindingMigration, FindingWait, RuleSet};
+use rule::{EndedWait, FindingMigration, FindingWait, Rule, rules};
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+rules! {
+    idle: idle::IdleCpus,
+    starvation: waits::Starvation,
+    late: waits::LateWakeups,
+    moves: moves::Moves,
+    misfit: misfit::Misfits,
+    kicks: kicks::WastedKicks,
+    unfair: unfair::Shares,
+    flapping: flapping::Flapping,
+    slow: slow::SlowCpus,
+    timers: timers::MissedTimers,
+}
 
 /// Problem found in a run or in a trace.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Interface of a rule, and the list of all rules.
+//! Interface of a rule, and the macro for the list of all rules.
 //!
 //! A rule is a type that implements [`Rule`], with its name, condition and severity in [`Rule::INFO`]. It overrides the
 //! handlers of what it needs. Calls are static, so handlers that no rule overrides cost nothing.
 
 use super::{FindingContext, FindingTasks, Limits};
-use super::{flapping, idle, kicks, misfit, moves, slow, timers, unfair, waits};
 use crate::findings::Finding;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
@@ -95,7 +94,7 @@ pub struct RuleInfo {
 impl RuleInfo {
     /// Returns the rule with the given name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
-        RULES.iter().find(|rule| rule.name == name)
+        super::RULES.iter().find(|rule| rule.name == name)
     }
 }
 
@@ -174,56 +173,56 @@ macro_rules! rules {
 
         /// State of all rules.
         #[derive(Debug)]
-        pub(super) struct RuleSet {
+        pub(in crate::findings) struct RuleSet {
             $($field: $rule,)*
         }
 
         impl RuleSet {
-            pub(super) fn new(nr_cpus: usize, limits: Limits) -> Self {
+            pub(in crate::findings) fn new(nr_cpus: usize, limits: Limits) -> Self {
                 Self { $($field: <$rule>::new(nr_cpus, limits),)* }
             }
 
             #[inline]
-            pub(super) fn on_idle(&mut self, now: Nanos, cpu: CpuId, begins: bool) {
+            pub(in crate::findings) fn on_idle(&mut self, now: Nanos, cpu: CpuId, begins: bool) {
                 $(self.$field.on_idle(now, cpu, begins);)*
             }
 
             #[inline]
-            pub(super) fn on_sleep(&mut self, task: TaskId) {
+            pub(in crate::findings) fn on_sleep(&mut self, task: TaskId) {
                 $(self.$field.on_sleep(task);)*
             }
 
             #[inline]
-            pub(super) fn on_wait(&mut self, wait: &EndedWait<'_>) {
+            pub(in crate::findings) fn on_wait(&mut self, wait: &EndedWait<'_>) {
                 $(self.$field.on_wait(wait);)*
             }
 
             #[inline]
-            pub(super) fn on_migrate(&mut self, now: Nanos, migration: FindingMigration) {
+            pub(in crate::findings) fn on_migrate(&mut self, now: Nanos, migration: FindingMigration) {
                 $(self.$field.on_migrate(now, migration);)*
             }
 
             #[inline]
-            pub(super) fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
+            pub(in crate::findings) fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
                 $(self.$field.on_balance(now, decision);)*
             }
 
             #[inline]
-            pub(super) fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
+            pub(in crate::findings) fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
                 $(self.$field.on_kick(now, decision);)*
             }
 
             #[inline]
-            pub(super) fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
+            pub(in crate::findings) fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
                 $(self.$field.on_overutilized(now, is_over, cpu);)*
             }
 
-            pub(super) fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+            pub(in crate::findings) fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
                 $(self.$field.sample(machine, tasks);)*
             }
 
             /// Returns the findings of all rules that apply to a run or to a trace, the worst first.
-            pub(super) fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+            pub(in crate::findings) fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
                 let mut all = Vec::new();
                 $(if about.machine.is_some() || <$rule as Rule>::INFO.is_for_traces {
                     all.extend(self.$field.findings(about));
@@ -235,15 +234,4 @@ macro_rules! rules {
     };
 }
 
-rules! {
-    idle: idle::IdleCpus,
-    starvation: waits::Starvation,
-    late: waits::LateWakeups,
-    moves: moves::Moves,
-    misfit: misfit::Misfits,
-    kicks: kicks::WastedKicks,
-    unfair: unfair::Shares,
-    flapping: flapping::Flapping,
-    slow: slow::SlowCpus,
-    timers: timers::MissedTimers,
-}
+pub(super) use rules;

@@ -4,7 +4,8 @@
 //!
 //! A family consists of the threads with one name.
 
-use super::rule::{EndedWait, FindingMigration, FindingWait, RuleSet};
+use super::RuleSet;
+use super::rule::{EndedWait, FindingMigration, FindingWait};
 use super::{Finding, FindingContext, Limits};
 use crate::activity::TaskActivity;
 use crate::import::event::{Recording, TraceEventKind, TraceEventName};
