@@ -4,8 +4,10 @@
 //!
 //! Besides `name` and `meaning`, the keys of an arm are settings of the catalogue ([`fairlab_run::settings`]).
 
+use crate::StudyError;
+use fairlab_machine::sim::Setup;
+use fairlab_run::prepare::apply;
 use fairlab_run::settings::{SETTINGS, Settings, commands};
-use fairlab_sched::features::Feature;
 use fairlab_workload::suggest;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -89,18 +91,19 @@ fn scalar(value: &Value) -> Option<String> {
 }
 
 impl ArmDefinition {
-    /// Features of the named kernel and of the arm, in the order in which they are set.
-    pub fn switched_features(&self) -> Vec<(Feature, bool)> {
-        let known = |name: &String| Feature::from_name(name).expect("names were checked when the study was read");
-        let own = self.settings.features.iter().map(|(name, &on)| (known(name), on));
-        self.settings.kernel.into_iter().flat_map(|kernel| kernel.features()).chain(own).collect()
+    /// Returns a setup with the arm's settings.
+    ///
+    /// # Errors
+    /// If a setting does not fit the machine.
+    pub(crate) fn applied_to(&self, mut setup: Setup) -> Result<Setup, StudyError> {
+        let wrong = |error| StudyError::Measurement(format!("arm {}: {error}", self.name));
+        apply(&mut setup, &self.settings, self.settings.kernel).map_err(wrong)?;
+        Ok(setup)
     }
 
-    /// Tunables of the named kernel and of the arm; a later value of one name replaces an earlier one.
-    pub fn set_tunables(&self) -> Vec<(String, i64)> {
-        let base = self.settings.kernel.into_iter().flat_map(|kernel| kernel.tunables());
-        let own = self.settings.tunables.iter().map(|(name, &value)| (name.clone(), value));
-        base.map(|(name, value)| (name.to_owned(), value)).chain(own).collect()
+    /// Returns the arm with settings of all runs below its own.
+    pub(crate) fn on_top_of(&self, all: &Settings) -> Self {
+        Self { settings: all.clone().with_changes(&self.settings.changes()), ..self.clone() }
     }
 
     /// Machine that replaces the run's machine.

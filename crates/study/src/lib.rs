@@ -64,6 +64,11 @@ pub struct StudyOptions {
 }
 
 impl StudyOptions {
+    /// Returns the note of a report about a permutation of simultaneous events.
+    fn perturb_note(&self) -> Option<String> {
+        self.settings.perturb.map(|number| format!("Simultaneous events are permuted (--perturb {number})."))
+    }
+
     /// Whether a table is selected by [`Self::tables`].
     pub fn wants(&self, table: &str) -> bool {
         self.tables.is_empty() || self.tables.iter().any(|name| name == table)
@@ -139,8 +144,8 @@ struct BuiltInStudy {
     data: &'static str,
     forms: &'static [TableSchema],
     body: Option<StudyBody>,
-    /// The code in `body` honours `--seeds`.
-    has_seeds: bool,
+    /// Options of runs that the code in `body` does not support.
+    refused: &'static [&'static str],
 }
 
 const STUDIES: &[BuiltInStudy] = &[
@@ -149,21 +154,21 @@ const STUDIES: &[BuiltInStudy] = &[
         data: include_str!("../../../studies/pelt-time-scaling.toml"),
         forms: pelt_time_scaling::TABLES,
         body: Some(pelt_time_scaling::run),
-        has_seeds: false,
+        refused: &["--seeds", "--span", "--machine"],
     },
     BuiltInStudy {
         name: "sis-util",
         data: include_str!("../../../studies/sis-util.toml"),
         forms: sis_util::TABLES,
         body: Some(sis_util::run),
-        has_seeds: true,
+        refused: &["--span", "--machine"],
     },
     BuiltInStudy {
         name: "blocked-averages-rate-limit",
         data: include_str!("../../../studies/blocked-averages-rate-limit.toml"),
         forms: blocked_averages_rate_limit::TABLES,
         body: Some(blocked_averages_rate_limit::run),
-        has_seeds: false,
+        refused: &["--span", "--machine"],
     },
     BuiltInStudy::of_data("balance-redo-limit", include_str!("../../../studies/balance-redo-limit.toml")),
     BuiltInStudy::of_data("nohz-misfit-kicks", include_str!("../../../studies/nohz-misfit-kicks.toml")),
@@ -174,7 +179,7 @@ const STUDIES: &[BuiltInStudy] = &[
 impl BuiltInStudy {
     /// Creates a study that consists of data alone.
     const fn of_data(name: &'static str, data: &'static str) -> Self {
-        Self { name, data, forms: &[], body: None, has_seeds: true }
+        Self { name, data, forms: &[], body: None, refused: &[] }
     }
 
     /// Path of the study's file, as messages show it.

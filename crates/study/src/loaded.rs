@@ -163,7 +163,7 @@ impl LoadedStudy {
     pub fn run(&self, choices: &StudyOptions, progress: &dyn ProgressReporter) -> Result<StudyReport, StudyError> {
         let body = self.built_in.and_then(|study| study.body);
         if let Some(study) = self.built_in.filter(|study| study.body.is_some()) {
-            self.check_code_options(choices, study.has_seeds)?;
+            self.check_code_options(choices, study.refused)?;
         }
         let chosen = self.chosen(choices)?;
         let has_data = !self.definition.runs.is_empty();
@@ -183,11 +183,13 @@ impl LoadedStudy {
         }
         if let Some(body) = body {
             let part = PartialProgress { to: progress, from: size, size: 1.0 - size };
-            let of_code = body(&self.definition, choices, &part)?;
+            let arms = self.definition.arms.iter().map(|arm| arm.on_top_of(&choices.settings)).collect();
+            let of_code = body(&StudyDefinition { arms, ..self.definition.clone() }, choices, &part)?;
             report.tables.extend(of_code.tables);
             report.pictures.extend(of_code.pictures);
             report.outputs.extend(of_code.outputs);
             report.notes.extend(of_code.notes);
+            report.notes.extend(choices.perturb_note().filter(|_| !has_data));
         }
         let place = |table: &ReportTable| {
             let place = self.definition.tables.iter().position(|one| one.name == table.name);
@@ -233,17 +235,16 @@ impl LoadedStudy {
         Ok(chosen)
     }
 
-    /// Rejects options that the study's code does not support: it has fixed machines and lengths, and perhaps
-    /// fixed seeds.
-    fn check_code_options(&self, choices: &StudyOptions, has_seeds: bool) -> Result<(), StudyError> {
+    /// Rejects options that the study's code does not support, since its figures are those of certain machines
+    /// and lengths.
+    fn check_code_options(&self, choices: &StudyOptions, refused: &[&str]) -> Result<(), StudyError> {
         let given = [
-            ("--seeds", choices.seeds.is_some() && !has_seeds),
+            ("--seeds", choices.seeds.is_some()),
             ("--span", choices.settings.duration.is_some()),
-            ("--perturb", choices.settings.perturb.is_some()),
             ("--machine", choices.settings.machine.is_some()),
-            ("--plain", choices.settings.plain.is_some()),
         ];
-        let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+        let mut given = given.iter().filter(|(option, is_given)| *is_given && refused.contains(option));
+        let Some((option, _)) = given.next() else { return Ok(()) };
         Err(StudyError::Refused(
             self.definition.name.clone(),
             format!("code fills some of its tables, and does not support {option}"),
@@ -321,14 +322,28 @@ mod tests {
     }
 
     #[test]
+    fn code_has_the_settings_of_all_runs() {
+        let study = LoadedStudy::new("blocked-averages-rate-limit").expect("there is such a study");
+        let report = |perturb| {
+            let settings = Settings { perturb, ..Settings::default() };
+            let options = StudyLength { quick: true };
+            let choices = StudyOptions { options, seeds: Some(1), settings, ..StudyOptions::default() };
+            let report = study.run(&choices, &crate::NoProgress).expect("it runs");
+            (serde_json::to_string(&report.tables).expect("tables are JSON"), report.notes)
+        };
+        let (usual, permuted) = (report(None), report(Some(3)));
+        assert_ne!(usual.0, permuted.0);
+        assert!(permuted.1.iter().any(|note| note.ends_with("(--perturb 3).")), "{:?}", permuted.1);
+    }
+
+    #[test]
     fn code_refuses_what_it_does_not_know() {
         let study = LoadedStudy::new("sis-util").expect("there is such a study");
-        let settings = Settings { perturb: Some(1), ..Settings::default() };
+        let settings = Settings { duration: Some(Nanos::from_secs(1)), ..Settings::default() };
         let choices = StudyOptions { settings, ..StudyOptions::default() };
         let message = study.run(&choices, &crate::NoProgress).expect_err("it has code").to_string();
         assert!(
-            message
-                .starts_with("study sis-util: code fills some of its tables, and does not support --perturb\nhelp: "),
+            message.starts_with("study sis-util: code fills some of its tables, and does not support --span\nhelp: "),
             "{message}"
         );
     }

@@ -45,12 +45,16 @@ pub(crate) fn draw(seed: u64, place: u64) -> u64 {
 }
 
 /// Returns the setup of a workload on a machine under an arm, for the given simulated time.
-pub(crate) fn setup(arm: &ArmDefinition, hardware: Hardware, workload: Workload, duration: Nanos) -> Setup {
-    Setup {
-        features: arm.switched_features(),
-        named_tunables: arm.set_tunables(),
-        ..Setup::new(hardware, workload, duration)
-    }
+///
+/// # Errors
+/// If a setting of the arm does not fit the machine.
+pub(crate) fn setup(
+    arm: &ArmDefinition,
+    hardware: Hardware,
+    workload: Workload,
+    duration: Nanos,
+) -> Result<Setup, StudyError> {
+    arm.applied_to(Setup::new(hardware, workload, duration))
 }
 
 /// Everything that a run needs except the arm.
@@ -63,7 +67,7 @@ pub(crate) struct FixedRun {
 
 /// Runs a workload under an arm to its end, and returns the machine in its final state.
 pub(crate) fn run(arm: &ArmDefinition, run: FixedRun, observer: &mut dyn Observer) -> Result<Machine, StudyError> {
-    let setup = setup(arm, run.hardware, run.workload, run.duration);
+    let setup = setup(arm, run.hardware, run.workload, run.duration)?;
     let mut machine = Machine::new(Setup { snapshot_every: run.snapshot_every, ..setup })?;
     drive_through(&mut machine, observer)?;
     Ok(machine)

@@ -187,7 +187,7 @@ pub(crate) fn run_window(
     span: WindowSpan,
     seed: u64,
 ) -> Result<WindowCounts, StudyError> {
-    let mut machine = Machine::new(setup(arm, hardware, workload, span.warm_up + span.window))?;
+    let mut machine = Machine::new(setup(arm, hardware, workload, span.warm_up + span.window)?)?;
     if seed > 0 {
         machine.seed(seed);
     }

@@ -4,7 +4,7 @@
 use super::MACHINE;
 use crate::StudyError;
 use crate::definition::ArmDefinition;
-use crate::run::machine;
+use crate::run::{machine, setup};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
@@ -19,6 +19,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::schbench::{SAMPLE, Schbench};
 use fairlab_workload::bench::services::Services;
+use fairlab_workload::workload::Workload;
 use std::collections::BTreeMap;
 
 /// Time for which the services run before the benchmark starts, so that groups have load and frequencies have
@@ -164,14 +165,14 @@ impl ExperimentCase {
         hardware
     }
 
-    /// Returns the arm's tunables, with the rate limit for this HZ.
-    fn tunables(self, arm: &ArmDefinition) -> Vec<(String, i64)> {
-        let limit = |(name, value): (String, i64)| match name.as_str() {
-            "blocked_limit" => (name, value * self.hz as i64 / 1000),
-            _ => (name, value),
-        };
-        let others = self.set.iter().map(|&(name, value)| (name.to_owned(), value));
-        arm.set_tunables().into_iter().map(limit).chain(others).collect()
+    /// Returns a workload's setup under an arm, with the rate limit for this HZ.
+    fn setup(self, arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Setup, StudyError> {
+        let mut setup = setup(arm, self.hardware(hardware), workload, WARM_UP + RUNTIME)?;
+        for (_, value) in setup.named_tunables.iter_mut().filter(|(name, _)| name == "blocked_limit") {
+            *value = *value * self.hz as i64 / 1000;
+        }
+        setup.named_tunables.extend(self.set.iter().map(|&(name, value)| (name.to_owned(), value)));
+        Ok(setup)
     }
 
     /// Runs the case on the machine of the file.
@@ -188,11 +189,7 @@ impl ExperimentCase {
         program.start_at = Some(WARM_UP);
         let services = Services { number: self.groups, period: SERVICE_PERIOD, work: SERVICE_WORK, seed: self.seed };
         services.add_to(&mut workload);
-        let mut machine = Machine::new(Setup {
-            features: arm.switched_features(),
-            named_tunables: self.tunables(arm),
-            ..Setup::new(self.hardware(hardware), workload, WARM_UP + RUNTIME)
-        })?;
+        let mut machine = Machine::new(self.setup(arm, hardware, workload)?)?;
         let mut observer = ExperimentObserver::new(&schbench, &machine);
         drive_to(&mut machine, &mut observer, START + WARM_UP)?;
         observer.reset();
@@ -347,12 +344,13 @@ mod tests {
     fn both_arms_are_the_kernel_5_4_but_for_the_limit() {
         let kernel = Kernel::from_name("5.4").expect("it is one of them");
         for arm in &study().arms {
-            let mut features = arm.switched_features();
+            let setup = setup(arm, machine(MACHINE), Workload::default(), RUNTIME).expect("the arm fits the machine");
+            let mut features = setup.features;
             features.sort_unstable();
             let mut expected = kernel.features();
             expected.sort_unstable();
             assert_eq!(features, expected);
-            let mut tunables = arm.set_tunables();
+            let mut tunables = setup.named_tunables;
             tunables.retain(|(name, _)| name != "blocked_limit");
             tunables.sort();
             assert!(!tunables.is_empty());
@@ -367,8 +365,15 @@ mod tests {
     fn the_limit_is_fifty_milliseconds_at_any_hz() {
         let study = study();
         let limit = |hz| {
-            let tunables = ExperimentCase { hz, ..CASE }.tunables(study.arm("after"));
-            tunables.into_iter().find(|(name, _)| name == "blocked_limit").expect("it is set").1
+            let case = ExperimentCase { hz, ..CASE };
+            let setup = case.setup(study.arm("after"), machine(MACHINE), Workload::default());
+            setup
+                .expect("the arm fits the machine")
+                .named_tunables
+                .into_iter()
+                .find(|(name, _)| name == "blocked_limit")
+                .expect("it is set")
+                .1
         };
         assert_eq!((limit(250), limit(1000)), (12, 50));
     }

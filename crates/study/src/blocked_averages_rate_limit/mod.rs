@@ -101,7 +101,7 @@ pub(crate) fn run(
     progress: &dyn ProgressReporter,
 ) -> Result<StudyReport, StudyError> {
     let options = choices.options;
-    let seeds = if options.quick { 11 } else { 101 };
+    let seeds = choices.seeds.unwrap_or(if options.quick { 11 } else { 101 });
     let jobs: Vec<Job> =
         study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
     let tally = ProgressSum::new(progress);

@@ -226,12 +226,7 @@ impl<'a> DataStudy<'a> {
             run_texts.join("; "),
             crate::statistics::NR_DRAWS
         ));
-        let perturbed = self
-            .choices
-            .settings
-            .perturb
-            .map(|number| format!("Simultaneous events are permuted (--perturb {number})."));
-        notes.extend(perturbed);
+        notes.extend(self.choices.perturb_note());
         if self.choices.options.quick && self.definition.sensitivity.is_some() {
             notes.push("The sensitivity tables are filled only without --quick.".to_owned());
         }

@@ -63,11 +63,7 @@ impl Observer for WakeupTrace {
 
 fn trace_wakeup(arm: &ArmDefinition) -> Result<WakeupTrace, StudyError> {
     let scenario = scenario::parse("eight-cpus.scn", SCENARIO).expect("the scenario is tested");
-    let setup = Setup {
-        features: arm.switched_features(),
-        named_tunables: arm.set_tunables(),
-        ..Setup::from_scenario(scenario)
-    };
+    let setup = arm.applied_to(Setup::from_scenario(scenario))?;
     let mut story = WakeupTrace::default();
     drive_through(&mut Machine::new(setup)?, &mut story)?;
     Ok(story)
