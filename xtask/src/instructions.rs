@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Counts the instructions of standard runs and compares them with recorded counts. This measure of speed
-//! does not depend on other load.
-//!
-//! The plain release build runs under valgrind's callgrind with an empty environment, so that paths and
-//! variables do not affect the count. The C library is restricted to code for every x86-64 CPU. A few
-//! instructions for the digits of times still vary.
+//! Counts the instructions of standard runs of the plain release build, and compares them with recorded counts.
 
-use crate::mixes;
 use crate::programs::{self, RunInput};
-use crate::requirement::skip_or_fail;
-use crate::table;
+use crate::{mixes, table, valgrind};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
-use std::process::Command;
 
 #[derive(ClapArgs)]
 pub(crate) struct InstructionsArgs {
@@ -34,8 +25,6 @@ const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n\
                     # Recorded by: cargo xtask instructions --record\n";
 /// Largest difference from the record, in percent.
 const BOUND_PERCENT: u64 = 3;
-/// CPU features that the C library must not use when it selects its functions.
-const PLAIN_CPU: &str = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-MOVBE,-RTM";
 
 /// Run that is counted.
 struct StandardRun {
@@ -115,11 +104,10 @@ fn change_percent(recorded: u64, counted: u64) -> f64 {
 }
 
 pub(crate) fn run(root: &Path, args: &InstructionsArgs) -> Result<()> {
-    if !has_valgrind()? {
-        let message = "valgrind, which counts instructions, is missing (Debian's package valgrind)";
-        return skip_or_fail(args.ci, "valgrind", message);
+    if !valgrind::find_or_skip(args.ci)? {
+        return Ok(());
     }
-    let compiler = compiler(root)?;
+    let compiler = valgrind::compiler(root)?;
     if args.record {
         let counted = RecordedCounts { compiler, counts: count_all(root)? };
         fs::write(root.join(RECORD), counted.text()).context(RECORD)?;
@@ -162,23 +150,6 @@ fn compare(record: &RecordedCounts, counted: &[(String, u64)]) -> Result<()> {
     Ok(())
 }
 
-fn has_valgrind() -> Result<bool> {
-    match Command::new("valgrind").arg("--version").output() {
-        Ok(output) => Ok(output.status.success()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error).context("valgrind"),
-    }
-}
-
-/// Returns the compiler's version and host in one line.
-fn compiler(root: &Path) -> Result<String> {
-    let output = programs::run_to_end(Command::new("rustc").arg("-vV"), root, None)?;
-    let text = String::from_utf8(output.stdout).context("the output of rustc -vV is not text")?;
-    let version = text.lines().next().context("rustc -vV prints no version")?;
-    let host = text.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc -vV prints no host")?;
-    Ok(format!("{version} for {host}"))
-}
-
 fn count_all(root: &Path) -> Result<Vec<(String, u64)>> {
     let binary = programs::build_program(root)?;
     standard_runs().iter().map(|run| Ok((run.name.to_owned(), count(root, &binary, run)?))).collect()
@@ -186,17 +157,8 @@ fn count_all(root: &Path) -> Result<Vec<(String, u64)>> {
 
 /// Counts the instructions of one run. callgrind's output file is not needed.
 fn count(root: &Path, binary: &Path, run: &StandardRun) -> Result<u64> {
-    let mut command = Command::new("valgrind");
-    command
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(binary)
-        .args(["run", "--json"])
-        .args(run.options)
-        .env_clear()
-        .env("GLIBC_TUNABLES", PLAIN_CPU);
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
+    let mut command = valgrind::callgrind(Path::new("/dev/null"));
+    command.arg(binary).args(["run", "--json"]).args(run.options);
     let output = programs::run_to_end(&mut command, root, Some(&run.input))?;
     let report = String::from_utf8_lossy(&output.stderr);
     parse_count(&report).with_context(|| format!("{}: valgrind reports no count:\n{report}", run.name))

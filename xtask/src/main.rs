@@ -26,6 +26,7 @@ mod study_results;
 mod table;
 mod tables;
 mod tidy;
+mod valgrind;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

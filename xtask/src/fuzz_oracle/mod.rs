@@ -7,9 +7,8 @@
 
 mod draw;
 
-use crate::oracle::{self, REFERENCE};
+use crate::oracle;
 use crate::programs;
-use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_machine::sim::{Machine, Setup};
@@ -55,19 +54,8 @@ pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
         print!("{}", draw::scenario(args.first));
         return Ok(());
     }
-    let Some(place) = oracle::find_reference_dir(root) else {
-        return skip_or_fail(
-            args.ci,
-            REFERENCE,
-            "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)",
-        );
-    };
-    let reference = match oracle::build(&place, "6.1", args.ci) {
-        Ok(reference) => reference,
-        Err(error) => {
-            return skip_or_fail(args.ci, REFERENCE, &format!("the reference program cannot be built here: {error:#}"));
-        }
-    };
+    let Some(place) = oracle::find_or_skip(root, args.ci)? else { return Ok(()) };
+    let Some(reference) = oracle::build_or_skip(&place, "6.1", args.ci)? else { return Ok(()) };
     let folder = programs::target(root).join("fuzz-oracle");
     fs::create_dir_all(&folder)?;
     let next = AtomicU64::new(args.first);

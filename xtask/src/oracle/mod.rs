@@ -46,7 +46,7 @@ const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
 /// Name of the reference program in `FAIRLAB_REQUIRE`.
-pub(crate) const REFERENCE: &str = "reference";
+const REFERENCE: &str = "reference";
 /// Number of parallel comparisons.
 const JOBS: usize = 2;
 
@@ -91,18 +91,12 @@ struct OracleJob {
 }
 
 pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
-    let Some(oracle) = find_reference_dir(root) else {
-        return skip_or_fail(
-            args.ci,
-            REFERENCE,
-            "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)",
-        );
-    };
+    let Some(oracle) = find_or_skip(root, args.ci)? else { return Ok(()) };
     if args.judge.is_some() || args.engine.is_some() {
         return with_engines(root, &oracle, args);
     }
-    if let Err(error) = build(&oracle, &args.version, args.ci) {
-        return skip_or_fail(args.ci, REFERENCE, &format!("the reference program cannot be built here: {error:#}"));
+    if build_or_skip(&oracle, &args.version, args.ci)?.is_none() {
+        return Ok(());
     }
     let binary = program(root, args)?;
     let jobs = jobs(args)?;
@@ -215,14 +209,31 @@ fn run_job(oracle: &Path, binary: &Path, job: &OracleJob) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn find_reference_dir(root: &Path) -> Option<PathBuf> {
+/// Returns the directory of the reference. If it is missing, reports SKIPPED in CI and fails elsewhere.
+pub(crate) fn find_or_skip(root: &Path, is_ci: bool) -> Result<Option<PathBuf>> {
     let place = std::env::var_os("FAIRLAB_ORACLE").map_or_else(|| root.join("../shared/oracle"), PathBuf::from);
-    place.join("fuzz.sh").is_file().then_some(place)
+    if place.join("fuzz.sh").is_file() {
+        return Ok(Some(place));
+    }
+    let message = "no reference program was found beside the project (set FAIRLAB_ORACLE to its directory)";
+    skip_or_fail(is_ci, REFERENCE, message)?;
+    Ok(None)
+}
+
+/// Builds the reference program and returns its path. If this fails, reports SKIPPED in CI and fails elsewhere.
+pub(crate) fn build_or_skip(oracle: &Path, version: &str, is_ci: bool) -> Result<Option<PathBuf>> {
+    match build(oracle, version, is_ci) {
+        Ok(program) => Ok(Some(program)),
+        Err(error) => {
+            skip_or_fail(is_ci, REFERENCE, &format!("the reference program cannot be built here: {error:#}"))?;
+            Ok(None)
+        }
+    }
 }
 
 /// Builds the reference program, in CI also the version with switches; returns the path of the requested
 /// version.
-pub(crate) fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
+fn build(oracle: &Path, version: &str, is_ci: bool) -> Result<PathBuf> {
     let mut program = PathBuf::new();
     let versions = if is_ci { vec!["6.1-arms", version] } else { vec![version] };
     for version in versions {
