@@ -15,6 +15,7 @@ mod layers;
 mod licences;
 mod mixes;
 mod oracle;
+mod paths;
 mod programs;
 mod readme;
 mod release;
@@ -75,6 +76,13 @@ enum XtaskCommand {
     Release(release::ReleaseArgs),
     /// Count the instructions of standard runs, and compare with golden/instructions.toml.
     Instructions(instructions::InstructionsArgs),
+    /// Count the instructions of each path of the scheduler, beside those of the reference program.
+    ///
+    /// The paths are those of xtask/paths.toml. Each instruction belongs to one path: in fairlab to that of the
+    /// source function, so that inlined code counts where it is written, and in the reference program to that
+    /// of the compiled function. Functions of no path count for their callers. Compares fairlab with
+    /// golden/paths.toml.
+    Paths(paths::PathsArgs),
     /// Run the extended tests: all tests, large swarms, ten thousand scenarios against the reference, the
     /// book, the optimised program.
     #[command(alias = "long")]
@@ -99,6 +107,7 @@ fn main() -> Result<()> {
         XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),
         XtaskCommand::Release(args) => release::build(&root(), &args),
         XtaskCommand::Instructions(args) => instructions::run(&root(), &args),
+        XtaskCommand::Paths(args) => paths::run(&root(), &args),
         XtaskCommand::Extended(args) => extended::run(&root(), &args),
         XtaskCommand::Engines(args) => engines::run(&root(), &args),
     }
