@@ -55,7 +55,10 @@ pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
 
 /// Whether compiled-kernel engines have a capability.
 pub(super) fn has(capability: Capability) -> bool {
-    !matches!(capability, Capability::TunablesByCode | Capability::PolicyHooks | Capability::Ksoftirqd)
+    !matches!(
+        capability,
+        Capability::TunablesByCode | Capability::PolicyHooks | Capability::Ksoftirqd | Capability::OtherChanges
+    )
 }
 
 fn unsupported_change(object: &Object, change: &Change) -> Option<String> {

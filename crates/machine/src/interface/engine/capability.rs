@@ -72,6 +72,9 @@ capabilities! {
         let clamps = |change: &Change| matches!(change, Change::GroupClamps { .. });
         setup.workload.groups.iter().any(|group| group.uclamp.is_some()) || changes(setup, clamps)
     };
+    /// Changes during the run that only the built-in scheduler has. A new kind of change is one of them, so an
+    /// engine rejects it until the kind has a capability of its own or is listed in [`every_engine_has`].
+    OtherChanges, "a change of this kind during the run", |setup| changes(setup, |change| !every_engine_has(change));
     /// `sched_exec()`. Which steps a program has is known only during the run, so no run is rejected.
     Exec, "exec", |_| false;
     /// Softirqs that are left to ksoftirqd if they take too long. No run needs it: without it they run where
@@ -93,6 +96,26 @@ impl Capability {
         let name = self.name();
         panic!("the engine does not support {name}; Engine::unsupported() should have rejected the run")
     }
+}
+
+/// Whether all engines have a kind of change, or another capability is about it.
+const fn every_engine_has(change: &Change) -> bool {
+    use Change::{Attach, CpuDmaLatency, CpusetCpus, Feature, FrequencyLimit, GroupClamps, Hotplug};
+    use Change::{Quota, Shares, Task, Tunable};
+    matches!(
+        change,
+        Task { .. }
+            | Shares { .. }
+            | Quota { .. }
+            | Feature { .. }
+            | Tunable { .. }
+            | Attach { .. }
+            | CpusetCpus { .. }
+            | Hotplug { .. }
+            | FrequencyLimit { .. }
+            | CpuDmaLatency(_)
+            | GroupClamps { .. }
+    )
 }
 
 /// Whether a change of the workload is of a kind.
