@@ -7,6 +7,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
 from fairlab import _native
@@ -116,7 +117,7 @@ def time_word(time: Time) -> str:
 def feature_values(features: Features) -> dict[str, bool]:
     """Return features by name."""
     if isinstance(features, Mapping):
-        return dict(features)
+        return {name: bool(is_on) for name, is_on in features.items()}
     values: dict[str, bool] = {}
     for word in features.split(",") if isinstance(features, str) else features:
         is_on = not word.startswith("NO_")
@@ -158,6 +159,7 @@ def variant_settings(texts: MemoryFiles, variant: Variant, of: str) -> dict[str,
         ("machine", texts.machine),
         ("features", feature_values),
         ("cpu_dma_latency", time_word),
+        ("idle_states", index),
         ("prices", lambda model: [texts.machine(model)]),
         ("plain", lambda plain: "shape" if plain is True else plain),
         ("policy", texts.policy),
@@ -165,7 +167,7 @@ def variant_settings(texts: MemoryFiles, variant: Variant, of: str) -> dict[str,
         if name in settings:
             settings[name] = convert(settings[name])
     if "set" in settings:
-        settings["tunables"] = dict(settings.pop("set"))
+        settings["tunables"] = {name: index(value) for name, value in settings.pop("set").items()}
     return settings
 
 
@@ -178,7 +180,7 @@ def run_settings(
     return {
         **settings,
         **{name: time_word(time) for name, time in times.items() if time is not None},
-        **{name: number for name, number in numbers.items() if number is not None},
+        **{name: index(number) for name, number in numbers.items() if number is not None},
     }
 
 

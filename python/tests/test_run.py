@@ -91,6 +91,28 @@ def test_a_kernel_engine_is_a_matter_of_the_command(work: fairlab.Workload) -> N
         fairlab.run(work, engine="mine")
 
 
+def test_numbers_of_other_libraries_are_numbers(work: fairlab.Workload) -> None:
+    class Number:
+        """Integer or truth value as other libraries have it."""
+
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+        def __index__(self) -> int:
+            return self.value
+
+        def __bool__(self) -> bool:
+            return self.value != 0
+
+    def digest(number: Any) -> str:
+        settings = {"seed": number(3), "perturb": number(2), "idle_states": number(1), "set": {"migration_cost_ns": number(0)}}
+        return fairlab.run(work, for_="50ms", features={"SIS_UTIL": number(0)}, **settings).digest
+
+    assert digest(Number) == digest(int)
+    with pytest.raises(TypeError):
+        fairlab.run(work, set={"migration_cost_ns": 0.5})  # type: ignore[dict-item]
+
+
 def test_a_run_is_the_run_of_the_command(work: fairlab.Workload, tmp_path: Path) -> None:
     work.write(tmp_path / "work.json")
     result = fairlab.command("run", tmp_path / "work.json", "--for", "100ms", "--json")
