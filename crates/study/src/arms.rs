@@ -105,9 +105,4 @@ impl ArmDefinition {
     pub(crate) fn on_top_of(&self, all: &Settings) -> Self {
         Self { settings: all.clone().with_changes(&self.settings.changes()), ..self.clone() }
     }
-
-    /// Machine that replaces the run's machine.
-    pub fn machine(&self) -> Option<&str> {
-        self.settings.machine.as_ref().map(|machine| machine.given.as_str())
-    }
 }

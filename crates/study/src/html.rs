@@ -150,7 +150,7 @@ fn arms_of(arms: &[ArmDefinition]) -> Markup {
         let tunables = arm.settings.tunables.iter().map(|(name, value)| format!("{name}={value}"));
         let prices = arm.settings.prices.operations.iter();
         let prices = prices.map(|(name, ps)| format!("{name} {} ns", *ps as f64 / 1000.0));
-        let machine = arm.machine().into_iter().map(|machine| format!("machine {machine}"));
+        let machine = arm.settings.machine_name().into_iter().map(|machine| format!("machine {machine}"));
         kernel.chain(features).chain(tunables).chain(prices).chain(machine).collect::<Vec<_>>().join(", ")
     };
     html! {

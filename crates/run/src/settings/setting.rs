@@ -140,6 +140,11 @@ impl Settings {
         self.warmup.unwrap_or_default()
     }
 
+    /// Returns the name or path of the machine, as given.
+    pub fn machine_name(&self) -> Option<&str> {
+        self.machine.as_ref().map(|machine| machine.given.as_str())
+    }
+
     /// Returns the name of the compiled-kernel engine; `None` for the built-in scheduler.
     pub fn kernel_engine(&self) -> Option<&str> {
         self.engine.as_ref().and_then(EngineName::kernel)

@@ -70,7 +70,7 @@ pub struct PreparedCase {
 impl RunEnv<'_> {
     /// Name of the machine for a case under an arm: the arm's own, else the case's, else the study's.
     pub(crate) fn machine_of<'c>(&'c self, case: &'c RunCase, arm: &'c ArmDefinition) -> &'c str {
-        arm.machine().or(case.machine.as_deref()).unwrap_or(self.default_machine)
+        arm.settings.machine_name().or(case.machine.as_deref()).unwrap_or(self.default_machine)
     }
 
     /// Executes a case under an arm with a seed, and returns its result.

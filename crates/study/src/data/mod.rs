@@ -88,7 +88,8 @@ pub(crate) fn home_of(
 ) -> Result<InputFiles, DefinitionError> {
     let cases = cases_of(file, definition, choices)?;
     let default = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
-    let of_arms: Vec<String> = definition.arms.iter().filter_map(|arm| arm.machine().map(str::to_owned)).collect();
+    let of_arms: Vec<String> =
+        definition.arms.iter().filter_map(|arm| arm.settings.machine_name().map(str::to_owned)).collect();
     let machines = |case: &RunCase| {
         let mut names = of_arms.clone();
         names.push(case.machine.clone().unwrap_or_else(|| default.to_owned()));

@@ -226,12 +226,7 @@ impl RunDefinition {
             name: fill(&self.name),
             run: self.name.clone(),
             source: sources.into_iter().flatten().next().unwrap_or_else(|| WorkloadSource::Tasks(self.tasks.clone())),
-            machine: choices
-                .settings
-                .machine
-                .as_ref()
-                .map(|machine| machine.given.clone())
-                .or_else(|| self.machine.as_ref().map(fill)),
+            machine: choices.settings.machine_name().map(str::to_owned).or_else(|| self.machine.as_ref().map(fill)),
             groups: self.groups,
             settings: Settings { governor: self.governor, idle_states: self.idle_states, ..Settings::default() },
             start: self.start.unwrap_or_default(),

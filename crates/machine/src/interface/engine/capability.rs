@@ -73,7 +73,7 @@ capabilities! {
         setup.workload.groups.iter().any(|group| group.uclamp.is_some()) || changes(setup, clamps)
     };
     /// Changes during the run that only the built-in scheduler has. A new kind of change is one of them, so an
-    /// engine rejects it until the kind has a capability of its own or is listed in [`every_engine_has`].
+    /// engine rejects it until the kind has a capability of its own or is listed in `every_engine_has()`.
     OtherChanges, "a change of this kind during the run", |setup| changes(setup, |change| !every_engine_has(change));
     /// `sched_exec()`. Which steps a program has is known only during the run, so no run is rejected.
     Exec, "exec", |_| false;
