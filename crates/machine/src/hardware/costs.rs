@@ -163,11 +163,6 @@ impl CostModel {
         self.machine_op_ps(MachineOp::RemoteEnqueue)
     }
 
-    /// Sets the duration of [`Self::remote_enqueue_ps`].
-    pub fn set_remote_enqueue(&mut self, ps: u64) {
-        self.set_machine_op(MachineOp::RemoteEnqueue, ps);
-    }
-
     /// Sets the durations of [`Self::line_transfer_ps`].
     pub fn set_line_transfer(&mut self, local_ps: u64, remote_ps: u64) {
         self.set_machine_op(MachineOp::LineTransfer, local_ps);
