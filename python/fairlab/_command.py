@@ -117,6 +117,10 @@ def time_word(time: Time) -> str:
 def feature_values(features: Features) -> dict[str, bool]:
     """Return features by name."""
     if isinstance(features, Mapping):
+        for name, is_on in features.items():
+            # A text such as "no" is true in Python. NumPy's truth values and 0 and 1 equal those of Python.
+            if is_on not in (True, False):
+                raise _native.InputError(f"feature {name}: {is_on!r} is neither True nor False")
         return {name: bool(is_on) for name, is_on in features.items()}
     values: dict[str, bool] = {}
     for word in features.split(",") if isinstance(features, str) else features:

@@ -135,6 +135,10 @@ def test_errors_have_the_message_of_the_command(tmp_path: Path) -> None:
         (lambda: fairlab.run(tmp_path / "none.json"), "none.json: cannot be read"),
         (lambda: fairlab.run({"tasks": {"a": {"run": "x"}}}), "<workload>:"),
         (lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), features="NO_SIS_UTL"), "did you mean NO_SIS_UTIL?"),
+        (
+            lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), features={"SIS_UTIL": "no"}),
+            "feature SIS_UTIL: 'no' is neither True nor False",
+        ),
         (lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), machine="hikey961"), "hikey961"),
         (lambda: fairlab.run(fairlab.Workload.of(fairlab.hog()), price={"ScanCup": 1}), "did you mean ScanCpu?"),
         (lambda: fairlab.bench("hackbnch -g 1"), "unrecognized subcommand"),

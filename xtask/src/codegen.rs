@@ -46,6 +46,7 @@ struct GeneratedPage {
 
 fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let scenarios = "docs/book/src/reference/scenario.md";
+    let catalogue = "docs/book/src/reference/metric-catalogue.md";
     let parts = [
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         ("docs/book/src/validation/studies.md", "study results", study_results::table(root)?),
@@ -58,6 +59,9 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
         (scenarios, "changes", tables::statements(StatementTopic::Change)),
         ("docs/book/src/reference/command-line.md", "settings", tables::settings()),
         ("docs/book/src/reference/metrics.md", "rules of findings", tables::finding_rules()),
+        (catalogue, "metrics with short names", tables::named_metrics()),
+        (catalogue, "metrics", tables::metrics()),
+        (catalogue, "numbers that are no metrics", tables::no_metrics()),
     ];
     let mut pages: Vec<GeneratedPage> = Vec::new();
     for (name, part, text) in parts {

@@ -2,10 +2,12 @@
 //! The book's tables of the statements and keys of scenarios, rt-app files and machine files.
 
 use fairlab_machine::description::{KeyInfo, plain_keys};
+use fairlab_observe::catalogue::{self, METRICS, MetricDirection, NAMED, NO_METRICS, NamedMetric, Scope};
 use fairlab_observe::findings::{RULES, RuleInfo};
 use fairlab_run::settings::{SETTINGS, Setting, commands};
 use fairlab_workload::rtapp::EVENTS;
 use fairlab_workload::scenario::{STATEMENTS, Statement, StatementTopic};
+use std::collections::BTreeMap;
 
 /// Returns the table of the statements about a topic.
 pub(crate) fn statements(about: StatementTopic) -> String {
@@ -84,6 +86,66 @@ fn commands_of(bits: u8) -> String {
     ];
     let names: Vec<&str> = names.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect();
     if names.is_empty() { "none: a value in Python".to_owned() } else { names.join(", ") }
+}
+
+/// Returns the tables of all metrics, one for each top-level member of a result.
+pub(crate) fn metrics() -> String {
+    let meanings: BTreeMap<String, String> = catalogue::results()
+        .iter()
+        .flat_map(|(prefix, schema)| {
+            catalogue::numbers_of(schema).into_iter().map(move |(path, meaning)| (format!("{prefix}{path}"), meaning))
+        })
+        .collect();
+    let mut text = String::new();
+    let mut section = "";
+    for info in METRICS {
+        let top = info.path.split(['.', '[', '{']).next().unwrap_or_default();
+        if top != section {
+            section = top;
+            let head = "| path | unit | better | meaning | computed from |\n|---|---|---|---|---|";
+            text.push_str(&format!("\n### `{top}`\n\n{head}\n"));
+        }
+        let path = if info.is_latency { format!("{}.p50_ns", info.path) } else { info.path.to_owned() };
+        let own = if info.is_latency { "Summary statistics of latencies." } else { meanings[&path].as_str() };
+        let mut meaning = own.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|");
+        if !info.per.is_empty() {
+            meaning.push_str(&format!(" Divided by: {}.", info.per));
+        }
+        if !info.undefined.is_empty() {
+            meaning.push_str(&format!(" {}{}.", info.undefined[..1].to_uppercase(), &info.undefined[1..]));
+        }
+        let better = match info.better {
+            MetricDirection::Less => "less",
+            MetricDirection::More => "more",
+            MetricDirection::Neither => "",
+        };
+        text.push_str(&format!("| `{}` | {} | {better} | {meaning} | {} |\n", info.path, info.unit, info.from));
+    }
+    text
+}
+
+/// Returns the table of the metrics with short names.
+pub(crate) fn named_metrics() -> String {
+    let row = |named: &NamedMetric| {
+        let info = named.info();
+        let runs = match named.scope {
+            Scope::Bench => "benchmarks",
+            Scope::File => "workload files",
+            Scope::Family => "workload files, for each family",
+            Scope::Run => "all",
+        };
+        let family = if named.scope == Scope::Family { ("FAMILY: ", "families[name=FAMILY].") } else { ("", "") };
+        let per = named.per.map_or_else(String::new, |per| format!(" / `{per}`"));
+        format!("| `{}{}` | {runs} | {} | `{}{}`{per} |\n", family.0, named.name, info.unit, family.1, named.path)
+    };
+    let rows: String = NAMED.iter().map(row).collect();
+    format!("| name | runs | unit | path |\n|---|---|---|---|\n{rows}")
+}
+
+/// Returns the table of numbers in results that are no metrics.
+pub(crate) fn no_metrics() -> String {
+    let rows: String = NO_METRICS.iter().map(|(path, reason)| format!("| `{path}` | {reason} |\n")).collect();
+    format!("| path | kind |\n|---|---|\n{rows}")
 }
 
 /// Returns the table of the rules of `fairlab findings`, by severity.

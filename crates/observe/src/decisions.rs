@@ -28,13 +28,13 @@ pub struct SelectionSummary {
     pub forks: u64,
     /// Number of placements of tasks that executed another program.
     pub execs: u64,
-    /// Number of placements on the task's previous CPU.
+    /// Number of placements of waking tasks on their previous CPU.
     pub stayed: u64,
-    /// Number of placements that scanned CPUs beyond the fast checks.
+    /// Number of placements of waking tasks that scanned CPUs beyond the fast checks.
     pub scans: u64,
-    /// Number of CPUs scanned in these placements.
+    /// Number of CPUs scanned in placements of waking tasks.
     pub cpus_scanned: u64,
-    /// Number of placements decided by each rule, most frequent first.
+    /// Number of placements decided by each rule, including forks and execs, most frequent first.
     pub by_rule: Vec<(String, u64)>,
 }
 
@@ -60,13 +60,15 @@ impl DecisionStats {
     #[inline]
     pub fn on_selection(&mut self, decision: &WakeupDecision) {
         match decision.kind {
-            WakeKind::Wakeup => self.wakeups += 1,
+            WakeKind::Wakeup => {
+                self.wakeups += 1;
+                self.on_prev += u64::from(decision.cpu == decision.prev);
+                self.scans += u64::from(decision.nr_scanned > 0);
+                self.cpus_scanned += u64::from(decision.nr_scanned);
+            }
             WakeKind::Fork => self.forks += 1,
             WakeKind::Exec => self.execs += 1,
         }
-        self.on_prev += u64::from(decision.cpu == decision.prev);
-        self.scans += u64::from(decision.nr_scanned > 0);
-        self.cpus_scanned += u64::from(decision.nr_scanned);
         *self.rules.entry(decision.rule).or_default() += 1;
     }
 

@@ -10,6 +10,7 @@
 
 mod activity;
 pub mod bench;
+pub mod catalogue;
 pub mod cgroups;
 pub mod cpus;
 pub mod decisions;

@@ -15,7 +15,7 @@ use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
-use fairlab_machine::vary::vary_starts;
+use fairlab_machine::vary::{StartGroups, vary_starts};
 use fairlab_observe::bench::BenchObserver;
 use fairlab_observe::summary::RunSubject;
 use fairlab_sched::units::Nanos;
@@ -23,7 +23,6 @@ use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scenario::{self, ParseContext};
-use fairlab_workload::workload::Workload;
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -65,8 +64,6 @@ pub struct RunAbout {
     pub trace_pelt: bool,
     /// Whether neither the workload nor a setting gives the duration.
     pub is_default_duration: bool,
-    /// Delay of a benchmark's first task by randomised start times.
-    pub later: Nanos,
     /// Simulated time before anything is measured.
     pub warmup: Nanos,
 }
@@ -130,11 +127,11 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
     }
     setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.0));
-    let planned = first_start(&setup.workload);
     if let Some(seed) = settings.starts_seed() {
-        vary_starts(&mut setup.workload, &setup.hardware, seed);
+        let is_program = benchmark.as_ref().is_some_and(|(_, benchmark)| benchmark.runs_to_end());
+        let groups = if is_program { StartGroups::Program } else { StartGroups::Tasks };
+        vary_starts(&mut setup.workload, &setup.hardware, seed, groups);
     }
-    let later = if benchmark.is_some() { first_start(&setup.workload) - planned } else { Nanos::ZERO };
     let subject = RunSubject {
         workload: spec.workload.name().to_owned(),
         kind: kind.to_owned(),
@@ -149,7 +146,6 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         trace_level,
         trace_pelt,
         is_default_duration: duration.is_none() && !has_duration,
-        later,
         warmup,
     };
     Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: settings.seed })
@@ -318,10 +314,6 @@ fn no_time_would_pass(bench: &str, machine: &str, plain: Option<Plain>) -> Reque
     RequestError::Input(format!(
         "{bench} does only kernel work, which has zero cost on {machine} without a cost model: no time would pass\nhelp: {help}"
     ))
-}
-
-fn first_start(workload: &Workload) -> Nanos {
-    workload.tasks.iter().filter_map(|task| task.start_at).min().unwrap_or_default()
 }
 
 fn nr_cpus(machine: &ReadMachine) -> u32 {

@@ -268,8 +268,9 @@ settings! {
 
     /// Also randomise start times and random run lengths, from the seed
     ///
-    /// All tasks start up to one tick later, and each task up to 10 ms more. Random run lengths of a scenario
-    /// are drawn from the seed.
+    /// All tasks start up to one tick later, and each task up to 10 ms more; the tasks of a benchmark that
+    /// measures the time until they have ended start together. Random run lengths of a scenario are drawn from
+    /// the seed.
     starts: Starts {
         option: "vary" "",
         commands: commands::RUN | commands::BENCH,

@@ -15,7 +15,7 @@ use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Run that is repeated with several seeds.
@@ -147,10 +147,7 @@ impl Trial {
             return Err(CliError::Stopped { signal });
         }
         let executed = executed?;
-        let mut bench = executed.result.bench.map(|bench| bench.data);
-        if let Some(data) = &mut bench {
-            take_off(data, executed.about.later);
-        }
+        let bench = executed.result.bench.map(|bench| bench.data);
         let summary = executed.result.summary.expect("trials have a summary");
         // On an engine's machine with costs, idling alone takes some kernel time.
         let has_zero_costs = match summary.engine {
@@ -158,18 +155,6 @@ impl Trial {
             None => executed.hardware.costs.is_zero_cost(),
         };
         Ok(TrialResult { summary, bench, has_zero_costs })
-    }
-}
-
-/// Subtracts a randomised start time: a benchmark that measures its duration counts from its own start.
-fn take_off(data: &mut Value, later: Nanos) {
-    let Some(time) = data["time_s"].as_f64().filter(|time| later > Nanos::ZERO && *time > 0.0) else { return };
-    let own = time - later.0 as f64 / 1e9;
-    data["time_s"] = json!(own);
-    for (key, times) in [("usecs_per_op", own / time), ("ops_per_s", time / own)] {
-        if let Some(value) = data[key].as_f64() {
-            data[key] = json!(value * times);
-        }
     }
 }
 
@@ -185,21 +170,5 @@ impl TrialResult {
             }
         }
         json
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_benchmark_takes_is_counted_from_its_own_begin() {
-        let mut data = json!({ "time_s": 0.5, "is_done": true, "usecs_per_op": 5.0, "ops_per_s": 200_000.0 });
-        take_off(&mut data, Nanos::from_millis(100));
-        assert_eq!((data["time_s"].as_f64(), data["usecs_per_op"].as_f64()), (Some(0.4), Some(4.0)));
-        assert_eq!(data["ops_per_s"].as_f64(), Some(250_000.0));
-        let mut other = json!({ "sum": 5.0 });
-        take_off(&mut other, Nanos::from_millis(100));
-        assert_eq!(other, json!({ "sum": 5.0 }));
     }
 }

@@ -115,7 +115,9 @@ impl Arms for TrialArms<'_> {
             let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
             return Err(CliError::Run(engine + &what));
         }
-        let metrics = metrics::of_run(&result.json(), self.asked).map_err(CliError::Input)?;
-        Ok(Some(Observation { digest: result.summary.digest, metrics }))
+        let json = result.json();
+        let metrics = metrics::of_run(&json, self.asked).map_err(CliError::Input)?;
+        let measured_s = metrics::measured_s(&json);
+        Ok(Some(Observation { digest: result.summary.digest, metrics, measured_s }))
     }
 }

@@ -198,7 +198,7 @@ fn frequencies(summary: &RunSummary, hardware: &Hardware) -> String {
 
 fn reasons(summary: &RunSummary) -> String {
     let selection = &summary.selection;
-    let selections = selection.wakeups + selection.forks;
+    let selections = selection.wakeups + selection.forks + selection.execs;
     let mut text = String::new();
     if summary.cpus.windows(2).any(|pair| pair[0].capacity != pair[1].capacity) {
         let placement = &summary.placement;
@@ -209,13 +209,19 @@ fn reasons(summary: &RunSummary) -> String {
         let rules = selection.by_rule.iter().take(6);
         let rules: Vec<String> =
             rules.map(|(rule, count)| format!("{rule} {}", whole_percent(*count, selections))).collect();
-        let scanned = selection.cpus_scanned as f64 / selections as f64;
+        let execs = if selection.execs > 0 { format!(", {}", counted(selection.execs, "exec")) } else { String::new() };
+        let of_wakeups = if selection.wakeups > 0 {
+            let scanned = selection.cpus_scanned as f64 / selection.wakeups as f64;
+            let stayed = whole_percent(selection.stayed, selection.wakeups);
+            format!("; {stayed} of the wake-ups stayed, {scanned:.2} CPUs scanned per wake-up")
+        } else {
+            String::new()
+        };
         text.push_str(&wrap(
             &format!(
-                "CPU selection: {}, {}; {} stayed; {scanned:.2} CPUs scanned each; {}",
+                "CPU selection: {}, {}{execs}{of_wakeups}; {}",
                 counted(selection.wakeups, "wake-up"),
                 counted(selection.forks, "fork"),
-                whole_percent(selection.stayed, selections),
                 rules.join(", ")
             ),
             2,

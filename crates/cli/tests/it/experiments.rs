@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of `fairlab compare` with repetitions, and of `fairlab bisect`.
 
-use crate::common::{complaint, fairlab, items, json_of, number, program, stdout_of};
+use crate::common::{complaint, fairlab, items, json_of, number, program, root, stdout_of};
 use serde_json::Value;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -327,4 +327,68 @@ fn a_comparison_that_is_stopped_before_it_has_anything_says_so() {
         assert_eq!(output.status.code(), Some(143), "{args:?}: {stderr}");
         assert!(output.stdout.is_empty() && stderr.contains("nothing to compare"), "{args:?}: {stderr}");
     }
+}
+
+/// Returns the change of a metric in percent between two arms of an experiment, and its verdict.
+fn change_of(args: &[&str], metric: &str) -> (f64, String) {
+    let report = json_of(&[args, &["--json"]].concat());
+    let row = items(&report["comparison"]["rows"]).iter().find(|row| row["name"] == metric).expect("it is compared");
+    let change = &row["changes"][0];
+    (change["percent"].as_f64().expect("it has one"), change["verdict"].as_str().expect("it has one").to_owned())
+}
+
+#[test]
+fn twice_the_work_takes_twice_the_time_whenever_it_starts() {
+    // Without deep idle states, whose exits are a fixed time at the beginning.
+    let base = ["compare", "--machine", "hikey960", "--cpu-dma-latency", "0", "--bench", "perf sched pipe -l 100"];
+    let (percent, verdict) =
+        change_of(&[&base[..], &["--arm", "bench=perf sched pipe -l 200", "--runs", "8"]].concat(), "time");
+    assert!((95.0..105.0).contains(&percent) && verdict == "worse", "{percent} {verdict}");
+}
+
+#[test]
+fn power_values_alone_make_a_difference_of_energy() {
+    let more = std::fs::read_to_string(root().join("machines/hikey960.toml")).expect("a machine");
+    let doubled = std::env::temp_dir().join(format!("fairlab-doubled-{}.toml", std::process::id()));
+    let lines = more.lines().map(|line| match line.strip_prefix("power_uw = [") {
+        None => line.to_owned(),
+        Some(list) => {
+            let numbers = list.trim_end_matches(']').split(',').map(|number| number.trim().replace('_', ""));
+            let twice = numbers.filter(|number| !number.is_empty());
+            let twice: Vec<String> =
+                twice.map(|number| (2 * number.parse::<u64>().expect("a number")).to_string()).collect();
+            format!("power_uw = [{}]", twice.join(", "))
+        }
+    });
+    std::fs::write(&doubled, lines.collect::<Vec<_>>().join("\n")).expect("it can be written");
+    let arm = format!("machine={}", doubled.display());
+    let args = ["compare", HELLO, "--machine", "hikey960", "--for", "100ms", "--arm", &arm, "--runs", "8"];
+    let (percent, verdict) = change_of(&args, "energy, busy");
+    std::fs::remove_file(&doubled).expect("it is there");
+    assert!((percent - 100.0).abs() < 0.1 && verdict == "worse", "{percent} {verdict}");
+}
+
+#[test]
+fn an_arm_that_only_runs_longer_is_no_worse() {
+    let text = std::fs::read_to_string(root().join(HELLO)).expect("a workload");
+    let [short, long] = ["\"duration\" : 1", "\"duration\" : 2"].map(|duration| {
+        let file = std::env::temp_dir().join(format!("fairlab-{}-{}.json", &duration[13..], std::process::id()));
+        std::fs::write(&file, text.replace("\"duration\" : 2", duration)).expect("it can be written");
+        file
+    });
+    let arm = format!("workload={}", long.display());
+    let args = ["compare", short.to_str().expect("a path"), "--arm", &arm, "--runs", "8"];
+    let (percent, verdict) = change_of(&args, "energy, busy");
+    assert!(percent.abs() < 5.0 && verdict != "better", "{percent} {verdict}");
+    let text = stdout_of(&args);
+    assert!(text.contains("different lengths"), "{text}");
+    [short, long].iter().for_each(|file| std::fs::remove_file(file).expect("it is there"));
+}
+
+#[test]
+fn cyclictest_is_compared_by_its_latency() {
+    let args =
+        ["compare", "--bench", "cyclictest -t 2 -p 80 -l 100", "--arm", "NO_TTWU_QUEUE", "--runs", "6", "--json"];
+    let report = json_of(&args);
+    assert!(items(&report["comparison"]["rows"]).iter().any(|row| row["name"] == "latency max"), "{report}");
 }

@@ -6,6 +6,7 @@
 //! changes its meaning, the version of the format must change too.
 
 use crate::common::{assert_valid, fairlab, files, items, json_of, name_of_form as name, root, stdout_of, validator};
+use fairlab_observe::catalogue::{MetricInfo, NO_METRICS, numbers_of};
 use serde_json::Value;
 use std::path::Path;
 
@@ -33,6 +34,49 @@ fn the_schemas_in_the_repository_are_those_that_the_program_writes() {
     }
     expected.sort();
     assert_eq!(files(DIRECTORY, &[".json"]), expected, "a schema of nothing, or none of something");
+}
+
+/// Numbers that a comparison computes from the metrics of its runs, and its settings.
+const OF_EXPERIMENTS: [&str; 20] = [
+    "comparison.detect_percent",
+    "comparison.distinct",
+    "comparison.enough",
+    "comparison.level",
+    "comparison.repetitions",
+    "comparison.rows[].arms[].deviation",
+    "comparison.rows[].arms[].runs[]",
+    "comparison.rows[].arms[].value",
+    "comparison.rows[].changes[].could_show_percent",
+    "comparison.rows[].changes[].difference",
+    "comparison.rows[].changes[].interval[]",
+    "comparison.rows[].changes[].needed",
+    "comparison.rows[].changes[].p",
+    "comparison.rows[].changes[].p_corrected",
+    "comparison.rows[].changes[].percent",
+    "comparison.rows[].changes[].percent_interval[]",
+    "comparison.tests",
+    "cut_short_of_runs",
+    "first_seed",
+    "looks[]",
+];
+
+#[test]
+fn each_number_of_a_format_is_in_the_catalogue_of_metrics() {
+    let numbers = |form: &str| {
+        let schema: Value = serde_json::from_str(&stdout_of(&["schema", form])).expect("it is JSON");
+        numbers_of(&schema).into_iter().map(|(path, _)| path).collect::<Vec<String>>()
+    };
+    let is_known =
+        |path: &str| MetricInfo::from_path(path).is_some() || NO_METRICS.iter().any(|(excluded, _)| *excluded == path);
+    for (form, prefix, start) in [("run", "", ""), ("compare", "[].summary.", ""), ("findings", "[].", "findings[].")] {
+        for path in numbers(form) {
+            let own = format!("{start}{}", path.strip_prefix(prefix).unwrap_or(&path));
+            assert!(is_known(&own), "{form}: {path} is neither a metric nor excluded");
+        }
+    }
+    assert_eq!(numbers("experiment"), OF_EXPERIMENTS);
+    // The result of a benchmark has a schema of its own, whose numbers are in the catalogue under `bench`.
+    assert_eq!(numbers("bench"), ["cut_short_of_ns", "seed", "simulated_ns"]);
 }
 
 #[test]

@@ -17,6 +17,17 @@ pub struct CyclictestObserver {
     expiries: Vec<Nanos>,
     last_ns: Vec<u64>,
     latencies: Vec<Latency>,
+    /// Latencies of all threads.
+    all: Latency,
+}
+
+/// Result of all threads.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct CyclictestResult {
+    /// Threads, in ascending order.
+    pub threads: Vec<ThreadResult>,
+    /// Latencies of all cycles of all threads; null without any cycle.
+    pub latency: Option<LatencySummary>,
 }
 
 /// Result of one thread.
@@ -37,12 +48,12 @@ pub struct ThreadResult {
 impl CyclictestObserver {
     /// Creates the observer of a benchmark.
     pub fn new(bench: Cyclictest) -> Self {
-        Self { bench, expiries: Vec::new(), last_ns: Vec::new(), latencies: Vec::new() }
+        Self { bench, expiries: Vec::new(), last_ns: Vec::new(), latencies: Vec::new(), all: Latency::default() }
     }
 
     /// Returns the results of all threads. Threads are the first tasks of the workload, and none of them is
     /// forked later.
-    pub fn result(&self) -> Vec<ThreadResult> {
+    pub fn result(&self) -> CyclictestResult {
         let of = |thread: u32| ThreadResult {
             thread,
             priority: self.bench.priority_of(thread),
@@ -50,7 +61,7 @@ impl CyclictestObserver {
             last_ns: self.last_ns.get(thread as usize).copied().unwrap_or(0),
             latency: self.latencies.get(thread as usize).and_then(Latency::summary).unwrap_or_default(),
         };
-        (0..self.bench.threads).map(of).collect()
+        CyclictestResult { threads: (0..self.bench.threads).map(of).collect(), latency: self.all.summary() }
     }
 }
 
@@ -84,6 +95,7 @@ impl Observer for CyclictestObserver {
                 let ns = (now - *slot_mut(&mut self.expiries, task)).0;
                 *slot_mut(&mut self.last_ns, task) = ns;
                 slot_mut(&mut self.latencies, task).record(ns);
+                self.all.record(ns);
             }
             _ => {}
         }
@@ -94,12 +106,13 @@ impl BenchObserver for CyclictestObserver {
     fn reset(&mut self) -> bool {
         self.latencies.clear();
         self.last_ns.clear();
+        self.all = Latency::default();
         true
     }
 
     fn outcome(&self, _reached: RunProgress, _measured: Nanos) -> BenchResult {
         let result = self.result();
-        BenchResult::new(result.iter().map(line).collect(), &result)
+        BenchResult::new(result.threads.iter().map(line).collect(), &result)
     }
 }
 
@@ -116,7 +129,7 @@ mod tests {
             let late = expired + Nanos::from_micros(late_us);
             meter.machine_event(late, &MachineEvent::Mark { task: 0, phase: SAMPLE });
         }
-        let text: String = meter.result().iter().map(line).collect();
+        let text: String = meter.result().threads.iter().map(line).collect();
         assert_eq!(text, "T: 0 (    0) P:80 I:1000 C:      3 Min:      3 Act:    4 Avg:    5 Max:       9\n");
     }
 }

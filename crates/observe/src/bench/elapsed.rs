@@ -3,7 +3,7 @@
 //! kernel build.
 
 use super::{BenchObserver, BenchResult, RunProgress};
-use fairlab_machine::observer::Observer;
+use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::START;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -58,17 +58,20 @@ impl SchedObserver for LastExit {
 
 impl<E> Observer<E> for LastExit {}
 
-/// Observer that measures the time until the last task exits.
+/// Observer that measures the time from the start of the first task until the last task exits.
 #[derive(Clone, Debug)]
 pub struct ElapsedObserver {
     words: ElapsedFormat,
+    /// Start of the benchmark's first task.
+    begun: Option<Nanos>,
     last_exit: LastExit,
 }
 
 /// Result of a benchmark that runs to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct ElapsedResult {
-    /// Time in seconds until the last task exited, or the length of an incomplete run.
+    /// Time in seconds from the start of the first task until the last task exited, or until the end of an
+    /// incomplete run.
     pub time_s: f64,
     /// Whether all tasks have exited.
     pub is_done: bool,
@@ -83,18 +86,23 @@ pub struct ElapsedResult {
 impl ElapsedObserver {
     /// Creates the observer of a benchmark with this output format.
     pub fn new(words: ElapsedFormat) -> Self {
-        Self { words, last_exit: LastExit::default() }
+        Self { words, begun: None, last_exit: LastExit::default() }
     }
 
-    /// Time of the last exit since the start of the run.
+    /// Time of the last exit since the start of the first task.
     pub fn elapsed(&self) -> Nanos {
-        self.last_exit.elapsed()
+        self.last_exit.elapsed() - self.begun()
+    }
+
+    /// Start of the first task since the start of the run.
+    fn begun(&self) -> Nanos {
+        self.begun.map_or(Nanos::ZERO, |begun| begun - START)
     }
 
     /// Returns the result of a run.
     pub fn result(&self, reached: RunProgress) -> ElapsedResult {
         let is_done = reached.is_done;
-        let time = if is_done { self.elapsed() } else { reached.elapsed };
+        let time = if is_done { self.elapsed() } else { reached.elapsed.saturating_since(self.begun()) };
         let per_op = |loops: u64| time.0 as f64 / 1e3 / loops as f64;
         let (usecs_per_op, ops_per_s) = match self.words {
             ElapsedFormat::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
@@ -155,7 +163,14 @@ impl SchedObserver for ElapsedObserver {
     }
 }
 
-impl Observer for ElapsedObserver {}
+impl Observer for ElapsedObserver {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        // Kernel threads come after the benchmark's own tasks.
+        if let MachineEvent::Forked { spec: 0, .. } = event {
+            self.begun.get_or_insert(now);
+        }
+    }
+}
 
 impl BenchObserver for ElapsedObserver {
     fn reset(&mut self) -> bool {

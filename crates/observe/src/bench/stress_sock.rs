@@ -5,6 +5,7 @@ use super::rounds::Rounds;
 use super::{BenchObserver, BenchResult, RunProgress};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::TaskId;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::stress_sock::{BOGO_OP, StressSock};
@@ -17,6 +18,8 @@ pub struct StressSockObserver {
     rounds: Rounds,
     preempted: u64,
     switches: u64,
+    /// Number of the first task; idle tasks and stoppers have lower ones.
+    first: Option<TaskId>,
 }
 
 /// Result of the sock stressor.
@@ -28,16 +31,16 @@ pub struct StressSockResult {
     pub real_time_s: f64,
     /// Connections per second of the measured time.
     pub bogo_ops_per_s: f64,
-    /// Number of context switches.
+    /// Number of context switches of all CPUs.
     pub switches: u64,
-    /// Number of involuntary context switches, away from a runnable task.
+    /// Number of involuntary context switches: those away from a runnable task, which idle tasks are not.
     pub involuntary: u64,
 }
 
 impl StressSockObserver {
     /// Creates the observer of a benchmark.
     pub fn new(bench: StressSock) -> Self {
-        Self { bench, rounds: Rounds::default(), preempted: 0, switches: 0 }
+        Self { bench, rounds: Rounds::default(), preempted: 0, switches: 0, first: None }
     }
 
     /// Returns the result of a measured time.
@@ -73,15 +76,19 @@ impl StressSockObserver {
 impl SchedObserver for StressSockObserver {
     #[inline]
     fn event(&mut self, _now: Nanos, event: &Event<'_>) {
-        if let Event::Switch { prev_state, .. } = event {
+        if let Event::Switch { prev, prev_state, .. } = event {
             self.switches += 1;
-            self.preempted += u64::from(*prev_state == PrevState::Runnable);
+            let is_task = self.first.is_some_and(|first| *prev >= first);
+            self.preempted += u64::from(is_task && *prev_state == PrevState::Runnable);
         }
     }
 }
 
 impl Observer for StressSockObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Forked { id, .. } = event {
+            self.first = Some(self.first.map_or(*id, |first| first.min(*id)));
+        }
         self.rounds.record_event(now, event, BOGO_OP);
     }
 }

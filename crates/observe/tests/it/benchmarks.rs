@@ -208,7 +208,7 @@ fn cyclictest_is_late_only_where_its_class_does_not_come_first() {
         let bench = Cyclictest { priority, hogs: 2, ..Cyclictest::default() };
         let meter = CyclictestObserver::new(bench);
         let (meter, _) = measure(ideal("uniprocessor"), bench.workload(1), meter, SECOND);
-        meter.result()[0].latency
+        meter.result().threads[0].latency
     };
     let real_time = latency(80);
     assert_eq!((real_time.count, real_time.max_ns), (1000, 0));
@@ -253,6 +253,16 @@ fn tbench_oltp_and_sock_count_what_they_do() {
     let result = meter.result(machine.duration());
     let expected = 1e9 / (MESSAGES as f64 * 600.0);
     assert!((result.bogo_ops_per_s / expected - 1.0).abs() < 0.02, "{} {expected}", result.bogo_ops_per_s);
+}
+
+#[test]
+fn switches_away_from_idle_are_not_involuntary() {
+    let bench = StressSock { instances: 1, timeout: SECOND };
+    let (meter, machine) = measure(ideal("laptop-8"), bench.workload(), StressSockObserver::new(bench), SECOND);
+    let result = meter.result(machine.duration());
+    // Client and server wake each other, and each has a CPU of its own: they are not preempted.
+    assert!(result.switches > 1000, "{}", result.switches);
+    assert!(result.involuntary * 100 < result.switches, "{} of {}", result.involuntary, result.switches);
 }
 
 #[test]

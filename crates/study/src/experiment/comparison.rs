@@ -3,9 +3,10 @@
 //! significance.
 //!
 //! Rules:
-//! 1. A repetition in which every arm has the same digest as in an earlier one is a duplicate: it is left out
-//!    and counted.
-//! 2. A metric is compared if every run has it.
+//! 1. A repetition in which every arm has the same digest and metrics as in an earlier one is a duplicate: it
+//!    is left out and counted.
+//! 2. A metric is compared if every run has it. If the arms' runs have different lengths, metrics that add up
+//!    over a run are compared per second.
 //! 3. A difference is that of the arms' means or medians. Its interval comes from repetitions that are drawn
 //!    in pairs.
 //! 4. Only metrics with a better direction are tested, with the signed rank test of the pairs. Holm's
@@ -21,7 +22,6 @@ use super::rank::{SignedRank, enough, holm, signed_rank};
 use crate::statistics::{Statistic, interval_of_pairs, widened_interval_of_pairs};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// Parameters of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,7 +52,7 @@ pub enum ChangeVerdict {
     NotFound,
     /// So few repetitions cannot give a significant result in so many tests.
     TooFew,
-    /// All runs are event for event the same in both arms.
+    /// All runs are event for event the same in both arms, and the metric has the same values.
     Identical,
     /// Only one distinct repetition exists, so that the variation of the metric is unknown.
     Untested,
@@ -137,8 +137,11 @@ pub struct Comparison {
     pub level: f64,
     /// Difference in percent that `needed` refers to.
     pub detect_percent: f64,
-    /// Whether all runs of an arm equal those of the first arm, for each arm but the first.
+    /// Whether all runs of an arm have the events and metrics of those of the first arm, for each arm but the
+    /// first.
     pub identical: Vec<bool>,
+    /// Whether the arms' runs have different lengths, so that metrics that add up over a run are per second.
+    pub is_per_second: bool,
     /// Metrics that every run has.
     pub rows: Vec<MetricRow>,
     /// Names of metrics that some runs lack.
@@ -152,17 +155,28 @@ pub struct Comparison {
 pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comparison {
     let arms = repetitions[0].len();
     assert!(repetitions.iter().all(|runs| runs.len() == arms), "each repetition has all arms");
-    let mut seen = BTreeSet::new();
-    let is_new = |runs: &&Vec<Observation>| seen.insert(runs.iter().map(|run| run.digest.clone()).collect::<Vec<_>>());
-    let distinct: Vec<&Vec<Observation>> = repetitions.iter().filter(is_new).collect();
-    let is_same = |arm: usize| distinct.iter().all(|runs| runs[arm].digest == runs[0].digest);
+    let is_per_second = have_unequal_lengths(repetitions);
+    let scaled: Vec<Vec<Observation>>;
+    let repetitions = if is_per_second {
+        scaled = repetitions.iter().map(|runs| runs.iter().map(Observation::per_second).collect()).collect();
+        &scaled[..]
+    } else {
+        repetitions
+    };
+    let mut distinct: Vec<&Vec<Observation>> = Vec::new();
+    for runs in repetitions {
+        if !distinct.contains(&runs) {
+            distinct.push(runs);
+        }
+    }
+    let is_same = |arm: usize| distinct.iter().all(|runs| runs[arm] == runs[0]);
     let identical: Vec<bool> = (1..arms).map(is_same).collect();
     let (whole, partial): (Vec<Metric>, Vec<Metric>) = metrics_of(&distinct)
         .into_iter()
         .partition(|metric| distinct.iter().flat_map(|runs| runs.iter()).all(|run| run.of(&metric.name).is_some()));
     let mut rows: Vec<MetricRow> =
         whole.into_iter().map(|metric| row(&distinct, metric, &identical, rules.statistic)).collect();
-    judge(&mut rows, distinct.len(), &identical, rules);
+    judge(&mut rows, &distinct, rules);
     let tests = rows.iter().flat_map(|row| &row.changes).filter(|change| change.p.is_some()).count();
     Comparison {
         repetitions: repetitions.len(),
@@ -173,6 +187,7 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
         level: rules.level,
         detect_percent: rules.detect_percent,
         identical,
+        is_per_second,
         rows,
         partial: partial.into_iter().map(|metric| metric.name).collect(),
     }
@@ -182,6 +197,26 @@ impl Comparison {
     /// Whether so few repetitions cannot give a significant result in so many tests.
     pub const fn is_too_few(&self) -> bool {
         self.tests > 0 && self.distinct < self.enough
+    }
+}
+
+/// Whether the runs have measured times that do not depend on what happens in them, and these differ.
+fn have_unequal_lengths(repetitions: &[Vec<Observation>]) -> bool {
+    let lengths = repetitions.iter().flatten().map(|run| run.measured_s);
+    lengths.collect::<Option<Vec<f64>>>().is_some_and(|lengths| lengths.windows(2).any(|pair| pair[0] != pair[1]))
+}
+
+impl Observation {
+    /// Returns the run with metrics per second in the place of those that add up over a run.
+    fn per_second(&self) -> Self {
+        let seconds = self.measured_s.filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
+        let scale = |(metric, value): &(Metric, f64)| {
+            if !metric.is_sum {
+                return (metric.clone(), *value);
+            }
+            (Metric { unit: format!("{}/s", metric.unit), is_sum: false, ..metric.clone() }, value / seconds)
+        };
+        Self { metrics: self.metrics.iter().map(scale).collect(), ..self.clone() }
     }
 }
 
@@ -231,12 +266,16 @@ fn change(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
 }
 
 /// Tests all rows with a direction, corrects the p-values for all tests together, and sets the verdicts.
-fn judge(rows: &mut [MetricRow], repetitions: usize, identical: &[bool], rules: ComparisonRules) {
+fn judge(rows: &mut [MetricRow], distinct: &[&Vec<Observation>], rules: ComparisonRules) {
+    let repetitions = distinct.len();
+    let has_same_events = |arm: usize| distinct.iter().all(|runs| runs[arm].digest == runs[0].digest);
+    let same_events: Vec<bool> = (0..distinct[0].len()).map(has_same_events).collect();
     let mut tested = Vec::new();
     for (place, row) in rows.iter_mut().enumerate() {
         for (arm, change) in row.changes.iter_mut().enumerate() {
+            let has_same_values = row.arms[arm + 1].runs == row.arms[0].runs;
             let verdict = match row.metric.better {
-                _ if identical[arm] => ChangeVerdict::Identical,
+                _ if same_events[arm + 1] && has_same_values => ChangeVerdict::Identical,
                 MetricDirection::Neither => ChangeVerdict::Unjudged,
                 _ if repetitions < 2 => ChangeVerdict::Untested,
                 _ => {

@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Metrics of a run: numbers with a name, a unit and a direction, extracted from its JSON result.
 //!
-//! `OF_BENCHES`, `OF_RUNS`, `BESIDE` and `OF_FAMILIES` list the metrics that are used by default. All
-//! other metrics are paths, as in studies.
+//! Name, unit and direction come from the catalogue of metrics ([`fairlab_observe::catalogue`]): by default
+//! the metrics with short names, others by their paths.
 
 use crate::data::path::{PathError, ResultPath};
+pub use fairlab_observe::catalogue::MetricDirection;
+use fairlab_observe::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope};
 use fairlab_workload::suggest;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use MetricDirection::{Less, More, Neither};
+
 /// Largest number of task families with their own metrics.
 const MAX_FAMILIES: usize = 12;
-
-/// Better direction of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MetricDirection {
-    /// Lower values are better.
-    Less,
-    /// Higher values are better.
-    More,
-    /// Neither direction is better: the metric is reported, but not judged.
-    Neither,
-}
 
 /// Name, unit and direction of a measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -34,53 +26,17 @@ pub struct Metric {
     pub unit: String,
     /// Direction in which the metric improves.
     pub better: MetricDirection,
+    /// Whether the metric adds up over a run, so that it grows with the run's length.
+    #[serde(skip)]
+    pub is_sum: bool,
 }
 
-/// Default metric: name, path, path of the divisor, unit, and direction.
-type KnownMetric = (&'static str, &'static str, Option<&'static str>, &'static str, MetricDirection);
-
-use MetricDirection::{Less, More, Neither};
-
-/// Metrics of benchmarks, under `bench`; each benchmark has some of these.
-const OF_BENCHES: &[KnownMetric] = &[
-    ("time", "bench.time_s", None, "s", Less),
-    ("time of a round", "bench.usecs_per_op", None, "us", Less),
-    ("transactions", "bench.sum", None, "/s", More),
-    ("transactions", "bench.per_s", None, "/s", More),
-    ("requests", "bench.average_rps", None, "/s", More),
-    ("throughput", "bench.throughput_mb_s", None, "MB/s", More),
-    ("bogo operations", "bench.bogo_ops_per_s", None, "/s", More),
-    ("latency p50", "bench.latency.p50_ns", None, "ns", Less),
-    ("latency p99", "bench.latency.p99_ns", None, "ns", Less),
-    ("latency p50", "bench.percentiles[percent=50].value", None, "us", Less),
-    ("latency p99", "bench.percentiles[percent=99].value", None, "us", Less),
-    ("wake-up p99", "bench.wakeup_latency_us.percentiles[percent=99].value", None, "us", Less),
-    ("request p99", "bench.request_latency_us.percentiles[percent=99].value", None, "us", Less),
-    ("latency max", "bench.max_latency_ms", None, "ms", Less),
-];
-
-/// Metrics of every run, listed before those of its families.
-const OF_RUNS: &[KnownMetric] = &[
-    ("energy, busy", "energy.busy_uj", None, "uJ", Less),
-    ("CPU time", "totals.busy_ns", None, "ns", Neither),
-    ("waiting", "totals.wait_ns", None, "ns", Less),
-];
-
-/// Metrics of every run, listed after those of its families.
-const BESIDE: &[KnownMetric] = &[
-    ("migrations", "totals.migrations", None, "", Neither),
-    ("switches", "totals.switches", None, "", Neither),
-    ("CPUs scanned", "selection.cpus_scanned", Some("selection.wakeups"), "", Neither),
-    ("nohz kicks", "balance.kicks", None, "", Neither),
-];
-
-/// Metrics of a task family: end of the metric's name, path within the family, unit, and direction.
-const OF_FAMILIES: &[(&str, &str, &str, MetricDirection)] = &[
-    ("wake to run p50", "wake_to_run.p50_ns", "ns", Less),
-    ("wake to run p99", "wake_to_run.p99_ns", "ns", Less),
-    ("queued p99", "wakeup_latency.p99_ns", "ns", Less),
-    ("timers missed", "timers.missed", "", Less),
-];
+impl Metric {
+    fn new(name: &str, info: &MetricInfo) -> Self {
+        let is_sum = info.combination == Combination::Sum;
+        Self { name: name.to_owned(), unit: info.unit.to_owned(), better: info.better, is_sum }
+    }
+}
 
 /// Metric that a user requests: a metric's name or a path, with an optional direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,12 +65,11 @@ impl RequestedMetric {
         &self.text
     }
 
-    /// Returns the metric and its value from the JSON result of a run; `None` if this run has no value at the
-    /// path.
+    /// Returns the metric and its value from the JSON result of a run.
     ///
     /// # Errors
-    /// If no run can have this metric; with the known ones.
-    fn take(&self, result: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
+    /// If no run has this metric, with the known ones, or if this run has no value of it.
+    fn take(&self, result: &Value, known: &[(Metric, f64)]) -> Result<(Metric, f64), String> {
         let Some(path) = &self.path else {
             let found = known.iter().find(|(metric, _)| metric.name == self.text);
             let (metric, value) = found.ok_or_else(|| {
@@ -126,7 +81,7 @@ impl RequestedMetric {
                 )
             })?;
             let better = self.better.unwrap_or(metric.better);
-            return Ok(Some((Metric { better, ..metric.clone() }, *value)));
+            return Ok((Metric { better, ..metric.clone() }, *value));
         };
         let numbers = path.numbers(result).map_err(|miss| match miss {
             PathError::Key { at, key, known } => {
@@ -142,66 +97,84 @@ impl RequestedMetric {
                 format!("metric {}: `{at}` {what}\nhelp: `fairlab run --json` shows the available keys", self.text)
             }
         })?;
-        let better = self.better.unwrap_or(Neither);
-        let metric = Metric { name: self.text.clone(), unit: unit_of(&self.text).to_owned(), better };
-        Ok((!numbers.is_empty()).then(|| (metric, numbers.iter().sum())))
+        let info = MetricInfo::from_path(&self.text);
+        if numbers.is_empty() {
+            let reason = info.map_or("", |info| info.undefined);
+            let reason = if reason.is_empty() { String::new() } else { format!(": it is {reason}") };
+            return Err(format!(
+                "metric {}: the run has no value of it{reason}\nhelp: `fairlab run --json` shows the values of a run",
+                self.text
+            ));
+        }
+        let metric = match &info {
+            Some(info) => Metric::new(&self.text, info),
+            None => Metric { name: self.text.clone(), unit: String::new(), better: Neither, is_sum: false },
+        };
+        let better = self.better.unwrap_or(metric.better);
+        Ok((Metric { better, ..metric }, numbers.iter().sum()))
     }
-}
-
-/// Returns the unit that the last key of a path ends in.
-fn unit_of(path: &str) -> &'static str {
-    let ends = [("_ns", "ns"), ("_us", "us"), ("_ms", "ms"), ("_s", "s"), ("_uj", "uJ")];
-    ends.iter().find(|(end, _)| path.ends_with(end)).map_or("", |(_, unit)| unit)
 }
 
 /// Returns the metrics of a run from its JSON result: the requested ones, or all default metrics if none is
 /// requested.
 ///
 /// # Errors
-/// If a requested metric is unknown.
+/// If a requested metric is unknown, or the run has no value of it.
 pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
     let known = known_metrics(result);
     if asked.is_empty() {
         return Ok(known);
     }
-    let taken: Vec<Option<(Metric, f64)>> =
-        asked.iter().map(|one| one.take(result, &known)).collect::<Result<_, _>>()?;
-    Ok(taken.into_iter().flatten().collect())
+    asked.iter().map(|one| one.take(result, &known)).collect()
+}
+
+/// Returns the requested metrics that a run has.
+pub fn available(result: &Value, asked: &[RequestedMetric]) -> Vec<(Metric, f64)> {
+    let known = known_metrics(result);
+    asked.iter().filter_map(|one| one.take(result, &known).ok()).collect()
+}
+
+/// Returns the length of the measured time in seconds, if it is independent of what happens in the run: a
+/// benchmark that runs to its end has no such length.
+pub fn measured_s(result: &Value) -> Option<f64> {
+    let runs_to_end = !result["bench"]["is_done"].is_null();
+    result["duration_ns"].as_f64().filter(|_| !runs_to_end).map(|ns| ns / 1e9)
 }
 
 fn known_metrics(result: &Value) -> Vec<(Metric, f64)> {
     let mut found = Vec::new();
-    let mut look = |name: &str, path: &str, per: Option<&str>, unit: &str, better: MetricDirection| {
+    let mut add = |name: &str, path: &str, named: &NamedMetric| {
         let Some(mut value) = number_at(result, path) else { return };
-        if let Some(per) = per {
+        if let Some(per) = named.per {
             match number_at(result, per).filter(|divisor| *divisor > 0.0) {
                 Some(divisor) => value /= divisor,
                 None => return,
             }
         }
-        found.push((Metric { name: name.to_owned(), unit: unit.to_owned(), better }, value));
+        let factor = named.unit.map_or(1.0, |(_, factor)| factor);
+        found.push((Metric::new(name, &named.info()), value * factor));
     };
-    let is_bench = !result["bench"].is_null();
-    for &(name, path, per, unit, better) in OF_BENCHES.iter().chain(if is_bench { &[] } else { OF_RUNS }) {
-        look(name, path, per, unit, better);
-    }
-    let families = result["families"].as_array().map_or(0, Vec::len);
-    // A benchmark reports its own measurements, so the families of its tasks have no metrics.
-    for place in 0..if is_bench { 0 } else { families.min(MAX_FAMILIES) } {
-        let family = result["families"][place]["name"].as_str().unwrap_or_default();
-        for &(what, behind, unit, better) in OF_FAMILIES {
-            look(&format!("{family}: {what}"), &format!("families[{place}].{behind}"), None, unit, better);
+    let of = |scope: Scope| NAMED.iter().filter(move |named| named.scope == scope);
+    if result["bench"].is_null() {
+        of(Scope::File).for_each(|named| add(named.name, named.path, named));
+        let families = result["families"].as_array().map_or(0, Vec::len);
+        for place in 0..families.min(MAX_FAMILIES) {
+            let family = result["families"][place]["name"].as_str().unwrap_or_default();
+            for named in of(Scope::Family) {
+                add(&format!("{family}: {}", named.name), &format!("families[{place}].{}", named.path), named);
+            }
         }
+    } else {
+        // A benchmark reports its own measurements, so the families of its tasks have no metrics.
+        of(Scope::Bench).for_each(|named| add(named.name, named.path, named));
     }
-    for &(name, path, per, unit, better) in BESIDE {
-        look(name, path, per, unit, better);
-    }
+    of(Scope::Run).for_each(|named| add(named.name, named.path, named));
     found
 }
 
 /// Returns the first number at a path, if the run has one.
 fn number_at(result: &Value, path: &str) -> Option<f64> {
-    let path = ResultPath::parse(path).expect("paths of this module are well-formed");
+    let path = ResultPath::parse(path).expect("paths of the catalogue are well-formed");
     path.numbers(result).ok().and_then(|numbers| numbers.first().copied())
 }
 
@@ -257,6 +230,22 @@ mod tests {
     }
 
     #[test]
+    fn latencies_of_all_benchmarks_have_one_unit() {
+        let of = |bench: Value| {
+            let mut result = sample_run();
+            result["bench"] = bench;
+            let metrics = of_run(&result, &[]).expect("nothing was asked for");
+            let p99 = metrics.into_iter().find(|(metric, _)| metric.name == "latency p99").expect("each has it");
+            (p99.0.unit, p99.1)
+        };
+        let percentiles =
+            json!({ "percentiles": [{ "percent": 50.0, "value": 25 }, { "percent": 99.0, "value": 172 }] });
+        assert_eq!(of(percentiles), ("ns".to_owned(), 172_000.0));
+        assert_eq!(of(json!({ "latency": { "p99_ns": 172 } })), ("ns".to_owned(), 172.0));
+        assert_eq!(of(json!({ "threads": [], "latency": { "p99_ns": 9 } })), ("ns".to_owned(), 9.0));
+    }
+
+    #[test]
     fn what_is_asked_for_is_a_name_or_a_path_with_a_direction() {
         let of = |text: &str| of_run(&sample_run(), &[RequestedMetric::parse(text).expect("it can be read")]);
         let (metric, value) = of("totals.wait_ns:less").expect("a run has that metric").remove(0);
@@ -267,5 +256,7 @@ mod tests {
         assert!(of("totals.wait").expect_err("there is none").contains("wait_ns"));
         assert!(RequestedMetric::parse("totals..x").is_err());
         assert!(of("energy.busy_uj").is_err(), "the machine has no powers");
+        let null = of("families[name=hog].wake_to_run.p99_ns").expect_err("the family never slept");
+        assert!(null.contains("null without any latency"), "{null}");
     }
 }

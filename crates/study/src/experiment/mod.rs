@@ -25,6 +25,8 @@ pub struct Observation {
     pub digest: String,
     /// Values of the run's metrics.
     pub metrics: Vec<(Metric, f64)>,
+    /// Length of the measured time in seconds, if it does not depend on what happens in the run.
+    pub measured_s: Option<f64>,
 }
 
 impl Observation {

@@ -75,10 +75,10 @@ impl Arms for Planted {
             let times = if arm == 1 { self.times } else { 1.0 };
             let value = 100.0 * times * self.noise.draw(&mut of_pair) * self.noise.draw(&mut own);
             let (name, unit) = (format!("m{place}"), String::new());
-            (Metric { name, unit, better: MetricDirection::Less }, value)
+            (Metric { name, unit, better: MetricDirection::Less, is_sum: false }, value)
         };
         let metrics = (0..self.metrics).map(metric).collect();
-        Ok(Some(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics }))
+        Ok(Some(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics, measured_s: None }))
     }
 }
 
@@ -120,8 +120,9 @@ impl Arms for WaitsAtTimes {
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
         let value = if arm == 0 && seed.is_multiple_of(3) { 100.0 + seed as f64 } else { 0.0 };
-        let metric = Metric { name: "waiting".to_owned(), unit: String::new(), better: MetricDirection::Less };
-        Ok(Some(Observation { digest: format!("{arm}-{seed}"), metrics: vec![(metric, value)] }))
+        let metric =
+            Metric { name: "waiting".to_owned(), unit: String::new(), better: MetricDirection::Less, is_sum: false };
+        Ok(Some(Observation { digest: format!("{arm}-{seed}"), metrics: vec![(metric, value)], measured_s: None }))
     }
 }
 
@@ -216,8 +217,9 @@ fn intervals_hold_the_truth_in_95_of_100_experiments() {
 #[test]
 fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_reported() {
     let run = |digest: &str, value: f64| {
-        let metric = Metric { name: "time".to_owned(), unit: "s".to_owned(), better: MetricDirection::Less };
-        Observation { digest: digest.to_owned(), metrics: vec![(metric, value)] }
+        let metric =
+            Metric { name: "time".to_owned(), unit: "s".to_owned(), better: MetricDirection::Less, is_sum: false };
+        Observation { digest: digest.to_owned(), metrics: vec![(metric, value)], measured_s: None }
     };
     let twins: Vec<_> = (0..20).map(|_| vec![run("a", 1.0), run("b", 1.1)]).collect();
     let comparison = compare(&twins, ComparisonRules::default());
@@ -232,12 +234,47 @@ fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_rep
     assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Identical);
 }
 
+/// Runs of a metric that adds up over a run, with their digest, value and length.
+fn energy_of(digest: &str, value: f64, measured_s: f64) -> Observation {
+    let metric =
+        Metric { name: "energy".to_owned(), unit: "uJ".to_owned(), better: MetricDirection::Less, is_sum: true };
+    Observation { digest: digest.to_owned(), metrics: vec![(metric, value)], measured_s: Some(measured_s) }
+}
+
+#[test]
+fn equal_events_with_unequal_metrics_are_a_difference() {
+    let runs = |seed: u64| {
+        let digest = seed.to_string();
+        vec![energy_of(&digest, 0.330 + seed as f64 / 1e6, 1.0), energy_of(&digest, 0.738 + seed as f64 / 1e6, 1.0)]
+    };
+    let comparison = compare(&(0..10).map(runs).collect::<Vec<_>>(), ComparisonRules::default());
+    assert_eq!((comparison.distinct, &comparison.identical[..]), (10, &[false][..]));
+    assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Worse);
+}
+
+#[test]
+fn sums_of_runs_of_unequal_length_are_compared_per_second() {
+    let runs = |seed: u64| {
+        let (value, digest) = (10.0 + (seed % 3) as f64, seed.to_string());
+        vec![energy_of(&digest, value, 1.0), energy_of(&format!("{digest} long"), 2.0 * value, 2.0)]
+    };
+    let comparison = compare(&(0..10).map(runs).collect::<Vec<_>>(), ComparisonRules::default());
+    let row = &comparison.rows[0];
+    assert!(comparison.is_per_second);
+    assert_eq!((row.metric.unit.as_str(), row.changes[0].percent), ("uJ/s", Some(0.0)));
+    assert_eq!(row.changes[0].verdict, ChangeVerdict::NotFound);
+}
+
 #[test]
 fn repetitions_that_can_find_nothing_say_so_and_how_many_could() {
     let run = |seed: u64, times: f64, metrics: usize| {
-        let metric =
-            |place| (Metric { name: format!("m{place}"), unit: String::new(), better: MetricDirection::Less }, times);
-        Observation { digest: format!("{seed} {times}"), metrics: (0..metrics).map(metric).collect() }
+        let metric = |place| {
+            (
+                Metric { name: format!("m{place}"), unit: String::new(), better: MetricDirection::Less, is_sum: false },
+                times,
+            )
+        };
+        Observation { digest: format!("{seed} {times}"), metrics: (0..metrics).map(metric).collect(), measured_s: None }
     };
     let of = |repetitions: u64, metrics: usize| {
         let all: Vec<_> = (0..repetitions).map(|seed| vec![run(seed, 1.0, metrics), run(seed, 5.0, metrics)]).collect();
@@ -253,10 +290,16 @@ fn repetitions_that_can_find_nothing_say_so_and_how_many_could() {
 
 #[test]
 fn a_metric_that_some_runs_lack_is_named_and_not_compared() {
-    let metric = |name: &str| Metric { name: name.to_owned(), unit: String::new(), better: MetricDirection::More };
+    let metric = |name: &str| Metric {
+        name: name.to_owned(),
+        unit: String::new(),
+        better: MetricDirection::More,
+        is_sum: false,
+    };
     let of = |digest: u64, names: &[&str]| Observation {
         digest: digest.to_string(),
         metrics: names.iter().map(|name| (metric(name), 1.0)).collect(),
+        measured_s: None,
     };
     let comparison = compare(&[vec![of(1, &["a", "b"]), of(2, &["a"])]], ComparisonRules::default());
     assert_eq!((comparison.rows.len(), comparison.partial), (1, vec!["b".to_owned()]));
@@ -345,7 +388,11 @@ impl Arms for StoppedArms {
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
         let is_stopped = seed == 4 && arm == 1;
-        Ok((!is_stopped).then(|| Observation { digest: format!("{seed}-{arm}"), metrics: Vec::new() }))
+        Ok((!is_stopped).then(|| Observation {
+            digest: format!("{seed}-{arm}"),
+            metrics: Vec::new(),
+            measured_s: None,
+        }))
     }
 }
 

@@ -73,6 +73,11 @@ impl Benchmark {
         matches!(self, Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_))
     }
 
+    /// Whether the benchmark is one program that runs to its end and measures the time until then.
+    pub const fn runs_to_end(&self) -> bool {
+        matches!(self, Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::KernelBuild(_))
+    }
+
     /// Returns the benchmark with all numbers that depend on the machine, and with the seed of its draws.
     #[must_use]
     pub fn for_run(self, nr_cpus: u32, seed: u64) -> Self {

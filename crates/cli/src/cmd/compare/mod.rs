@@ -20,7 +20,8 @@ use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
-use fairlab_study::experiment::comparison::ComparisonRules;
+use fairlab_study::experiment::comparison::{Comparison, ComparisonRules};
+use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::{repeat, until_found};
 use std::path::Path;
 use std::time::Instant;
@@ -118,6 +119,9 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         (fairlab_study::experiment::comparison::compare(&repetitions, rules), None)
     };
     output.warn_all(&arms_of.warnings())?;
+    if how.metric.is_empty() {
+        refuse_untested(&found.0)?;
+    }
     // A signal that came when all was done has cut nothing short.
     let whole = if how.until_significant { 0 } else { runs };
     let is_whole = !how.until_significant && found.0.repetitions as u64 == runs;
@@ -140,6 +144,18 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         return Err(CliError::Stopped { signal });
     }
     gate::gate(args, &report)
+}
+
+/// Rejects a comparison whose arms differ, but in which no metric can be better or worse.
+fn refuse_untested(comparison: &Comparison) -> Result<(), CliError> {
+    let is_judged = comparison.rows.iter().any(|row| row.metric.better != MetricDirection::Neither);
+    if is_judged || comparison.identical.iter().all(|is_same| *is_same) {
+        return Ok(());
+    }
+    let help = "choose a metric and its direction, such as --metric totals.migrations:less";
+    Err(CliError::Input(format!(
+        "nothing can be compared: no metric of these runs has a better direction\nhelp: {help}"
+    )))
 }
 
 /// Returns the error for an experiment without a complete repetition.

@@ -220,7 +220,10 @@ fn metrics(outcomes: &[ArmOutput<'_>]) -> Vec<MetricValues> {
     row("fairness".to_owned(), index, &|summary| summary.totals.fairness_ppm);
     row("migrations".to_owned(), count, &|summary| Some(summary.totals.migrations));
     row("switches".to_owned(), count, &|summary| Some(summary.totals.switches));
-    row("CPUs scanned".to_owned(), count, &|summary| has_decisions(summary).then_some(summary.selection.cpus_scanned));
+    row("CPUs scanned".to_owned(), hundredths, &|summary| {
+        let selection = &summary.selection;
+        (has_decisions(summary) && selection.wakeups > 0).then(|| 100 * selection.cpus_scanned / selection.wakeups)
+    });
     row("nohz kicks".to_owned(), count, &|summary| has_decisions(summary).then_some(summary.balance.kicks));
     rows
 }
@@ -244,6 +247,10 @@ fn joules(uj: u64) -> String {
 /// Formats Jain's fairness index, which is given in millionths, from 0 to 1.
 fn index(ppm: u64) -> String {
     format!("{:.4}", ppm as f64 / 1e6)
+}
+
+fn hundredths(number: u64) -> String {
+    format!("{:.2}", number as f64 / 100.0)
 }
 
 fn count(number: u64) -> String {

@@ -183,7 +183,7 @@ impl Arms for ArmPair {
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
         let result = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
         // A case may lack the family of a metric.
-        let metrics = metrics::of_run(&result.json(), &self.asked).unwrap_or_default();
-        Ok(Some(Observation { digest: result.summary.digest, metrics }))
+        let metrics = metrics::available(&result.json(), &self.asked);
+        Ok(Some(Observation { digest: result.summary.digest, metrics, measured_s: None }))
     }
 }

@@ -100,7 +100,7 @@ impl ExperimentReport {
     pub(crate) fn identical_arms(&self) -> Vec<String> {
         let same = |(place, _): (usize, &bool)| {
             let (arm, first) = (&self.arms[place + 1], &self.arms[0]);
-            format!("`{arm}` made no difference: every run is identical to that of `{first}` in every event")
+            format!("`{arm}` made no difference: every run is identical to that of `{first}` in every event and metric")
         };
         self.comparison.identical.iter().enumerate().filter(|(_, is_same)| **is_same).map(same).collect()
     }
@@ -111,6 +111,9 @@ impl ExperimentReport {
         let mut notes: Vec<String> = self.stop_note().into_iter().collect();
         notes.push(self.repetitions());
         notes.extend(self.identical_arms());
+        if comparison.is_per_second {
+            notes.push("the runs of the arms have different lengths: counts, times and energies that add up over a run are per second".to_owned());
+        }
         if let Some((looks, is_out_of_time)) = self.looks {
             let tested = counted(looks, "time");
             let end = if is_out_of_time { "; then the time was up" } else { "" };

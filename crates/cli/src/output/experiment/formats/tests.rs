@@ -14,7 +14,8 @@ fn report() -> ExperimentReport {
 }
 
 fn report_of(repetitions: u64) -> ExperimentReport {
-    let metric = |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better };
+    let metric =
+        |name: &str, unit: &str, better| Metric { name: name.to_owned(), unit: unit.to_owned(), better, is_sum: false };
     let run = |seed: u64, times: f64| {
         let shake = 1.0 + (seed * 7 % 11) as f64 / 1000.0;
         Observation {
@@ -25,6 +26,7 @@ fn report_of(repetitions: u64) -> ExperimentReport {
                 (metric("a < b", "ns", MetricDirection::Less), 500.0 * (1.0 + (seed % 3) as f64)),
                 (metric("switches", "", MetricDirection::Neither), 100.0 * times),
             ],
+            measured_s: None,
         }
     };
     let repetitions: Vec<_> = (1..=repetitions).map(|seed| vec![run(seed, 1.0), run(seed, 1.05)]).collect();

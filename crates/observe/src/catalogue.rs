@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The catalogue of metrics: unit, better direction, divisor, source and undefined cases of each number in
+//! the results of runs and benchmarks.
+//!
+//! A metric is identified by its path in the JSON result of a run, in which `[]` stands for any element of a
+//! list and `{}` for any key of a map. Its meaning is the documentation of the field at that path, which the
+//! schema contains. [`METRICS`] has each number that is measured, and [`NO_METRICS`] the numbers that are not,
+//! with the reason. [`NAMED`] has the metrics that comparisons, sweeps and bisections use by default, under
+//! short names.
+
+mod list;
+mod named;
+mod schemas;
+#[cfg(test)]
+mod tests;
+
+pub use list::{METRICS, NO_METRICS};
+pub use named::{NAMED, NamedMetric, Scope};
+pub use schemas::{numbers_of, results};
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Better direction of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricDirection {
+    /// Lower values are better.
+    Less,
+    /// Higher values are better.
+    More,
+    /// Neither direction is better: the metric is reported, but not judged.
+    Neither,
+}
+
+/// How the values of two consecutive parts of a run combine to the value of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Combination {
+    /// Addition: the value grows with the length of the run. Runs of unequal lengths are compared by the
+    /// value per second.
+    Sum,
+    /// Maximum.
+    Max,
+    /// None: a rate, a ratio or a quantile.
+    No,
+}
+
+/// A number in the results of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricInfo {
+    /// Path in the JSON result. For [`Self::is_latency`], of the object with the summary statistics.
+    pub path: &'static str,
+    /// Unit: `ns`, `us`, `ms`, `s`, `uJ`, `/s`, `MB/s`, `%`, `ppm`, or an empty text for a count.
+    pub unit: &'static str,
+    /// Direction in which the metric improves.
+    pub better: MetricDirection,
+    /// How values of parts of a run combine.
+    pub combination: Combination,
+    /// Divisor of the value, in words; empty if the value is not divided.
+    pub per: &'static str,
+    /// Events and counters from which the value is computed.
+    pub from: &'static str,
+    /// When the value is absent or null; empty if it always exists.
+    pub undefined: &'static str,
+    /// Whether the path is that of a latency's summary statistics ([`crate::latency::LatencySummary`]).
+    pub is_latency: bool,
+}
+
+/// Members of a latency's summary statistics, with their descriptions.
+pub const LATENCY_MEMBERS: [&str; 7] = ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+
+impl MetricInfo {
+    /// A count or a time that adds up over a run.
+    const fn sum(path: &'static str, unit: &'static str, better: MetricDirection, from: &'static str) -> Self {
+        let combination = Combination::Sum;
+        Self { path, unit, better, combination, per: "", from, undefined: "", is_latency: false }
+    }
+
+    /// A rate, a ratio, a duration or a quantile.
+    const fn level(path: &'static str, unit: &'static str, better: MetricDirection, from: &'static str) -> Self {
+        Self { combination: Combination::No, ..Self::sum(path, unit, better, from) }
+    }
+
+    /// The largest value of a run.
+    const fn max(path: &'static str, unit: &'static str, better: MetricDirection, from: &'static str) -> Self {
+        Self { combination: Combination::Max, ..Self::sum(path, unit, better, from) }
+    }
+
+    /// Summary statistics of latencies.
+    const fn latency(path: &'static str, better: MetricDirection, from: &'static str) -> Self {
+        Self { is_latency: true, undefined: "null without any latency", ..Self::level(path, "ns", better, from) }
+    }
+
+    /// Returns the metric with its divisor.
+    const fn per(self, per: &'static str) -> Self {
+        Self { per, ..self }
+    }
+
+    /// Returns the metric with the cases in which it has no value.
+    const fn null(self, undefined: &'static str) -> Self {
+        Self { undefined, ..self }
+    }
+
+    /// Returns the metric at a path in a result; selectors in brackets stand for any element.
+    pub fn from_path(path: &str) -> Option<Self> {
+        let path = pattern_of(path);
+        if let Some(info) = METRICS.iter().find(|info| !info.is_latency && matches(info.path, &path)) {
+            return Some(*info);
+        }
+        let (summary, member) = path.rsplit_once('.')?;
+        let info = METRICS.iter().find(|info| info.is_latency && matches(info.path, summary))?;
+        LATENCY_MEMBERS.contains(&member).then_some(match member {
+            "count" => Self { unit: "", better: MetricDirection::Neither, combination: Combination::Sum, ..*info },
+            "max_ns" => Self { combination: Combination::Max, ..*info },
+            _ => *info,
+        })
+    }
+}
+
+/// Returns a path without the contents of brackets, and without marks of optional keys.
+fn pattern_of(path: &str) -> String {
+    let mut pattern = String::with_capacity(path.len());
+    let mut depth = 0;
+    for letter in path.chars() {
+        match letter {
+            '[' => {
+                depth += 1;
+                pattern.push('[');
+            }
+            ']' => {
+                depth -= 1;
+                pattern.push(']');
+            }
+            '?' => {}
+            _ if depth > 0 => {}
+            _ => pattern.push(letter),
+        }
+    }
+    pattern
+}
+
+/// Whether a path fits a pattern of the catalogue. The last part of a pattern may be `{}`: any key.
+fn matches(pattern: &str, path: &str) -> bool {
+    if pattern == path {
+        return true;
+    }
+    let key = pattern.strip_suffix("{}").and_then(|start| path.strip_prefix(start));
+    key.is_some_and(|key| key == "{}" || (key.starts_with('.') && !key[1..].contains(['.', '['])))
+}
+
+/// Returns the paths of a schema's numbers that are neither metrics nor excluded.
+pub fn uncatalogued(schema: &Value, prefix: &str) -> Vec<String> {
+    let is_unknown =
+        |path: &String| MetricInfo::from_path(path).is_none() && !NO_METRICS.iter().any(|(known, _)| known == path);
+    let paths = numbers_of(schema).into_iter().map(|(path, _)| format!("{prefix}{path}"));
+    paths.filter(is_unknown).collect()
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Metrics under short names, which comparisons, sweeps and bisections use by default.
+
+use super::{Combination, MetricInfo};
+
+/// Runs that have a named metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Benchmarks.
+    Bench,
+    /// Runs of workload files.
+    File,
+    /// Task families of a workload file; the metric's name follows that of the family.
+    Family,
+    /// All runs.
+    Run,
+}
+
+/// Metric with a short name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NamedMetric {
+    /// Runs that have the metric.
+    pub scope: Scope,
+    /// Name of the metric.
+    pub name: &'static str,
+    /// Path of the value, within the family for [`Scope::Family`].
+    pub path: &'static str,
+    /// Path of the number that the value is divided by.
+    pub per: Option<&'static str>,
+    /// Unit of the metric, and the factor from the unit of the value.
+    pub unit: Option<(&'static str, f64)>,
+}
+
+impl NamedMetric {
+    const fn new(scope: Scope, name: &'static str, path: &'static str) -> Self {
+        Self { scope, name, path, per: None, unit: None }
+    }
+
+    const fn bench(name: &'static str, path: &'static str) -> Self {
+        Self::new(Scope::Bench, name, path)
+    }
+
+    /// A latency of a benchmark whose results are not in nanoseconds. A metric has one unit, so that the same
+    /// name means the same in all benchmarks.
+    const fn latency(name: &'static str, path: &'static str, ns: f64) -> Self {
+        Self { unit: Some(("ns", ns)), ..Self::bench(name, path) }
+    }
+
+    const fn per(self, path: &'static str) -> Self {
+        Self { per: Some(path), ..self }
+    }
+
+    /// Returns the entry of the metric's value in the catalogue.
+    ///
+    /// # Panics
+    /// If the catalogue does not have it.
+    pub fn info(&self) -> MetricInfo {
+        let path = match self.scope {
+            Scope::Family => format!("families[].{}", self.path),
+            Scope::Bench | Scope::File | Scope::Run => self.path.to_owned(),
+        };
+        let info = MetricInfo::from_path(&path).expect("the catalogue has all named metrics");
+        let combination = if self.per.is_some() { Combination::No } else { info.combination };
+        MetricInfo { unit: self.unit.map_or(info.unit, |(unit, _)| unit), combination, ..info }
+    }
+}
+
+/// All metrics with short names. Of several entries with one name, a run has at most one.
+pub const NAMED: &[NamedMetric] = &[
+    NamedMetric::bench("time", "bench.time_s"),
+    NamedMetric::bench("time of a round", "bench.usecs_per_op"),
+    NamedMetric::bench("transactions", "bench.sum"),
+    NamedMetric::bench("transactions", "bench.per_s"),
+    NamedMetric::bench("requests", "bench.average_rps"),
+    NamedMetric::bench("throughput", "bench.throughput_mb_s"),
+    NamedMetric::bench("bogo operations", "bench.bogo_ops_per_s"),
+    NamedMetric::bench("latency p50", "bench.latency.p50_ns"),
+    NamedMetric::bench("latency p99", "bench.latency.p99_ns"),
+    NamedMetric::latency("latency p50", "bench.percentiles[percent=50].value", 1e3),
+    NamedMetric::latency("latency p99", "bench.percentiles[percent=99].value", 1e3),
+    NamedMetric::latency("latency p95", "bench.latency_ms[3]", 1e6),
+    NamedMetric::latency("wake-up p99", "bench.wakeup_latency_us.percentiles[percent=99].value", 1e3),
+    NamedMetric::latency("request p99", "bench.request_latency_us.percentiles[percent=99].value", 1e3),
+    NamedMetric::latency("latency max", "bench.max_latency_ms", 1e6),
+    NamedMetric::bench("latency max", "bench.latency.max_ns"),
+    NamedMetric::new(Scope::File, "energy, busy", "energy.busy_uj"),
+    NamedMetric::new(Scope::File, "CPU time", "totals.busy_ns"),
+    NamedMetric::new(Scope::File, "waiting", "totals.wait_ns"),
+    NamedMetric::new(Scope::Family, "wake to run p50", "wake_to_run.p50_ns"),
+    NamedMetric::new(Scope::Family, "wake to run p99", "wake_to_run.p99_ns"),
+    NamedMetric::new(Scope::Family, "queued p99", "wakeup_latency.p99_ns"),
+    NamedMetric::new(Scope::Family, "timers missed", "timers.missed"),
+    NamedMetric::new(Scope::Run, "migrations", "totals.migrations"),
+    NamedMetric::new(Scope::Run, "switches", "totals.switches"),
+    NamedMetric::new(Scope::Run, "CPUs scanned", "selection.cpus_scanned").per("selection.wakeups"),
+    NamedMetric::new(Scope::Run, "nohz kicks", "balance.kicks"),
+];
