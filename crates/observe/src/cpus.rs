@@ -3,7 +3,7 @@
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
-use fairlab_machine::sim::{CpuCounters, Machine};
+use fairlab_machine::sim::{CpuCounters, CpuFrequency, FrequencyTimes, Machine};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use serde::{Deserialize, Serialize};
@@ -197,7 +197,8 @@ impl CpuStats {
             track.settle(now);
             let counters = &machine.counters().per_cpu[index];
             let cpu = CpuId::from_index(index);
-            let states = hardware.idle_states[index].iter().zip(machine.idle_residency(cpu));
+            let (kernel, kernel_in_idle) = machine.kernel_times(cpu, now);
+            let states = hardware.idle_states[index].iter().zip(machine.idle_residency(cpu, now));
             let llc = topology.cpus[index].llc;
             CpuSummary {
                 cpu: cpu.0,
@@ -210,10 +211,10 @@ impl CpuStats {
                 ticks: counters.ticks,
                 reschedule_ipis: counters.resched_ipis,
                 call_function_ipis: counters.call_ipis,
-                kernel_ns: counters.kernel.0,
-                kernel_in_idle_ns: counters.kernel_in_idle.0,
+                kernel_ns: kernel.0,
+                kernel_in_idle_ns: kernel_in_idle.0,
                 softirqs: SoftirqCounts::of(counters),
-                frequencies: frequency_times(counters, hardware, cpu),
+                frequencies: frequency_times(&machine.frequency_times(cpu, now), hardware, cpu),
                 idle_states: states
                     .map(|(state, spent)| IdleTime {
                         state: state.name.clone(),
@@ -262,7 +263,7 @@ impl CpuSummary {
         self.kernel_in_idle_ns -= kernel_in_idle_ns;
         self.softirqs.subtract(softirqs);
         for old in frequencies {
-            if let Some(time) = self.frequencies.iter_mut().find(|time| time.part == old.part) {
+            if let Some(time) = self.frequencies.iter_mut().find(|time| (time.part, time.khz) == (old.part, old.khz)) {
                 time.ns -= old.ns;
                 time.idle_ns -= old.idle_ns;
             }
@@ -285,21 +286,17 @@ impl CpuTimes {
     }
 }
 
-fn frequency_times(counters: &CpuCounters, hardware: &Hardware, cpu: CpuId) -> Vec<FrequencyTime> {
-    let times = &counters.at_frequency;
+fn frequency_times(times: &FrequencyTimes, hardware: &Hardware, cpu: CpuId) -> Vec<FrequencyTime> {
     let is_fixed = hardware.turbo.is_none() && !hardware.frequency_domains.iter().any(|domain| domain.contains(cpu));
-    if is_fixed && times.iter().all(|&(part, _)| part == SCHED_CAPACITY_SCALE) {
+    if is_fixed && times.whole.iter().all(|(freq, _)| freq.part == SCHED_CAPACITY_SCALE) {
         return Vec::new();
     }
-    let idle_at = |part| {
-        let idle = counters.idle_at_frequency.iter().find(|&&(at, _)| at == part);
-        idle.map_or(0, |&(_, time)| time.0)
-    };
-    let of_part = |&(part, time): &(Capacity, Nanos)| FrequencyTime {
-        khz: hardware.khz_of(cpu, part),
-        part,
+    let idle_at = |freq| times.idle.iter().find(|&&(at, _)| at == freq).map_or(0, |&(_, time)| time.0);
+    let of_frequency = |&(freq, time): &(CpuFrequency, Nanos)| FrequencyTime {
+        khz: freq.khz,
+        part: freq.part,
         ns: time.0,
-        idle_ns: idle_at(part),
+        idle_ns: idle_at(freq),
     };
-    times.iter().map(of_part).collect()
+    times.whole.iter().map(of_frequency).collect()
 }

@@ -10,7 +10,6 @@
 use crate::cpus::CpuSummary;
 use fairlab_machine::hardware::{FrequencyDomain, Hardware};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Energy of a run, in microjoules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -120,17 +119,22 @@ impl EnergyDomain {
 
 /// Returns the time and energy in each idle state of some CPUs.
 fn idle_states(hardware: &Hardware, cpus: &[&CpuSummary]) -> Vec<EnergyIdle> {
-    let mut by_name: BTreeMap<usize, EnergyIdle> = BTreeMap::new();
+    let mut sums: Vec<EnergyIdle> = Vec::new();
     for cpu in cpus {
-        let states = hardware.idle_states[cpu.cpu as usize].iter().zip(&cpu.idle_states);
-        for (place, (state, time)) in states.enumerate() {
-            let sum = by_name.entry(place).or_insert_with(|| EnergyIdle {
-                state: state.name.clone(),
-                power_uw: state.power_uw,
-                ns: 0,
-                uj: None,
-            });
-            sum.ns += time.ns;
+        // CPUs of a domain may have different states, so that the same position is another state.
+        for (state, time) in hardware.idle_states[cpu.cpu as usize].iter().zip(&cpu.idle_states) {
+            let is_same = |sum: &&mut EnergyIdle| sum.state == state.name && sum.power_uw == state.power_uw;
+            match sums.iter_mut().find(is_same) {
+                Some(sum) => sum.ns += time.ns,
+                None => {
+                    sums.push(EnergyIdle {
+                        state: state.name.clone(),
+                        power_uw: state.power_uw,
+                        ns: time.ns,
+                        uj: None,
+                    });
+                }
+            }
         }
     }
     let with_energy = |state: EnergyIdle| EnergyIdle {
@@ -138,7 +142,7 @@ fn idle_states(hardware: &Hardware, cpus: &[&CpuSummary]) -> Vec<EnergyIdle> {
         uj: if state.ns == 0 { Some(0) } else { state.power_uw.map(|power| energy_uj(power, state.ns)) },
         ..state
     };
-    by_name.into_values().map(with_energy).collect()
+    sums.into_iter().map(with_energy).collect()
 }
 
 #[cfg(test)]

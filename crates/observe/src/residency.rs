@@ -9,10 +9,10 @@
 use crate::energy::energy_uj;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::FrequencyDomain;
-use fairlab_machine::sim::{CpuKind, Machine, OperatingPointTime, Residency};
+use fairlab_machine::sim::{CpuFrequency, CpuKind, Machine, OperatingPointTime, Residency};
 use fairlab_sched::units::Capacity;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time of a family at one operating point of a kind of CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -23,6 +23,8 @@ pub struct ResidencyPoint {
     pub capacity: Capacity,
     /// Frequency in kHz, if the machine defines one.
     pub khz: Option<u64>,
+    /// Frequency relative to the highest one, where 1024 is the highest.
+    pub part: Capacity,
     /// Time of the family, in nanoseconds.
     pub ns: u64,
     /// Energy in microjoules, if the power is known.
@@ -68,7 +70,7 @@ impl FamilyResidency {
 
 /// Sums of a family: time at each kind of CPU and operating point, and on CPUs too small and too large, in
 /// nanoseconds.
-type Sums = (BTreeMap<(usize, Capacity), u64>, u64, u64);
+type Sums = (BTreeMap<(usize, CpuFrequency), u64>, u64, u64);
 
 /// Returns the residency of each family since the machine's tasks had `before`; empty if the machine does not
 /// record it.
@@ -84,19 +86,21 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
         let before = before.get(place).unwrap_or(&nothing);
         let (spent, too_small, too_large) =
             families.entry(machine.workload().tasks[task.spec].family.clone()).or_default();
-        for &OperatingPointTime { kind, part, time } in &task.residency.times {
-            *spent.entry((kind, part)).or_default() += time.0;
+        let residency = machine.residency(place, machine.now());
+        for &OperatingPointTime { kind, freq, time } in &residency.times {
+            *spent.entry((kind, freq)).or_default() += time.0;
         }
-        for &OperatingPointTime { kind, part, time } in &before.times {
-            *spent.entry((kind, part)).or_default() -= time.0;
+        for &OperatingPointTime { kind, freq, time } in &before.times {
+            *spent.entry((kind, freq)).or_default() -= time.0;
         }
-        *too_small += (task.residency.too_small - before.too_small).0;
-        *too_large += (task.residency.too_large - before.too_large).0;
+        *too_small += (residency.too_small - before.too_small).0;
+        *too_large += (residency.too_large - before.too_large).0;
     }
+    let used: BTreeSet<(usize, CpuFrequency)> = families.values().flat_map(|sums| sums.0.keys().copied()).collect();
     let tells_fit = machine.sched().as_sched().is_some();
     let row = |(spent, too_small_ns, too_large_ns): Sums| {
         let [too_small_ns, too_large_ns] = [too_small_ns, too_large_ns].map(|time| tells_fit.then_some(time));
-        let points = all_points(kinds, domains, &spent);
+        let points = all_points(kinds, domains, &used, &spent);
         let is_known = |point: &&ResidencyPoint| point.ns > 0;
         let energy_uj = points.iter().filter(is_known).map(|point| point.uj).sum();
         FamilyResidency { points, too_small_ns, too_large_ns, energy_uj }
@@ -104,30 +108,33 @@ pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) 
     families.into_iter().map(|(name, sums)| (name, row(sums))).collect()
 }
 
-/// Returns all operating points, also those without time, so that families can be added.
+/// Returns all operating points, also those without time, so that families can be added. CPUs without a
+/// frequency domain have the points that some family `used`.
 fn all_points(
     kinds: &[CpuKind],
     domains: &[FrequencyDomain],
-    spent: &BTreeMap<(usize, Capacity), u64>,
+    used: &BTreeSet<(usize, CpuFrequency)>,
+    spent: &BTreeMap<(usize, CpuFrequency), u64>,
 ) -> Vec<ResidencyPoint> {
     let mut points = Vec::new();
     for (place, kind) in kinds.iter().enumerate() {
-        let time_at = |part| spent.get(&(place, part)).copied().unwrap_or(0);
-        let point = |khz, ns, power: Option<u64>| ResidencyPoint {
-            cpus: kind.cpus.iter().map(|cpu| cpu.0).collect(),
-            capacity: kind.capacity,
-            khz,
-            ns,
-            uj: power.map(|power| energy_uj(power, ns)),
+        let point = |freq: CpuFrequency, power: Option<u64>| {
+            let ns = spent.get(&(place, freq)).copied().unwrap_or(0);
+            ResidencyPoint {
+                cpus: kind.cpus.iter().map(|cpu| cpu.0).collect(),
+                capacity: kind.capacity,
+                khz: freq.khz,
+                part: freq.part,
+                ns,
+                uj: power.map(|power| energy_uj(power, ns)),
+            }
         };
-        let Some(domain) = kind.domain.map(|domain| &domains[domain]) else {
-            let of_kind = spent.iter().filter(|&(&(kind, _), _)| kind == place);
-            points.push(point(None, of_kind.map(|(_, ns)| ns).sum(), None));
-            continue;
-        };
-        for (index, &khz) in domain.khz().iter().enumerate() {
-            let power = domain.power_uw().get(index).copied();
-            points.push(point(Some(khz), time_at(domain.capacity_at(khz)), power));
+        if let Some(domain) = kind.domain.map(|domain| &domains[domain]) {
+            let powers = domain.power_uw().iter().copied().map(Some).chain(std::iter::repeat(None));
+            let frequency = |&khz| CpuFrequency { part: domain.capacity_at(khz), khz: Some(khz) };
+            points.extend(domain.khz().iter().map(frequency).zip(powers).map(|(freq, power)| point(freq, power)));
+        } else {
+            points.extend(used.iter().filter(|(kind, _)| *kind == place).map(|&(_, freq)| point(freq, None)));
         }
     }
     points

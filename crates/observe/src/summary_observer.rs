@@ -63,8 +63,7 @@ impl SummaryObserver {
     /// Discards what was measured before `at`, the end of the warm-up, to which the machine has been
     /// advanced.
     ///
-    /// Activities in progress continue, and count from `at`. Idle states, frequencies and kernel time, which
-    /// the machine itself accounts, count from its last event before `at`.
+    /// Activities in progress continue, and count from `at`.
     pub fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.families.reset(at);
         self.cpus.reset(machine, at);
@@ -76,7 +75,7 @@ impl SummaryObserver {
             events: counters.events,
             switches: counters.switches,
             quotas: cgroups::counters(machine),
-            residency: machine.tasks().iter().map(|task| task.residency.clone()).collect(),
+            residency: (0..machine.tasks().len()).map(|task| machine.residency(task, at)).collect(),
             work: machine.total_ops(),
         };
     }

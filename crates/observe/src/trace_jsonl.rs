@@ -93,7 +93,7 @@ impl<W: Write> TraceJsonl<W> {
                 let pid = self.pid(task);
                 line!(self.lines.buffer_mut(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
             }
-            Event::Frequency { cpu, capacity } if self.level > 0 => {
+            Event::Frequency { cpu, capacity, .. } if self.level > 0 => {
                 line!(self.lines.buffer_mut(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
             }
             Event::Ipi { cpu, kind, on } if self.level > 1 => {

@@ -186,11 +186,15 @@ fn range_of(row: &[&CpuSummary], duration: u64) -> Cell {
 
 fn idle_states(row: &[&CpuSummary]) -> String {
     let idle: u64 = row.iter().map(|cpu| cpu.idle_ns).sum();
-    let states = row[0].idle_states.iter().enumerate().map(|(index, state)| {
-        let time: u64 = row.iter().filter_map(|cpu| cpu.idle_states.get(index)).map(|state| state.ns).sum();
-        (state.state.as_str(), time)
-    });
+    // CPUs of a row may have different states.
+    let mut states: Vec<(&str, u64)> = Vec::new();
+    for state in row.iter().flat_map(|cpu| &cpu.idle_states) {
+        match states.iter_mut().find(|(name, _)| *name == state.state) {
+            Some((_, time)) => *time += state.ns,
+            None => states.push((&state.state, state.ns)),
+        }
+    }
     // States with less than half a percent of idle time would only take space.
-    let used = states.filter(|(_, time)| *time > 0 && 200 * *time >= idle);
+    let used = states.into_iter().filter(|(_, time)| *time > 0 && 200 * *time >= idle);
     used.map(|(name, time)| format!("{name} {}", whole_percent(time, idle))).collect::<Vec<_>>().join(", ")
 }

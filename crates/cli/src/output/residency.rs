@@ -8,6 +8,7 @@ use super::{Styles, wrap};
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::residency::{FamilyResidency, ResidencyPoint};
 use fairlab_observe::summary::RunSummary;
+use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
 /// Largest number of CPU types with their own columns.
 const MAX_KINDS: usize = 4;
@@ -71,7 +72,11 @@ pub(super) fn by_operating_point(summary: &RunSummary, _: Styles) -> String {
         for (cpus, _) in kinds(residency) {
             let used = residency.points.iter().filter(|point| point.cpus == cpus && point.ns > 0);
             let at = used.map(|point| {
-                let name = point.khz.map_or_else(|| "full capacity".to_owned(), |khz| format!("{} MHz", khz / 1000));
+                let name = match point.khz {
+                    Some(khz) => format!("{} MHz", khz / 1000),
+                    None if point.part == SCHED_CAPACITY_SCALE => "full speed".to_owned(),
+                    None => format!("{}/{SCHED_CAPACITY_SCALE} of full speed", point.part),
+                };
                 format!("{name} {}%", percent(point.ns, whole))
             });
             let at: Vec<String> = at.collect();

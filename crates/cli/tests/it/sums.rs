@@ -38,14 +38,18 @@ fn check(what: &str, summary: &Value) {
         if !latency.is_null() {
             let quantiles = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"].map(|key| number(&latency[key]));
             assert!(quantiles.is_sorted(), "{what}: {latency}");
-            // A task that was woken and has no CPU yet at the end has no latency.
-            let open = number(&family["wakeups"]) - number(&latency["count"]);
+            // A task that was woken and has no CPU yet at the end has no latency; one that was woken in the warm-up has one.
+            let open = number(&family["wakeups"]).abs_diff(number(&latency["count"]));
             assert!(open <= number(&family["tasks"]), "{what}: {family}");
         }
     }
     let selection = &summary["selection"];
     let by_rule = items(&selection["by_rule"]).iter().map(|rule| number(&rule[1])).sum::<u64>();
-    assert_eq!(by_rule, number(&selection["wakeups"]) + number(&selection["forks"]), "{what}");
+    assert_eq!(
+        by_rule,
+        ["wakeups", "forks", "execs"].iter().map(|kind| number(&selection[kind])).sum::<u64>(),
+        "{what}"
+    );
     check_measures(what, summary);
 }
 
@@ -126,4 +130,65 @@ fn waiting_is_what_the_scheduler_calls_run_delay() {
         let delay: u64 = lines.map(delay).sum();
         assert_eq!(delay, number(&json_of(&["run", file, "--json"])["totals"]["wait_ns"]), "{file}");
     }
+}
+
+/// Machine with frequencies that share a fraction of 1024, and with different idle states on its CPUs.
+const TWO_STATES: &str = "crates/cli/tests/data/two-idle-states.toml";
+const TURNS: &str = "crates/cli/tests/data/turns.json";
+
+#[test]
+fn the_numbers_add_up_after_a_warm_up() {
+    for machine in ["hikey960", "laptop-8", "xeon-2s-224", TWO_STATES] {
+        for warmup in ["1ns", "33ms", "77777us"] {
+            let args =
+                ["run", "scenarios/hello.json", "--machine", machine, "--warmup", warmup, "--for", "100ms", "--json"];
+            check(&format!("{machine} after {warmup}"), &json_of(&args));
+        }
+    }
+}
+
+#[test]
+fn idle_energy_is_known_after_a_warm_up_and_counts_each_state_by_its_own_power() {
+    for warmup in [&["--for", "1s"] as &[&str], &["--warmup", "33ms", "--for", "100ms"]] {
+        let summary = json_of(&[&["run", TURNS, "--machine", TWO_STATES, "--json"], warmup].concat());
+        let energy = &summary["energy"];
+        let states: Vec<&str> =
+            items(&energy["domains"][0]["idle_states"]).iter().filter_map(|state| state["state"].as_str()).collect();
+        assert_eq!(states, ["A", "B"]);
+        let of = |cpu: usize, power: u64| number(&summary["cpus"][cpu]["idle_states"][0]["ns"]) * power / 1_000_000_000;
+        assert_eq!(number(&energy["idle_uj"]), of(0, 10_000) + of(1, 40_000), "{energy}");
+    }
+}
+
+#[test]
+fn a_family_has_no_more_energy_than_its_domain() {
+    for governor in ["schedutil", "powersave", "performance"] {
+        let args = ["run", TURNS, "--machine", TWO_STATES, "--governor", governor, "--json"];
+        let summary = json_of(&args);
+        let family = number(&summary["families"][0]["residency"]["energy_uj"]);
+        let domain = number(&summary["energy"]["busy_uj"]);
+        // Both are rounded down at each operating point. Stoppers have the rest.
+        assert!(family <= domain + 2 && 100 * family >= 95 * domain, "{governor}: {family} of {domain}");
+    }
+}
+
+#[test]
+fn speed_that_a_scenario_lowers_is_not_full_speed() {
+    let file = std::env::temp_dir().join(format!("fairlab-slow-{}.scn", std::process::id()));
+    let text = "cpus 2\ncaps 1024 512\nscale 1\nend 1s\nfreq 250ms 0 256\ntask hog cpu=0 mask=0-0 loop run 10ms\n";
+    std::fs::write(&file, text).expect("it can be written");
+    let page = stdout_of(&["run", file.to_str().expect("a path"), "--measure", "residency"]);
+    std::fs::remove_file(&file).expect("it is there");
+    assert!(page.contains("256/1024 of full speed 75.0%, full speed 25.0%"), "{page}");
+}
+
+#[test]
+fn traces_have_the_turbo_frequencies() {
+    let trace =
+        stdout_of(&["run", "scenarios/hello.json", "--machine", "laptop-8", "--for", "100ms", "--export", "ftrace=-"]);
+    let mut khz: Vec<&str> =
+        trace.lines().filter_map(|line| line.split("cpu_frequency: state=").nth(1)?.split(' ').next()).collect();
+    khz.sort_unstable();
+    khz.dedup();
+    assert!(khz.len() > 1 && !khz.contains(&"1024000"), "{khz:?}");
 }

@@ -52,8 +52,8 @@ pub(super) fn apply_record(
         }
         EngineRecord::Frequency { cpu, part } => {
             let (cpu, capacity) = (CpuId(cpu), Capacity::from(part));
-            ctx.emit(Effect::SetFrequency { cpu, capacity });
-            ctx.report(Event::Frequency { cpu, capacity });
+            ctx.emit(Effect::SetFrequency { cpu, capacity, khz: 0 });
+            ctx.report(Event::Frequency { cpu, capacity, khz: 0 });
         }
         EngineRecord::Governor { cpu, domain } => ctx.emit(Effect::WakeGovernor { cpu: CpuId(cpu), policy: domain }),
         EngineRecord::Timer { cpu, at } => {

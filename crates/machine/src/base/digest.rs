@@ -32,7 +32,7 @@ impl Digest {
             Event::Wakeup { task, cpu, is_new, on } => (1, task.0, cpu.0, on.0 << 1 | u32::from(is_new)),
             Event::Switch { cpu, prev, next, prev_state } => (2 + prev_state as u64, cpu.0, prev.0, next.0),
             Event::Migrate { task, from, to, .. } => (5, task.0, from.0, to.0),
-            Event::Frequency { cpu, capacity } => (6, cpu.0, capacity as u32, 0),
+            Event::Frequency { cpu, capacity, .. } => (6, cpu.0, capacity as u32, 0),
             Event::Ipi { cpu, kind, on } => (7 + kind as u64, cpu.0, on.0, 0),
             Event::DomainStat { cpu, level, amount, .. } => (9, cpu.0, level, amount as u32),
             _ => return,

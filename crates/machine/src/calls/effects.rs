@@ -4,6 +4,7 @@
 use crate::engine::Engine;
 use crate::event::{EventKind, Lane};
 use crate::parts::cpu::IdleLoop;
+use crate::parts::speed::CpuFrequency;
 use crate::state::Machine;
 use fairlab_sched::ctx::Effect;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -25,7 +26,10 @@ impl<E: Engine> Machine<E> {
                 Effect::WakeGovernor { cpu, policy } => {
                     self.events.push(self.now + took, EventKind::GovernorWork(cpu, policy));
                 }
-                Effect::SetFrequency { cpu, capacity } => self.switch_frequency(cpu, capacity),
+                Effect::SetFrequency { cpu, capacity, khz } => {
+                    let khz = if khz == 0 { self.hardware.khz_of(cpu, capacity) } else { Some(khz) };
+                    self.switch_frequency(cpu, CpuFrequency { part: capacity, khz });
+                }
             }
         }
         self.effects.clear();

@@ -158,6 +158,13 @@ pub enum MachineEvent {
         /// Time at which the timer expired, or will expire.
         expired: Nanos,
     },
+    /// The hardware has changed a CPU's turbo frequency. Frequencies that a governor sets are events of the
+    /// scheduler.
+    TurboFrequency {
+        cpu: CpuId,
+        /// New frequency, in kHz.
+        khz: u64,
+    },
     /// A phase of a kernel path. Reported only with a cost model, and only to observers that want it
     /// ([`Observer::wants_kernel_paths`](crate::observer::Observer::wants_kernel_paths)), at the start of the phase, when its length is known. The duration
     /// of a path is the sum over its phases on one CPU, up to the one that ends it.

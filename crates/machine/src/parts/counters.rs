@@ -2,7 +2,8 @@
 //! Counters of a run and of its CPUs.
 
 use crate::base::clock::START;
-use fairlab_sched::units::{Capacity, Nanos};
+use crate::parts::speed::CpuFrequency;
+use fairlab_sched::units::Nanos;
 
 /// Counters of a CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,10 +18,8 @@ pub struct CpuCounters {
     pub call_ipis: u64,
     /// Time in which the idle task ran.
     pub idle: Nanos,
-    /// Time at each frequency (fraction of 1024), in ascending order of frequency.
-    pub at_frequency: Vec<(Capacity, Nanos)>,
-    /// Share of `at_frequency` in which the idle task ran.
-    pub idle_at_frequency: Vec<(Capacity, Nanos)>,
+    /// Time at each frequency, up to the last change of frequency, or start or end of the idle task.
+    frequencies: FrequencyTimes,
     /// Time in kernel paths, including waits for locks; 0 without a cost model.
     pub kernel: Nanos,
     /// Share of `kernel` in which the idle task ran.
@@ -49,6 +48,24 @@ pub struct CpuCounters {
     frequency_since: Nanos,
 }
 
+/// Time of a CPU at each frequency.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FrequencyTimes {
+    /// Time at each frequency, in ascending order.
+    pub whole: Vec<(CpuFrequency, Nanos)>,
+    /// Share of it in which the idle task ran.
+    pub idle: Vec<(CpuFrequency, Nanos)>,
+}
+
+impl FrequencyTimes {
+    fn add(&mut self, freq: CpuFrequency, time: Nanos, is_idle: bool) {
+        add_time(&mut self.whole, freq, time);
+        if is_idle {
+            add_time(&mut self.idle, freq, time);
+        }
+    }
+}
+
 /// Counters of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -68,8 +85,10 @@ impl CpuCounters {
         Self {
             idle_since: Some(START),
             frequency_since: START,
-            at_frequency: Vec::with_capacity(nr_frequencies),
-            idle_at_frequency: Vec::with_capacity(nr_frequencies),
+            frequencies: FrequencyTimes {
+                whole: Vec::with_capacity(nr_frequencies),
+                idle: Vec::with_capacity(nr_frequencies),
+            },
             ..Self::default()
         }
     }
@@ -88,7 +107,7 @@ impl CpuCounters {
 
     /// Adds the idle time up to now, and the time at the present frequency.
     #[inline]
-    pub(crate) fn add_idle_time(&mut self, now: Nanos, freq: Capacity) {
+    pub(crate) fn add_idle_time(&mut self, now: Nanos, freq: CpuFrequency) {
         self.add_frequency_time(now, freq);
         if let Some(since) = &mut self.idle_since {
             self.idle += now - core::mem::replace(since, now);
@@ -98,15 +117,28 @@ impl CpuCounters {
     /// Adds the time at the present frequency. Must be called before the frequency changes and when the idle
     /// task starts or stops.
     #[inline]
-    pub(crate) fn add_frequency_time(&mut self, now: Nanos, freq: Capacity) {
+    pub(crate) fn add_frequency_time(&mut self, now: Nanos, freq: CpuFrequency) {
         let time = now - core::mem::replace(&mut self.frequency_since, now);
-        if time == Nanos::ZERO {
-            return;
+        if time > Nanos::ZERO {
+            self.frequencies.add(freq, time, self.idle_since.is_some());
         }
-        add_time(&mut self.at_frequency, freq, time);
-        if self.idle_since.is_some() {
-            add_time(&mut self.idle_at_frequency, freq, time);
+    }
+
+    /// Returns the time at each frequency up to `at`, if the present frequency is `freq`.
+    pub(crate) fn frequency_times(&self, at: Nanos, freq: CpuFrequency) -> FrequencyTimes {
+        let mut times = self.frequencies.clone();
+        let time = at.saturating_since(self.frequency_since);
+        if time > Nanos::ZERO {
+            times.add(freq, time, self.idle_since.is_some());
         }
+        times
+    }
+
+    /// Returns the time in kernel paths and the share of it in which the idle task ran, with an amount that
+    /// was not added yet.
+    pub(crate) fn kernel_times(&self, unaccounted: Nanos) -> (Nanos, Nanos) {
+        let in_idle = if self.idle_since.is_some() { unaccounted } else { Nanos::ZERO };
+        (self.kernel + unaccounted, self.kernel_in_idle + in_idle)
     }
 
     /// Adds time in kernel paths.
@@ -131,7 +163,7 @@ impl CpuCounters {
 }
 
 /// Adds `time` to the entry of a frequency. The list is in ascending order.
-fn add_time(times: &mut Vec<(Capacity, Nanos)>, freq: Capacity, time: Nanos) {
+fn add_time(times: &mut Vec<(CpuFrequency, Nanos)>, freq: CpuFrequency, time: Nanos) {
     match times.binary_search_by_key(&freq, |&(freq, _)| freq) {
         Ok(place) => times[place].1 += time,
         Err(place) => times.insert(place, (freq, time)),

@@ -135,6 +135,11 @@ impl KernelState {
         self.is_busy = false;
     }
 
+    /// Returns the busy time up to `at` that was not accounted yet.
+    pub(crate) fn unaccounted_time(&self, at: Nanos) -> Nanos {
+        if self.is_busy { at.saturating_since(self.since) } else { Nanos::ZERO }
+    }
+
     /// Returns the busy time that was not accounted yet; `None` if the CPU is not busy.
     #[inline]
     pub(crate) fn take_time(&mut self, now: Nanos) -> Option<Nanos> {

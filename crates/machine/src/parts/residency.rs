@@ -7,6 +7,7 @@
 //! the task begins to run, and at each tick.
 
 use crate::hardware::Hardware;
+use crate::parts::speed::CpuFrequency;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -19,8 +20,8 @@ const NR_FREQUENCIES_HINT: usize = 8;
 pub struct OperatingPointTime {
     /// Index of the CPU kind in [`Machine::cpu_kinds`](crate::sim::Machine::cpu_kinds).
     pub kind: usize,
-    /// Operating point, as a fraction of the highest frequency (1024).
-    pub part: Capacity,
+    /// Operating point.
+    pub freq: CpuFrequency,
     /// Time that the task ran on CPUs of the kind at this point.
     pub time: Nanos,
 }
@@ -43,15 +44,15 @@ impl Residency {
         Self { times: Vec::with_capacity(nr_points), ..Self::default() }
     }
 
-    fn add(&mut self, kind: usize, part: Capacity, time: Nanos) {
+    fn add(&mut self, kind: usize, freq: CpuFrequency, time: Nanos) {
         match self.fit {
             TaskFit::TooSmall => self.too_small += time,
             TaskFit::TooLarge => self.too_large += time,
             TaskFit::Right => {}
         }
-        match self.times.iter_mut().find(|spent| spent.kind == kind && spent.part == part) {
+        match self.times.iter_mut().find(|spent| spent.kind == kind && spent.freq == freq) {
             Some(spent) => spent.time += time,
-            None => self.times.push(OperatingPointTime { kind, part, time }),
+            None => self.times.push(OperatingPointTime { kind, freq, time }),
         }
     }
 }
@@ -119,7 +120,7 @@ impl CpuKinds {
 
     /// Adds the time that a task has run on a CPU at a frequency.
     #[inline]
-    pub(crate) fn record(&self, residency: &mut Residency, cpu: CpuId, freq: Capacity, time: Nanos) {
+    pub(crate) fn record(&self, residency: &mut Residency, cpu: CpuId, freq: CpuFrequency, time: Nanos) {
         if self.is_recorded {
             residency.add(self.of_cpu[cpu.index()], freq, time);
         }

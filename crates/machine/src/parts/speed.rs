@@ -12,11 +12,22 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
 
+/// Frequency of a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CpuFrequency {
+    /// Fraction of the frequency of full capacity (1024); above 1024 in turbo with few busy cores. Frequencies
+    /// that differ by less than 1/1024 share it.
+    pub part: Capacity,
+    /// Frequency in kHz; `None` if the machine names no frequencies.
+    pub khz: Option<u64>,
+}
+
 /// Speed of a CPU relative to its capacity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CpuRate {
-    /// Frequency as a fraction of full frequency (1024); above 1024 in turbo with few busy cores.
-    freq: Capacity,
+    freq: CpuFrequency,
+    /// Frequency of the latest switch that the driver has started.
+    next: CpuFrequency,
     /// Throughput that the other threads of the core leave to this CPU, as a fraction of 1024.
     share: u64,
     /// Product of frequency and share, as a fraction of 1024.
@@ -27,13 +38,13 @@ pub(crate) struct CpuRate {
 
 impl CpuRate {
     /// Returns the rate of a CPU that has its core for itself.
-    pub(crate) fn new(freq: Capacity) -> Self {
-        Self { freq, share: SCHED_CAPACITY_SCALE, rate: freq, version: 0 }
+    pub(crate) fn new(freq: CpuFrequency) -> Self {
+        Self { freq, next: freq, share: SCHED_CAPACITY_SCALE, rate: freq.part, version: 0 }
     }
 
-    /// Frequency as a fraction of full frequency (1024).
+    /// Present frequency.
     #[inline]
-    pub(crate) fn freq(&self) -> Capacity {
+    pub(crate) fn freq(&self) -> CpuFrequency {
         self.freq
     }
 
@@ -51,28 +62,29 @@ impl CpuRate {
 
     /// Sets the frequency.
     #[inline]
-    pub(crate) fn set_freq(&mut self, freq: Capacity) {
+    pub(crate) fn set_freq(&mut self, freq: CpuFrequency) {
         self.freq = freq;
-        self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.rate = (self.freq.part * self.share) >> SCHED_CAPACITY_SHIFT;
     }
 
     /// Sets the share of the core.
     #[inline]
     pub(crate) fn set_share(&mut self, share: u64) {
         self.share = share;
-        self.rate = (self.freq * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.rate = (self.freq.part * self.share) >> SCHED_CAPACITY_SHIFT;
     }
 
     /// Begins a frequency switch and returns its version. Switches in progress become stale.
-    pub(crate) fn begin_switch(&mut self) -> u32 {
+    pub(crate) fn begin_switch(&mut self, next: CpuFrequency) -> u32 {
         self.version = self.version.wrapping_add(1);
+        self.next = next;
         self.version
     }
 
-    /// Whether a version is that of the latest frequency switch.
+    /// Returns the frequency of the switch with this version, unless a later one has begun.
     #[inline]
-    pub(crate) fn is_latest_switch(&self, version: u32) -> bool {
-        version == self.version
+    pub(crate) fn switched(&self, version: u32) -> Option<CpuFrequency> {
+        (version == self.version).then_some(self.next)
     }
 }
 
@@ -102,8 +114,8 @@ struct Package {
     busy_cores: u64,
     /// Whether an evaluation of the turbo frequency is queued.
     is_evaluation_pending: bool,
-    /// Present frequency as a fraction of the frequency of full capacity (1024).
-    freq: Capacity,
+    /// Present frequency.
+    freq: CpuFrequency,
 }
 
 /// Increments of a CPU's APERF and MPERF since the last tick; both stop while the CPU rests.
@@ -134,7 +146,7 @@ impl CpuSpeeds {
             nr_busy: 0,
             threads,
         });
-        let freq = hardware.turbo.as_ref().map_or(SCHED_CAPACITY_SCALE, |turbo| turbo_freq(turbo, 0));
+        let freq = hardware.turbo.as_ref().map_or_else(CpuFrequency::default, |turbo| turbo_freq(turbo, 0));
         let packages = units(places, |place| place.package).into_iter();
         Self {
             are_shared: true,
@@ -196,7 +208,7 @@ impl CpuSpeeds {
     }
 
     /// Evaluates the number of busy cores of a package. Returns its frequency if it changes.
-    pub(crate) fn evaluate(&mut self, package: usize, turbo: &Turbo) -> Option<Capacity> {
+    pub(crate) fn evaluate(&mut self, package: usize, turbo: &Turbo) -> Option<CpuFrequency> {
         let package = &mut self.packages[package];
         package.is_evaluation_pending = false;
         let freq = turbo_freq(turbo, package.busy_cores);
@@ -221,14 +233,12 @@ impl CpuSpeeds {
     }
 }
 
-/// Returns the turbo frequency of a package with this number of busy cores, as a fraction of the frequency of
-/// full capacity (1024).
-pub(crate) fn turbo_freq(turbo: &Turbo, busy_cores: u64) -> Capacity {
-    if !turbo.is_enabled() {
-        return turbo.freq_scale(turbo.base_khz());
-    }
+/// Returns the turbo frequency of a package with this number of busy cores.
+pub(crate) fn turbo_freq(turbo: &Turbo, busy_cores: u64) -> CpuFrequency {
     let place = turbo.busy_cores().iter().position(|&cores| busy_cores <= cores);
-    turbo.freq_scale(turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)])
+    let of_cores = turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)];
+    let khz = if turbo.is_enabled() { of_cores } else { turbo.base_khz() };
+    CpuFrequency { part: turbo.freq_scale(khz), khz: Some(khz) }
 }
 
 /// Returns the value of `arch_scale_freq_capacity()`: the average frequency as a fraction of the reference
@@ -254,9 +264,9 @@ mod tests {
 
     #[test]
     fn fewer_busy_cores_may_be_faster() {
-        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| turbo_freq(&turbo(""), cores));
+        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| turbo_freq(&turbo(""), cores).part);
         assert_eq!(parts, [1638, 1638, 1638, 1228, 1228, 1024, 1024, 1024]);
-        assert_eq!(turbo_freq(&turbo("enabled = false"), 1), 819);
+        assert_eq!(turbo_freq(&turbo("enabled = false"), 1).part, 819);
     }
 
     #[test]

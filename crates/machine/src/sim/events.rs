@@ -5,9 +5,9 @@ use crate::engine::Engine;
 use crate::event::{EventKind, Lane, QueuedEvent};
 use crate::interface::error::RunError;
 use crate::observer::Observer;
+use crate::parts::speed::CpuFrequency;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::units::Capacity;
 
 impl<E: Engine> Machine<E> {
     /// Handles an event and lets its CPU settle.
@@ -21,16 +21,16 @@ impl<E: Engine> Machine<E> {
             EventKind::Frequency(cpu, step) => {
                 let (_, _, capacity) = self.hardware.frequency_steps[step as usize];
                 self.sched.handle_frequency(cpu, capacity);
-                self.change_speed(cpu, capacity);
+                self.change_speed(cpu, CpuFrequency { part: capacity, khz: None });
                 return Ok(());
             }
             EventKind::Turbo(package) => {
-                self.evaluate_turbo(package as usize);
+                self.evaluate_turbo(observer, package as usize);
                 return Ok(());
             }
-            EventKind::Switched(cpu, part, version) => {
-                if self.cpus[cpu.index()].rate.is_latest_switch(version) {
-                    self.change_speed(cpu, Capacity::from(part));
+            EventKind::Switched(cpu, version) => {
+                if let Some(freq) = self.cpus[cpu.index()].rate.switched(version) {
+                    self.change_speed(cpu, freq);
                 }
                 return Ok(());
             }

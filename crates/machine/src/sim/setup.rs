@@ -5,7 +5,7 @@ use crate::base::clock::{START, boot_start};
 use crate::digest::Digest;
 use crate::engine::{Capability, Engine};
 use crate::event::EventQueue;
-use crate::hardware::InterruptLoad;
+use crate::hardware::{Hardware, InterruptLoad};
 use crate::interface::observation::Interest;
 use crate::interface::setup::{Setup, SetupError};
 use crate::parts::counters::{CpuCounters, MachineCounters};
@@ -16,7 +16,7 @@ use crate::parts::lines::RqLines;
 use crate::parts::locks::RqLocks;
 use crate::parts::policy::bandwidth_of;
 use crate::parts::residency::{CpuKinds, nr_frequencies};
-use crate::parts::speed::{CpuRate, CpuSpeeds};
+use crate::parts::speed::{CpuFrequency, CpuRate, CpuSpeeds};
 use crate::parts::sync::SyncObjects;
 use crate::parts::tasks::TaskTable;
 use crate::parts::threads::{add_governor_threads, add_ksoftirqds};
@@ -111,7 +111,7 @@ impl<E: Engine> Machine<E> {
         let cpus = (0..nr_cpus).map(|cpu| SimCpu {
             idle_loop: IdleLoop::Outside,
             task: None,
-            rate: CpuRate::new(sched.freq_capacity(CpuId::from_index(cpu))),
+            rate: CpuRate::new(first_frequency(&sched, &hardware, CpuId::from_index(cpu))),
             timer: CpuTimer::new(),
             idle: CpuIdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor, cpu),
             kernel: KernelState::with_capacity(),
@@ -193,4 +193,11 @@ impl<E: Engine> Machine<E> {
             self.sched.seed_random(cpu, [low as u32, (low >> 32) as u32, high as u32, (high >> 32) as u32]);
         }
     }
+}
+
+/// Returns the frequency of a CPU after the boot of its scheduler.
+fn first_frequency(sched: &impl Engine, hardware: &Hardware, cpu: CpuId) -> CpuFrequency {
+    let part = sched.freq_capacity(cpu);
+    let khz = sched.as_sched().and_then(|sched| sched.frequency_khz(cpu)).or_else(|| hardware.khz_of(cpu, part));
+    CpuFrequency { part, khz }
 }

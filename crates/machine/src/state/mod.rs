@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The state of a machine: its engine, its parts and its clock, and what can be asked about them.
 
+mod accounts;
 mod counting;
 pub mod observer;
 
@@ -14,12 +15,12 @@ use crate::hardware::Hardware;
 use crate::interface::observation::Interest;
 use crate::parts::counters::MachineCounters;
 use crate::parts::cpu::{IdleLoop, SimCpu};
-use crate::parts::idle::{IdleResidency, LatencyRequests};
+use crate::parts::idle::LatencyRequests;
 use crate::parts::kernel::KernelWork;
 use crate::parts::lines::RqLines;
 use crate::parts::locks::RqLocks;
 use crate::parts::residency::{CpuKind, CpuKinds};
-use crate::parts::speed::CpuSpeeds;
+use crate::parts::speed::{CpuFrequency, CpuSpeeds};
 use crate::parts::sync::SyncObjects;
 use crate::parts::tasks::{SimTask, TaskTable};
 use crate::parts::threads::GovernorThread;
@@ -171,10 +172,9 @@ impl<E: Engine> Machine<E> {
         self.kinds.kinds()
     }
 
-    /// Returns the residency of each idle state of a CPU, up to its last exit. The end of a run counts as an
-    /// exit.
-    pub fn idle_residency(&self, cpu: CpuId) -> &[IdleResidency] {
-        self.cpus[cpu.index()].idle.residency()
+    /// Returns the present frequency of a CPU.
+    pub fn frequency(&self, cpu: CpuId) -> CpuFrequency {
+        self.cpus[cpu.index()].rate.freq()
     }
 
     /// Whether a task is a kernel thread.

@@ -7,10 +7,11 @@
 use crate::description::Turbo;
 use crate::engine::Engine;
 use crate::event::EventKind;
-use crate::parts::speed::{CpuRate, turbo_freq};
+use crate::observer::{MachineEvent, Observer};
+use crate::parts::speed::{CpuFrequency, CpuRate, turbo_freq};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::units::Nanos;
 
 impl<E: Engine> Machine<E> {
     /// Sets the frequencies of all CPUs at the start of a run on hardware with turbo.
@@ -75,7 +76,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Sets the frequency of a CPU.
-    pub(crate) fn change_speed(&mut self, cpu: CpuId, freq: Capacity) {
+    pub(crate) fn change_speed(&mut self, cpu: CpuId, freq: CpuFrequency) {
         self.record_frequency(cpu);
         self.change_rate(cpu, |rate| rate.set_freq(freq));
     }
@@ -89,18 +90,21 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Evaluates the number of busy cores of a package and sets its frequency.
-    pub(crate) fn evaluate_turbo(&mut self, package: usize) {
+    pub(crate) fn evaluate_turbo(&mut self, observer: &mut dyn Observer<E>, package: usize) {
         let turbo = self.hardware.turbo.as_ref().expect("only hardware with turbo queues evaluations");
         let Some(freq) = self.speeds.evaluate(package, turbo) else { return };
         for place in 0..self.speeds.package_cpus(package).len() {
             let cpu = self.speeds.package_cpus(package)[place];
             self.charge_clock(cpu);
             self.change_speed(cpu, freq);
+            if let Some(khz) = freq.khz {
+                observer.machine_event(self.now, &MachineEvent::TurboFrequency { cpu, khz });
+            }
         }
     }
 
     fn charge_clock(&mut self, cpu: CpuId) {
-        self.speeds.update_clock(cpu, self.now, self.cpus[cpu.index()].rate.freq());
+        self.speeds.update_clock(cpu, self.now, self.cpus[cpu.index()].rate.freq().part);
     }
 
     /// Reads APERF and MPERF at the beginning of a tick. The kernel scales utilisation by the result from now
@@ -124,18 +128,17 @@ impl<E: Engine> Machine<E> {
 
     /// Applies the scheduler's new frequency to a CPU. It takes effect after the driver's transition latency,
     /// or at once if the thread has waited for the transition.
-    pub(crate) fn switch_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
+    pub(crate) fn switch_frequency(&mut self, cpu: CpuId, freq: CpuFrequency) {
         let place = self.hardware.frequency_domains.iter().position(|domain| domain.contains(cpu));
         let latency = place.map_or(Nanos::ZERO, |place| {
             let is_over = self.hardware.frequency_domains[place].has_governor_thread();
             if is_over { Nanos::ZERO } else { self.driver_latency(place) }
         });
         if latency == Nanos::ZERO {
-            return self.change_speed(cpu, capacity);
+            return self.change_speed(cpu, freq);
         }
-        let version = self.cpus[cpu.index()].rate.begin_switch();
-        let part = u16::try_from(capacity).expect("a part of 1024");
-        self.events.push(self.now + latency, EventKind::Switched(cpu, part, version));
+        let version = self.cpus[cpu.index()].rate.begin_switch(freq);
+        self.events.push(self.now + latency, EventKind::Switched(cpu, version));
     }
 
     /// Adds the time at the present frequency of a CPU to its counters. Must be called before the frequency

@@ -21,7 +21,7 @@ impl SchedObserver for GovernorLog {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let at = now.0.saturating_sub(START.0);
         match *event {
-            Event::Frequency { cpu, capacity } if cpu.0 == 0 => self.changes.push((at, capacity)),
+            Event::Frequency { cpu, capacity, .. } if cpu.0 == 0 => self.changes.push((at, capacity)),
             Event::Wakeup { task, is_new: false, .. } => self.woken.push((at, task)),
             _ => {}
         }

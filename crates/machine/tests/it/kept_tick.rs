@@ -70,7 +70,7 @@ fn the_state_follows_from_the_next_timer_the_first_time() {
     // The governor knows when the sleeper wakes up; an average of earlier idle times does not.
     let states = [state("WFI", 1, 1), state("off", 100, 1_000)];
     let machine = run(&states, "run 50us sleep 20ms");
-    let [shallow, deep] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
+    let [shallow, deep] = machine.idle_residency(CpuId(1), machine.now())[..] else { panic!("there are two states") };
     assert!(deep.time > Nanos::from_millis(MS * 9 / 10), "{deep:?} {shallow:?}");
 }
 
@@ -87,7 +87,8 @@ fn menu_learns_an_interval_that_is_no_timer_of_its_own_and_teo_that_timers_are_n
         setup.hardware.idle_governor = governor;
         let mut machine = Machine::new(setup).expect("a possible machine");
         machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
-        let entries: Vec<u64> = machine.idle_residency(CpuId(1)).iter().map(|spent| spent.entries).collect();
+        let entries: Vec<u64> =
+            machine.idle_residency(CpuId(1), machine.now()).iter().map(|spent| spent.entries).collect();
         assert!(entries[0] > 9 * (entries[1] + entries[2]) && entries[0] > 2_000, "{governor:?}: {entries:?}");
     }
 }
@@ -96,7 +97,7 @@ fn menu_learns_an_interval_that_is_no_timer_of_its_own_and_teo_that_timers_are_n
 fn a_cpu_does_not_poll_for_longer_than_its_limit() {
     let states = [state("POLL", 0, 0), state("C1", 2, 20)];
     let machine = run(&states, "run 50us sleep 3ms");
-    let [polling, _] = machine.idle_residency(CpuId(1)) else { panic!("there are two states") };
+    let [polling, _] = machine.idle_residency(CpuId(1), machine.now())[..] else { panic!("there are two states") };
     assert!(polling.time.0 <= polling.entries * 20_000, "{polling:?}");
 }
 

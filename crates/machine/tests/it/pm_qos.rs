@@ -30,8 +30,8 @@ fn run(statements: &str, held: Option<Nanos>, cpu: u32) -> [IdleResidency; 2] {
     setup.workload.cpu_dma_latency = held;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
-    let [shallow, deep] = machine.idle_residency(CpuId(cpu)) else { panic!("there are two states") };
-    [*shallow, *deep]
+    let [shallow, deep] = machine.idle_residency(CpuId(cpu), machine.now())[..] else { panic!("there are two states") };
+    [shallow, deep]
 }
 
 #[test]

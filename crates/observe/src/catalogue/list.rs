@@ -245,6 +245,7 @@ pub const NO_METRICS: &[(&str, &str)] = &[
     ("families[].residency.points[].capacity", "property of the machine"),
     ("families[].residency.points[].cpus[]", "number of a CPU"),
     ("families[].residency.points[].khz", "property of the machine"),
+    ("families[].residency.points[].part", "property of the machine"),
     ("findings[].at_ns", "time of the worst occurrence"),
     ("measure.kicks[].cpu", "number of a CPU"),
     ("measure.no_kicks[].cpu", "number of a CPU"),

@@ -14,7 +14,7 @@ use super::thread::{ThreadId, ThreadTable};
 use crate::activity::TaskActivity;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
-use fairlab_machine::sim::{Machine, START};
+use fairlab_machine::sim::{CpuFrequency, Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -34,8 +34,8 @@ struct ExportedCpu {
     /// Last reported value of each counter.
     counters: [Option<u64>; Counter::ALL.len()],
     nr_running: u64,
-    /// Frequencies in kHz, ascending; empty for a CPU without a frequency domain.
-    khz: Vec<u64>,
+    /// Highest frequency in kHz; `None` for a CPU without a frequency domain.
+    highest_khz: Option<u64>,
 }
 
 /// Kind of idling, which decides when the exit is reported.
@@ -102,7 +102,7 @@ impl Exporter {
                 asleep: None,
                 counters: Default::default(),
                 nr_running: 0,
-                khz: domain.map(|domain| domain.khz().to_vec()).unwrap_or_default(),
+                highest_khz: domain.map(|domain| domain.highest_khz()),
             }
         });
         let mut frequency_steps = hardware.frequency_steps.clone();
@@ -153,7 +153,8 @@ impl Exporter {
     /// Writes the state at the start of a run: frequencies, capacities and the start marker of rt-app.
     pub fn begin(&mut self, machine: &Machine<impl Engine>) {
         for cpu in machine.sched().cpu_ids() {
-            self.frequency(START, cpu, machine.sched().freq_capacity(cpu));
+            let CpuFrequency { part, khz } = machine.frequency(cpu);
+            self.frequency(START, cpu, part, khz);
         }
         if self.has_markers {
             self.marker(START, CpuId(0), Marker::Main { starts: true });
@@ -335,7 +336,9 @@ impl SchedObserver for Exporter {
                     self.emit(now, on, RecordKind::Setprio { thread, oldprio, newprio: prio });
                 }
             }
-            Event::Frequency { cpu, capacity } => self.frequency(now, cpu, capacity),
+            Event::Frequency { cpu, capacity, khz } => {
+                self.frequency(now, cpu, capacity, (khz > 0).then_some(khz));
+            }
             Event::Ipi { cpu, kind, on } => self.emit(now, on, RecordKind::Ipi { target: cpu, kind }),
             Event::WakeupDecision(decision) => {
                 self.leave_idle_on_activity(now, decision.waker);
@@ -393,6 +396,9 @@ impl<E: Engine> Observer<E> for Exporter {
                 }
             }
             MachineEvent::Tick { cpu } => self.emit_runtime(now, cpu),
+            MachineEvent::TurboFrequency { cpu, khz } => {
+                self.emit(now, cpu, RecordKind::Frequency { cpu_id: cpu, khz });
+            }
             MachineEvent::IdleEnter { cpu, state } => {
                 self.leave_idle_state(now, cpu);
                 let asleep = if state.is_some() { IdleKind::InState } else { IdleKind::Plain };

@@ -102,7 +102,7 @@ fn board(policy: Option<Both>) -> Machine {
 }
 
 fn entries(machine: &Machine, state: usize) -> u64 {
-    (0..8).map(|cpu| machine.idle_residency(CpuId(cpu))[state].entries).sum()
+    (0..8).map(|cpu| machine.idle_residency(CpuId(cpu), machine.now())[state].entries).sum()
 }
 
 const AS_THE_KERNEL: Both = Both { balance: |_| BalanceChoice::Kernel, idle: |_| IdleChoice::Kernel };

@@ -67,6 +67,8 @@ pub enum Effect {
         cpu: CpuId,
         /// New frequency as a fraction of the highest one (1024).
         capacity: Capacity,
+        /// New frequency in kHz; 0 if a compiled-kernel engine does not report it.
+        khz: u64,
     },
 }
 

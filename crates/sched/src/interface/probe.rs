@@ -62,6 +62,8 @@ pub enum Event<'a> {
         cpu: CpuId,
         /// New frequency as a fraction of the highest one (1024).
         capacity: Capacity,
+        /// New frequency in kHz; 0 if a compiled-kernel engine does not report it.
+        khz: u64,
     },
     /// An inter-processor interrupt was sent.
     Ipi {

@@ -61,9 +61,8 @@ pub enum EventKind {
     Turbo(u32),
     /// A governor's interrupt to its own CPU, which wakes the thread of a frequency domain: CPU and domain.
     GovernorWork(CpuId, u32),
-    /// A `fast_switch` driver completes a frequency change: CPU, fraction of the highest frequency (1024) and
-    /// version.
-    Switched(CpuId, u16, u32),
+    /// A `fast_switch` driver completes a frequency change: CPU and version.
+    Switched(CpuId, u32),
     /// Observers take a snapshot of the state.
     Snapshot,
 }

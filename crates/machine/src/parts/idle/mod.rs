@@ -108,9 +108,13 @@ impl CpuIdleState {
         self.exits = exit_stream(seed, cpu);
     }
 
-    /// Residency of each state, up to the last exit.
-    pub(crate) fn residency(&self) -> &[IdleResidency] {
-        &self.residency
+    /// Returns the residency of each state up to `at`, including the time since the entry into the present one.
+    pub(crate) fn residency_at(&self, at: Nanos) -> Vec<IdleResidency> {
+        let mut residency = self.residency.clone();
+        if let Some(place) = self.current {
+            residency[place].time += at.saturating_since(self.since);
+        }
+        residency
     }
 
     /// Whether the CPU is in a state.

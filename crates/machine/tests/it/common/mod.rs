@@ -37,7 +37,7 @@ impl SchedObserver for RunLog {
             Event::Switch { cpu, next, .. } => {
                 self.switches.push(TaskSwitch { ms: since_start(now), cpu, task: self.tasks.get(&next).copied() });
             }
-            Event::Frequency { cpu, capacity } => self.frequencies.push((since_start(now), cpu, capacity)),
+            Event::Frequency { cpu, capacity, .. } => self.frequencies.push((since_start(now), cpu, capacity)),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use crate::export::record::{Counter, Group, RecordKind};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 
 /// Frequency in kHz per unit of frequency capacity. For a CPU without a frequency domain only the share of
 /// 1024 is known.
@@ -53,12 +53,11 @@ impl Exporter {
         }
     }
 
-    pub(super) fn frequency(&mut self, now: Nanos, cpu_id: CpuId, part: Capacity) {
-        let khz = &self.cpus[cpu_id.index()].khz;
-        // Find the frequency whose share of the highest equals `part`, with the scheduler's rounding.
-        let of_part = khz.iter().copied().find(|own| own * 1024 / khz[khz.len() - 1] == part);
-        let highest = khz.last().copied();
-        let khz = of_part.or_else(|| highest.map(|khz| khz * part / 1024)).unwrap_or(part * PLAIN_KHZ_PER_PART);
+    /// Records a frequency. Without one in kHz it is a share of the highest, or of 1.024 GHz on a machine that
+    /// names no frequencies.
+    pub(super) fn frequency(&mut self, now: Nanos, cpu_id: CpuId, part: Capacity, khz: Option<u64>) {
+        let full = self.cpus[cpu_id.index()].highest_khz.unwrap_or(PLAIN_KHZ_PER_PART * SCHED_CAPACITY_SCALE);
+        let khz = khz.unwrap_or(full * part / SCHED_CAPACITY_SCALE);
         self.emit(now, cpu_id, RecordKind::Frequency { cpu_id, khz });
     }
 
@@ -66,7 +65,7 @@ impl Exporter {
     pub(super) fn step_frequencies(&mut self, now: Nanos) {
         while let Some(&(at, cpu, part)) = self.frequency_steps.last().filter(|(at, ..)| START + *at <= now) {
             self.frequency_steps.pop();
-            self.frequency(START + at, cpu, part);
+            self.frequency(START + at, cpu, part, None);
         }
     }
 

@@ -250,7 +250,7 @@ fn idle_states_are_left_as_often_as_entered_and_last_as_long_as_the_machine_says
     }
     for cpu in machine.sched().cpu_ids() {
         let expected: Vec<(u64, u64)> =
-            machine.idle_residency(cpu).iter().map(|idle| (idle.entries, idle.time.0)).collect();
+            machine.idle_residency(cpu, machine.now()).iter().map(|idle| (idle.entries, idle.time.0)).collect();
         assert_eq!(residency[cpu.index()].to_vec(), expected, "CPU {}", cpu.0);
     }
 }

@@ -155,8 +155,8 @@ impl State {
         debug_assert!(capacity <= SCHED_CAPACITY_SCALE, "the frequency is above the highest one of its domain");
         for cpu in policy.domain.cpus() {
             self.rqs[cpu.index()].freq_capacity = capacity;
-            ctx.emit(Effect::SetFrequency { cpu, capacity });
-            ctx.report(Event::Frequency { cpu, capacity });
+            ctx.emit(Effect::SetFrequency { cpu, capacity, khz });
+            ctx.report(Event::Frequency { cpu, capacity, khz });
         }
     }
 }

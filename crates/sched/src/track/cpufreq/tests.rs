@@ -54,7 +54,7 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
     sched.cfs_rqs[0].avg.util_avg = util;
     sched.cpufreq_update_util(&mut ctx, CpuId(0));
     let changes = effects.iter().map(|effect| match effect {
-        Effect::SetFrequency { cpu, capacity } => (cpu.0, *capacity),
+        Effect::SetFrequency { cpu, capacity, .. } => (cpu.0, *capacity),
         other => panic!("no frequency: {other:?}"),
     });
     changes.collect()
