@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Summary of the CPUs: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
+use crate::states::CpuState;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
+use fairlab_machine::observer::MachineEvent;
 use fairlab_machine::sim::{CpuCounters, CpuFrequency, FrequencyTimes, Machine};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use serde::{Deserialize, Serialize};
 
-/// Kind of task that runs on a CPU.
-#[derive(Clone, Copy, Debug)]
-enum RunningOn {
-    Idle,
-    Stopper,
-    Task,
-}
-
 /// Times of a CPU, up to its last switch.
 #[derive(Clone, Debug)]
 struct CpuTimes {
-    /// Kind of the current task, which has run since `since`.
-    runs: RunningOn,
+    /// State since `since`.
+    state: CpuState,
     since: Nanos,
-    tasks: Nanos,
+    running: Nanos,
     stopper: Nanos,
     idle: Nanos,
+    offline: Nanos,
+    /// Time of device interrupts and time that a hypervisor took, which are shares of the states.
+    interrupts: Nanos,
+    stolen: Nanos,
 }
 
 /// Time that a CPU spent at one frequency.
@@ -103,6 +101,11 @@ impl SoftirqCounts {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// Summary of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CpuSummary {
@@ -120,6 +123,15 @@ pub struct CpuSummary {
     pub stopper_ns: u64,
     /// Time in which the idle task ran, in nanoseconds.
     pub idle_ns: u64,
+    /// Time in which the CPU was offline, in nanoseconds. Busy, idle and offline time are the measured time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub offline_ns: u64,
+    /// Part of busy and idle time in which device interrupts ran, in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub interrupt_ns: u64,
+    /// Part of busy and idle time that a hypervisor took, in nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stolen_ns: u64,
     /// Number of context switches.
     pub switches: u64,
     /// Number of ticks that the CPU handled.
@@ -156,11 +168,14 @@ impl CpuStats {
     /// Starts with a machine that has not started, all of whose CPUs are idle.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let track = CpuTimes {
-            runs: RunningOn::Idle,
+            state: CpuState::Idle,
             since: machine.now(),
-            tasks: Nanos::ZERO,
+            running: Nanos::ZERO,
             stopper: Nanos::ZERO,
             idle: Nanos::ZERO,
+            offline: Nanos::ZERO,
+            interrupts: Nanos::ZERO,
+            stolen: Nanos::ZERO,
         };
         Self { tracks: vec![track; machine.hardware().nr_cpus()], baseline: Vec::new() }
     }
@@ -177,12 +192,19 @@ impl CpuStats {
         let nr_cpus = self.tracks.len();
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
-        // Idle tasks have the first indices, followed by the stoppers; both are in the order of the CPUs.
-        track.runs = match next.index() / nr_cpus {
-            0 => RunningOn::Idle,
-            1 => RunningOn::Stopper,
-            _ => RunningOn::Task,
-        };
+        track.state = track.state.after_switch(next, nr_cpus);
+    }
+
+    /// Records hotplug and lost time of a CPU.
+    pub(crate) fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::LostTime { cpu, took, is_stolen } = *event {
+            let track = &mut self.tracks[cpu.index()];
+            *(if is_stolen { &mut track.stolen } else { &mut track.interrupts }) += took;
+        } else if let Some((cpu, state)) = CpuState::after_hotplug(event) {
+            let track = &mut self.tracks[cpu.index()];
+            track.settle(now);
+            track.state = state;
+        }
     }
 
     /// Returns the summaries of all CPUs after the end of a run.
@@ -204,9 +226,12 @@ impl CpuStats {
                 cpu: cpu.0,
                 capacity: topology.capacity[index],
                 llc: topology.cpus.iter().position(|place| place.llc == llc).map_or(cpu.0, |first| first as u32),
-                busy_ns: (track.tasks + track.stopper).0,
+                busy_ns: (track.running + track.stopper).0,
                 stopper_ns: track.stopper.0,
                 idle_ns: track.idle.0,
+                offline_ns: track.offline.0,
+                interrupt_ns: track.interrupts.0,
+                stolen_ns: track.stolen.0,
                 switches: counters.switches,
                 ticks: counters.ticks,
                 reschedule_ipis: counters.resched_ipis,
@@ -242,6 +267,9 @@ impl CpuSummary {
             busy_ns,
             stopper_ns,
             idle_ns,
+            offline_ns,
+            interrupt_ns,
+            stolen_ns,
             switches,
             ticks,
             reschedule_ipis,
@@ -255,6 +283,9 @@ impl CpuSummary {
         self.busy_ns -= busy_ns;
         self.stopper_ns -= stopper_ns;
         self.idle_ns -= idle_ns;
+        self.offline_ns -= offline_ns;
+        self.interrupt_ns -= interrupt_ns;
+        self.stolen_ns -= stolen_ns;
         self.switches -= switches;
         self.ticks -= ticks;
         self.reschedule_ipis -= reschedule_ipis;
@@ -278,23 +309,24 @@ impl CpuSummary {
 impl CpuTimes {
     fn settle(&mut self, now: Nanos) {
         let time = now - std::mem::replace(&mut self.since, now);
-        *match self.runs {
-            RunningOn::Task => &mut self.tasks,
-            RunningOn::Stopper => &mut self.stopper,
-            RunningOn::Idle => &mut self.idle,
+        *match self.state {
+            CpuState::Running => &mut self.running,
+            CpuState::Stopper => &mut self.stopper,
+            CpuState::Idle => &mut self.idle,
+            CpuState::Offline => &mut self.offline,
         } += time;
     }
 }
 
 fn frequency_times(times: &FrequencyTimes, hardware: &Hardware, cpu: CpuId) -> Vec<FrequencyTime> {
     let is_fixed = hardware.turbo.is_none() && !hardware.frequency_domains.iter().any(|domain| domain.contains(cpu));
-    if is_fixed && times.whole.iter().all(|(freq, _)| freq.part == SCHED_CAPACITY_SCALE) {
+    if is_fixed && times.whole.iter().all(|(freq, _)| freq.part() == SCHED_CAPACITY_SCALE) {
         return Vec::new();
     }
     let idle_at = |freq| times.idle.iter().find(|&&(at, _)| at == freq).map_or(0, |&(_, time)| time.0);
     let of_frequency = |&(freq, time): &(CpuFrequency, Nanos)| FrequencyTime {
-        khz: freq.khz,
-        part: freq.part,
+        khz: freq.khz(),
+        part: freq.part(),
         ns: time.0,
         idle_ns: idle_at(freq),
     };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Times, latencies, switches and migrations of the tasks of a workload, by task family.
 //!
-//! The rules follow the kernel's own accounting. A task waits from the time when it becomes runnable, or is
-//! switched out while runnable, until it is switched in (`run_delay`). Its wake-up latency lasts from the
-//! tracepoint `sched_wakeup` to the `sched_switch` that puts it on a CPU. A switch is voluntary if the task
-//! blocked or exited. Forks count as wake-ups neither in number nor in latency.
+//! A task waits from the time when it becomes runnable, or is switched out while runnable, until it is
+//! switched in, without the time in which it is throttled. Both times together are the kernel's `run_delay`.
+//! Its wake-up latency lasts from the tracepoint `sched_wakeup` to the `sched_switch` that puts it on a CPU. A
+//! switch is voluntary if the task blocked or exited. Forks count as wake-ups neither in number nor in
+//! latency. Nor does a wake-up of a task that is runnable, which only cancels its sleep.
 //!
 //! The wake-up latency that a program observes is longer: from the expiry of its timer, or the call of its
 //! waker, until it continues. That time also includes exits from idle states, interrupts, the selection of a
@@ -14,8 +15,9 @@ mod summary;
 
 pub use summary::{FamilySummary, TimerSummary};
 
-use crate::activity::TaskActivity;
 use crate::latency::Latency;
+use crate::slack::Slack;
+use crate::states::{TaskActivity, TaskState};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ctx::PrevState;
@@ -37,11 +39,33 @@ struct TaskTimes {
     timer_at: Option<Nanos>,
     /// Total time with a CPU.
     run: Nanos,
-    /// Total time in which the task was runnable without a CPU.
+    /// Total time in which the task waited for a CPU.
     wait: Nanos,
+    /// Total time in which the task was throttled.
+    throttled: Nanos,
     /// Whether the task is comparable to all other plain tasks, whatever their family: fair, of nice 0, in no
     /// group.
     is_plain: bool,
+}
+
+impl TaskTimes {
+    /// Adds the wait for a CPU or for runtime that was the task's state before now.
+    #[inline]
+    fn end_wait(&mut self, before: TaskState, now: Nanos, totals: &mut [FamilyTotals]) {
+        let counted = &mut totals[self.family].counted;
+        match before {
+            TaskState::Runnable { since } => {
+                self.wait += now - since;
+                counted.wait_ns += (now - since).0;
+            }
+            TaskState::Throttled { since } => {
+                self.throttled += now - since;
+                counted.throttled_ns += (now - since).0;
+            }
+            TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {
+            }
+        }
+    }
 }
 
 /// Returns Jain's fairness index in millionths, which measures how evenly tasks received CPU time.
@@ -67,7 +91,7 @@ struct FamilyTotals {
     latency: Latency,
     to_run: Latency,
     timers: TimerSummary,
-    slack: Latency,
+    slack: Slack,
     timer_latency: Latency,
     /// Time on CPUs of each capacity, in ascending order.
     by_capacity: Vec<Nanos>,
@@ -152,7 +176,7 @@ impl FamilyStats {
         }
         for track in self.tracks.iter_mut().flatten() {
             track.activity.restart(now);
-            (track.run, track.wait) = (Nanos::ZERO, Nanos::ZERO);
+            (track.run, track.wait, track.throttled) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
         }
     }
 
@@ -171,6 +195,7 @@ impl FamilyStats {
             timer_at: None,
             run: Nanos::ZERO,
             wait: Nanos::ZERO,
+            throttled: Nanos::ZERO,
             is_plain: self.plain[spec],
         });
         if self.ids.len() <= host {
@@ -184,7 +209,7 @@ impl FamilyStats {
     pub fn on_waking(&mut self, host: usize, since: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         if let Some(Some(track)) = self.tracks.get_mut(id.index())
-            && !track.activity.is_runnable()
+            && !track.activity.state().is_runnable()
         {
             track.waking_since.get_or_insert(since);
         }
@@ -194,11 +219,19 @@ impl FamilyStats {
     #[inline]
     pub fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
-        track.activity.wake(now);
-        if !is_new {
+        if track.activity.wake(now) && !is_new {
             self.totals[track.family].counted.wakeups += 1;
             track.woken_at.get_or_insert(now);
             track.waking_since.get_or_insert(now);
+        }
+    }
+
+    /// Records that a task is throttled, or no longer.
+    pub fn on_throttling(&mut self, now: Nanos, task: TaskId, is_throttled: bool) {
+        if let Some(Some(track)) = self.tracks.get_mut(task.index())
+            && let Some(before) = track.activity.throttle(now, is_throttled)
+        {
+            track.end_wait(before, now, &mut self.totals);
         }
     }
 
@@ -207,7 +240,7 @@ impl FamilyStats {
     pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             let totals = &mut self.totals[track.family];
-            if let TaskActivity::Runs { since, .. } = track.activity.switch_out(now, cpu, prev_state) {
+            if let TaskState::Running { since, .. } = track.activity.switch_out(now, cpu, prev_state) {
                 track.run += now - since;
                 totals.counted.run_ns += (now - since).0;
                 totals.by_capacity[self.class_of[cpu.index()]] += now - since;
@@ -219,11 +252,9 @@ impl FamilyStats {
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
+            let before = track.activity.switch_in(now, cpu);
+            track.end_wait(before, now, &mut self.totals);
             let totals = &mut self.totals[track.family];
-            if let Some(since) = track.activity.switch_in(now, cpu).waits_since() {
-                track.wait += now - since;
-                totals.counted.wait_ns += (now - since).0;
-            }
             if let Some(woken_at) = track.woken_at.take() {
                 totals.latency.record((now - woken_at).0);
             }
@@ -260,10 +291,10 @@ impl FamilyStats {
         let Some(track) = &mut self.tracks[id.index()] else { return };
         let totals = &mut self.totals[track.family];
         totals.timers.arrivals += 1;
+        totals.slack.record(now, expiry);
         if expiry <= now {
             totals.timers.missed += 1;
         } else {
-            totals.slack.record((expiry - now).0);
             track.timer_at = Some(expiry);
         }
     }
@@ -274,10 +305,11 @@ impl FamilyStats {
         let mut totals = self.totals.clone();
         for track in self.tracks.iter().flatten() {
             let totals = &mut totals[track.family];
-            match track.activity {
-                TaskActivity::New | TaskActivity::Off { .. } => {}
-                TaskActivity::Waits { since } => totals.counted.wait_ns += (end - since).0,
-                TaskActivity::Runs { since, cpu } => {
+            match track.activity.state() {
+                TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } => {}
+                TaskState::Runnable { since } => totals.counted.wait_ns += (end - since).0,
+                TaskState::Throttled { since } => totals.counted.throttled_ns += (end - since).0,
+                TaskState::Running { since, cpu } => {
                     totals.counted.run_ns += (end - since).0;
                     totals.by_capacity[self.class_of[cpu.index()]] += end - since;
                 }
@@ -317,10 +349,11 @@ impl FamilyStats {
     fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
         let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
         for track in &mut tracks {
-            match track.activity {
-                TaskActivity::New | TaskActivity::Off { .. } => {}
-                TaskActivity::Waits { since } => track.wait += end - since,
-                TaskActivity::Runs { since, .. } => track.run += end - since,
+            match track.activity.state() {
+                TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } => {}
+                TaskState::Runnable { since } => track.wait += end - since,
+                TaskState::Throttled { since } => track.throttled += end - since,
+                TaskState::Running { since, .. } => track.run += end - since,
             }
         }
         tracks

@@ -68,6 +68,11 @@ impl Latency {
         self.histogram.as_ref().map_or(self.few.len() as u64, |histogram| histogram.len())
     }
 
+    /// Sum of all latencies, in nanoseconds.
+    pub(crate) fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// Returns the quantile `part`, from 0 to 1, in nanoseconds.
     pub fn quantile(&self, part: f64) -> u64 {
         self.quantiles([part])[0]

@@ -8,7 +8,6 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
 
-mod activity;
 pub mod bench;
 pub mod catalogue;
 pub mod cgroups;
@@ -29,7 +28,9 @@ mod plural;
 pub mod rejected;
 pub mod residency;
 pub mod sha256;
+pub mod slack;
 pub mod stall;
+mod states;
 pub mod summary;
 pub mod summary_observer;
 pub mod trace_jsonl;

@@ -123,15 +123,15 @@ fn all_points(
             ResidencyPoint {
                 cpus: kind.cpus.iter().map(|cpu| cpu.0).collect(),
                 capacity: kind.capacity,
-                khz: freq.khz,
-                part: freq.part,
+                khz: freq.khz(),
+                part: freq.part(),
                 ns,
                 uj: power.map(|power| energy_uj(power, ns)),
             }
         };
         if let Some(domain) = kind.domain.map(|domain| &domains[domain]) {
             let powers = domain.power_uw().iter().copied().map(Some).chain(std::iter::repeat(None));
-            let frequency = |&khz| CpuFrequency { part: domain.capacity_at(khz), khz: Some(khz) };
+            let frequency = |&khz| CpuFrequency::new(domain.capacity_at(khz), Some(khz));
             points.extend(domain.khz().iter().map(frequency).zip(powers).map(|(freq, power)| point(freq, power)));
         } else {
             points.extend(used.iter().filter(|(kind, _)| *kind == place).map(|&(_, freq)| point(freq, None)));

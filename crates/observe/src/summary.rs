@@ -73,8 +73,14 @@ pub struct RunTotals {
     pub busy_ns: u64,
     /// Sum of the CPUs' idle time, in nanoseconds.
     pub idle_ns: u64,
-    /// Sum of the time in which tasks were runnable without a CPU, in nanoseconds.
+    /// Sum of the time in which CPUs were offline, in nanoseconds.
+    #[serde(default)]
+    pub offline_ns: u64,
+    /// Sum of the time in which tasks waited for a CPU, in nanoseconds.
     pub wait_ns: u64,
+    /// Sum of the time in which runnable tasks waited for runtime of their group or class, in nanoseconds.
+    #[serde(default)]
+    pub throttled_ns: u64,
     /// Jain's fairness index in millionths, over all fair tasks of nice 0 outside of task groups: how evenly
     /// they received CPU time while they were runnable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,7 +91,7 @@ pub struct RunTotals {
     pub events: u64,
     /// Number of context switches, including those of the kernel's own threads.
     pub switches: u64,
-    /// Number of wake-ups, without forks.
+    /// Number of wake-ups of blocked tasks, without forks.
     pub wakeups: u64,
     /// Number of migrations of tasks to another CPU.
     pub migrations: u64,
@@ -204,7 +210,9 @@ impl RunSummary {
             tasks: of_families(|family| family.tasks),
             busy_ns: of_cpus(|cpu| cpu.busy_ns),
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
+            offline_ns: of_cpus(|cpu| cpu.offline_ns),
             wait_ns: of_families(|family| family.wait_ns),
+            throttled_ns: of_families(|family| family.throttled_ns),
             fairness_ppm: recorder.families.fairness_ppm(machine.now()),
             kernel_ns: of_cpus(|cpu| cpu.kernel_ns),
             events: counters.events - forgotten.events,

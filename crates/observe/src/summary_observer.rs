@@ -92,6 +92,7 @@ impl SchedObserver for SummaryObserver {
                 self.cpus.on_switch(now, cpu, next);
             }
             Event::Migrate { task, .. } => self.families.on_migrate(task),
+            Event::Throttling { task, is_throttled } => self.families.on_throttling(now, task, is_throttled),
             Event::WakeupDecision(decision) => self.decisions.on_selection(decision),
             Event::BalanceDecision(decision) => self.decisions.on_balance(decision),
             Event::KickDecision(decision) => self.decisions.on_kick_decision(decision),
@@ -117,7 +118,7 @@ impl<E: Engine> Observer<E> for SummaryObserver {
             MachineEvent::Waking { task, since, .. } => self.families.on_waking(task, since),
             MachineEvent::Kernel { cpu, took, .. } => self.families.on_kernel_busy(cpu, now + took),
             MachineEvent::TimerWoke { task, expired } => self.families.on_timer(now, task, expired),
-            _ => {}
+            _ => self.cpus.machine_event(now, event),
         }
     }
 }

@@ -9,6 +9,7 @@ use fairlab_observe::cgroups::CgroupSummary;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::{FamilySummary, TimerSummary};
 use fairlab_observe::latency::LatencySummary;
+use fairlab_observe::slack::SlackSummary;
 use fairlab_observe::summary::RunSummary;
 
 /// Width of bars, in columns.
@@ -57,6 +58,8 @@ pub(super) const TASKS: &[Column<FamilySummary>] = &[
     Column::right("run", |_, family| span(family.run_ns)),
     Column::right("%CPU", |summary, family| percent(family.run_ns, summary.duration_ns).into()),
     Column::right("wait", |_, family| span(family.wait_ns)),
+    Column::right("throttled", |_, family: &FamilySummary| span(family.throttled_ns).notable())
+        .when(|_, rows| rows.iter().any(|family| family.throttled_ns > 0)),
     Column::right("wake-ups", |_, family| count(family.wakeups)),
     Column::right("vol", |_, family| count(family.voluntary_switches)),
     Column::right("invol", |_, family| count(family.involuntary_switches)),
@@ -88,6 +91,7 @@ pub(super) const TIMERS: &[Column<TimerRow>] = &[
         if timers.missed > 0 { missed.notable() } else { missed }
     }),
     Column::right("slack min", |_, (_, timers)| slack(timers, |slack| slack.min_ns)),
+    Column::right("p10", |_, (_, timers)| slack(timers, |slack| slack.p10_ns)),
     Column::right("p50", |_, (_, timers)| slack(timers, |slack| slack.p50_ns)),
     Column::right("wu_lat p50", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
     Column::right("p90", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
@@ -162,8 +166,12 @@ fn latency(latency: Option<&LatencySummary>, quantile: fn(&LatencySummary) -> u6
     }
 }
 
-fn slack(timers: &TimerSummary, quantile: fn(&LatencySummary) -> u64) -> Cell {
-    timers.slack.as_ref().map_or_else(|| Cell::from("-").quiet(), |slack| span(quantile(slack)))
+fn slack(timers: &TimerSummary, quantile: fn(&SlackSummary) -> i64) -> Cell {
+    match timers.slack.as_ref().map(quantile) {
+        None => Cell::from("-").quiet(),
+        Some(ns) if ns < 0 => Cell::from(format!("-{}", time(ns.unsigned_abs()))).notable(),
+        Some(ns) => span(ns.unsigned_abs()),
+    }
 }
 
 fn sum(row: &[&CpuSummary], what: fn(&CpuSummary) -> u64) -> u64 {

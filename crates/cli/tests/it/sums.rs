@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests that the numbers of a summary are consistent with each other and with the trace.
 
-use crate::common::{files, items, json_of, number, stdout_of, sum};
+use crate::common::{files, items, json_of, number, root, stdout_of, sum};
 use serde_json::Value;
 
 /// Checks all properties of a summary.
@@ -10,9 +10,10 @@ fn check(what: &str, summary: &Value) {
     let (cpus, families, totals) = (&summary["cpus"], &summary["families"], &summary["totals"]);
     for cpu in items(cpus) {
         let idle = number(&cpu["idle_ns"]);
-        assert_eq!(number(&cpu["busy_ns"]) + idle, duration, "{what}: busy and idle time of {cpu}");
+        let online = duration - cpu["offline_ns"].as_u64().unwrap_or(0);
+        assert_eq!(number(&cpu["busy_ns"]) + idle, online, "{what}: busy and idle time of {cpu}");
         if !items(&cpu["frequencies"]).is_empty() {
-            assert_eq!(sum(&cpu["frequencies"], "ns"), duration, "{what}: frequencies of {cpu}");
+            assert_eq!(sum(&cpu["frequencies"], "ns"), online, "{what}: frequencies of {cpu}");
             assert_eq!(sum(&cpu["frequencies"], "idle_ns"), idle, "{what}: idle time by frequency of {cpu}");
         }
         if !items(&cpu["idle_states"]).is_empty() {
@@ -158,6 +159,21 @@ fn idle_energy_is_known_after_a_warm_up_and_counts_each_state_by_its_own_power()
         let of = |cpu: usize, power: u64| number(&summary["cpus"][cpu]["idle_states"][0]["ns"]) * power / 1_000_000_000;
         assert_eq!(number(&energy["idle_uj"]), of(0, 10_000) + of(1, 40_000), "{energy}");
     }
+}
+
+#[test]
+fn an_offline_cpu_has_no_energy() {
+    let file = std::env::temp_dir().join(format!("fairlab-offline-{}.scn", std::process::id()));
+    let machine = root().join(TWO_STATES);
+    let text = format!("machine {}\nend 1s\ntask hog cpu=0 mask=0-0 run 10s\noffline 300ms 1\n", machine.display());
+    std::fs::write(&file, text).expect("it can be written");
+    let summary = json_of(&["run", file.to_str().expect("a path"), "--json"]);
+    std::fs::remove_file(&file).expect("it is there");
+    check("offline", &summary);
+    // CPU 1 idles in state B, of 40 mW, for 300 ms; before, it counted for 700 ms more.
+    let idle = number(&summary["energy"]["idle_uj"]);
+    assert!((11_900..=12_000).contains(&idle), "{idle}");
+    assert_eq!(number(&summary["cpus"][1]["offline_ns"]), 700_000_000);
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl<E: Engine> Machine<E> {
                 }
                 Effect::SetFrequency { cpu, capacity, khz } => {
                     let khz = if khz == 0 { self.hardware.khz_of(cpu, capacity) } else { Some(khz) };
-                    self.switch_frequency(cpu, CpuFrequency { part: capacity, khz });
+                    self.switch_frequency(cpu, CpuFrequency::new(capacity, khz));
                 }
             }
         }

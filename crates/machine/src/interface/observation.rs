@@ -158,6 +158,13 @@ pub enum MachineEvent {
         /// Time at which the timer expired, or will expire.
         expired: Nanos,
     },
+    /// A CPU has lost time, up to now, to an interrupt of a device or to a hypervisor.
+    LostTime {
+        cpu: CpuId,
+        took: Nanos,
+        /// Whether a hypervisor took the time.
+        is_stolen: bool,
+    },
     /// The hardware has changed a CPU's turbo frequency. Frequencies that a governor sets are events of the
     /// scheduler.
     TurboFrequency {

@@ -46,6 +46,8 @@ pub struct CpuCounters {
     idle_since: Option<Nanos>,
     /// Start of the time at the present frequency.
     frequency_since: Nanos,
+    /// Whether the CPU is offline, so that its time counts for no frequency.
+    is_offline: bool,
 }
 
 /// Time of a CPU at each frequency.
@@ -119,16 +121,21 @@ impl CpuCounters {
     #[inline]
     pub(crate) fn add_frequency_time(&mut self, now: Nanos, freq: CpuFrequency) {
         let time = now - core::mem::replace(&mut self.frequency_since, now);
-        if time > Nanos::ZERO {
+        if time > Nanos::ZERO && !self.is_offline {
             self.frequencies.add(freq, time, self.idle_since.is_some());
         }
+    }
+
+    /// Records that the CPU goes offline or comes back. Its time at the present frequency must have been added.
+    pub(crate) fn set_online(&mut self, is_online: bool) {
+        self.is_offline = !is_online;
     }
 
     /// Returns the time at each frequency up to `at`, if the present frequency is `freq`.
     pub(crate) fn frequency_times(&self, at: Nanos, freq: CpuFrequency) -> FrequencyTimes {
         let mut times = self.frequencies.clone();
         let time = at.saturating_since(self.frequency_since);
-        if time > Nanos::ZERO {
+        if time > Nanos::ZERO && !self.is_offline {
             times.add(freq, time, self.idle_since.is_some());
         }
         times

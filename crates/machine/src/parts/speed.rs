@@ -12,14 +12,34 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
 
-/// Frequency of a CPU.
+/// Frequency of a CPU, ordered by its fraction of full frequency.
+///
+/// One word: the fraction in the high half, the frequency in kHz in the low half. Both are compared whenever
+/// time is accounted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CpuFrequency {
+pub struct CpuFrequency(u64);
+
+impl CpuFrequency {
+    /// Returns a frequency from its fraction of full frequency (1024) and, if the machine names frequencies,
+    /// its value in kHz.
+    pub fn new(part: Capacity, khz: Option<u64>) -> Self {
+        Self(part << 32 | khz.unwrap_or(0).min(u64::from(u32::MAX)))
+    }
+
     /// Fraction of the frequency of full capacity (1024); above 1024 in turbo with few busy cores. Frequencies
     /// that differ by less than 1/1024 share it.
-    pub part: Capacity,
+    #[inline]
+    pub const fn part(self) -> Capacity {
+        self.0 >> 32
+    }
+
     /// Frequency in kHz; `None` if the machine names no frequencies.
-    pub khz: Option<u64>,
+    pub const fn khz(self) -> Option<u64> {
+        match self.0 & u32::MAX as u64 {
+            0 => None,
+            khz => Some(khz),
+        }
+    }
 }
 
 /// Speed of a CPU relative to its capacity.
@@ -39,7 +59,7 @@ pub(crate) struct CpuRate {
 impl CpuRate {
     /// Returns the rate of a CPU that has its core for itself.
     pub(crate) fn new(freq: CpuFrequency) -> Self {
-        Self { freq, next: freq, share: SCHED_CAPACITY_SCALE, rate: freq.part, version: 0 }
+        Self { freq, next: freq, share: SCHED_CAPACITY_SCALE, rate: freq.part(), version: 0 }
     }
 
     /// Present frequency.
@@ -64,14 +84,14 @@ impl CpuRate {
     #[inline]
     pub(crate) fn set_freq(&mut self, freq: CpuFrequency) {
         self.freq = freq;
-        self.rate = (self.freq.part * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.rate = (self.freq.part() * self.share) >> SCHED_CAPACITY_SHIFT;
     }
 
     /// Sets the share of the core.
     #[inline]
     pub(crate) fn set_share(&mut self, share: u64) {
         self.share = share;
-        self.rate = (self.freq.part * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.rate = (self.freq.part() * self.share) >> SCHED_CAPACITY_SHIFT;
     }
 
     /// Begins a frequency switch and returns its version. Switches in progress become stale.
@@ -238,7 +258,7 @@ pub(crate) fn turbo_freq(turbo: &Turbo, busy_cores: u64) -> CpuFrequency {
     let place = turbo.busy_cores().iter().position(|&cores| busy_cores <= cores);
     let of_cores = turbo.khz()[place.unwrap_or_else(|| turbo.khz().len() - 1)];
     let khz = if turbo.is_enabled() { of_cores } else { turbo.base_khz() };
-    CpuFrequency { part: turbo.freq_scale(khz), khz: Some(khz) }
+    CpuFrequency::new(turbo.freq_scale(khz), Some(khz))
 }
 
 /// Returns the value of `arch_scale_freq_capacity()`: the average frequency as a fraction of the reference
@@ -264,9 +284,9 @@ mod tests {
 
     #[test]
     fn fewer_busy_cores_may_be_faster() {
-        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| turbo_freq(&turbo(""), cores).part);
+        let parts = [0, 1, 2, 3, 4, 5, 8, 9].map(|cores| turbo_freq(&turbo(""), cores).part());
         assert_eq!(parts, [1638, 1638, 1638, 1228, 1228, 1024, 1024, 1024]);
-        assert_eq!(turbo_freq(&turbo("enabled = false"), 1).part, 819);
+        assert_eq!(turbo_freq(&turbo("enabled = false"), 1).part(), 819);
     }
 
     #[test]

@@ -160,6 +160,11 @@ impl<E: Engine> Machine<E> {
             let tasks = self.sched.hotplug_update_cpusets();
             self.update_task_cpumasks(observer, &tasks);
             let result = result.map_or_else(HotplugError::errno, |()| 0);
+            if result == 0 {
+                self.record_frequency(cpu);
+                self.counters.per_cpu[cpu.index()].set_online(online);
+                self.cpus[cpu.index()].idle.set_online(self.now, online);
+            }
             observer.machine_event(self.now, &MachineEvent::Hotplug { cpu, online, result });
             self.settle(observer, cpu)?;
             self.settle_all(observer)?;

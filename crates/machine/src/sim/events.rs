@@ -3,8 +3,9 @@
 
 use crate::engine::Engine;
 use crate::event::{EventKind, Lane, QueuedEvent};
+use crate::hardware::InterruptLoad;
 use crate::interface::error::RunError;
-use crate::observer::Observer;
+use crate::observer::{MachineEvent, Observer};
 use crate::parts::speed::CpuFrequency;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
@@ -21,7 +22,7 @@ impl<E: Engine> Machine<E> {
             EventKind::Frequency(cpu, step) => {
                 let (_, _, capacity) = self.hardware.frequency_steps[step as usize];
                 self.sched.handle_frequency(cpu, capacity);
-                self.change_speed(cpu, CpuFrequency { part: capacity, khz: None });
+                self.change_speed(cpu, CpuFrequency::new(capacity, None));
                 return Ok(());
             }
             EventKind::Turbo(package) => {
@@ -49,6 +50,8 @@ impl<E: Engine> Machine<E> {
                     return Ok(());
                 }
                 self.charge_lost_time(load.cpu, load.duration, load.is_stolen);
+                let InterruptLoad { cpu, duration: took, is_stolen, .. } = load;
+                observer.machine_event(self.now, &MachineEvent::LostTime { cpu, took, is_stolen });
                 return self.settle(observer, load.cpu);
             }
             EventKind::Packets(index) => {

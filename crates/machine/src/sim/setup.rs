@@ -199,5 +199,5 @@ impl<E: Engine> Machine<E> {
 fn first_frequency(sched: &impl Engine, hardware: &Hardware, cpu: CpuId) -> CpuFrequency {
     let part = sched.freq_capacity(cpu);
     let khz = sched.as_sched().and_then(|sched| sched.frequency_khz(cpu)).or_else(|| hardware.khz_of(cpu, part));
-    CpuFrequency { part, khz }
+    CpuFrequency::new(part, khz)
 }

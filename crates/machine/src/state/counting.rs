@@ -49,6 +49,7 @@ impl<E> SchedObserver for CountingObserver<'_, E> {
             Event::Waking { .. }
             | Event::Priority { .. }
             | Event::Frequency { .. }
+            | Event::Throttling { .. }
             | Event::Overutilized { .. }
             | Event::WakeupDecision(_)
             | Event::BalanceDecision(_)

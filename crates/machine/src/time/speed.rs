@@ -97,14 +97,14 @@ impl<E: Engine> Machine<E> {
             let cpu = self.speeds.package_cpus(package)[place];
             self.charge_clock(cpu);
             self.change_speed(cpu, freq);
-            if let Some(khz) = freq.khz {
+            if let Some(khz) = freq.khz() {
                 observer.machine_event(self.now, &MachineEvent::TurboFrequency { cpu, khz });
             }
         }
     }
 
     fn charge_clock(&mut self, cpu: CpuId) {
-        self.speeds.update_clock(cpu, self.now, self.cpus[cpu.index()].rate.freq().part);
+        self.speeds.update_clock(cpu, self.now, self.cpus[cpu.index()].rate.freq().part());
     }
 
     /// Reads APERF and MPERF at the beginning of a tick. The kernel scales utilisation by the result from now

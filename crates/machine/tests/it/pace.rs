@@ -83,7 +83,7 @@ fn the_kernel_learns_at_ticks_at_what_frequency_a_cpu_has_run() {
 fn what_a_cpu_has_done_at_which_frequency_is_counted() {
     let machine = run(TURBO, "task a cpu=0 mask=0-0 run 9ms exit\n", 10);
     let times = machine.frequency_times(CpuId(0), machine.now());
-    let times: Vec<_> = times.whole.iter().map(|(freq, time)| (freq.part, *time)).collect();
+    let times: Vec<_> = times.whole.iter().map(|(freq, time)| (freq.part(), *time)).collect();
     assert_eq!(times, [(1536, Nanos::from_millis(10))]);
 }
 

@@ -6,6 +6,8 @@ use super::MetricInfo;
 
 const SWITCHES: &str = "`sched_switch`";
 const SWITCHES_AND_WAKEUPS: &str = "`sched_wakeup`, `sched_wakeup_new`, `sched_switch`";
+const THROTTLING: &str = "throttling of groups, of real-time and of deadline tasks";
+const HOTPLUG: &str = "CPUs that go offline and come back";
 const PLACEMENTS: &str = "decisions of `select_task_rq()`";
 const PASSES: &str = "decisions of `load_balance()`";
 const KICKS: &str = "decisions of `nohz_balancer_kick()` and `kick_ilb()`";
@@ -22,6 +24,7 @@ const MARKS: &str = "marks of the benchmark's model";
 const EXITS: &str = "`sched_process_exit`";
 
 const NO_POWER: &str = "absent without power values in the machine's file";
+const NO_TIMERS: &str = "null without periodic timers";
 const NO_COSTS: &str = "absent on a machine without costs";
 const BUILT_IN: &str = "absent with a compiled-kernel engine";
 
@@ -31,7 +34,9 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("totals.tasks", "", Neither, "`sched_process_fork`"),
     MetricInfo::sum("totals.busy_ns", "ns", Neither, SWITCHES),
     MetricInfo::sum("totals.idle_ns", "ns", Neither, SWITCHES),
+    MetricInfo::sum("totals.offline_ns", "ns", Neither, HOTPLUG),
     MetricInfo::sum("totals.wait_ns", "ns", Less, SWITCHES_AND_WAKEUPS),
+    MetricInfo::sum("totals.throttled_ns", "ns", Less, THROTTLING).null("0 with a compiled-kernel engine"),
     MetricInfo::level("totals.fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS)
         .per("runnable time of each task")
         .null("absent with fewer than two tasks that were runnable"),
@@ -50,6 +55,7 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("families[].run_ns", "ns", Neither, SWITCHES),
     MetricInfo::sum("families[].run_by_capacity[][]", "ns", Neither, SWITCHES),
     MetricInfo::sum("families[].wait_ns", "ns", Less, SWITCHES_AND_WAKEUPS),
+    MetricInfo::sum("families[].throttled_ns", "ns", Less, THROTTLING).null("0 with a compiled-kernel engine"),
     MetricInfo::level("families[].fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS)
         .per("runnable time of each task")
         .null("absent with fewer than two tasks that were runnable"),
@@ -63,9 +69,15 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("families[].voluntary_switches", "", Neither, SWITCHES),
     MetricInfo::sum("families[].involuntary_switches", "", Neither, SWITCHES),
     MetricInfo::sum("families[].migrations", "", Neither, "`sched_migrate_task`"),
-    MetricInfo::sum("families[].timers.arrivals", "", Neither, TIMERS).null("null without periodic timers"),
-    MetricInfo::sum("families[].timers.missed", "", Less, TIMERS).null("null without periodic timers"),
-    MetricInfo::latency("families[].timers.slack", More, TIMERS),
+    MetricInfo::sum("families[].timers.arrivals", "", Neither, TIMERS).null(NO_TIMERS),
+    MetricInfo::sum("families[].timers.missed", "", Less, TIMERS).null(NO_TIMERS),
+    MetricInfo::sum("families[].timers.slack.count", "", Neither, TIMERS).null(NO_TIMERS),
+    MetricInfo::level("families[].timers.slack.min_ns", "ns", More, TIMERS).null(NO_TIMERS),
+    MetricInfo::level("families[].timers.slack.mean_ns", "ns", More, TIMERS).null(NO_TIMERS),
+    MetricInfo::level("families[].timers.slack.p1_ns", "ns", More, TIMERS).null(NO_TIMERS),
+    MetricInfo::level("families[].timers.slack.p10_ns", "ns", More, TIMERS).null(NO_TIMERS),
+    MetricInfo::level("families[].timers.slack.p50_ns", "ns", More, TIMERS).null(NO_TIMERS),
+    MetricInfo::level("families[].timers.slack.max_ns", "ns", More, TIMERS).null(NO_TIMERS),
     MetricInfo::latency("families[].timers.wakeup_latency", Less, TIMERS),
     MetricInfo::sum("families[].residency.points[].ns", "ns", Neither, FREQUENCIES),
     MetricInfo::sum("families[].residency.points[].uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
@@ -75,6 +87,9 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("cpus[].busy_ns", "ns", Neither, SWITCHES),
     MetricInfo::sum("cpus[].stopper_ns", "ns", Neither, SWITCHES),
     MetricInfo::sum("cpus[].idle_ns", "ns", Neither, SWITCHES),
+    MetricInfo::sum("cpus[].offline_ns", "ns", Neither, HOTPLUG),
+    MetricInfo::sum("cpus[].interrupt_ns", "ns", Neither, "time lost to interrupts (`irq`)"),
+    MetricInfo::sum("cpus[].stolen_ns", "ns", Neither, "time that a hypervisor took (`steal`)"),
     MetricInfo::sum("cpus[].switches", "", Neither, COUNTERS),
     MetricInfo::sum("cpus[].ticks", "", Neither, COUNTERS),
     MetricInfo::sum("cpus[].reschedule_ipis", "", Neither, COUNTERS),

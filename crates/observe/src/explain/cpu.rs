@@ -6,8 +6,8 @@ use super::ExplainContext;
 use super::history::{MAX_PASSES, PassRecord};
 use super::phrases::{kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
 use super::task::placement;
-use crate::activity::TaskActivity;
 use crate::plural::counted;
+use crate::states::TaskState;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
@@ -21,6 +21,8 @@ struct WaitingTask {
     task: TaskId,
     cpu: CpuId,
     since: Nanos,
+    /// Whether it waits for runtime, and not for a CPU.
+    is_throttled: bool,
 }
 
 /// Explains the state of a CPU. Returns sentences and facts.
@@ -30,10 +32,15 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
     let track = history.cpu(cpu);
     let figures = sched.snapshot(cpu);
     let waiting = waiting(view);
-    let (here, elsewhere): (Vec<&WaitingTask>, Vec<&WaitingTask>) = waiting.iter().partition(|wait| wait.cpu == cpu);
+    let (throttled, for_cpus): (Vec<&WaitingTask>, Vec<&WaitingTask>) =
+        waiting.iter().partition(|wait| wait.is_throttled);
+    let (here, elsewhere): (Vec<&WaitingTask>, Vec<&WaitingTask>) =
+        for_cpus.into_iter().partition(|wait| wait.cpu == cpu);
     let is_idle = sched.is_idle_task_running(cpu);
     let mut sentences = Vec::new();
-    if is_idle {
+    if let Some(since) = track.offline_since {
+        sentences.push(format!("At {} CPU {} is offline, since {}.", moment(now), cpu.0, moment(since)));
+    } else if is_idle {
         sentences.push(format!(
             "At {} CPU {} is idle, since {}{}.",
             moment(now),
@@ -62,9 +69,14 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
             }
         }
     }
+    if !throttled.is_empty() && track.offline_since.is_none() {
+        let tasks = counted(throttled.len(), "task is throttled and waits", "tasks are throttled and wait");
+        sentences.push(format!("{tasks} for runtime, which no idle CPU can give."));
+    }
     let facts = json!({
         "cpu": cpu.0,
-        "idle": is_idle,
+        "idle": is_idle && track.offline_since.is_none(),
+        "offline": track.offline_since.is_some(),
         "current": task_name(machine, track.current),
         "current_pid": sched.task(track.current).pid,
         "since_ns": moment(track.since).0,
@@ -138,9 +150,16 @@ fn waiting(view: ExplainContext<'_>) -> Vec<WaitingTask> {
     let sched = view.machine.sched();
     let ids = view.machine.tasks().iter().filter_map(|task| task.id);
     let mut waiting: Vec<WaitingTask> = ids
-        .filter_map(|task| match view.history.task(task).state {
-            TaskActivity::Waits { since } => Some(WaitingTask { task, cpu: sched.task(task).cpu, since }),
-            _ => None,
+        .filter_map(|task| {
+            let (since, is_throttled) = match view.history.task(task).state() {
+                TaskState::Runnable { since } => (since, false),
+                TaskState::Throttled { since } => (since, true),
+                TaskState::NotStarted
+                | TaskState::Blocked { .. }
+                | TaskState::Ended { .. }
+                | TaskState::Running { .. } => return None,
+            };
+            Some(WaitingTask { task, cpu: sched.task(task).cpu, since, is_throttled })
         })
         .collect();
     waiting.sort_by_key(|wait| wait.since);
@@ -163,9 +182,6 @@ fn explain_waiting(view: ExplainContext<'_>, waiting: &[&WaitingTask], cpu: CpuI
         if !allowed.contains(cpu) {
             text.push_str(&format!(" and may not run on CPU {} (allowed: {})", cpu.0, mask(allowed)));
         }
-        if sched.is_throttled(wait.task) {
-            text.push_str("; its group has used up its quota there");
-        }
         sentences.push(format!("Task {text}."));
     }
     if waiting.len() > MAX_NAMED_TASKS {
@@ -184,7 +200,7 @@ fn waiting_facts(view: ExplainContext<'_>, wait: &WaitingTask, cpu: CpuId) -> Va
         "cpu": wait.cpu.0,
         "since_ns": moment(wait.since).0,
         "may_use_cpu": task.cpus_allowed.contains(cpu),
-        "throttled": view.machine.sched().is_throttled(wait.task),
+        "throttled": wait.is_throttled,
     })
 }
 

@@ -4,8 +4,8 @@
 //! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU
 //! are kept.
 
-use crate::activity::TaskActivity;
-use fairlab_machine::observer::Observer;
+use crate::states::{CpuState, TaskActivity, TaskState};
+use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -27,6 +27,8 @@ pub(super) enum WaitCause {
     Forked,
     /// Switched out on this CPU while runnable.
     LostCpu(CpuId),
+    /// No longer throttled.
+    Unthrottled,
 }
 
 /// Period in which a task was runnable and did not run.
@@ -38,6 +40,12 @@ pub(super) struct WaitPeriod {
     pub(super) cause: WaitCause,
     /// CPUs of the task during the wait, each with the time from which it was there.
     pub(super) places: Vec<(Nanos, CpuId)>,
+}
+
+impl WaitPeriod {
+    fn new(since: Nanos, cause: WaitCause, cpu: CpuId) -> Self {
+        Self { since, until: None, cause, places: vec![(since, cpu)] }
+    }
 }
 
 /// CPU selection for a task.
@@ -67,9 +75,11 @@ pub(super) struct MigrationRecord {
 /// Last steps of a task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskHistory {
-    pub(super) state: TaskActivity,
+    pub(super) activity: TaskActivity,
     /// Last CPU selection, if the task was a fair task then.
     pub(super) selection: Option<SelectionRecord>,
+    /// CPU of the task after its last wake-up, switch or migration.
+    pub(super) cpu: Option<CpuId>,
     /// Last wake-up: time, CPU, and whether the task was new.
     pub(super) woken: Option<(Nanos, CpuId, bool)>,
     /// Last wait for a CPU, which may still last.
@@ -79,8 +89,34 @@ pub(super) struct TaskHistory {
     pub(super) nr_moves: u32,
 }
 
-const UNKNOWN: TaskHistory =
-    TaskHistory { state: TaskActivity::New, selection: None, woken: None, wait: None, last_move: None, nr_moves: 0 };
+impl TaskHistory {
+    /// Present state of the task.
+    pub(super) fn state(&self) -> TaskState {
+        self.activity.state()
+    }
+
+    fn end_wait(&mut self, now: Nanos) {
+        if let Some(wait) = self.wait.as_mut().filter(|wait| wait.until.is_none()) {
+            wait.until = Some(now);
+        }
+    }
+}
+
+impl Default for TaskHistory {
+    fn default() -> Self {
+        UNKNOWN.clone()
+    }
+}
+
+static UNKNOWN: TaskHistory = TaskHistory {
+    activity: TaskActivity::NEW,
+    selection: None,
+    cpu: None,
+    woken: None,
+    wait: None,
+    last_move: None,
+    nr_moves: 0,
+};
 
 /// Load-balance pass with its time.
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +145,8 @@ pub(super) struct CpuHistory {
     pub(super) kick_decision: Option<(Nanos, KickDecision)>,
     /// Last kick decision that chose this CPU.
     pub(super) kicked: Option<(Nanos, KickDecision)>,
+    /// Time since which the CPU is offline.
+    pub(super) offline_since: Option<Nanos>,
 }
 
 /// Observer that keeps the history of a run up to the time of an explanation.
@@ -136,6 +174,7 @@ impl History {
             idle: BTreeMap::new(),
             kick_decision: None,
             kicked: None,
+            offline_since: None,
         };
         Self { tasks: Vec::new(), cpus: sched.cpu_ids().map(cpu_track).collect(), moved: Vec::new(), moved_at: START }
     }
@@ -178,14 +217,15 @@ impl History {
 
     fn task_mut(&mut self, task: TaskId) -> &mut TaskHistory {
         if self.tasks.len() <= task.index() {
-            self.tasks.resize(task.index() + 1, UNKNOWN);
+            self.tasks.resize(task.index() + 1, TaskHistory::default());
         }
         &mut self.tasks[task.index()]
     }
 
     fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
         let track = self.task_mut(task);
-        if !track.state.wake(now) {
+        track.cpu = Some(cpu);
+        if !track.activity.wake(now) {
             return;
         }
         let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
@@ -195,22 +235,33 @@ impl History {
             selection.is_done = true;
         }
         track.woken = Some((now, cpu, is_new));
-        track.wait = Some(WaitPeriod { since: now, until: None, cause, places: vec![(now, cpu)] });
+        track.wait = track.state().waits_since().map(|since| WaitPeriod::new(since, cause, cpu));
         (track.last_move, track.nr_moves) = (None, 0);
+    }
+
+    /// A throttled task waits for no CPU: its wait ends, and a new one begins when it is no longer throttled.
+    fn on_throttling(&mut self, now: Nanos, task: TaskId, is_throttled: bool) {
+        let track = self.task_mut(task);
+        if track.activity.throttle(now, is_throttled).is_none() {
+            return;
+        }
+        if is_throttled {
+            track.end_wait(now);
+        } else if let Some(cpu) = track.cpu {
+            track.wait = Some(WaitPeriod::new(now, WaitCause::Unthrottled, cpu));
+        }
     }
 
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         let left = self.task_mut(prev);
-        left.state.switch_out(now, cpu, prev_state);
-        if prev_state == PrevState::Runnable {
-            let cause = WaitCause::LostCpu(cpu);
-            left.wait = Some(WaitPeriod { since: now, until: None, cause, places: vec![(now, cpu)] });
+        left.cpu = Some(cpu);
+        left.activity.switch_out(now, cpu, prev_state);
+        if left.state().waits_since().is_some() {
+            left.wait = Some(WaitPeriod::new(now, WaitCause::LostCpu(cpu), cpu));
         }
         let came = self.task_mut(next);
-        came.state.switch_in(now, cpu);
-        if let Some(wait) = came.wait.as_mut().filter(|wait| wait.until.is_none()) {
-            wait.until = Some(now);
-        }
+        came.activity.switch_in(now, cpu);
+        came.end_wait(now);
         let track = &mut self.cpus[cpu.index()];
         (track.current, track.since, track.before) = (next, now, Some((prev, prev_state)));
         if track.switches.len() == MAX_SWITCHES {
@@ -222,7 +273,8 @@ impl History {
     fn on_migrate(&mut self, now: Nanos, task: TaskId, from: CpuId, to: CpuId, on: CpuId) {
         let current = self.cpus[on.index()].current;
         let track = self.task_mut(task);
-        let TaskActivity::Waits { .. } = track.state else { return };
+        track.cpu = Some(to);
+        let TaskState::Runnable { .. } = track.state() else { return };
         track.last_move = Some(MigrationRecord { at: now, from, to, on, current, pass: None });
         track.nr_moves += 1;
         if let Some(wait) = &mut track.wait {
@@ -276,6 +328,7 @@ impl SchedObserver for History {
             Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, on } => self.on_migrate(now, task, from, to, on),
+            Event::Throttling { task, is_throttled } => self.on_throttling(now, task, is_throttled),
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;
                 let selection = SelectionRecord { at: now, decision: *decision, current, is_done: false };
@@ -291,4 +344,11 @@ impl SchedObserver for History {
     }
 }
 
-impl Observer for History {}
+impl Observer for History {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let Some((cpu, state)) = CpuState::after_hotplug(event) {
+            let track = &mut self.cpus[cpu.index()];
+            track.offline_since = (state == CpuState::Offline).then_some(now);
+        }
+    }
+}

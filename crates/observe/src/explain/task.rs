@@ -4,8 +4,8 @@
 use super::ExplainContext;
 use super::history::{SelectionRecord, WaitCause, WaitPeriod};
 use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
-use crate::activity::TaskActivity;
 use crate::plural::counted;
+use crate::states::TaskState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
 use fairlab_sched::task::SchedClass;
@@ -27,27 +27,36 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
     let track = history.task(id);
     let cpu = machine.sched().task(id).cpu;
     let mut sentences = Vec::new();
-    let (state, since) = match track.state {
-        TaskActivity::New => {
+    let (state, since) = match track.state() {
+        TaskState::NotStarted => {
             sentences.push(format!("At {} task {name} has been forked and is not runnable yet.", moment(now)));
             ("new", None)
         }
-        TaskActivity::Off { since, cpu, ended } => {
-            let what = if ended { "has ended" } else { "sleeps" };
-            let done = if ended { "ended" } else { "blocked" };
-            sentences.push(format!(
-                "At {} task {name} {what}: it {done} at {} on CPU {}.",
-                moment(now),
-                moment(since),
-                cpu.0
-            ));
-            (if ended { "ended" } else { "sleeps" }, Some(since))
+        TaskState::Blocked { since, cpu } => {
+            let (now, since_text) = (moment(now), moment(since));
+            sentences.push(format!("At {now} task {name} sleeps: it blocked at {since_text} on CPU {}.", cpu.0));
+            ("sleeps", Some(since))
         }
-        TaskActivity::Runs { since, cpu } => {
+        TaskState::Ended { since, cpu } => {
+            let (now, since_text) = (moment(now), moment(since));
+            sentences.push(format!("At {now} task {name} has ended: it ended at {since_text} on CPU {}.", cpu.0));
+            ("ended", Some(since))
+        }
+        TaskState::Running { since, cpu } => {
             sentences.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
             ("runs", Some(since))
         }
-        TaskActivity::Waits { since } => {
+        TaskState::Throttled { since } => {
+            sentences.push(format!(
+                "At {} task {name} is throttled on CPU {}, since {} ({} so far): it waits for runtime, not for a CPU.",
+                moment(now),
+                cpu.0,
+                moment(since),
+                now - since
+            ));
+            ("throttled", Some(since))
+        }
+        TaskState::Runnable { since } => {
             sentences.push(format!(
                 "At {} task {name} waits on CPU {}, since {} ({} so far).",
                 moment(now),
@@ -58,7 +67,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             ("waits", Some(since))
         }
     };
-    let is_runnable = track.state.is_runnable();
+    let is_runnable = track.state().is_runnable();
     sentences.extend(placement(view, id));
     let mut wait_facts = Value::Null;
     if let Some(wait) = &track.wait {
@@ -66,8 +75,10 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         sentences.push(text);
         wait_facts = facts;
     }
-    if matches!(track.state, TaskActivity::Waits { .. }) {
-        sentences.extend(wait_reasons(view, id, cpu));
+    match track.state() {
+        TaskState::Runnable { .. } => sentences.extend(wait_reasons(view, id, cpu)),
+        TaskState::Throttled { .. } => sentences.push(throttling_reason(view, id, cpu)),
+        TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {}
     }
     let facts = json!({
         "task": host.name,
@@ -90,20 +101,23 @@ const MAX_FAMILY_TASKS: usize = 16;
 /// Explains a family: the state of each task, and in detail the task that waits longest, or else the first.
 pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usize]) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, now } = view;
-    let state = |host: usize| machine.tasks()[host].id.map(|id| (id, history.task(id).state));
+    let state = |host: usize| machine.tasks()[host].id.map(|id| (id, history.task(id).state()));
     let mut sentences = vec![format!("{name} is a family of {} tasks.", family.len())];
     for &host in family.iter().take(MAX_FAMILY_TASKS) {
         let task = &machine.tasks()[host].name;
         sentences.push(match state(host) {
             None => format!("  {task}: has not been forked yet"),
-            Some((_, TaskActivity::New)) => format!("  {task}: is being forked"),
-            Some((_, TaskActivity::Off { since, ended, .. })) => {
-                format!("  {task}: {} since {}", if ended { "ended" } else { "sleeps" }, moment(since))
+            Some((_, TaskState::NotStarted)) => format!("  {task}: is being forked"),
+            Some((_, TaskState::Blocked { since, .. })) => format!("  {task}: sleeps since {}", moment(since)),
+            Some((_, TaskState::Ended { since, .. })) => format!("  {task}: ended since {}", moment(since)),
+            Some((id, TaskState::Throttled { since })) => {
+                let cpu = machine.sched().task(id).cpu;
+                format!("  {task}: is throttled on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
-            Some((_, TaskActivity::Runs { since, cpu })) => {
+            Some((_, TaskState::Running { since, cpu })) => {
                 format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since))
             }
-            Some((id, TaskActivity::Waits { since })) => {
+            Some((id, TaskState::Runnable { since })) => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: waits on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
@@ -113,7 +127,7 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
         sentences.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
     }
     let waits_since = |&&host: &&usize| match state(host) {
-        Some((_, TaskActivity::Waits { since })) => since,
+        Some((_, TaskState::Runnable { since })) => since,
         _ => Nanos::NEVER,
     };
     let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");
@@ -233,6 +247,7 @@ fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (Str
         WaitCause::Woken => "it was woken".to_owned(),
         WaitCause::Forked => "it was forked".to_owned(),
         WaitCause::LostCpu(cpu) => format!("it was switched out on CPU {} without blocking", cpu.0),
+        WaitCause::Unthrottled => "its throttling ended".to_owned(),
     };
     let cpus: Vec<CpuId> = wait.places.iter().map(|&(_, cpu)| cpu).collect();
     let mut text = match wait.until {
@@ -279,9 +294,6 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
     let sched = machine.sched();
     let mut sentences = Vec::new();
     let (own, running) = (sched.task(id), sched.curr(cpu));
-    if own.class == SchedClass::Fair && sched.is_throttled(id) {
-        sentences.push(format!("Its group has used up its quota on CPU {}, and is throttled there.", cpu.0));
-    }
     if running != sched.idle_task(cpu) {
         let (other, name) = (sched.task(running), task_name(machine, running));
         let so_far = now - history.cpu(cpu).since;
@@ -304,15 +316,9 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
             counted(sched.snapshot(cpu).nr_running, "runnable task", "runnable tasks")
         ));
     }
-    let idle: Vec<CpuId> = own.cpus_allowed.iter().filter(|&other| other != cpu && sched.is_idle(other)).collect();
+    let idle = idle_cpus(view, id, cpu);
     if own.nr_cpus_allowed == 1 {
         sentences.push(format!("It may run on CPU {} only.", mask(&own.cpus_allowed)));
-    } else if sched.waits_for_quota(id) {
-        // Neither a wake-up nor load balancing moves a throttled task.
-        let are = if idle.is_empty() { String::new() } else { format!(", although {} idle", cpus_are(&idle)) };
-        sentences.push(format!(
-            "No other CPU pulls it while its group is throttled{are}: it continues when a later period refills the quota."
-        ));
     } else if idle.is_empty() {
         sentences.push(format!("None of the other CPUs that it may use ({}) is idle.", mask(&own.cpus_allowed)));
     } else {
@@ -322,6 +328,35 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
         ));
     }
     sentences
+}
+
+/// Returns the idle CPUs that a task may use besides its own.
+fn idle_cpus(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<CpuId> {
+    let sched = view.machine.sched();
+    let is_idle = |&other: &CpuId| other != cpu && sched.is_online(other) && sched.is_idle(other);
+    sched.task(id).cpus_allowed.iter().filter(is_idle).collect()
+}
+
+/// Describes the runtime for which a throttled task waits.
+fn throttling_reason(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> String {
+    let sched = view.machine.sched();
+    match sched.task(id).class {
+        SchedClass::RealTime => format!(
+            "The real-time tasks of CPU {} have used up their runtime, and continue when a later period refills it.",
+            cpu.0
+        ),
+        SchedClass::Deadline => "It has used up its runtime, and continues with its next replenishment.".to_owned(),
+        SchedClass::Fair | SchedClass::Stop | SchedClass::Idle => {
+            // Neither a wake-up nor load balancing moves a throttled task.
+            let idle = idle_cpus(view, id, cpu);
+            let are = if idle.is_empty() { String::new() } else { format!(", although {} idle", cpus_are(&idle)) };
+            format!(
+                "Its group has used up its quota on CPU {}, and is throttled there. No other CPU pulls it meanwhile{are}: \
+                 it continues when a later period refills the quota.",
+                cpu.0
+            )
+        }
+    }
 }
 
 /// Formats a list of CPUs as the subject of a sentence: `CPU 3 is`, `CPUs 0-2 are`.

@@ -11,10 +11,10 @@ mod tests;
 use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TraceRecord};
 use super::sink::{OpenedSink, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
-use crate::activity::TaskActivity;
+use crate::states::TaskActivity;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
-use fairlab_machine::sim::{CpuFrequency, Machine, START};
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -153,8 +153,8 @@ impl Exporter {
     /// Writes the state at the start of a run: frequencies, capacities and the start marker of rt-app.
     pub fn begin(&mut self, machine: &Machine<impl Engine>) {
         for cpu in machine.sched().cpu_ids() {
-            let CpuFrequency { part, khz } = machine.frequency(cpu);
-            self.frequency(START, cpu, part, khz);
+            let frequency = machine.frequency(cpu);
+            self.frequency(START, cpu, frequency.part(), frequency.khz());
         }
         if self.has_markers {
             self.marker(START, CpuId(0), Marker::Main { starts: true });
@@ -360,8 +360,11 @@ impl SchedObserver for Exporter {
                     self.set_counter(now, cpu, Counter::UtilAvg, avg.util_avg);
                 }
             }
-            Event::DomainStat { .. } | Event::Overutilized { .. } | Event::BlockedUpdate(_) | Event::Warning { .. } => {
-            }
+            Event::Throttling { .. }
+            | Event::DomainStat { .. }
+            | Event::Overutilized { .. }
+            | Event::BlockedUpdate(_)
+            | Event::Warning { .. } => {}
         }
     }
 

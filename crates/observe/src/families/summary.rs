@@ -3,6 +3,7 @@
 
 use crate::latency::LatencySummary;
 use crate::residency::FamilyResidency;
+use crate::slack::SlackSummary;
 use fairlab_sched::units::Capacity;
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +18,17 @@ pub struct FamilySummary {
     pub run_ns: u64,
     /// Time on CPUs of each capacity: pairs of capacity and nanoseconds, in ascending order.
     pub run_by_capacity: Vec<(Capacity, u64)>,
-    /// Time in which tasks were runnable without a CPU, in nanoseconds.
+    /// Time in which tasks waited for a CPU, in nanoseconds, without the time in which they were throttled.
     pub wait_ns: u64,
+    /// Time in which runnable tasks waited for runtime of their group or class and not for a CPU, in
+    /// nanoseconds.
+    #[serde(default)]
+    pub throttled_ns: u64,
     /// Jain's fairness index in millionths, over the fractions of runnable time in which the tasks had a CPU;
     /// 1000000 if all fractions are equal. Absent for a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness_ppm: Option<u64>,
-    /// Number of wake-ups, without forks.
+    /// Number of wake-ups of blocked tasks, without forks.
     pub wakeups: u64,
     /// Latency from the timer's expiry, the interrupt or the waker's call until the task continues.
     #[serde(default)]
@@ -61,6 +66,7 @@ impl FamilySummary {
             run_ns,
             run_by_capacity,
             wait_ns,
+            throttled_ns,
             fairness_ppm: _,
             wakeups,
             wake_to_run: _,
@@ -77,6 +83,7 @@ impl FamilySummary {
         self.tasks += tasks;
         self.run_ns += run_ns;
         self.wait_ns += wait_ns;
+        self.throttled_ns += throttled_ns;
         self.wakeups += wakeups;
         self.voluntary_switches += voluntary_switches;
         self.involuntary_switches += involuntary_switches;
@@ -97,8 +104,8 @@ pub struct TimerSummary {
     pub arrivals: u64,
     /// Number of late arrivals, at which the timer had already expired.
     pub missed: u64,
-    /// Time from the arrival to the expiry (rt-app's `slack`), for arrivals in time.
-    pub slack: Option<LatencySummary>,
+    /// Time from the arrival to the expiry (rt-app's `slack`); negative for late arrivals.
+    pub slack: Option<SlackSummary>,
     /// Latency from the expiry until the task continues (rt-app's `wu_lat`).
     pub wakeup_latency: Option<LatencySummary>,
 }

@@ -33,7 +33,10 @@ impl Rule for Misfits {
             let curr = sched.curr(cpu);
             let is_too_big = !sched.is_idle(cpu) && sched.task_fit(curr, cpu) == TaskFit::TooSmall && {
                 let allowed = &sched.task(curr).cpus_allowed;
-                let bigger = |&other: &CpuId| capacity[other.index()] > capacity[cpu.index()] && sched.is_idle(other);
+                let bigger = |&other: &CpuId| {
+                    let is_free = sched.is_online(other) && sched.is_idle(other);
+                    is_free && capacity[other.index()] > capacity[cpu.index()]
+                };
                 allowed.iter().any(|other| bigger(&other))
             };
             self.0.sample(machine.now(), cpu, is_too_big);

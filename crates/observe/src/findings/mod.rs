@@ -24,9 +24,9 @@ mod waits;
 pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
 
-use crate::activity::TaskActivity;
 use crate::explain::Question;
 use crate::families::FamilySummary;
+use crate::states::{CpuState, TaskActivity, TaskState};
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
@@ -42,6 +42,7 @@ rules! {
     idle: idle::IdleCpus,
     starvation: waits::Starvation,
     late: waits::LateWakeups,
+    throttled: waits::ThrottledTasks,
     moves: moves::Moves,
     misfit: misfit::Misfits,
     kicks: kicks::WastedKicks,
@@ -114,47 +115,25 @@ struct FindingTask {
     place: usize,
     family: usize,
     activity: TaskActivity,
-    /// Time of the wake-up, until the task runs.
+    /// Time of the wake-up, until the task runs. A task that was throttled meanwhile has none.
     woken_at: Option<Nanos>,
-    /// Time of a wake-up that found the task running. It counts as the start of the next wait, unless the task is
-    /// preempted before.
-    woken_while_running: Option<Nanos>,
     cpu: Option<CpuId>,
     /// Affinity at the last sample.
     allowed: Option<CpuMask>,
 }
 
 impl FindingTask {
-    /// Returns the start of the current wait for a CPU.
-    fn waits_since(&self) -> Option<Nanos> {
-        self.woken_while_running.or_else(|| self.activity.waits_since())
-    }
-
-    /// Lets the current wait count from `now`, and not as one after a wake-up.
-    fn restart_wait(&mut self, now: Nanos) {
-        match &mut self.woken_while_running {
-            Some(since) => *since = now,
-            None => self.activity.restart(now),
-        }
-        self.woken_at = None;
-    }
-
     #[inline]
     fn wake(&mut self, now: Nanos, is_new: bool) {
-        if self.waits_since().is_none() {
-            if !self.activity.wake(now) {
-                self.woken_while_running = Some(now);
-            }
+        if self.activity.wake(now) {
             self.woken_at = (!is_new).then_some(now);
-        } else {
-            self.activity.wake(now);
         }
     }
 
-    /// Ends the wait. Returns its start and the time of its wake-up, if the task waited.
+    /// Ends a wait for a CPU. Returns its start and the time of its wake-up, if the task waited.
     #[inline]
-    fn take_wait(&mut self, before: TaskActivity) -> Option<(Nanos, Option<Nanos>)> {
-        let since = self.woken_while_running.take().or_else(|| before.waits_since())?;
+    fn take_wait(&mut self, before: TaskState) -> Option<(Nanos, Option<Nanos>)> {
+        let since = before.waits_since()?;
         Some((since, self.woken_at.take()))
     }
 }
@@ -218,7 +197,8 @@ type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 /// Observer of a run that applies the rules.
 #[derive(Debug)]
 pub struct Findings {
-    nr_cpus: usize,
+    /// State of each CPU.
+    cpus: Vec<CpuState>,
     tasks: FindingTasks,
     /// Names of families, and the family of each task of the workload.
     families: Vec<String>,
@@ -239,16 +219,12 @@ impl Findings {
         let family_of = family_of.collect();
         let nr_cpus = machine.hardware().nr_cpus();
         let rules = RuleSet::new(nr_cpus, limits);
-        Self { nr_cpus, tasks: FindingTasks::default(), families, family_of, rules }
+        Self { cpus: vec![CpuState::Idle; nr_cpus], tasks: FindingTasks::default(), families, family_of, rules }
     }
 
     /// Checks state for which no events exist. To be called at intervals during the run.
     pub fn sample(&mut self, machine: &Machine) {
         for (id, task) in self.tasks.iter_mut() {
-            // A task of a throttled group waits for quota, not for a CPU.
-            if task.waits_since().is_some() && machine.sched().waits_for_quota(id) {
-                task.restart_wait(machine.now());
-            }
             let allowed = &machine.sched().task(id).cpus_allowed;
             if task.allowed.as_ref() != Some(allowed) {
                 task.allowed = Some(allowed.clone());
@@ -261,7 +237,10 @@ impl Findings {
     pub fn finish(mut self, machine: &Machine, families: &[FamilySummary]) -> Vec<Finding> {
         let now = machine.now();
         for (_, task) in self.tasks.iter_mut() {
-            end_wait(&mut self.rules, now, task, task.activity);
+            if let TaskState::Throttled { since } = task.activity.state() {
+                self.rules.on_throttled(&FindingWait { task: task.place, family: task.family, since, until: now });
+            }
+            end_wait(&mut self.rules, now, task, task.activity.state());
         }
         let name = |task: usize| machine.tasks()[task].name.clone();
         let about =
@@ -269,20 +248,35 @@ impl Findings {
         self.rules.findings(&about)
     }
 
+    /// A throttled task waits for runtime: its wait for a CPU ends, and another one begins afterwards.
+    fn on_throttling(&mut self, now: Nanos, id: TaskId, is_throttled: bool) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        match task.activity.throttle(now, is_throttled) {
+            Some(TaskState::Throttled { since }) => {
+                let wait = FindingWait { task: task.place, family: task.family, since, until: now };
+                self.rules.on_throttled(&wait);
+            }
+            Some(before) => end_wait(&mut self.rules, now, task, before),
+            None => {}
+        }
+        // The time since the wake-up is no wait for a CPU alone.
+        task.woken_at = None;
+    }
+
+    #[inline]
+    fn set_cpu_state(&mut self, now: Nanos, cpu: CpuId, state: CpuState) {
+        let before = std::mem::replace(&mut self.cpus[cpu.index()], state);
+        if (before == CpuState::Idle) != (state == CpuState::Idle) {
+            self.rules.on_idle(now, cpu, state == CpuState::Idle);
+        }
+    }
+
     #[inline]
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
-        // Idle tasks have the first ids.
-        if prev.index() < self.nr_cpus {
-            self.rules.on_idle(now, cpu, false);
-        }
-        if next.index() < self.nr_cpus {
-            self.rules.on_idle(now, cpu, true);
-        }
+        let state = self.cpus[cpu.index()].after_switch(next, self.cpus.len());
+        self.set_cpu_state(now, cpu, state);
         if let Some(task) = self.tasks.get_mut(prev) {
             task.activity.switch_out(now, cpu, prev_state);
-            if prev_state == PrevState::Runnable {
-                task.woken_while_running = None;
-            }
         }
         if prev_state != PrevState::Runnable {
             self.rules.on_sleep(prev);
@@ -296,7 +290,7 @@ impl Findings {
 
 /// Ends the wait of a task that gets a CPU, or at the end of the run, and passes it to the rules.
 #[inline]
-fn end_wait(rules: &mut RuleSet, now: Nanos, task: &mut FindingTask, before: TaskActivity) {
+fn end_wait(rules: &mut RuleSet, now: Nanos, task: &mut FindingTask, before: TaskState) {
     let Some((since, woken_at)) = task.take_wait(before) else { return };
     let wait = FindingWait { task: task.place, family: task.family, since, until: now };
     rules.on_wait(&EndedWait { wait, woken_at, cpu: task.cpu, allowed: task.allowed.as_ref() });
@@ -336,6 +330,7 @@ impl SchedObserver for Findings {
                     self.rules.on_migrate(now, migration);
                 }
             }
+            Event::Throttling { task, is_throttled } => self.on_throttling(now, task, is_throttled),
             Event::BalanceDecision(decision) => self.rules.on_balance(now, decision),
             Event::KickDecision(decision) => self.rules.on_kick(now, decision),
             Event::Overutilized { is_over, cpu } => self.rules.on_overutilized(now, is_over, cpu),
@@ -349,14 +344,16 @@ impl Observer for Findings {
         Interest { events: true, ..Interest::NONE }
     }
 
-    fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        if let Some((cpu, state)) = CpuState::after_hotplug(event) {
+            self.set_cpu_state(now, cpu, state);
+        }
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
             let task = FindingTask {
                 place: task,
                 family: self.family_of[spec],
                 activity: TaskActivity::default(),
                 woken_at: None,
-                woken_while_running: None,
                 cpu: None,
                 allowed: None,
             };

@@ -98,7 +98,7 @@ impl RuleInfo {
     }
 }
 
-/// Wait of a task for a CPU.
+/// Wait of a task for a CPU, or for runtime.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FindingWait {
     /// Index among the machine's tasks.
@@ -145,6 +145,9 @@ pub(super) trait Rule: Sized {
 
     /// Called when the wait of a task ends.
     fn on_wait(&mut self, _wait: &EndedWait<'_>) {}
+
+    /// Called when a runnable task has waited for runtime of its group or class.
+    fn on_throttled(&mut self, _wait: &FindingWait) {}
 
     /// Called when a task migrates.
     fn on_migrate(&mut self, _now: Nanos, _migration: FindingMigration) {}
@@ -195,6 +198,10 @@ macro_rules! rules {
             #[inline]
             pub(in crate::findings) fn on_wait(&mut self, wait: &EndedWait<'_>) {
                 $(self.$field.on_wait(wait);)*
+            }
+
+            pub(in crate::findings) fn on_throttled(&mut self, wait: &FindingWait) {
+                $(self.$field.on_throttled(wait);)*
             }
 
             #[inline]

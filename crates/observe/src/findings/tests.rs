@@ -286,3 +286,63 @@ fn rules_have_names_of_their_own_and_a_severity_as_text() {
     assert_eq!(timers.severity.to_string(), "medium above 5 % of periods, else low");
     assert_eq!((timers.severity.of(false), timers.severity.max()), (Severity::Low, Severity::Medium));
 }
+
+/// Returns the names of the rules with findings, and the summaries of the families.
+fn rules_and_families(scenario: &str) -> (Vec<&'static str>, Vec<FamilySummary>) {
+    let mut machine = machine(scenario);
+    let limits = Limits::of(&machine);
+    let (findings, summary) = find(&mut machine, limits);
+    (findings.iter().map(|finding| finding.rule).collect(), summary.families.summaries(machine.now()))
+}
+
+#[test]
+fn a_deadline_task_beyond_its_runtime_is_throttled_and_waits_for_no_cpu() {
+    let (rules, families) = rules_and_families("cpus 4\nend 2s\ntask dl dl=10ms/600ms/600ms cpu=0 run 10s\n");
+    assert_eq!(rules, ["throttled"]);
+    assert_eq!(families[0].wait_ns, 0);
+    assert!(families[0].throttled_ns > 1_900_000_000, "{families:?}");
+}
+
+#[test]
+fn real_time_tasks_beyond_their_runtime_are_throttled() {
+    // By default 50 ms of each second.
+    let scenario = "cpus 4\nend 4s\nfeature RT_RUNTIME_SHARE 0\ntask rt fifo=5 cpu=0 mask=0-0 run 10s\n";
+    let (rules, families) = rules_and_families(scenario);
+    assert_eq!(rules, ["throttled"]);
+    assert_eq!(families[0].wait_ns, 0);
+    assert!((150_000_000..250_000_000).contains(&families[0].throttled_ns), "{families:?}");
+}
+
+#[test]
+fn a_container_that_waits_for_its_quota_is_found_and_one_that_does_not_wait_is_not() {
+    let container = |quota: &str| {
+        format!("cpus 4\nend 2s\ngroup box quota={quota} period=200ms\ntask web group=box cpu=0 run 40ms sleep 60ms\n")
+    };
+    let (rules, families) = rules_and_families(&container("30ms"));
+    assert_eq!(rules, ["throttled"]);
+    assert!(families[0].throttled_ns > 1_000_000_000 && families[0].wait_ns == 0, "{families:?}");
+    let (rules, families) = rules_and_families(&container("200ms"));
+    assert_eq!((rules.len(), families[0].throttled_ns), (0, 0), "{families:?}");
+}
+
+#[test]
+fn a_wake_up_of_a_running_task_is_no_wake_up() {
+    // `mover` is woken while it runs, and leaves its CPU when its affinity changes.
+    let scenario = "cpus 2\nend 500ms\ntask mover cpu=0 wait run 400ms wait\ntask first cpu=1 run 1ms wake mover run 100ms wake mover exit\n\
+                    affinity 200ms mover 1-1\n";
+    let (rules, families) = rules_and_families(scenario);
+    assert_eq!(rules, [""; 0]);
+    let mover = &families[0];
+    assert_eq!((mover.wakeups, mover.wakeup_latency.map(|latency| latency.max_ns)), (1, Some(0)), "{mover:?}");
+}
+
+#[test]
+fn an_offline_cpu_is_neither_idle_nor_a_place_for_a_waiting_task() {
+    let scenario = "cpus 2\ncaps 512 1024\nscale 1\nend 1s\ntask hog n=2 cpu=0 run 10s\noffline 10ms 1\n";
+    let mut machine = machine(scenario);
+    let limits = Limits::of(&machine);
+    let (findings, summary) = find(&mut machine, limits);
+    assert!(of(&findings, "idle-while-waiting").is_none() && of(&findings, "misfit-left").is_none(), "{findings:?}");
+    let cpus = summary.cpus.summaries(&machine);
+    assert_eq!((cpus[1].offline_ns, cpus[1].idle_ns), (990_000_000, 0), "{:?}", cpus[1]);
+}

@@ -7,9 +7,9 @@
 use super::RuleSet;
 use super::rule::{EndedWait, FindingMigration, FindingWait};
 use super::{Finding, FindingContext, Limits};
-use crate::activity::TaskActivity;
 use crate::import::event::{Recording, TraceEventKind, TraceEventName};
 use crate::import::threads::TraceThreads;
+use crate::states::TaskActivity;
 use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Rules `late-wakeup` and `starvation`: tasks that wait long for a CPU, after a wake-up or at any time.
+//! Rules `late-wakeup`, `starvation` and `throttled`: tasks that wait long for a CPU, after a wake-up or at any
+//! time, or for runtime.
 
 use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
 use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
@@ -70,6 +71,38 @@ impl Rule for LateWakeups {
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         findings(&Self::INFO, &self.waits, about, &format!("had a wake-up latency above {}", self.limit))
+    }
+}
+
+/// Waits for runtime above the limit.
+#[derive(Debug)]
+pub(super) struct ThrottledTasks {
+    limit: Nanos,
+    waits: ByFamily<FindingWait>,
+}
+
+impl Rule for ThrottledTasks {
+    const INFO: RuleInfo = RuleInfo {
+        name: "throttled",
+        condition: "a runnable task waited more than 10 ms (`--latency`) for runtime of its group (a quota) or class",
+        severity: RuleSeverity::Fixed(Severity::Medium),
+        is_for_traces: false,
+        is_about_waits: true,
+    };
+
+    fn new(_nr_cpus: usize, limits: Limits) -> Self {
+        Self { limit: limits.latency, waits: ByFamily::new() }
+    }
+
+    fn on_throttled(&mut self, wait: &FindingWait) {
+        if wait.until - wait.since > self.limit {
+            self.waits.entry(wait.family).or_default().add(wait.until - wait.since, *wait);
+        }
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let what = format!("waited for runtime of a group or class for more than {}", self.limit);
+        findings(&Self::INFO, &self.waits, about, &what)
     }
 }
 

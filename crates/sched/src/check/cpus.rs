@@ -71,6 +71,10 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
     if task.class == SchedClass::Idle {
         return Ok(());
     }
+    ensure!(
+        !task.is_queued() || task.is_reported_throttled == sched.waits_for_runtime(id),
+        "{id:?} is throttled or not, and the last event says the opposite: {task:?}"
+    );
     let is_fair_queued = task.is_queued() && task.class == SchedClass::Fair;
     ensure!(se.on_rq == is_fair_queued, "{id:?} is {:?}, but its entity has on_rq {}", task.on_rq, se.on_rq);
     let is_rt_queued = task.is_queued() && task.class == SchedClass::RealTime;

@@ -5,6 +5,7 @@ pub mod deadline;
 pub mod fair;
 pub(crate) mod rt;
 pub mod snapshot;
+pub(crate) mod throttling;
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
@@ -45,6 +46,9 @@ impl State {
             SchedClass::Deadline => self.enqueue_task_dl(ctx, cpu, task, flags),
             SchedClass::Stop => self.add_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
+        }
+        if self.has_throttled {
+            self.report_throttling(ctx, task);
         }
     }
 

@@ -57,6 +57,9 @@ pub enum Event<'a> {
         /// CPU that moved the task.
         on: CpuId,
     },
+    /// A task was throttled, so that it waits for runtime of its group or class and not for a CPU; or this has
+    /// ended.
+    Throttling { task: TaskId, is_throttled: bool },
     /// The frequency governor changed a frequency.
     Frequency {
         cpu: CpuId,

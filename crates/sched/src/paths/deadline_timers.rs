@@ -50,6 +50,7 @@ impl Sched {
         }
         let cpu = if self.rqs[cpu.index()].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
         self.enqueue_task_dl(ctx, cpu, task, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
+        self.report_throttling(ctx, task);
         let curr = self.rqs[cpu.index()].curr;
         if self.tasks[curr.index()].class == SchedClass::Deadline {
             self.check_preempt_curr_dl(ctx, cpu, task);

@@ -40,6 +40,7 @@ impl Sched {
             }
             let _rq = self.rq_lock_clocked(ctx, cpu);
             let may_run = self.end_rt_period(cpu, nr_periods);
+            self.report_rt_throttling(ctx, cpu);
             let rt = &self.rqs[cpu.index()].rt;
             is_needed |= rt.rt_time > 0 || rt.nr_running > 0;
             is_throttled |= rt.throttled;

@@ -66,6 +66,8 @@ pub struct State {
     pub(crate) dl_root: DlRoot,
     pub(crate) nodes: Vec<u32>,
     pub(crate) rt_root: RtRoot,
+    /// Whether a task has ever been throttled in this run.
+    pub(crate) has_throttled: bool,
     pub(crate) cpufreq: Cpufreq,
     /// Whether a utilisation clamp has been set yet: the kernel's `sched_uclamp_used`.
     pub(crate) uclamp_used: bool,
@@ -128,6 +130,7 @@ impl State {
             dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
             rt_root: RtRoot::new(nr_cpus),
+            has_throttled: false,
             cpufreq: Cpufreq::default(),
             uclamp_used: false,
             default_clamps: DefaultClamps::default(),

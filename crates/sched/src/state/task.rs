@@ -154,6 +154,8 @@ pub struct Task {
     pub in_wakeup: bool,
     /// Whether the task waits for input or output, or has waited and not run since.
     pub in_iowait: bool,
+    /// Whether the last event about it says that the task is throttled.
+    pub(crate) is_reported_throttled: bool,
     pub info: SchedInfo,
     /// Requested utilisation clamps, before the limits of the group.
     pub uclamp: Uclamp,

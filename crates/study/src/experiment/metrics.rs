@@ -128,9 +128,12 @@ pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, 
     asked.iter().map(|one| one.take(result, &known)).collect()
 }
 
-/// Returns the requested metrics that a run has.
+/// Returns the requested metrics that a run has, or all default metrics if none is requested.
 pub fn available(result: &Value, asked: &[RequestedMetric]) -> Vec<(Metric, f64)> {
     let known = known_metrics(result);
+    if asked.is_empty() {
+        return known;
+    }
     asked.iter().filter_map(|one| one.take(result, &known).ok()).collect()
 }
 

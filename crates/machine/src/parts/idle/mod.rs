@@ -27,6 +27,10 @@ pub(crate) struct CpuIdleState {
     chosen: Option<usize>,
     /// Time of entry into the present state.
     since: Nanos,
+    /// Time from which the CPU is offline, which counts for no state.
+    offline_since: Option<Nanos>,
+    /// Offline time since the entry that has ended.
+    offline_time: Nanos,
     /// End of the exit, once an interrupt has begun to wake the CPU.
     exit_done_at: Option<Nanos>,
     /// Kind of interrupt that woke the CPU.
@@ -91,6 +95,8 @@ impl CpuIdleState {
             current: None,
             chosen: None,
             since: Nanos::ZERO,
+            offline_since: None,
+            offline_time: Nanos::ZERO,
             exit_done_at: None,
             woken_by: WokenBy::Other,
             governor: IdleGovernor::new(governor, nr_states),
@@ -112,9 +118,25 @@ impl CpuIdleState {
     pub(crate) fn residency_at(&self, at: Nanos) -> Vec<IdleResidency> {
         let mut residency = self.residency.clone();
         if let Some(place) = self.current {
-            residency[place].time += at.saturating_since(self.since);
+            residency[place].time += self.time_in_state(at);
         }
         residency
+    }
+
+    /// Returns the time in the present state up to `at`, without offline time.
+    fn time_in_state(&self, at: Nanos) -> Nanos {
+        let offline = self.offline_since.map_or(Nanos::ZERO, |since| at.saturating_since(since.max(self.since)));
+        at.saturating_since(self.since + self.offline_time + offline)
+    }
+
+    /// Records that the CPU goes offline or comes back.
+    pub(crate) fn set_online(&mut self, now: Nanos, is_online: bool) {
+        if let Some(since) = self.offline_since.take() {
+            self.offline_time += now.saturating_since(since.max(self.since));
+        }
+        if !is_online {
+            self.offline_since = Some(now);
+        }
     }
 
     /// Whether the CPU is in a state.
@@ -168,11 +190,13 @@ impl CpuIdleState {
     /// Enters the chosen state and returns it; `None` if the CPU has no states.
     #[inline]
     pub(crate) fn enter_chosen(&mut self, now: Nanos) -> Option<usize> {
-        self.since = now;
+        (self.since, self.offline_time) = (now, Nanos::ZERO);
         self.exit_done_at = None;
         self.woken_by = WokenBy::Other;
         self.current = self.chosen.take();
-        if let Some(place) = self.current {
+        if let Some(place) = self.current
+            && self.offline_since.is_none()
+        {
             self.residency[place].entries += 1;
         }
         self.current
@@ -210,9 +234,9 @@ impl CpuIdleState {
     #[inline]
     pub(crate) fn leave(&mut self, now: Nanos, states: &[IdleState], tick: Nanos) {
         let Some(place) = self.current.take() else { return };
-        let time = now - self.since;
+        let time = self.time_in_state(now);
         self.residency[place].time += time;
-        self.governor.reflect(states, place, time, self.woken_by, tick);
+        self.governor.reflect(states, place, now - self.since, self.woken_by, tick);
     }
 
     /// Returns the end of the exit from the present state, which an interrupt begins if none has before;

@@ -81,6 +81,7 @@ impl State {
         let dl = &mut self.tasks[task.index()].dl;
         dl.is_throttled = true;
         dl.runtime = dl.runtime.min(0);
+        self.has_throttled = true;
     }
 
     /// Starts the replenishment timer for the task's next period. Returns false if that period has begun

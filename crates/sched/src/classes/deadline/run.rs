@@ -210,10 +210,12 @@ impl State {
 
     fn throttle_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, curr: TaskId) {
         self.tasks[curr.index()].dl.is_throttled = true;
+        self.has_throttled = true;
         self.unqueue_dl(cpu, curr);
         if self.tasks[curr.index()].dl.inherited.is_some() || !self.start_dl_timer(ctx, curr) {
             self.enqueue_task_dl(ctx, cpu, curr, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }
+        self.report_throttling(ctx, curr);
         if !self.rqs[cpu.index()].dl.is_leftmost(curr) {
             self.resched_curr(ctx, cpu);
         }

@@ -51,6 +51,7 @@ impl State {
         }
         self.rqs[cpu.index()].rt.rt_time += delta;
         if self.sched_rt_runtime_exceeded(cpu) {
+            self.report_rt_throttling(ctx, cpu);
             self.resched_curr(ctx, cpu);
             self.do_start_rt_bandwidth(ctx);
         }

@@ -19,6 +19,7 @@ impl State {
         }
         let rt = &mut self.rqs[cpu.index()].rt;
         (rt.unlimited, rt.throttled, rt.borrowed) = (true, false, 0);
+        self.report_rt_throttling(ctx, cpu);
         if self.rqs[cpu.index()].rt.nr_running > 0 {
             self.enqueue_top_rt_rq(ctx, cpu);
             self.resched_curr(ctx, cpu);

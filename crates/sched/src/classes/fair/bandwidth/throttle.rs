@@ -74,6 +74,7 @@ impl State {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = true;
         cfs_rq.throttled_clock = clock;
+        self.report_fair_throttling(ctx, cpu);
         true
     }
 
@@ -98,6 +99,7 @@ impl State {
         let place = pool.throttled.iter().position(|&other| other == id);
         pool.throttled.remove(place.expect("a throttled cfs_rq is in its group's list"));
         self.restart_clocks(ctx, group, cpu);
+        self.report_fair_throttling(ctx, cpu);
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {
             let tasks = ThrottledTasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };

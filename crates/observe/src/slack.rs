@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Slack of periodic tasks: the time from the arrival at a timer until its expiry, negative if the task is late.
+
+use crate::latency::Latency;
+use fairlab_sched::units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Slack of all arrivals of a family.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slack {
+    /// Slack of arrivals in time.
+    early: Latency,
+    /// Negated slack of late arrivals.
+    late: Latency,
+}
+
+/// Summary statistics of slack, in nanoseconds. Low quantiles are those that matter for deadlines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SlackSummary {
+    /// Number of arrivals.
+    pub count: u64,
+    /// Smallest slack, in nanoseconds.
+    pub min_ns: i64,
+    /// Mean in nanoseconds, rounded towards zero.
+    pub mean_ns: i64,
+    /// 1st percentile, in nanoseconds.
+    pub p1_ns: i64,
+    /// 10th percentile, in nanoseconds.
+    pub p10_ns: i64,
+    /// Median (50th percentile), in nanoseconds.
+    pub p50_ns: i64,
+    /// Largest slack, in nanoseconds.
+    pub max_ns: i64,
+}
+
+impl Slack {
+    /// Records an arrival at a timer.
+    pub(crate) fn record(&mut self, arrival: Nanos, expiry: Nanos) {
+        if expiry > arrival {
+            self.early.record((expiry - arrival).0);
+        } else {
+            self.late.record((arrival - expiry).0);
+        }
+    }
+
+    /// Returns the summary statistics, or `None` without any arrival.
+    pub(crate) fn summary(&self) -> Option<SlackSummary> {
+        let count = self.early.count() + self.late.count();
+        let sum = self.early.sum() as i128 - self.late.sum() as i128;
+        (count > 0).then(|| SlackSummary {
+            count,
+            min_ns: self.quantile(0.0),
+            mean_ns: (sum / i128::from(count)) as i64,
+            p1_ns: self.quantile(0.01),
+            p10_ns: self.quantile(0.1),
+            p50_ns: self.quantile(0.5),
+            max_ns: self.quantile(1.0),
+        })
+    }
+
+    /// Returns the quantile `part`, from 0 to 1: the value of the arrival with that rank in ascending order.
+    fn quantile(&self, part: f64) -> i64 {
+        let (nr_late, nr_early) = (self.late.count(), self.early.count());
+        let rank = ((part * (nr_late + nr_early) as f64).ceil() as u64).max(1);
+        if rank <= nr_late {
+            -(self.late.quantile((nr_late - rank + 1) as f64 / nr_late as f64) as i64)
+        } else {
+            self.early.quantile((rank - nr_late) as f64 / nr_early as f64) as i64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_arrivals_have_negative_slack_and_count() {
+        let mut slack = Slack::default();
+        for ms in 1..=90 {
+            slack.record(Nanos::from_millis(100 - ms), Nanos::from_millis(100));
+        }
+        for ms in 1..=10 {
+            slack.record(Nanos::from_millis(100 + ms), Nanos::from_millis(100));
+        }
+        let summary = slack.summary().expect("there are arrivals");
+        let near = |ns: i64, ms: i64| (ns - ms * 1_000_000).abs() * 500 <= ms.abs() * 1_000_000;
+        assert_eq!((summary.count, summary.min_ns, summary.max_ns), (100, -10_000_000, 90_000_000));
+        assert!(near(summary.p1_ns, -10) && near(summary.p10_ns, -1) && near(summary.p50_ns, 40), "{summary:?}");
+        assert_eq!(summary.mean_ns, (90 * 91 / 2 - 55) * 10_000);
+        assert_eq!(Slack::default().summary(), None);
+    }
+}
