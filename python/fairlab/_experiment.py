@@ -94,7 +94,7 @@ class Comparison:
         return self._formats[form]
 
     def verdict(self, metric: str, arm: str | None = None) -> str:
-        """Return the verdict on a metric: ``better``, ``worse``, ``not-found``, ``too-few``, ``identical``, ``untested`` or ``unjudged``."""
+        """Return the verdict on a metric: ``better``, ``worse``, ``not-found``, ``too-few``, ``negligible``, ``identical``, ``untested`` or ``unjudged``."""
         place = self.arms.index(arm) if arm is not None else len(self.arms) - 1
         for row in self.data["comparison"]["rows"]:
             if row["name"] == metric:
@@ -161,6 +161,7 @@ def compare(
     metric: Iterable[str] = (),
     level: float | None = None,
     detect: float | None = None,
+    matters: float | None = None,
     jobs: int | None = None,
     **variant: Unpack[Variant],
 ) -> Comparison:
@@ -179,8 +180,9 @@ def compare(
         Repeat until each metric has a significant difference or ``detect`` could have been detected, but no longer than the budget.
     hold_still
         Let repetitions differ only in the scheduler's random numbers.
-    statistic, metric, level, detect
-        ``mean`` or ``median``; metrics to report; significance level in percent; difference to detect in percent.
+    statistic, metric, level, detect, matters
+        ``mean`` or ``median``; metrics to report; significance level in percent; difference to detect, and smallest difference that
+        matters, in percent.
     jobs
         Largest number of runs at a time. Default: one per core, and one with policies in Python.
     for_, warmup, seed, vary
@@ -216,6 +218,7 @@ def compare(
         option(words, "--metric", asked)
     option(words, "--level", level)
     option(words, "--detect", detect)
+    option(words, "--matters", matters)
     words += [f"--format={form}" for form in FORMATS]
     if texts.policies:
         # The interpreter's lock serialises policies, so parallel runs would only wait for each other.

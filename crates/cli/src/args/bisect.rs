@@ -2,7 +2,7 @@
 //! Command line of `fairlab bisect`.
 
 use crate::args::JobsArgs;
-use crate::args::compare::percent_of;
+use crate::args::compare::{percent_of, share_of};
 use crate::args::work::WorkArgs;
 use crate::values::arms::{Arm, parse_arm};
 use crate::values::hints::{self, with_hints};
@@ -40,10 +40,10 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse)]
     pub(crate) metric: Option<RequestedMetric>,
     /// Number of repetitions of each set of switches to begin with
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) runs: u64,
     /// Largest number of repetitions, where fewer do not decide
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) most_runs: u64,
     /// Seed of the first repetition
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -54,6 +54,9 @@ pub(crate) struct BisectArgs {
     /// Percentage of decisions that may be wrong
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent_of)]
     pub(crate) level: f64,
+    /// Smallest difference between the ends in percent that matters
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = share_of)]
+    pub(crate) matters: f64,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }

@@ -99,6 +99,9 @@ pub(crate) struct ExperimentArgs {
     /// Difference in percent to detect; the output says how many repetitions that takes
     #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent_of)]
     pub(crate) detect: f64,
+    /// Smallest difference in percent that matters: a smaller one is neither better nor worse
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = share_of)]
+    pub(crate) matters: f64,
 }
 
 /// Condition on which a comparison fails.
@@ -132,6 +135,12 @@ fn statistic_of(text: &str) -> Result<Statistic, String> {
         "median" => Ok(Statistic::Median),
         _ => Err("it is mean or median".to_owned()),
     }
+}
+
+/// Parses a percentage, which may be 0.
+pub(crate) fn share_of(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "it is a number of percent, from 0 to 100".to_owned())
 }
 
 pub(crate) fn percent_of(text: &str) -> Result<f64, String> {

@@ -37,11 +37,12 @@ fn the_schemas_in_the_repository_are_those_that_the_program_writes() {
 }
 
 /// Numbers that a comparison computes from the metrics of its runs, and its settings.
-const OF_EXPERIMENTS: [&str; 20] = [
+const OF_EXPERIMENTS: [&str; 21] = [
     "comparison.detect_percent",
     "comparison.distinct",
     "comparison.enough",
     "comparison.level",
+    "comparison.matters_percent",
     "comparison.repetitions",
     "comparison.rows[].arms[].deviation",
     "comparison.rows[].arms[].runs[]",

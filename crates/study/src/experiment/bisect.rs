@@ -4,20 +4,22 @@
 //! A set "fails" if it has more than half of the difference between the two ends; repeated runs decide this.
 //!
 //! Rules:
-//! 1. Both ends are run with the same seeds. If the signed rank test of their pairs shows no difference, the
-//!    search ends.
+//! 1. Both ends are run with the same seeds. While the signed rank test of their pairs is not significant, the
+//!    repetitions are doubled, up to a limit. All tests together keep the level: each uses an equal share. If
+//!    there is no significant difference, or none that matters, the search ends.
 //! 2. A set of switches has the difference if its runs lie beyond the midpoint between the ends, seed by
-//!    seed. While the signed rank test of that is not significant, the repetitions are doubled, up to a
-//!    limit. A set that is undecided at the limit does not have the difference.
+//!    seed. It starts with the seeds of the ends. While the signed rank test of that is not significant, the
+//!    repetitions are doubled, up to the limit. A set that is undecided at the limit does not have the
+//!    difference.
 //! 3. Zeller's ddmin tests subsets, then their complements, with ever finer subsets. The final set has the
 //!    difference, and loses it without any one of its switches. If two switches only matter together, both
 //!    remain.
 
 use super::power::{deviation, smallest};
-use super::rank::signed_rank;
+use super::rank::{attainable, signed_rank};
 use crate::pool;
 use serde::Serialize;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// Switches that have the value of the far end, by index in ascending order.
@@ -48,13 +50,29 @@ pub struct BisectOptions {
     pub most_runs: u64,
     /// First seed of the repetitions, which all sets share.
     pub first_seed: u64,
-    /// Significance level of each test.
+    /// Significance level: the accepted probability of finding a difference between ends where there is none.
     pub level: f64,
+    /// Smallest difference between the ends that matters, in percent of the larger of both means.
+    pub matters_percent: f64,
 }
 
 impl Default for BisectOptions {
     fn default() -> Self {
-        Self { runs: 8, most_runs: 64, first_seed: 1, level: 0.01 }
+        Self { runs: 10, most_runs: 80, first_seed: 1, level: 0.01, matters_percent: 1.0 }
+    }
+}
+
+impl BisectOptions {
+    /// Returns the significance level of each test of the ends. First tests with too few pairs to be significant
+    /// have no share.
+    fn level_per_test(&self) -> f64 {
+        let sizes = std::iter::successors(Some(self.runs), |&runs| {
+            (runs < self.most_runs).then(|| (runs * 2).min(self.most_runs))
+        });
+        let sizes: Vec<u64> = sizes.collect();
+        let share = |tests: usize| self.level / tests as f64;
+        let can_find = |&tests: &usize| attainable(sizes[sizes.len() - tests] as usize, share(tests)).is_some();
+        share((1..=sizes.len()).rev().find(can_find).unwrap_or(1))
     }
 }
 
@@ -78,6 +96,8 @@ pub struct Culprits {
     pub ends: [f64; 2],
     /// p-value of the signed rank test of the ends; `None` if all repetitions are equal.
     pub p: Option<f64>,
+    /// Whether the difference between the ends is too small to matter.
+    pub is_negligible: bool,
     /// Minimum detectable difference of the ends' repetitions, in the metric's unit.
     pub could_show: Option<f64>,
     /// Smallest set that has the difference; `None` if there is no difference.
@@ -98,6 +118,8 @@ pub struct Culprits {
 struct BisectRuns<'a, S: Switches> {
     switches: &'a S,
     search: BisectOptions,
+    /// Number of runs of each end, with which sets begin.
+    runs_of_ends: Cell<u64>,
     known: RefCell<BTreeMap<SwitchSet, Vec<f64>>>,
     asked: RefCell<Vec<(SwitchSet, Option<bool>)>>,
     progress: &'a (dyn Fn(&[usize], u64) + Sync),
@@ -129,7 +151,7 @@ impl<S: Switches> BisectRuns<'_, S> {
 
     /// Whether a set has more than half of the difference.
     fn try_switches(&self, set: &SwitchSet) -> Result<bool, S::Error> {
-        let mut runs = self.search.runs;
+        let mut runs = self.runs_of_ends.get();
         let answer = loop {
             let values = self.runs(&[SwitchSet::new(), self.all(), set.clone()], runs)?;
             let [near, far, here] = values.as_slice() else { unreachable!("three sets were asked for") };
@@ -150,7 +172,7 @@ impl<S: Switches> BisectRuns<'_, S> {
     }
 
     fn effect(&self, set: SwitchSet, ends: [f64; 2]) -> Result<SwitchEffect, S::Error> {
-        let values = self.runs(std::slice::from_ref(&set), self.search.runs)?.remove(0);
+        let values = self.runs(std::slice::from_ref(&set), self.runs_of_ends.get())?.remove(0);
         let mean = mean(&values);
         Ok(SwitchEffect { set, mean, part: (mean - ends[0]) / (ends[1] - ends[0]), runs: values.len() as u64 })
     }
@@ -174,25 +196,35 @@ pub fn find<S: Switches>(
     search: BisectOptions,
     on_run: &(dyn Fn(&[usize], u64) + Sync),
 ) -> Result<Culprits, S::Error> {
-    let bisection =
-        BisectRuns { switches, search, known: RefCell::default(), asked: RefCell::default(), progress: on_run };
-    let mut runs = search.runs;
+    let bisection = BisectRuns {
+        switches,
+        search,
+        runs_of_ends: Cell::new(search.runs),
+        known: RefCell::default(),
+        asked: RefCell::default(),
+        progress: on_run,
+    };
+    let (mut runs, level) = (search.runs, search.level_per_test());
     let (near, far, p) = loop {
         let mut values = bisection.runs(&[SwitchSet::new(), bisection.all()], runs)?;
         let (far, near) = (values.pop().unwrap_or_default(), values.pop().unwrap_or_default());
         let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
         let p = (!are_alike(&[&near, &far])).then(|| signed_rank(&differences).p);
-        if p.is_none_or(|p| p <= search.level) || runs >= search.most_runs {
+        if p.is_none_or(|p| p <= level) || runs >= search.most_runs {
             break (near, far, p);
         }
         runs = (runs * 2).min(search.most_runs);
     };
+    bisection.runs_of_ends.set(runs);
     let ends = [mean(&near), mean(&far)];
+    let least = search.matters_percent / 100.0 * ends[0].abs().max(ends[1].abs());
+    let matters = ends[0] != ends[1] && (ends[1] - ends[0]).abs() >= least;
     let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
-    let could_show = smallest(differences.len(), search.level).map(|least| least * deviation(&differences));
+    let could_show = smallest(differences.len(), level).map(|least| least * deviation(&differences));
     let mut culprits = Culprits {
         ends,
         p,
+        is_negligible: !matters,
         could_show,
         found: None,
         alone: Vec::new(),
@@ -201,7 +233,7 @@ pub fn find<S: Switches>(
         asked: Vec::new(),
         runs: 0,
     };
-    if p.map_or(ends[0] != ends[1], |p| p <= search.level) {
+    if matters && p.is_none_or(|p| p <= level) {
         let set = minimal(&bisection)?;
         if set.len() > 1 {
             culprits.alone = set.iter().map(|&one| bisection.effect(vec![one], ends)).collect::<Result<_, _>>()?;

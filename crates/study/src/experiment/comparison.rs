@@ -14,6 +14,8 @@
 //! 5. If so few repetitions cannot give a significant result in so many tests, the verdict is "too few
 //!    repetitions" instead of "no difference found".
 //! 6. Each tested metric has its minimum detectable effect, corrected as for the smallest of all p-values.
+//! 7. A difference matters from a percentage on, and from an amount that follows from the metric's unit. A
+//!    significant one below that, and one whose whole interval is below it, is "no difference that matters".
 
 use super::Observation;
 use super::metrics::{Metric, MetricDirection};
@@ -32,11 +34,13 @@ pub struct ComparisonRules {
     pub level: f64,
     /// Difference in percent for which [`MetricChange::needed`] gives the number of repetitions.
     pub detect_percent: f64,
+    /// Smallest difference that matters, in percent of the larger of both arms' values.
+    pub matters_percent: f64,
 }
 
 impl Default for ComparisonRules {
     fn default() -> Self {
-        Self { statistic: Statistic::Mean, level: 0.05, detect_percent: 1.0 }
+        Self { statistic: Statistic::Mean, level: 0.05, detect_percent: 1.0, matters_percent: 1.0 }
     }
 }
 
@@ -44,10 +48,13 @@ impl Default for ComparisonRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeVerdict {
-    /// The difference is significant, and an improvement.
+    /// The difference is significant, matters, and is an improvement.
     Better,
-    /// The difference is significant, and a regression.
+    /// The difference is significant, matters, and is a regression.
     Worse,
+    /// The difference is too small to matter: a significant one, or one whose confidence interval has no
+    /// difference that matters.
+    Negligible,
     /// The difference is not significant.
     NotFound,
     /// So few repetitions cannot give a significant result in so many tests.
@@ -65,6 +72,7 @@ impl std::fmt::Display for ChangeVerdict {
         f.write_str(match self {
             Self::Better => "better",
             Self::Worse => "worse",
+            Self::Negligible => "no difference that matters",
             Self::NotFound => "no difference found",
             Self::TooFew => "too few repetitions",
             Self::Identical => "identical",
@@ -137,6 +145,8 @@ pub struct Comparison {
     pub level: f64,
     /// Difference in percent that `needed` refers to.
     pub detect_percent: f64,
+    /// Smallest difference that matters, in percent of the larger of both arms' values.
+    pub matters_percent: f64,
     /// Whether all runs of an arm have the events and metrics of those of the first arm, for each arm but the
     /// first.
     pub identical: Vec<bool>,
@@ -186,6 +196,7 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
         statistic: rules.statistic,
         level: rules.level,
         detect_percent: rules.detect_percent,
+        matters_percent: rules.matters_percent,
         identical,
         is_per_second,
         rows,
@@ -265,6 +276,25 @@ fn change(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
     }
 }
 
+/// Returns the smallest difference of a metric that matters, in its unit.
+fn least_that_matters(row: &MetricRow, arm: usize, percent: f64) -> f64 {
+    let larger = row.arms[0].value.abs().max(row.arms[arm + 1].value.abs());
+    (percent / 100.0 * larger).max(resolution(&row.metric.unit))
+}
+
+/// Returns the amount in a unit below which no difference matters, whatever its percentage: 100 ns of a time,
+/// one event of a count, 1 uJ of an energy.
+fn resolution(unit: &str) -> f64 {
+    match unit {
+        "ns" => 100.0,
+        "us" => 0.1,
+        "ms" => 1e-4,
+        "s" => 1e-7,
+        "" | "uJ" => 1.0,
+        _ => 0.0,
+    }
+}
+
 /// Tests all rows with a direction, corrects the p-values for all tests together, and sets the verdicts.
 fn judge(rows: &mut [MetricRow], distinct: &[&Vec<Observation>], rules: ComparisonRules) {
     let repetitions = distinct.len();
@@ -300,15 +330,25 @@ fn judge(rows: &mut [MetricRow], distinct: &[&Vec<Observation>], rules: Comparis
         let row = &rows[place];
         let (first, deviation) = (row.arms[0].value, power::deviation(&differences(row, arm)));
         let better = row.metric.better;
+        let least = least_that_matters(row, arm, rules.matters_percent);
+        let mean_difference = Statistic::Mean.of(&differences(row, arm));
         let change = &mut rows[place].changes[arm];
         (change.p, change.p_corrected) = (Some(probabilities[which]), Some(corrected[which]));
         if corrected[which] <= rules.level {
             // The direction comes from the ranks, which are what is significant. Medians can be equal where
             // most pairs differ, and a few runs can reverse a mean.
             let is_good = ranks[which].goes_up == (better == MetricDirection::More);
-            change.verdict = if is_good { ChangeVerdict::Better } else { ChangeVerdict::Worse };
+            // A mean of the pairs can matter where the medians are equal.
+            let size = change.difference.abs().max(mean_difference.abs());
+            change.verdict = match size < least {
+                true => ChangeVerdict::Negligible,
+                false if is_good => ChangeVerdict::Better,
+                false => ChangeVerdict::Worse,
+            };
         } else if !can_find {
             change.verdict = ChangeVerdict::TooFew;
+        } else if change.interval.is_some_and(|bounds| bounds.iter().all(|bound| bound.abs() < least)) {
+            change.verdict = ChangeVerdict::Negligible;
         }
         if first > 0.0 && change.percent.is_some() {
             let least = power::smallest(repetitions, strictest);

@@ -107,6 +107,7 @@ const fn class(verdict: ChangeVerdict) -> &'static str {
         ChangeVerdict::Better => "reproduced",
         ChangeVerdict::Worse => "not-reproduced",
         ChangeVerdict::NotFound
+        | ChangeVerdict::Negligible
         | ChangeVerdict::TooFew
         | ChangeVerdict::Identical
         | ChangeVerdict::Untested

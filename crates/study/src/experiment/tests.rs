@@ -74,7 +74,7 @@ impl Arms for Planted {
         let metric = |place: usize| {
             let times = if arm == 1 { self.times } else { 1.0 };
             let value = 100.0 * times * self.noise.draw(&mut of_pair) * self.noise.draw(&mut own);
-            let (name, unit) = (format!("m{place}"), String::new());
+            let (name, unit) = (format!("m{place}"), "/s".to_owned());
             (Metric { name, unit, better: MetricDirection::Less, is_sum: false }, value)
         };
         let metrics = (0..self.metrics).map(metric).collect();
@@ -85,6 +85,10 @@ impl Arms for Planted {
 fn experiment(planted: &Planted, runs: u64, rules: ComparisonRules) -> super::comparison::Comparison {
     let Ok(repetitions) = repeat(planted, 1..1 + runs, &|| true);
     compare(&repetitions, rules)
+}
+
+fn is_found(verdict: ChangeVerdict) -> bool {
+    matches!(verdict, ChangeVerdict::Better | ChangeVerdict::Worse)
 }
 
 /// Three standard deviations of the estimate of a probability from `of` experiments.
@@ -138,11 +142,11 @@ fn the_direction_is_that_of_the_ranks() {
 #[test]
 fn many_metrics_together_mislead_no_more_often_than_one() {
     const EXPERIMENTS: usize = 300;
-    let rules = ComparisonRules::default();
+    let rules = ComparisonRules { matters_percent: 0.0, ..ComparisonRules::default() };
     let found = |seed: u64| {
         let planted = Planted { seed, metrics: 10, noise: Noise::Normal, times: 1.0 };
         let rows = experiment(&planted, 20, rules).rows;
-        rows.iter().any(|row| row.changes[0].verdict != ChangeVerdict::NotFound)
+        rows.iter().any(|row| is_found(row.changes[0].verdict))
     };
     let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
     assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
@@ -154,11 +158,11 @@ fn looking_again_and_again_misleads_no_more_often_than_once() {
     let mut looks = 0;
     let mut found = |seed: u64| {
         let planted = Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.0 };
-        let Ok(found) =
-            until_found(&planted, 1, ComparisonRules { detect_percent: 2.0, ..ComparisonRules::default() }, &|| true);
+        let rules = ComparisonRules { detect_percent: 2.0, matters_percent: 0.0, ..ComparisonRules::default() };
+        let Ok(found) = until_found(&planted, 1, rules, &|| true);
         let found = found.expect("there is time");
         looks += found.looks;
-        found.comparison.rows[0].changes[0].verdict != ChangeVerdict::NotFound
+        is_found(found.comparison.rows[0].changes[0].verdict)
     };
     let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
     assert!(part <= 0.05 + three_deviations(0.05, EXPERIMENTS), "{part}");
@@ -168,12 +172,13 @@ fn looking_again_and_again_misleads_no_more_often_than_once() {
 #[test]
 fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for() {
     const EXPERIMENTS: usize = 300;
+    let rules = ComparisonRules { matters_percent: 0.0, ..ComparisonRules::default() };
     let mut found = 0;
     for seed in 0..EXPERIMENTS as u64 {
         let planted = |seed| Planted { seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
-        let look = experiment(&planted(2 * seed), 20, ComparisonRules::default());
+        let look = experiment(&planted(2 * seed), 20, rules);
         let runs = look.rows[0].changes[0].needed.expect("a number of runs shows a percent") as u64;
-        let comparison = experiment(&planted(2 * seed + 1), runs, ComparisonRules::default());
+        let comparison = experiment(&planted(2 * seed + 1), runs, rules);
         found += usize::from(comparison.rows[0].changes[0].verdict == ChangeVerdict::Worse);
     }
     let part = found as f64 / EXPERIMENTS as f64;
@@ -183,7 +188,7 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
     let runs = needed(0.01 / 0.0283, 0.05).expect("a number of runs shows a percent") as u64;
     let is_found = |seed: &u64| {
         let planted = Planted { seed: 10_000 + seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
-        experiment(&planted, runs, ComparisonRules::default()).rows[0].changes[0].verdict == ChangeVerdict::Worse
+        experiment(&planted, runs, rules).rows[0].changes[0].verdict == ChangeVerdict::Worse
     };
     let part = (0..EXPERIMENTS as u64).filter(is_found).count() as f64 / EXPERIMENTS as f64;
     assert!((part - POWER).abs() <= three_deviations(POWER, EXPERIMENTS), "{runs} runs: {part}");
@@ -245,7 +250,7 @@ fn energy_of(digest: &str, value: f64, measured_s: f64) -> Observation {
 fn equal_events_with_unequal_metrics_are_a_difference() {
     let runs = |seed: u64| {
         let digest = seed.to_string();
-        vec![energy_of(&digest, 0.330 + seed as f64 / 1e6, 1.0), energy_of(&digest, 0.738 + seed as f64 / 1e6, 1.0)]
+        vec![energy_of(&digest, 330e3 + seed as f64, 1.0), energy_of(&digest, 738e3 + seed as f64, 1.0)]
     };
     let comparison = compare(&(0..10).map(runs).collect::<Vec<_>>(), ComparisonRules::default());
     assert_eq!((comparison.distinct, &comparison.identical[..]), (10, &[false][..]));
@@ -262,7 +267,7 @@ fn sums_of_runs_of_unequal_length_are_compared_per_second() {
     let row = &comparison.rows[0];
     assert!(comparison.is_per_second);
     assert_eq!((row.metric.unit.as_str(), row.changes[0].percent), ("uJ/s", Some(0.0)));
-    assert_eq!(row.changes[0].verdict, ChangeVerdict::NotFound);
+    assert_eq!(row.changes[0].verdict, ChangeVerdict::Negligible);
 }
 
 #[test]
@@ -373,7 +378,7 @@ fn where_there_is_no_difference_nothing_is_blamed() {
     assert!(culprits.could_show.is_some_and(|least| least > 0.5 && least < 5.0), "{:?}", culprits.could_show);
     let alike = PlantedSwitches { number: 5, effects: vec![], noise: 0.0 };
     let Ok(culprits) = find(&alike, BisectOptions::default(), &|_, _| ());
-    assert_eq!((culprits.found, culprits.p, culprits.runs), (None, None, 16));
+    assert_eq!((culprits.found, culprits.p, culprits.runs), (None, None, 20));
 }
 
 /// Arms, one of which is stopped in its fourth repetition.
@@ -401,4 +406,61 @@ fn a_stopped_run_ends_an_experiment_with_the_repetitions_before_it() {
     let Ok(repetitions) = repeat(&StoppedArms, 1..10, &|| true);
     let digests: Vec<&str> = repetitions.iter().flatten().map(|one| one.digest.as_str()).collect();
     assert_eq!(digests, ["1-0", "1-1", "2-0", "2-1", "3-0", "3-1"]);
+}
+
+#[test]
+fn a_shift_that_does_not_matter_is_neither_better_nor_worse() {
+    let of = |shift: f64, matters_percent: f64| {
+        let runs = |seed: u64| {
+            let value = 100.0 + (seed % 7) as f64 / 1e3;
+            vec![energy_of(&seed.to_string(), value, 1.0), energy_of(&format!("{seed} b"), value * (1.0 + shift), 1.0)]
+        };
+        let repetitions: Vec<_> = (0..20).map(runs).collect();
+        let rules = ComparisonRules { matters_percent, ..ComparisonRules::default() };
+        compare(&repetitions, rules).rows[0].changes[0].verdict
+    };
+    assert_eq!(of(0.000_001, 1.0), ChangeVerdict::Negligible);
+    assert_eq!(of(0.009, 1.0), ChangeVerdict::Negligible);
+    assert_eq!((of(0.02, 1.0), of(-0.02, 1.0)), (ChangeVerdict::Worse, ChangeVerdict::Better));
+    assert_eq!(of(0.02, 5.0), ChangeVerdict::Negligible);
+    // Less than 1 uJ is below the resolution of the metric, whatever its percentage.
+    assert_eq!(of(0.004, 0.0), ChangeVerdict::Negligible);
+}
+
+/// A median of zero, with a few runs that differ by some nanoseconds.
+#[test]
+fn nanoseconds_beside_zero_do_not_matter() {
+    let run = |seed: u64, value: f64| {
+        let metric =
+            Metric { name: "p50".to_owned(), unit: "ns".to_owned(), better: MetricDirection::Less, is_sum: false };
+        Observation { digest: format!("{seed} {value}"), metrics: vec![(metric, value)], measured_s: None }
+    };
+    let runs = |seed: u64| vec![run(seed, if seed % 4 == 0 { 90.0 } else { 1.0 }), run(seed, 0.0)];
+    let comparison = compare(&(0..20).map(runs).collect::<Vec<_>>(), ComparisonRules::default());
+    assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Negligible);
+}
+
+/// Switches without any effect, with noise of each run.
+struct Placebo(u64);
+
+impl Switches for Placebo {
+    type Error = Infallible;
+
+    fn nr_switches(&self) -> usize {
+        4
+    }
+
+    fn run(&self, set: &[usize], seed: u64) -> Result<f64, Infallible> {
+        let set = set.iter().map(|one| 1 << one).sum::<u64>();
+        Ok(100.0 * Noise::Tail.draw(&mut TestDice::new(self.0 << 24 | seed << 4 | set)))
+    }
+}
+
+#[test]
+fn switches_without_effect_are_not_blamed_more_often_than_the_level_says() {
+    const SEARCHES: usize = 300;
+    let options = BisectOptions { level: 0.05, ..BisectOptions::default() };
+    let blames = |seed: u64| find(&Placebo(seed), options, &|_, _| ()).is_ok_and(|culprits| culprits.found.is_some());
+    let part = (0..SEARCHES as u64).filter(|seed| blames(*seed)).count() as f64 / SEARCHES as f64;
+    assert!(part <= 0.05 + three_deviations(0.05, SEARCHES), "{part}");
 }

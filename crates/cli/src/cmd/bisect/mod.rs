@@ -46,6 +46,7 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
         most_runs: args.most_runs.max(args.runs),
         first_seed: args.seed,
         level: args.level / 100.0,
+        matters_percent: args.matters,
     };
     let found = find(&ends, search, &|_, _| ());
     let BisectEnds { switches, metric, progress, .. } = ends;
@@ -90,7 +91,13 @@ fn result_text(
         let least = culprits.could_show.map_or_else(String::new, |least| {
             format!("; the minimum detectable effect is {} (power 80 %)", show(least))
         });
-        text.push_str(&wrap(&format!("no difference found between the ends{least}"), 2));
+        let what = match culprits.p {
+            Some(p) if p <= args.level / 100.0 && culprits.is_negligible => {
+                format!("no difference that matters ({} %) between the ends", args.matters)
+            }
+            _ => format!("no difference found between the ends{least}"),
+        };
+        text.push_str(&wrap(&what, 2));
         return text;
     };
     let names = |set: &[usize]| set.iter().map(|one| switches[*one].to_string()).collect::<Vec<_>>().join(", ");

@@ -80,7 +80,12 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     };
     let trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
     let subjects = trials.iter().map(|trial| trial.check(args.seed)).collect::<Result<Vec<_>, _>>()?;
-    let rules = ComparisonRules { statistic: how.statistic, level: how.level / 100.0, detect_percent: how.detect };
+    let rules = ComparisonRules {
+        statistic: how.statistic,
+        level: how.level / 100.0,
+        detect_percent: how.detect,
+        matters_percent: how.matters,
+    };
     let first_seed = args.seed.unwrap_or(1);
     let begun = Instant::now();
     let budget = std::time::Duration::from_nanos(how.budget.map_or(DEFAULT_BUDGET_NS, |budget| budget.0));

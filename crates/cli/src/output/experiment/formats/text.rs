@@ -108,6 +108,7 @@ fn verdict_cell(verdict: ChangeVerdict) -> Cell {
         ChangeVerdict::Better => Cell::from("better").good(),
         ChangeVerdict::Worse => Cell::from("worse").bad(),
         ChangeVerdict::NotFound => "n.s.".into(),
+        ChangeVerdict::Negligible => Cell::from("negligible").quiet(),
         ChangeVerdict::TooFew => Cell::from("too few").notable(),
         ChangeVerdict::Identical => "same".into(),
         ChangeVerdict::Untested => Cell::from("once").quiet(),

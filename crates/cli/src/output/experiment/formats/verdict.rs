@@ -11,7 +11,7 @@ use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricR
 pub(super) fn differs(change: &MetricChange) -> bool {
     match change.verdict {
         ChangeVerdict::Better | ChangeVerdict::Worse => true,
-        ChangeVerdict::NotFound | ChangeVerdict::Identical => false,
+        ChangeVerdict::NotFound | ChangeVerdict::Negligible | ChangeVerdict::Identical => false,
         ChangeVerdict::Untested => change.difference != 0.0,
         ChangeVerdict::TooFew | ChangeVerdict::Unjudged => {
             change.difference != 0.0 && change.interval.is_none_or(|[low, high]| low > 0.0 || high < 0.0)
@@ -50,10 +50,12 @@ pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
     if !with(ChangeVerdict::Untested).is_empty() {
         return format!("no verdict on `{arm}`: the runs of an arm do not vary, so that nothing can be tested");
     }
-    format!(
-        "no significant difference between `{first}` and `{arm}` in {}",
-        counted(comparison.tests / comparison.identical.len(), "metric")
-    )
+    let metrics = counted(comparison.tests / comparison.identical.len(), "metric");
+    if with(ChangeVerdict::NotFound).is_empty() {
+        let percent = comparison.matters_percent;
+        return format!("no difference that matters ({percent} %) between `{first}` and `{arm}` in {metrics}");
+    }
+    format!("no significant difference between `{first}` and `{arm}` in {metrics}")
 }
 
 /// Returns the line about rows that are not in the table.
@@ -68,14 +70,22 @@ pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
     if verdicts().any(|verdict| verdict == ChangeVerdict::TooFew) {
         return format!("{} whose confidence intervals contain 0; --all prints them", counted(rows.len(), "metric"));
     }
-    let effects = rows.iter().filter_map(|row| row.changes[which - 1].could_show_percent);
+    let nr_negligible = verdicts().filter(|verdict| *verdict == ChangeVerdict::Negligible).count();
+    let matters = |nr: usize| format!("{} without a difference that matters", counted(nr, "metric"));
+    if verdicts().all(|verdict| matches!(verdict, ChangeVerdict::Negligible | ChangeVerdict::Identical)) {
+        return format!("{}; --all prints them", matters(rows.len()));
+    }
+    let effects = rows.iter().filter(|row| row.changes[which - 1].verdict != ChangeVerdict::Negligible);
+    let effects = effects.filter_map(|row| row.changes[which - 1].could_show_percent);
     let (low, high) = effects.fold((f64::INFINITY, 0.0_f64), |(low, high), effect| (low.min(effect), high.max(effect)));
     let detectable = match (low, high) {
         (low, _) if low.is_infinite() => String::new(),
         (low, high) if unsigned(low) == unsigned(high) => format!(" (minimum detectable effect {} %)", unsigned(low)),
         (low, high) => format!(" (minimum detectable effect {} to {} %)", unsigned(low), unsigned(high)),
     };
-    format!("{} without a significant difference{detectable}; --all prints them", counted(rows.len(), "metric"))
+    let others = counted(rows.len() - nr_negligible, "metric");
+    let negligible = if nr_negligible > 0 { format!("{}, ", matters(nr_negligible)) } else { String::new() };
+    format!("{negligible}{others} without a significant difference{detectable}; --all prints them")
 }
 
 /// Returns the metric whose change is largest in percent.
