@@ -141,7 +141,7 @@ fn runs_and_what_is_asked_of_them_have_their_forms() {
     let compare = ["compare", "scenarios/newidle.scn", "--arm", "NO_NI_RANDOM", "--json"];
     assert_valid(&validator("compare"), &json_of(&compare), "compare");
     let experiment = json_of(&[&compare[..], &["--runs", "6"]].concat());
-    assert_eq!(experiment["schema"], "experiment/1");
+    assert_eq!(experiment["schema"], "experiment/2");
     assert_valid(&validator("experiment"), &experiment, "compare with repetitions");
     let (page, board) = (directory.path().join("page.html"), directory.path().join("board.toml"));
     let file = |path: &Path| path.to_str().expect("the path is text").to_owned();

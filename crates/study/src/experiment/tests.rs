@@ -435,7 +435,7 @@ fn nanoseconds_beside_zero_do_not_matter() {
             Metric { name: "p50".to_owned(), unit: "ns".to_owned(), better: MetricDirection::Less, is_sum: false };
         Observation { digest: format!("{seed} {value}"), metrics: vec![(metric, value)], measured_s: None }
     };
-    let runs = |seed: u64| vec![run(seed, if seed % 4 == 0 { 90.0 } else { 1.0 }), run(seed, 0.0)];
+    let runs = |seed: u64| vec![run(seed, if seed.is_multiple_of(4) { 90.0 } else { 1.0 }), run(seed, 0.0)];
     let comparison = compare(&(0..20).map(runs).collect::<Vec<_>>(), ComparisonRules::default());
     assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Negligible);
 }

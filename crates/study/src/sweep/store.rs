@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// SQLite application ID of a store: `fair` in ASCII.
 const APPLICATION: i32 = 0x6661_6972;
-/// Version of the tables.
-const VERSION: i32 = 1;
+/// Version of the tables, and of the metrics in them.
+const VERSION: i32 = 2;
 
 const TABLES: &str = "
 CREATE TABLE points (id TEXT PRIMARY KEY, number INTEGER NOT NULL, settings TEXT NOT NULL, seed INTEGER NOT NULL,
@@ -151,7 +151,10 @@ impl PointStore {
         } else if application != APPLICATION {
             return Err(StoreError::Foreign(name, "another program's database".to_owned()));
         } else if version != VERSION {
-            return Err(StoreError::Foreign(name, format!("its tables have version {version}, not {VERSION}")));
+            let what = format!(
+                "its results have version {version}, not {VERSION}: some metrics have another meaning; sweep into a new store"
+            );
+            return Err(StoreError::Foreign(name, what));
         }
         Ok(Self { path: path.to_owned(), connection })
     }

@@ -12,7 +12,7 @@ use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
 /// Name and version of the JSON output.
-pub(crate) const SCHEMA: &str = "bench/1";
+pub(crate) const SCHEMA: &str = "bench/2";
 
 /// Result of a benchmark.
 #[derive(Serialize, schemars::JsonSchema)]

@@ -25,7 +25,7 @@ use serde::Serialize;
 const MAX_FAMILIES: usize = 12;
 
 /// Schema of the JSON output: a list of [`ArmOutput`].
-pub(crate) const SCHEMA: &str = "compare/1";
+pub(crate) const SCHEMA: &str = "compare/2";
 
 /// An arm with its result.
 #[derive(Serialize, schemars::JsonSchema)]

@@ -46,7 +46,7 @@ const SIGNIFICANCE_LEVEL: f64 = 0.05;
 /// Largest number of repetitions within a budget.
 const MAX_RUNS: u64 = 1000;
 /// Name and version of the JSON output.
-pub(crate) const SCHEMA: &str = "patch/1";
+pub(crate) const SCHEMA: &str = "patch/2";
 /// Exit status if a metric became worse.
 const STATUS_WORSE: u8 = 1;
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The form of what is written as JSON.
-pub(crate) const SCHEMA: &str = "experiment/1";
+pub(crate) const SCHEMA: &str = "experiment/2";
 
 /// An experiment that was made.
 #[derive(Debug, Serialize, JsonSchema)]
