@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
 
@@ -118,8 +118,8 @@ def feature_values(features: Features) -> dict[str, bool]:
     """Return features by name."""
     if isinstance(features, Mapping):
         for name, is_on in features.items():
-            # A text such as "no" is true in Python. NumPy's truth values and 0 and 1 equal those of Python.
-            if is_on not in (True, False):
+            # A text such as "no" is true in Python. Truth values of other libraries are neither texts nor containers.
+            if is_on is None or isinstance(is_on, (str, bytes, Sequence, Mapping)):
                 raise _native.InputError(f"feature {name}: {is_on!r} is neither True nor False")
         return {name: bool(is_on) for name, is_on in features.items()}
     values: dict[str, bool] = {}
