@@ -117,7 +117,8 @@ def time_word(time: Time) -> str:
 def feature_values(features: Features) -> dict[str, bool]:
     """Return features by name."""
     if isinstance(features, Mapping):
-        for name, is_on in features.items():
+        given: Mapping[str, object] = features
+        for name, is_on in given.items():
             # A text such as "no" is true in Python. Truth values of other libraries are neither texts nor containers.
             if is_on is None or isinstance(is_on, (str, bytes, Sequence, Mapping)):
                 raise _native.InputError(f"feature {name}: {is_on!r} is neither True nor False")
