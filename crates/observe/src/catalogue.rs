@@ -19,7 +19,6 @@ pub use named::{NAMED, NamedMetric, Scope};
 pub use schemas::{numbers_of, results};
 
 use serde::Serialize;
-use serde_json::Value;
 
 /// Better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -66,7 +65,7 @@ pub struct MetricInfo {
     pub is_latency: bool,
 }
 
-/// Members of a latency's summary statistics, with their descriptions.
+/// Members of a latency's summary statistics, in the order of its fields.
 pub const LATENCY_MEMBERS: [&str; 7] = ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
 impl MetricInfo {
@@ -148,10 +147,7 @@ fn matches(pattern: &str, path: &str) -> bool {
     key.is_some_and(|key| key == "{}" || (key.starts_with('.') && !key[1..].contains(['.', '['])))
 }
 
-/// Returns the paths of a schema's numbers that are neither metrics nor excluded.
-pub fn uncatalogued(schema: &Value, prefix: &str) -> Vec<String> {
-    let is_unknown =
-        |path: &String| MetricInfo::from_path(path).is_none() && !NO_METRICS.iter().any(|(known, _)| known == path);
-    let paths = numbers_of(schema).into_iter().map(|(path, _)| format!("{prefix}{path}"));
-    paths.filter(is_unknown).collect()
+/// Whether the number at a path is a metric, or excluded with a reason.
+pub fn is_known(path: &str) -> bool {
+    MetricInfo::from_path(path).is_some() || NO_METRICS.iter().any(|(excluded, _)| *excluded == path)
 }

@@ -6,7 +6,7 @@
 //! changes its meaning, the version of the format must change too.
 
 use crate::common::{assert_valid, fairlab, files, items, json_of, name_of_form as name, root, stdout_of, validator};
-use fairlab_observe::catalogue::{MetricInfo, NO_METRICS, numbers_of};
+use fairlab_observe::catalogue::{is_known, numbers_of};
 use serde_json::Value;
 use std::path::Path;
 
@@ -67,8 +67,6 @@ fn each_number_of_a_format_is_in_the_catalogue_of_metrics() {
         let schema: Value = serde_json::from_str(&stdout_of(&["schema", form])).expect("it is JSON");
         numbers_of(&schema).into_iter().map(|(path, _)| path).collect::<Vec<String>>()
     };
-    let is_known =
-        |path: &str| MetricInfo::from_path(path).is_some() || NO_METRICS.iter().any(|(excluded, _)| *excluded == path);
     for (form, prefix, start) in [("run", "", ""), ("compare", "[].summary.", ""), ("findings", "[].", "findings[].")] {
         for path in numbers(form) {
             let own = format!("{start}{}", path.strip_prefix(prefix).unwrap_or(&path));

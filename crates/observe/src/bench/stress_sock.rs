@@ -87,7 +87,7 @@ impl SchedObserver for StressSockObserver {
 impl Observer for StressSockObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let MachineEvent::Forked { id, .. } = event {
-            self.first = Some(self.first.map_or(*id, |first| first.min(*id)));
+            self.first.get_or_insert(*id);
         }
         self.rounds.record_event(now, event, BOGO_OP);
     }

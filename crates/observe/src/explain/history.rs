@@ -102,12 +102,6 @@ impl TaskHistory {
     }
 }
 
-impl Default for TaskHistory {
-    fn default() -> Self {
-        UNKNOWN.clone()
-    }
-}
-
 static UNKNOWN: TaskHistory = TaskHistory {
     activity: TaskActivity::NEW,
     selection: None,
@@ -217,7 +211,7 @@ impl History {
 
     fn task_mut(&mut self, task: TaskId) -> &mut TaskHistory {
         if self.tasks.len() <= task.index() {
-            self.tasks.resize(task.index() + 1, TaskHistory::default());
+            self.tasks.resize(task.index() + 1, UNKNOWN.clone());
         }
         &mut self.tasks[task.index()]
     }

@@ -305,7 +305,7 @@ fn a_deadline_task_beyond_its_runtime_is_throttled_and_waits_for_no_cpu() {
 
 #[test]
 fn real_time_tasks_beyond_their_runtime_are_throttled() {
-    // By default 50 ms of each second.
+    // By default the class may use 950 ms of each second.
     let scenario = "cpus 4\nend 4s\nfeature RT_RUNTIME_SHARE 0\ntask rt fifo=5 cpu=0 mask=0-0 run 10s\n";
     let (rules, families) = rules_and_families(scenario);
     assert_eq!(rules, ["throttled"]);

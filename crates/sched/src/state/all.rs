@@ -260,12 +260,6 @@ impl State {
         &self.entities[self.tasks[task.index()].se.index()]
     }
 
-    /// Whether a task's group, or one above, is throttled on the task's CPU because it has used up its quota
-    /// there.
-    pub fn is_throttled(&self, task: TaskId) -> bool {
-        self.cfs_rqs[self.entity(task).cfs_rq.index()].throttle_count > 0
-    }
-
     /// State of a task group, which spans all CPUs.
     pub fn group(&self, group: GroupId) -> &TaskGroup {
         &self.groups[group.index()]

@@ -96,7 +96,7 @@ pub struct Culprits {
     pub ends: [f64; 2],
     /// p-value of the signed rank test of the ends; `None` if all repetitions are equal.
     pub p: Option<f64>,
-    /// Whether the difference between the ends is too small to matter.
+    /// Whether the difference between the ends is significant, but too small to matter.
     pub is_negligible: bool,
     /// Minimum detectable difference of the ends' repetitions, in the metric's unit.
     pub could_show: Option<f64>,
@@ -218,13 +218,14 @@ pub fn find<S: Switches>(
     bisection.runs_of_ends.set(runs);
     let ends = [mean(&near), mean(&far)];
     let least = search.matters_percent / 100.0 * ends[0].abs().max(ends[1].abs());
-    let matters = ends[0] != ends[1] && (ends[1] - ends[0]).abs() >= least;
+    let is_significant = ends[0] != ends[1] && p.is_none_or(|p| p <= level);
+    let matters = (ends[1] - ends[0]).abs() >= least;
     let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
     let could_show = smallest(differences.len(), level).map(|least| least * deviation(&differences));
     let mut culprits = Culprits {
         ends,
         p,
-        is_negligible: !matters,
+        is_negligible: is_significant && !matters,
         could_show,
         found: None,
         alone: Vec::new(),
@@ -233,7 +234,7 @@ pub fn find<S: Switches>(
         asked: Vec::new(),
         runs: 0,
     };
-    if matters && p.is_none_or(|p| p <= level) {
+    if is_significant && matters {
         let set = minimal(&bisection)?;
         if set.len() > 1 {
             culprits.alone = set.iter().map(|&one| bisection.effect(vec![one], ends)).collect::<Result<_, _>>()?;

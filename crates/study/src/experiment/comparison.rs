@@ -205,6 +205,11 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
 }
 
 impl Comparison {
+    /// Whether some metric has a better direction.
+    pub fn is_judged(&self) -> bool {
+        self.rows.iter().any(|row| row.metric.better != MetricDirection::Neither)
+    }
+
     /// Whether so few repetitions cannot give a significant result in so many tests.
     pub const fn is_too_few(&self) -> bool {
         self.tests > 0 && self.distinct < self.enough

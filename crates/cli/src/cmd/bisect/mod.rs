@@ -91,11 +91,10 @@ fn result_text(
         let least = culprits.could_show.map_or_else(String::new, |least| {
             format!("; the minimum detectable effect is {} (power 80 %)", show(least))
         });
-        let what = match culprits.p {
-            Some(p) if p <= args.level / 100.0 && culprits.is_negligible => {
-                format!("no difference that matters ({} %) between the ends", args.matters)
-            }
-            _ => format!("no difference found between the ends{least}"),
+        let what = if culprits.is_negligible {
+            format!("no difference that matters ({} %) between the ends", args.matters)
+        } else {
+            format!("no difference found between the ends{least}")
         };
         text.push_str(&wrap(&what, 2));
         return text;

@@ -42,7 +42,7 @@ pub(super) fn refuse_undetectable(
 }
 
 fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
-    if comparison.rows.iter().any(|row| row.metric.better != MetricDirection::Neither) {
+    if comparison.is_judged() {
         return Ok(());
     }
     let help = "look at another metric, or say which way is better: --metric totals.migrations:less";

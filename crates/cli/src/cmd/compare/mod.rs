@@ -21,7 +21,6 @@ use crate::values::whole_file::AtomicFile;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules};
-use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::{repeat, until_found};
 use std::path::Path;
 use std::time::Instant;
@@ -153,8 +152,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
 
 /// Rejects a comparison whose arms differ, but in which no metric can be better or worse.
 fn refuse_untested(comparison: &Comparison) -> Result<(), CliError> {
-    let is_judged = comparison.rows.iter().any(|row| row.metric.better != MetricDirection::Neither);
-    if is_judged || comparison.identical.iter().all(|is_same| *is_same) {
+    if comparison.is_judged() || comparison.identical.iter().all(|is_same| *is_same) {
         return Ok(());
     }
     let help = "choose a metric and its direction, such as --metric totals.migrations:less";

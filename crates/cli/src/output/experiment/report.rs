@@ -98,11 +98,17 @@ impl ExperimentReport {
 
     /// Arms that did the same as the first.
     pub(crate) fn identical_arms(&self) -> Vec<String> {
-        let same = |(place, _): (usize, &bool)| {
-            let (arm, first) = (&self.arms[place + 1], &self.arms[0]);
-            format!("`{arm}` made no difference: every run is identical to that of `{first}` in every event and metric")
-        };
-        self.comparison.identical.iter().enumerate().filter(|(_, is_same)| **is_same).map(same).collect()
+        (1..self.arms.len()).filter_map(|arm| self.identical_note(arm)).collect()
+    }
+
+    /// Returns a sentence about an arm that did the same as the first.
+    pub(crate) fn identical_note(&self, arm: usize) -> Option<String> {
+        let (name, first) = (&self.arms[arm], &self.arms[0]);
+        self.comparison.identical[arm - 1].then(|| {
+            format!(
+                "`{name}` made no difference: every run is identical to that of `{first}` in every event and metric"
+            )
+        })
     }
 
     /// Returns the notes below a table.

@@ -23,10 +23,8 @@ pub(super) fn differs(change: &MetricChange) -> bool {
 pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
     let (arm, first) = (&report.arms[which], &report.arms[0]);
     let comparison = &report.comparison;
-    if comparison.identical[which - 1] {
-        return format!(
-            "`{arm}` made no difference: every run is identical to that of `{first}` in every event and metric"
-        );
+    if let Some(note) = report.identical_note(which) {
+        return note;
     }
     if let Some(note) = report.too_few_note() {
         return format!("no verdict on `{arm}`: {}", note.strip_prefix("too few: ").unwrap_or(&note));
