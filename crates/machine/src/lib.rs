@@ -19,4 +19,4 @@ pub use base::{digest, event, files, streams};
 pub use description::capture;
 pub use hardware::{costs, vary};
 pub use interface::{engine, snapshot};
-pub use state::observer;
+pub use state::{event_log, observer};

@@ -90,6 +90,8 @@ pub struct RunOutputs {
     pub findings: bool,
     /// File for every event as a line of JSON; `-` is standard output.
     pub trace: Option<String>,
+    /// File for every event, unprocessed; `-` is standard output.
+    pub event_log: Option<String>,
     /// Whether operation counts of each call are written to standard output.
     pub ops: bool,
     /// Traces for other tools.
@@ -118,12 +120,13 @@ impl RunOutputs {
 
     /// Returns the files with relative paths.
     pub fn files(&self) -> Vec<String> {
-        let files = self.trace.iter().chain(self.exports.iter().map(|export| &export.file));
+        let files = self.trace.iter().chain(&self.event_log).chain(self.exports.iter().map(|export| &export.file));
         files.filter(|file| *file != "-" && Path::new(file).is_relative()).cloned().collect()
     }
 
     /// Whether a trace is written to standard output, which then carries nothing else.
     pub fn is_on_stdout(&self) -> bool {
-        self.ops || self.trace.as_deref() == Some("-") || self.exports.iter().any(|export| export.file == "-")
+        let mut files = self.trace.iter().chain(&self.event_log).chain(self.exports.iter().map(|export| &export.file));
+        self.ops || files.any(|file| file == "-")
     }
 }

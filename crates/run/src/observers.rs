@@ -2,6 +2,7 @@
 //! Observers of a run, as one closed structure: what was not asked for is not computed.
 
 use fairlab_machine::engine::Engine;
+use fairlab_machine::event_log::EventLog;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
 use fairlab_observe::bench::BenchObserver;
@@ -28,6 +29,8 @@ pub struct RunObservers {
     pub bench: Option<Box<dyn BenchObserver>>,
     /// Every event as a line of JSON.
     pub trace: Option<TraceJsonl<Box<dyn Write>>>,
+    /// Every event, unprocessed.
+    pub event_log: Option<EventLog<Box<dyn Write>>>,
     /// Traces in the formats of other tools.
     pub exporter: Option<Exporter>,
     /// Rules over what happens; only for the built-in scheduler, whose state they sample.
@@ -50,6 +53,7 @@ impl RunObservers {
     pub fn has_failed(&self) -> bool {
         self.exporter.as_ref().is_some_and(Exporter::has_failed)
             || self.trace.as_ref().is_some_and(TraceJsonl::has_failed)
+            || self.event_log.as_ref().is_some_and(EventLog::has_failed)
     }
 
     /// Discards what was measured before `at`, the end of the warm-up. Traces contain the warm-up.
@@ -61,6 +65,9 @@ impl RunObservers {
         self.bench = self.bench.take().and_then(|mut bench| bench.reset().then_some(bench));
         if let Some(marks) = &mut self.marks {
             marks.clear();
+        }
+        if let Some(event_log) = &mut self.event_log {
+            event_log.write_reset(at);
         }
     }
 
@@ -82,7 +89,7 @@ impl RunObservers {
 impl SchedObserver for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let Self { summary, bench, trace, exporter, findings, ops: _, marks: _, last_exit } = self;
+        let Self { summary, bench, trace, event_log, exporter, findings, ops: _, marks: _, last_exit } = self;
         if let Some(summary) = summary {
             summary.event(now, event);
         }
@@ -91,6 +98,9 @@ impl SchedObserver for RunObservers {
         }
         if let Some(trace) = trace {
             trace.event(now, event);
+        }
+        if let Some(event_log) = event_log {
+            event_log.event(now, event);
         }
         if let Some(exporter) = exporter {
             exporter.event(now, event);
@@ -111,11 +121,12 @@ impl SchedObserver for RunObservers {
 
 impl<E: Engine> Observer<E> for RunObservers {
     fn wants(&self) -> Interest {
-        let Self { summary, bench, trace, exporter, findings, ops: _, marks: _, last_exit } = self;
+        let Self { summary, bench, trace, event_log, exporter, findings, ops: _, marks: _, last_exit } = self;
         let wants = [
             summary.as_ref().map(<SummaryObserver as Observer<E>>::wants),
             bench.as_ref().map(|bench| bench.wants()),
             trace.as_ref().map(Observer::<E>::wants),
+            event_log.as_ref().map(Observer::<E>::wants),
             exporter.as_ref().map(Observer::<E>::wants),
             findings.as_ref().map(Observer::<Sched>::wants),
             last_exit.as_ref().map(Observer::<E>::wants),
@@ -124,7 +135,7 @@ impl<E: Engine> Observer<E> for RunObservers {
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        let Self { summary, bench, trace, exporter, findings, ops: _, marks, last_exit: _ } = self;
+        let Self { summary, bench, trace, event_log, exporter, findings, ops: _, marks, last_exit: _ } = self;
         if let Some(summary) = summary {
             <SummaryObserver as Observer<E>>::machine_event(summary, now, event);
         }
@@ -133,6 +144,9 @@ impl<E: Engine> Observer<E> for RunObservers {
         }
         if let Some(trace) = trace {
             Observer::<E>::machine_event(trace, now, event);
+        }
+        if let Some(event_log) = event_log {
+            Observer::<E>::machine_event(event_log, now, event);
         }
         if let Some(exporter) = exporter {
             Observer::<E>::machine_event(exporter, now, event);
@@ -148,16 +162,20 @@ impl<E: Engine> Observer<E> for RunObservers {
     fn wants_kernel_paths(&self) -> bool {
         self.summary.is_some()
             || self.exporter.is_some()
+            || self.event_log.is_some()
             || self.bench.as_ref().is_some_and(|bench| bench.wants_kernel_paths())
     }
 
     fn wants_ops(&self) -> bool {
-        self.ops.is_some()
+        self.ops.is_some() || self.event_log.is_some()
     }
 
     fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {
         if let Some(ops) = &mut self.ops {
             Observer::<E>::work(ops, now, cpu, path, counted);
+        }
+        if let Some(event_log) = &mut self.event_log {
+            Observer::<E>::work(event_log, now, cpu, path, counted);
         }
     }
 

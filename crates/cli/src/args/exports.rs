@@ -3,7 +3,7 @@
 
 use crate::values::error::CliError;
 use crate::values::hints::{self, with_hints};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueHint};
 use fairlab_observe::export::record::{EventGroups, Group};
 use fairlab_observe::export::{ExportFormat, FORMATS};
 use fairlab_run::job::{ExportOutput, RunOutputs};
@@ -31,6 +31,12 @@ pub(crate) struct ExportArgs {
     /// Groups: sched, stat, idle, freq, ipi, pelt, counters, decisions, paths, markers; all.
     #[arg(long, value_name = "GROUP,GROUP", value_delimiter = ',', value_parser = with_hints(events_from_name, hints::groups))]
     pub(crate) events: Vec<EventGroups>,
+    /// Write all events of the scheduler and the machine, unprocessed, as lines of JSON
+    ///
+    /// The log holds what metrics are computed from, so that they can be recomputed; `cargo xtask audit` does.
+    /// `-` is standard output.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) event_log: Option<String>,
 }
 
 /// Returns the union of the requested groups, or `None` if none was requested.
@@ -41,7 +47,12 @@ pub(crate) fn groups(events: &[EventGroups]) -> Option<EventGroups> {
 impl ExportArgs {
     /// Whether a trace is written to standard output, which then carries nothing else.
     pub(crate) fn is_on_stdout(&self) -> bool {
-        self.export.iter().any(|export| export.file == "-")
+        self.event_log.as_deref() == Some("-") || self.export.iter().any(|export| export.file == "-")
+    }
+
+    /// Whether a file is written for each run.
+    pub(crate) fn writes_files(&self) -> bool {
+        self.event_log.is_some() || !self.export.is_empty()
     }
 
     /// Rejects standard output for a command that writes its results there.
@@ -62,6 +73,7 @@ impl ExportArgs {
                 .iter()
                 .map(|export| ExportOutput { format: export.format.name.to_owned(), file: export.file.clone() }),
         );
+        outputs.event_log.clone_from(&self.event_log);
         if let Some(groups) = groups(&self.events) {
             let names = Group::ALL.iter().filter(|group| groups.contains(**group)).map(|group| group.name());
             outputs.events.extend(names.map(str::to_owned));
@@ -70,7 +82,11 @@ impl ExportArgs {
 
     /// Returns the options for one of several runs, with the run's name in each file name.
     pub(crate) fn of_run(&self, run: &str) -> Self {
-        Self { export: self.export.iter().map(|export| export.of_run(run)).collect(), ..self.clone() }
+        Self {
+            export: self.export.iter().map(|export| export.of_run(run)).collect(),
+            event_log: self.event_log.as_deref().map(|file| file_of_run(file, run)),
+            ..self.clone()
+        }
     }
 }
 
@@ -83,15 +99,19 @@ impl Export {
         if self.file == "-" { "standard output" } else { &self.file }
     }
 
-    /// Returns the trace for one of several runs: the run's name is inserted before the file's extension.
+    /// Returns the trace for one of several runs.
     fn of_run(&self, run: &str) -> Self {
-        let run: String = run.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
-        let path = Path::new(&self.file);
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let extension = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
-        let file = path.with_file_name(format!("{stem}-{run}{extension}"));
-        Self { format: self.format, file: file.display().to_string() }
+        Self { format: self.format, file: file_of_run(&self.file, run) }
     }
+}
+
+/// Returns the file for one of several runs: the run's name is inserted before the extension.
+fn file_of_run(file: &str, run: &str) -> String {
+    let run: String = run.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    let path = Path::new(file);
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|end| format!(".{}", end.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-{run}{extension}")).display().to_string()
 }
 
 pub(crate) fn format_from_name(name: &str) -> Result<&'static ExportFormat, String> {

@@ -40,7 +40,7 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     }
     let mut outputs = RunOutputs { task: args.task.clone(), ..RunOutputs::default() };
     let export = vec![Export { format: args.format, file: file.clone() }];
-    ExportArgs { export, events: args.events.clone() }.add_to(&mut outputs);
+    ExportArgs { export, events: args.events.clone(), event_log: None }.add_to(&mut outputs);
     let digest = execute_alone(output, &rerun::spec(&manifest), &outputs)?.result.digest;
     let difference = rerun::digest_warning(&digest, &manifest, &args.dir, "this is a trace of");
     if let Some(warning) = &difference {

@@ -9,6 +9,7 @@ use crate::output::progress::Progress;
 use crate::values::error::{CliError, quote_for_shell};
 use crate::values::interrupt;
 use fairlab_machine::engine::Engine;
+use fairlab_machine::event_log::EventLog;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, RunError};
 use fairlab_observe::findings::{Findings, Limits};
@@ -23,6 +24,7 @@ use fairlab_run::result::RunResult;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
+use std::io::BufWriter;
 
 /// Finished run with what its report needs.
 pub(crate) struct Executed {
@@ -124,7 +126,11 @@ pub(crate) fn execute_with<E: Engine>(
 ) -> Result<Executed, CliError> {
     let ReadyRun { mut machine, about, bench } = ready;
     begin(outputs, &about)?;
-    let trace = outputs.trace.as_deref().map(|file| OpenTrace::create(file, &about.inputs())).transpose()?;
+    let open = |file: &Option<String>, option| {
+        file.as_deref().map(|file| OpenTrace::create(file, option, &about.inputs())).transpose()
+    };
+    let trace = open(&outputs.trace, "--trace-jsonl")?;
+    let (event_log, log_out) = open(&outputs.event_log, "--event-log")?.unzip();
     let (trace, lines) = trace.unzip();
     let exports = ExportWriters::open(outputs, &machine, about.process())?;
     let (exporter, exports) = exports.unzip();
@@ -135,6 +141,7 @@ pub(crate) fn execute_with<E: Engine>(
             let nr_cpus = machine.hardware().nr_cpus();
             TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt)
         }),
+        event_log: log_out.map(|out| EventLog::new(Box::new(BufWriter::new(out)) as _, &machine)),
         exporter,
         findings: machine
             .as_built_in()
@@ -147,7 +154,10 @@ pub(crate) fn execute_with<E: Engine>(
     run(&mut machine, &mut observers, &about)?;
     if let Some((mut lines, trace)) = observers.trace.take().zip(trace) {
         lines.write_totals(&machine);
-        trace.finish(lines)?;
+        trace.finish(lines.finish())?;
+    }
+    if let Some((log, event_log)) = observers.event_log.take().zip(event_log) {
+        event_log.finish(log.finish(&machine))?;
     }
     if let Some((mut exporter, exports)) = observers.exporter.take().zip(exports) {
         exports.finish(&mut exporter, &machine)?;

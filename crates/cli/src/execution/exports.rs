@@ -9,7 +9,6 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Machine;
 use fairlab_observe::export::record::EventGroups;
 use fairlab_observe::export::{ExportTarget, Exporter};
-use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_run::job::RunOutputs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,23 +31,23 @@ pub(crate) struct OpenTrace {
 
 impl OpenTrace {
     /// Opens a file, or standard output for `-`.
-    pub(crate) fn create(file: &str, inputs: &[&Path]) -> Result<(Self, Box<dyn Write>), CliError> {
+    pub(crate) fn create(file: &str, option: &str, inputs: &[&Path]) -> Result<(Self, Box<dyn Write>), CliError> {
         if file == "-" {
             let name = "standard output".to_owned();
             return Ok((Self { name, file: None }, Box::new(std::io::stdout())));
         }
         let path = Path::new(file);
-        refuse_to_replace(path, "--trace-jsonl", inputs.iter().copied())?;
+        refuse_to_replace(path, option, inputs.iter().copied())?;
         let (whole, out) = AtomicFile::create(path).map_err(|error| {
-            let help = "--trace-jsonl takes a file that can be written, or - for standard output";
+            let help = format!("{option} takes a file that can be written, or - for standard output");
             CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
         })?;
         Ok((Self { name: file.to_owned(), file: Some(whole) }, Box::new(out)))
     }
 
-    /// Ends the trace after the run.
-    pub(crate) fn finish(self, lines: TraceJsonl<Box<dyn Write>>) -> Result<(), CliError> {
-        lines.finish().map_err(|error| CliError::write(&self.name, &error))?;
+    /// Completes the file after the last line was `written`.
+    pub(crate) fn finish(self, written: std::io::Result<()>) -> Result<(), CliError> {
+        written.map_err(|error| CliError::write(&self.name, &error))?;
         self.file.map_or(Ok(()), AtomicFile::finish)
     }
 }

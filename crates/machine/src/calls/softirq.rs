@@ -22,7 +22,7 @@
 // the rounds together and runs a softirq for each send.
 
 use crate::engine::Engine;
-use crate::interface::observation::KernelPath;
+use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
 use crate::parts::net::Packet;
@@ -44,13 +44,17 @@ impl<E: Engine> Machine<E> {
         let net = &mut self.cpus[cpu.index()].kernel.net;
         let keeps_quiet = net.is_running() || net.has_backlog();
         let room = net.room();
-        for _ in 0..(load.count as usize).min(room) {
+        let arrived = (load.count as usize).min(room);
+        for _ in 0..arrived {
             let target = load.targets[counters.packets as usize % load.targets.len()];
             net.push(Packet::ForTask(target as u32, self.now));
             counters.packets += 1;
         }
-        counters.packets_dropped += u64::from(load.count).saturating_sub(room as u64);
-        counters.record_backlog(net.backlog_len());
+        let dropped = load.count - arrived as u32;
+        counters.packets_dropped += u64::from(dropped);
+        let waiting = net.backlog_len();
+        counters.record_backlog(waiting);
+        self.report_detail(MachineEvent::Backlog { cpu, arrived: arrived as u32, dropped, waiting });
         (!keeps_quiet).then_some(cpu)
     }
 
@@ -82,8 +86,9 @@ impl<E: Engine> Machine<E> {
     /// ksoftirqd.
     pub(crate) fn defer_message(&mut self, cpu: CpuId, channel: ObjectId) {
         self.cpus[cpu.index()].kernel.net.push(Packet::Message(channel));
-        let length = self.cpus[cpu.index()].kernel.net.backlog_len();
-        self.counters.per_cpu[cpu.index()].record_backlog(length);
+        let waiting = self.cpus[cpu.index()].kernel.net.backlog_len();
+        self.counters.per_cpu[cpu.index()].record_backlog(waiting);
+        self.report_detail(MachineEvent::Backlog { cpu, arrived: 0, dropped: 0, waiting });
         if !self.sched.defers_softirqs(cpu) {
             self.begin_net_rx(cpu);
         }
@@ -105,6 +110,7 @@ impl<E: Engine> Machine<E> {
         };
         if self.tasks[task].blocked_since.is_some() {
             self.counters.per_cpu[cpu.index()].ksoftirqd_wakeups += 1;
+            self.report_detail(MachineEvent::KsoftirqdWoken { cpu });
             let wake = KernelWork::Wake { target: task, sync: false, is_remembered: true };
             self.cpus[cpu.index()].kernel.push_first_work(wake);
         } else {

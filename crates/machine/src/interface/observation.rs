@@ -2,7 +2,8 @@
 //! Events and kernel paths of a machine for its observers, and the interest of an observer in them.
 
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::units::Nanos;
+use fairlab_sched::state::snapshot::TaskFit;
+use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::step::LoopPlace;
 
 /// A kernel path, or a phase of one, that takes time on a CPU.
@@ -172,6 +173,38 @@ pub enum MachineEvent {
         /// New frequency, in kHz.
         khz: u64,
     },
+    /// A CPU has left its idle state. Reported only to observers that want details, as are the next ones.
+    IdleExit { cpu: CpuId },
+    /// A CPU runs at a new frequency. The governor's request came earlier if the change takes time.
+    Speed {
+        cpu: CpuId,
+        /// New frequency as a fraction of the highest one (1024).
+        part: Capacity,
+        /// New frequency in kHz, if the machine defines one.
+        khz: Option<u64>,
+    },
+    /// The scheduler's estimate of the fit between a running task and its CPU, on machines whose CPUs differ
+    /// in capacity.
+    Fit {
+        /// Index of the machine's task.
+        task: usize,
+        fit: TaskFit,
+    },
+    /// A CPU begins to execute kernel code that takes time, or to wait for a runqueue lock.
+    KernelEnter { cpu: CpuId },
+    /// A CPU stops executing kernel code, or stops waiting for a runqueue lock.
+    KernelExit { cpu: CpuId },
+    /// Packets have arrived at a CPU's backlog from outside, or a message waits there.
+    Backlog {
+        cpu: CpuId,
+        /// Packets that the backlog had space for.
+        arrived: u32,
+        dropped: u32,
+        /// Packets and messages that wait now.
+        waiting: usize,
+    },
+    /// The ksoftirqd of a CPU is being woken.
+    KsoftirqdWoken { cpu: CpuId },
     /// A phase of a kernel path. Reported only with a cost model, and only to observers that want it
     /// ([`Observer::wants_kernel_paths`](crate::observer::Observer::wants_kernel_paths)), at the start of the phase, when its length is known. The duration
     /// of a path is the sum over its phases on one CPU, up to the one that ends it.
@@ -197,7 +230,8 @@ pub enum MachineEvent {
 pub struct Interest {
     /// Wake-ups, switches, migrations, frequencies and decisions.
     pub events: bool,
-    /// Interrupts and domain counters. On machines with many CPUs they outnumber all other events.
+    /// Interrupts, domain counters, and events of the machine that say so. On machines with many CPUs they
+    /// outnumber all other events.
     pub details: bool,
     /// Updates of PELT averages.
     pub pelt: bool,

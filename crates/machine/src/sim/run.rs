@@ -42,6 +42,7 @@ impl<E: Engine> Machine<E> {
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
         }
+        self.deliver_details(observer);
         self.check(None);
         Ok(())
     }
@@ -69,6 +70,7 @@ impl<E: Engine> Machine<E> {
             while let Some(cpu) = self.locks.pop_granted() {
                 self.settle(observer, cpu)?;
             }
+            self.deliver_details(observer);
             self.check(Some(event.kind));
             if self.policy_slot.is_some() {
                 self.check_policy()?;
@@ -107,6 +109,7 @@ impl<E: Engine> Machine<E> {
             self.account_idle(cpu);
             self.leave_idle_state(cpu);
         }
+        self.deliver_details(observer);
         self.op_counts.drain_into(&mut self.total_op_counts);
     }
 

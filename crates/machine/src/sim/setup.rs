@@ -158,6 +158,7 @@ impl<E: Engine> Machine<E> {
             tracer: Tracer::new(hardware.costs.tracer_ps(), hardware.nr_cpus()),
             policy_slot: policy.map(PolicySlot::new),
             interest: Interest::NONE,
+            details: Vec::new(),
             checks: None,
             hardware,
             workload,

@@ -5,6 +5,8 @@
 //! at a time between the last event and the next one, and change nothing.
 
 use crate::engine::Engine;
+use crate::interface::observation::MachineEvent;
+use crate::observer::Observer;
 use crate::parts::counters::FrequencyTimes;
 use crate::parts::idle::IdleResidency;
 use crate::parts::residency::Residency;
@@ -13,6 +15,22 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
 impl<E: Engine> Machine<E> {
+    /// Records an event for observers of details, who receive it at the end of the present machine event.
+    #[inline]
+    pub(crate) fn report_detail(&mut self, event: MachineEvent) {
+        if self.interest.details {
+            self.details.push(event);
+        }
+    }
+
+    /// Passes on the recorded details.
+    #[inline]
+    pub(crate) fn deliver_details(&mut self, observer: &mut dyn Observer<E>) {
+        for event in self.details.drain(..) {
+            observer.machine_event(self.now, &event);
+        }
+    }
+
     /// Returns the number of entries into each idle state of a CPU, and the time in it, up to `at`.
     pub fn idle_residency(&self, cpu: CpuId, at: Nanos) -> Vec<IdleResidency> {
         self.cpus[cpu.index()].idle.residency_at(at)

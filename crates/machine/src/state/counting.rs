@@ -23,7 +23,9 @@ impl<E> SchedObserver for CountingObserver<'_, E> {
         self.digest.mix_event(now, event);
         let counters = &mut *self.counters;
         let is_wanted = match *event {
-            Event::DomainStat { .. } => self.interest.details,
+            Event::DomainStat { .. } | Event::GroupThrottling { .. } | Event::GroupRefill { .. } => {
+                self.interest.details
+            }
             Event::Switch { cpu, .. } => {
                 counters.switches += 1;
                 counters.per_cpu[cpu.index()].switches += 1;

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod counting;
+pub mod event_log;
 pub mod observer;
 
 pub(crate) use counting::CountingObserver;
@@ -12,7 +13,7 @@ use crate::digest::Digest;
 use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::hardware::Hardware;
-use crate::interface::observation::Interest;
+use crate::interface::observation::{Interest, MachineEvent};
 use crate::parts::counters::MachineCounters;
 use crate::parts::cpu::{IdleLoop, SimCpu};
 use crate::parts::idle::LatencyRequests;
@@ -95,6 +96,8 @@ pub struct Machine<E = Sched> {
     pub(crate) policy_slot: Option<PolicySlot>,
     /// Event kinds that the observer wants.
     pub(crate) interest: Interest,
+    /// Events at the present time that observers of details have not received yet.
+    pub(crate) details: Vec<MachineEvent>,
     pub(crate) checks: Option<Checks>,
 }
 

@@ -98,6 +98,7 @@ impl<E: Engine> Machine<E> {
             }
         }
         self.begin_rest(cpu);
+        self.deliver_details(observer);
         observer.machine_event(self.now, &MachineEvent::IdleEnter { cpu, state });
     }
 
@@ -125,6 +126,7 @@ impl<E: Engine> Machine<E> {
         idle.reset();
         if idle.is_in_state() {
             idle.leave(self.now, &self.hardware.idle_states[cpu.index()], self.hardware.tick);
+            self.report_detail(MachineEvent::IdleExit { cpu });
             self.sched.set_idle_exit_latency(cpu, None);
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventKind;
+use crate::interface::observation::MachineEvent;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -26,12 +27,14 @@ impl<E: Engine> Machine<E> {
         }
         self.wake_from_idle_state(cpu);
         self.cpus[cpu.index()].kernel.begin_busy(self.now, until);
+        self.report_detail(MachineEvent::KernelEnter { cpu });
     }
 
     /// Marks the end of a CPU's busy time: a phase has ended, or a lock was granted.
     pub(crate) fn exit_kernel(&mut self, cpu: CpuId) {
         self.account_kernel(cpu);
         self.cpus[cpu.index()].kernel.end_busy();
+        self.report_detail(MachineEvent::KernelExit { cpu });
     }
 
     /// Interrupts a phase that runs with interrupts on. The rest of the phase follows the interrupts.

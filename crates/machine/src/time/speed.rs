@@ -79,6 +79,7 @@ impl<E: Engine> Machine<E> {
     pub(crate) fn change_speed(&mut self, cpu: CpuId, freq: CpuFrequency) {
         self.record_frequency(cpu);
         self.change_rate(cpu, |rate| rate.set_freq(freq));
+        self.report_detail(MachineEvent::Speed { cpu, part: freq.part(), khz: freq.khz() });
     }
 
     /// Queues an evaluation of a package's turbo frequency if the frequency has to change.

@@ -4,6 +4,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventKind;
+use crate::interface::observation::MachineEvent;
 use crate::parts::units::{FULL_SPEED, work_in};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
@@ -104,7 +105,9 @@ impl<E: Engine> Machine<E> {
         if let Some(task) = self.cpus[cpu.index()].task {
             self.account(task as usize);
             let host = &mut self.tasks[task as usize];
-            host.residency.fit = host.id.map_or(TaskFit::Right, |id| self.sched.task_fit(id, cpu));
+            let fit = host.id.map_or(TaskFit::Right, |id| self.sched.task_fit(id, cpu));
+            host.residency.fit = fit;
+            self.report_detail(MachineEvent::Fit { task: task as usize, fit });
         }
     }
 }

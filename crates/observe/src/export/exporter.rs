@@ -361,6 +361,8 @@ impl SchedObserver for Exporter {
                 }
             }
             Event::Throttling { .. }
+            | Event::GroupThrottling { .. }
+            | Event::GroupRefill { .. }
             | Event::DomainStat { .. }
             | Event::Overutilized { .. }
             | Event::BlockedUpdate(_)

@@ -10,7 +10,7 @@ use crate::interface::ctx::{IpiKind, PrevState};
 use crate::interface::wakeup::WakeupDecision;
 pub use crate::interface::warning::Warning;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos};
 
@@ -60,6 +60,24 @@ pub enum Event<'a> {
     /// A task was throttled, so that it waits for runtime of its group or class and not for a CPU; or this has
     /// ended.
     Throttling { task: TaskId, is_throttled: bool },
+    /// A CPU's queue of a task group was throttled, or this has ended.
+    GroupThrottling {
+        group: GroupId,
+        cpu: CpuId,
+        is_throttled: bool,
+        /// Clock of the CPU's runqueue.
+        clock: u64,
+    },
+    /// The runtime of a group was refilled, at the end of periods or with new limits.
+    GroupRefill {
+        group: GroupId,
+        /// Number of periods that have ended; 0 for new limits.
+        nr_ended: u64,
+        /// Whether the group is throttled on some CPU.
+        is_throttled: bool,
+        /// Runtime beyond the quota that was used since the last refill.
+        burst: u64,
+    },
     /// The frequency governor changed a frequency.
     Frequency {
         cpu: CpuId,

@@ -7,6 +7,7 @@
 
 use crate::classes::fair::bandwidth::timers::MIN_EXPIRATION_NS;
 use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::timers::Timer;
@@ -60,7 +61,10 @@ impl Sched {
             return false;
         }
         pool.stats.nr_periods += nr_ended;
+        let before = pool.stats.burst_time;
         pool.refill();
+        let (is_throttled, burst) = (!pool.throttled.is_empty(), pool.stats.burst_time - before);
+        ctx.report(Event::GroupRefill { group, nr_ended, is_throttled, burst });
         if pool.throttled.is_empty() {
             return !core::mem::replace(&mut pool.idle, true);
         }

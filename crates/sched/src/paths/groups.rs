@@ -4,6 +4,7 @@
 //! Models `sched_create_group()`, `sched_online_group()` and `tg_set_cfs_bandwidth()` (6.1).
 
 use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
 use crate::state::entity::{EntityOwner, SchedEntity};
 use crate::state::group::TaskGroup;
@@ -70,7 +71,10 @@ impl Sched {
         let nr_cpus = self.rqs.len();
         let pool = &mut self.groups[group.index()].bandwidth;
         pool.throttled.reserve(nr_cpus);
+        let before = pool.stats.burst_time;
         pool.set(bandwidth);
+        let (is_throttled, burst) = (!pool.throttled.is_empty(), pool.stats.burst_time - before);
+        ctx.report(Event::GroupRefill { group, nr_ended: 0, is_throttled, burst });
         if is_limited {
             self.start_cfs_bandwidth(ctx, group);
         }

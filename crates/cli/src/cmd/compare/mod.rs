@@ -60,9 +60,8 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
 }
 
 fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
-    if !args.exports.export.is_empty() {
-        let help =
-            "leave --export out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
+    if args.exports.writes_files() {
+        let help = "leave --export and --event-log out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
         return Err(CliError::Input(format!("an experiment writes no traces\nhelp: {help}")));
     }
     let how = &args.experiment;

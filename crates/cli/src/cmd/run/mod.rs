@@ -170,7 +170,7 @@ pub(crate) fn execute(output: &Output, request: RunRequest) -> Result<FinishedRu
 /// Rejects options that exclude each other.
 fn refuse_conflicts(output: &Output, args: &RunArgs, to_stdout: bool) -> Result<(), CliError> {
     if to_stdout && output.is_json() {
-        let help = "give the trace a file: --trace-jsonl FILE, --export FORMAT=FILE";
+        let help = "give the trace a file: --trace-jsonl FILE, --event-log FILE, --export FORMAT=FILE";
         return Err(CliError::Input(format!("--json and a trace both want standard output\nhelp: {help}")));
     }
     if args.watch {
@@ -196,14 +196,16 @@ fn place_files(outputs: &mut RunOutputs, directory: &RunDirectory) -> Result<(),
     for export in outputs.exports.iter_mut().filter(|export| export.file != "-") {
         export.file = directory.path().join(&export.file).display().to_string();
     }
-    if let Some(file) = &mut outputs.trace {
-        *file = trace_file(file, directory)?;
+    for (file, option) in [(&mut outputs.trace, "--trace-jsonl"), (&mut outputs.event_log, "--event-log")] {
+        if let Some(file) = file {
+            *file = trace_file(file, option, directory)?;
+        }
     }
     Ok(())
 }
 
 /// Returns the file of a trace in a run directory. A relative one must be a plain name.
-fn trace_file(file: &str, directory: &RunDirectory) -> Result<String, CliError> {
+fn trace_file(file: &str, option: &str, directory: &RunDirectory) -> Result<String, CliError> {
     let path = Path::new(file);
     if file == "-" || !path.is_relative() {
         return Ok(file.to_owned());
@@ -211,7 +213,7 @@ fn trace_file(file: &str, directory: &RunDirectory) -> Result<String, CliError> 
     let is_plain = path.file_name() == Some(path.as_os_str());
     if !is_plain || [MANIFEST, SUMMARY, INPUTS].contains(&file) {
         let help = "with -o, give the trace a name of its own there, such as trace.jsonl, or an absolute path";
-        return Err(CliError::Input(format!("--trace-jsonl {file}: is no name for a trace\nhelp: {help}")));
+        return Err(CliError::Input(format!("{option} {file}: is no name for a trace\nhelp: {help}")));
     }
     Ok(directory.path().join(file).display().to_string())
 }

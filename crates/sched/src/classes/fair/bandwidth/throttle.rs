@@ -8,6 +8,7 @@
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::track::pelt::attach::UpdateLoad;
@@ -74,6 +75,7 @@ impl State {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = true;
         cfs_rq.throttled_clock = clock;
+        ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         self.report_fair_throttling(ctx, cpu);
         true
     }
@@ -99,6 +101,7 @@ impl State {
         let place = pool.throttled.iter().position(|&other| other == id);
         pool.throttled.remove(place.expect("a throttled cfs_rq is in its group's list"));
         self.restart_clocks(ctx, group, cpu);
+        ctx.report(Event::GroupThrottling { group, cpu, is_throttled: false, clock });
         self.report_fair_throttling(ctx, cpu);
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {

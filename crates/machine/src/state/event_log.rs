@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Log of all events of a run, unprocessed, as lines of JSON.
+//!
+//! The log is the input of the audit, which recomputes every reported metric. It therefore shares no code with
+//! the observers that compute metrics: it writes what the scheduler and the machine report, and the properties
+//! of machine and workload that metrics depend on.
+//!
+//! The first lines describe the machine and the workload, the last line is the end of the run. Each line has
+//! its kind in `e`; events have their time in `t`, in nanoseconds of the machine's clock.
+
+use super::Machine;
+use crate::engine::Engine;
+use crate::interface::observation::{Interest, KernelPath, MachineEvent};
+use crate::observer::Observer;
+use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::units::Nanos;
+use fairlab_sched::work::{KernelOp, OpCounts};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Observer that writes each event as a line of JSON.
+pub struct EventLog<W: Write> {
+    out: W,
+    /// First error of `out`. No line follows it.
+    error: Option<io::Error>,
+}
+
+impl<W: Write> EventLog<W> {
+    /// Begins the log of a machine that has not started.
+    pub fn new(out: W, machine: &Machine<impl Engine>) -> Self {
+        let mut log = Self { out, error: None };
+        log.write_machine(machine);
+        log.write_workload(machine);
+        log
+    }
+
+    /// Whether a line could not be written.
+    pub fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Writes that a warm-up has ended, so that metrics count from here.
+    pub fn write_reset(&mut self, at: Nanos) {
+        self.line(&json!({ "e": "reset", "t": at.0 }));
+    }
+
+    /// Ends the log after the run.
+    ///
+    /// # Errors
+    /// If a line could not be written, now or earlier.
+    pub fn finish(mut self, machine: &Machine<impl Engine>) -> io::Result<()> {
+        self.line(&json!({ "e": "end", "t": machine.now().0 }));
+        match self.error {
+            Some(error) => Err(error),
+            None => self.out.flush(),
+        }
+    }
+
+    fn write_machine(&mut self, machine: &Machine<impl Engine>) {
+        let hardware = machine.hardware();
+        self.line(&json!({
+            "e": "machine",
+            "t": machine.now().0,
+            "cpus": hardware.nr_cpus(),
+            "has_costs": !hardware.costs.is_zero_cost(),
+            "has_turbo": hardware.turbo.is_some(),
+            "has_smt": !hardware.smt_shares.is_empty(),
+            "built_in": machine.as_built_in().is_some(),
+        }));
+        let domains = &hardware.frequency_domains;
+        for index in 0..hardware.nr_cpus() {
+            let cpu = CpuId::from_index(index);
+            let speed = machine.frequency(cpu);
+            let state = |state: &crate::hardware::IdleState| json!({ "name": state.name, "power_uw": state.power_uw, "polls": state.polls });
+            self.line(&json!({
+                "e": "cpu",
+                "cpu": index,
+                "capacity": hardware.topology.capacity[index],
+                "llc": hardware.topology.cpus[index].llc,
+                "domain": domains.iter().position(|domain| domain.contains(cpu)),
+                "part": speed.part(),
+                "khz": speed.khz(),
+                "idle_states": hardware.idle_states[index].iter().map(state).collect::<Vec<_>>(),
+            }));
+        }
+        for (index, domain) in domains.iter().enumerate() {
+            self.line(&json!({ "e": "domain", "domain": index, "khz": domain.khz(), "power_uw": domain.power_uw() }));
+        }
+    }
+
+    fn write_workload(&mut self, machine: &Machine<impl Engine>) {
+        for (index, group) in machine.workload().groups.iter().enumerate() {
+            self.line(&json!({ "e": "group", "group": index, "name": group.name, "has_quota": group.quota.is_some() }));
+        }
+        for (index, spec) in machine.workload().tasks.iter().enumerate() {
+            let start = &spec.start;
+            self.line(&json!({
+                "e": "spec",
+                "spec": index,
+                "name": spec.name,
+                "family": spec.family,
+                "policy": start.policy.as_ref().map(|policy| format!("{policy:?}")),
+                "nice": start.nice,
+                "group": start.group.flatten(),
+                "is_kthread": spec.is_kthread,
+            }));
+        }
+    }
+
+    fn line(&mut self, line: &Value) {
+        if self.error.is_none() {
+            self.error = writeln!(self.out, "{line}").err();
+        }
+    }
+}
+
+/// Returns the fields of a scheduler event; `None` for events that no metric depends on.
+fn sched_event(event: &Event<'_>) -> Option<Value> {
+    let task_of = |task: TaskId| task.index();
+    Some(match *event {
+        Event::Waking { task, cpu, on } => json!({ "e": "waking", "task": task_of(task), "cpu": cpu.0, "on": on.0 }),
+        Event::Priority { task, prio, .. } => json!({ "e": "prio", "task": task_of(task), "prio": prio }),
+        Event::Wakeup { task, cpu, is_new, on } => {
+            json!({ "e": "wakeup", "task": task_of(task), "cpu": cpu.0, "new": is_new, "on": on.0 })
+        }
+        Event::Switch { cpu, prev, next, prev_state } => {
+            let state = match prev_state {
+                PrevState::Runnable => "R",
+                PrevState::Blocked => "S",
+                PrevState::Dead => "X",
+            };
+            json!({ "e": "switch", "cpu": cpu.0, "prev": task_of(prev), "next": task_of(next), "state": state })
+        }
+        Event::Migrate { task, from, to, on } => {
+            json!({ "e": "migrate", "task": task_of(task), "from": from.0, "to": to.0, "on": on.0 })
+        }
+        Event::Throttling { task, is_throttled } => {
+            json!({ "e": "throttling", "task": task_of(task), "on": is_throttled })
+        }
+        Event::GroupThrottling { group, cpu, is_throttled, clock } => {
+            json!({ "e": "group_throttling", "group": group.0, "cpu": cpu.0, "on": is_throttled, "clock": clock })
+        }
+        Event::GroupRefill { group, nr_ended, is_throttled, burst } => {
+            json!({ "e": "group_refill", "group": group.0, "n": nr_ended, "throttled": is_throttled, "burst": burst })
+        }
+        Event::Frequency { cpu, capacity, khz } => {
+            json!({ "e": "frequency", "cpu": cpu.0, "capacity": capacity, "khz": khz })
+        }
+        Event::Ipi { cpu, kind, on } => json!({ "e": "ipi", "cpu": cpu.0, "kind": format!("{kind:?}"), "on": on.0 }),
+        Event::Overutilized { is_over, cpu } => json!({ "e": "overutilized", "cpu": cpu.0, "on": is_over }),
+        Event::DomainStat { cpu, level, counter, idle, amount, .. } => json!({
+            "e": "domain_stat", "cpu": cpu.0, "level": level, "counter": counter,
+            "idle": idle.map(|idle| format!("{idle:?}")), "n": amount,
+        }),
+        Event::WakeupDecision(decision) => json!({
+            "e": "selection", "task": task_of(decision.task), "kind": format!("{:?}", decision.kind),
+            "prev": decision.prev.0, "waker": decision.waker.0, "cpu": decision.cpu.0,
+            "rule": format!("{:?}", decision.rule), "scanned": decision.nr_scanned, "limit": decision.nr_idle_scan,
+        }),
+        Event::BalanceDecision(decision) => json!({
+            "e": "pass", "on": decision.on.0, "cpu": decision.dst_cpu.0, "level": decision.level,
+            "idle": format!("{:?}", decision.idle), "verdict": format!("{:?}", decision.verdict),
+            "cpus": decision.nr_cpus, "locks": decision.nr_locks, "scanned": decision.nr_scanned,
+            "moved": decision.nr_moved, "redos": decision.redos, "raced": decision.raced,
+            "emptied": decision.emptied,
+        }),
+        Event::KickDecision(decision) => json!({
+            "e": "kick", "cpu": decision.cpu.0, "reason": format!("{:?}", decision.reason), "flags": decision.flags,
+            "target": decision.target.map(|cpu| cpu.0), "kicked": decision.kicked,
+        }),
+        Event::BlockedUpdate(update) => json!({
+            "e": "blocked", "on": update.on.0, "cpu": update.cpu.0, "caller": format!("{:?}", update.caller),
+            "cfs_rqs": update.nr_cfs_rqs,
+        }),
+        Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
+        Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => return None,
+    })
+}
+
+/// Returns the fields of a machine event.
+fn machine_event(event: &MachineEvent) -> Value {
+    match *event {
+        MachineEvent::Forked { task, id, pid, spec } => {
+            json!({ "e": "fork", "index": task, "task": id.index(), "pid": pid, "spec": spec })
+        }
+        MachineEvent::Tick { cpu } => json!({ "e": "tick", "cpu": cpu.0 }),
+        MachineEvent::IdleEnter { cpu, state } => json!({ "e": "idle_enter", "cpu": cpu.0, "state": state }),
+        MachineEvent::IdleExit { cpu } => json!({ "e": "idle_exit", "cpu": cpu.0 }),
+        MachineEvent::Changed { what, task, group, result } => {
+            json!({ "e": "changed", "what": what, "index": task, "group": group, "result": result })
+        }
+        MachineEvent::Waking { task, since, by_interrupt } => {
+            json!({ "e": "wake_begins", "index": task, "since": since.0, "by_interrupt": by_interrupt })
+        }
+        MachineEvent::TimeRecorded { task } => json!({ "e": "time_recorded", "index": task }),
+        MachineEvent::Hotplug { cpu, online, result } => {
+            json!({ "e": "hotplug", "cpu": cpu.0, "online": online, "result": result })
+        }
+        MachineEvent::Cpuset { cpuset, result } => json!({ "e": "cpuset", "cpuset": cpuset, "result": result }),
+        MachineEvent::Mark { task, phase } => json!({ "e": "mark", "index": task, "phase": phase }),
+        MachineEvent::LoopBegins { task, place } => {
+            json!({ "e": "loop", "index": task, "place": format!("{place:?}") })
+        }
+        MachineEvent::TimerWoke { task, expired } => json!({ "e": "timer", "index": task, "expired": expired.0 }),
+        MachineEvent::LostTime { cpu, took, is_stolen } => {
+            json!({ "e": "lost", "cpu": cpu.0, "took": took.0, "stolen": is_stolen })
+        }
+        MachineEvent::TurboFrequency { cpu, khz } => json!({ "e": "turbo", "cpu": cpu.0, "khz": khz }),
+        MachineEvent::Speed { cpu, part, khz } => json!({ "e": "speed", "cpu": cpu.0, "part": part, "khz": khz }),
+        MachineEvent::Fit { task, fit } => json!({ "e": "fit", "index": task, "fit": format!("{fit:?}") }),
+        MachineEvent::KernelEnter { cpu } => json!({ "e": "kernel_enter", "cpu": cpu.0 }),
+        MachineEvent::KernelExit { cpu } => json!({ "e": "kernel_exit", "cpu": cpu.0 }),
+        MachineEvent::Backlog { cpu, arrived, dropped, waiting } => {
+            json!({ "e": "backlog", "cpu": cpu.0, "arrived": arrived, "dropped": dropped, "waiting": waiting })
+        }
+        MachineEvent::KsoftirqdWoken { cpu } => json!({ "e": "ksoftirqd", "cpu": cpu.0 }),
+        MachineEvent::Kernel { cpu, path, began, took, waited, ends } => json!({
+            "e": "phase", "cpu": cpu.0, "path": path.name(), "began": began.0, "took": took.0, "waited": waited.0,
+            "ends": ends,
+        }),
+    }
+}
+
+impl<W: Write> EventLog<W> {
+    fn event_line(&mut self, now: Nanos, mut fields: Value) {
+        fields["t"] = now.0.into();
+        self.line(&fields);
+    }
+}
+
+impl<W: Write> SchedObserver for EventLog<W> {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        if let Some(fields) = sched_event(event) {
+            self.event_line(now, fields);
+        }
+    }
+}
+
+impl<W: Write, E> Observer<E> for EventLog<W> {
+    fn wants(&self) -> Interest {
+        Interest { events: true, details: true, pelt: false }
+    }
+
+    fn wants_kernel_paths(&self) -> bool {
+        true
+    }
+
+    fn wants_ops(&self) -> bool {
+        true
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        self.event_line(now, machine_event(event));
+    }
+
+    fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {
+        let counts = KernelOp::ALL.iter().filter(|&&op| counted.get(op) > 0);
+        let counts: serde_json::Map<_, _> =
+            counts.map(|&op| (op.name().to_owned(), Value::from(counted.get(op)))).collect();
+        self.event_line(now, json!({ "e": "ops", "cpu": cpu.0, "path": path.name(), "counts": counts }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::{Machine, Setup};
+    use fairlab_workload::scenario;
+
+    /// Returns the lines of the log of a scenario, and the machine after the run.
+    fn log(text: &str) -> (Vec<Value>, Machine) {
+        let scenario = scenario::parse("test.scn", text).expect("it is a scenario");
+        let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits");
+        let mut out = Vec::new();
+        let mut log = EventLog::new(&mut out, &machine);
+        machine.run(&mut log).expect("it runs");
+        log.finish(&machine).expect("memory can be written");
+        let text = String::from_utf8(out).expect("it is text");
+        (text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect(), machine)
+    }
+
+    #[test]
+    fn the_log_has_every_event_that_the_machine_counts() {
+        let text = "cpus 2\nend 50ms\ntask a n=3 run 1ms sleep 2ms\nfreq 20ms 1 512\noffline 30ms 1-1\n";
+        let (lines, machine) = log(text);
+        let count = |kind: &str| lines.iter().filter(|line| line["e"] == kind).count() as u64;
+        let counters = machine.counters();
+        assert_eq!(count("switch"), counters.switches);
+        assert_eq!(count("wakeup"), counters.wakeups);
+        assert_eq!(count("migrate"), counters.migrations);
+        assert_eq!(count("tick"), counters.per_cpu.iter().map(|cpu| cpu.ticks).sum::<u64>());
+        assert_eq!((count("cpu"), count("spec"), count("fork")), (2, 3, 3));
+        assert_eq!((count("speed"), count("hotplug")), (1, 1));
+        assert_eq!(lines.first().map(|line| line["e"].clone()), Some("machine".into()));
+        assert_eq!(lines.last().map(|line| line["t"].clone()), Some(machine.now().0.into()));
+    }
+}
