@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Summary of the CPUs: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
-use crate::states::CpuState;
+use crate::states::{CpuActivity, CpuState, hotplug};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::MachineEvent;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug)]
 struct CpuTimes {
     /// State since `since`.
-    state: CpuState,
+    activity: CpuActivity,
     since: Nanos,
     running: Nanos,
     stopper: Nanos,
@@ -168,7 +168,7 @@ impl CpuStats {
     /// Starts with a machine that has not started, all of whose CPUs are idle.
     pub fn new(machine: &Machine<impl Engine>) -> Self {
         let track = CpuTimes {
-            state: CpuState::Idle,
+            activity: CpuActivity::default(),
             since: machine.now(),
             running: Nanos::ZERO,
             stopper: Nanos::ZERO,
@@ -192,7 +192,7 @@ impl CpuStats {
         let nr_cpus = self.tracks.len();
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
-        track.state = track.state.after_switch(next, nr_cpus);
+        track.activity.switch(next, nr_cpus);
     }
 
     /// Records hotplug and lost time of a CPU.
@@ -200,16 +200,27 @@ impl CpuStats {
         if let MachineEvent::LostTime { cpu, took, is_stolen } = *event {
             let track = &mut self.tracks[cpu.index()];
             *(if is_stolen { &mut track.stolen } else { &mut track.interrupts }) += took;
-        } else if let Some((cpu, state)) = CpuState::after_hotplug(event) {
+        } else if let Some((cpu, online)) = hotplug(event) {
             let track = &mut self.tracks[cpu.index()];
             track.settle(now);
-            track.state = state;
+            track.activity.set_online(online);
         }
     }
 
     /// Returns the summaries of all CPUs after the end of a run.
     pub fn summaries(&self, machine: &Machine<impl Engine>) -> Vec<CpuSummary> {
-        self.summaries_at(machine, machine.now())
+        let mut summaries = self.summaries_at(machine, machine.now());
+        for summary in &mut summaries {
+            let cpu = CpuId(summary.cpu);
+            let has_frequencies = |hardware: &Hardware| {
+                hardware.turbo.is_some() || hardware.frequency_domains.iter().any(|domain| domain.contains(cpu))
+            };
+            let is_full = summary.frequencies.iter().all(|time| time.part == SCHED_CAPACITY_SCALE || time.ns == 0);
+            if is_full && !has_frequencies(machine.hardware()) {
+                summary.frequencies.clear();
+            }
+        }
+        summaries
     }
 
     fn summaries_at(&self, machine: &Machine<impl Engine>, now: Nanos) -> Vec<CpuSummary> {
@@ -239,7 +250,7 @@ impl CpuStats {
                 kernel_ns: kernel.0,
                 kernel_in_idle_ns: kernel_in_idle.0,
                 softirqs: SoftirqCounts::of(counters),
-                frequencies: frequency_times(&machine.frequency_times(cpu, now), hardware, cpu),
+                frequencies: frequency_times(&machine.frequency_times(cpu, now)),
                 idle_states: states
                     .map(|(state, spent)| IdleTime {
                         state: state.name.clone(),
@@ -309,7 +320,7 @@ impl CpuSummary {
 impl CpuTimes {
     fn settle(&mut self, now: Nanos) {
         let time = now - std::mem::replace(&mut self.since, now);
-        *match self.state {
+        *match self.activity.state() {
             CpuState::Running => &mut self.running,
             CpuState::Stopper => &mut self.stopper,
             CpuState::Idle => &mut self.idle,
@@ -318,11 +329,7 @@ impl CpuTimes {
     }
 }
 
-fn frequency_times(times: &FrequencyTimes, hardware: &Hardware, cpu: CpuId) -> Vec<FrequencyTime> {
-    let is_fixed = hardware.turbo.is_none() && !hardware.frequency_domains.iter().any(|domain| domain.contains(cpu));
-    if is_fixed && times.whole.iter().all(|(freq, _)| freq.part() == SCHED_CAPACITY_SCALE) {
-        return Vec::new();
-    }
+fn frequency_times(times: &FrequencyTimes) -> Vec<FrequencyTime> {
     let idle_at = |freq| times.idle.iter().find(|&&(at, _)| at == freq).map_or(0, |&(_, time)| time.0);
     let of_frequency = |&(freq, time): &(CpuFrequency, Nanos)| FrequencyTime {
         khz: freq.khz(),

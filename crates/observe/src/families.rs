@@ -74,13 +74,15 @@ impl TaskTimes {
 /// equal the index is 1; if only one of n tasks ran it is 1/n. `None` for fewer than two tasks that were
 /// runnable.
 fn fairness_ppm(tracks: &[&TaskTimes]) -> Option<u64> {
-    const WHOLE: u128 = 1_000_000;
+    // Fine enough for tasks that had a CPU for a millionth of their time.
+    const WHOLE: u128 = 1_000_000_000;
+    const PPM: u128 = 1_000_000;
     let (mut nr, mut sum, mut squares) = (0, 0, 0);
     for track in tracks.iter().filter(|track| track.run + track.wait > Nanos::ZERO) {
         let part = u128::from(track.run.0) * WHOLE / u128::from(track.run.0 + track.wait.0);
         (nr, sum, squares) = (nr + 1, sum + part, squares + part * part);
     }
-    (nr > 1 && squares > 0).then(|| (sum * sum * WHOLE / (nr * squares)) as u64)
+    (nr > 1 && squares > 0).then(|| (sum * sum * PPM / (nr * squares)) as u64)
 }
 
 /// Measurements of the tasks of a family.
@@ -238,7 +240,13 @@ impl FamilyStats {
     /// Records a context switch of a CPU.
     #[inline]
     pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+        let arrival = self.arriving[cpu.index()].take();
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
+            // A task that is switched out before it continues is still being woken.
+            if let Some(arrival) = arrival {
+                track.waking_since = track.waking_since.or(arrival.since);
+                track.timer_at = track.timer_at.or(arrival.expired);
+            }
             let totals = &mut self.totals[track.family];
             if let TaskState::Running { since, .. } = track.activity.switch_out(now, cpu, prev_state) {
                 track.run += now - since;

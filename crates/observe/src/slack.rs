@@ -63,11 +63,17 @@ impl Slack {
         let (nr_late, nr_early) = (self.late.count(), self.early.count());
         let rank = ((part * (nr_late + nr_early) as f64).ceil() as u64).max(1);
         if rank <= nr_late {
-            -(self.late.quantile((nr_late - rank + 1) as f64 / nr_late as f64) as i64)
+            -(self.late.quantile(part_of_rank(nr_late - rank + 1, nr_late)) as i64)
         } else {
-            self.early.quantile((rank - nr_late) as f64 / nr_early as f64) as i64
+            self.early.quantile(part_of_rank(rank - nr_late, nr_early)) as i64
         }
     }
+}
+
+/// Returns the quantile of the value with a rank, from 1. It lies half a rank below, so that rounding errors do not
+/// lead to the next rank.
+fn part_of_rank(rank: u64, count: u64) -> f64 {
+    (rank as f64 - 0.5) / count as f64
 }
 
 #[cfg(test)]
@@ -89,5 +95,20 @@ mod tests {
         assert!(near(summary.p1_ns, -10) && near(summary.p10_ns, -1) && near(summary.p50_ns, 40), "{summary:?}");
         assert_eq!(summary.mean_ns, (90 * 91 / 2 - 55) * 10_000);
         assert_eq!(Slack::default().summary(), None);
+    }
+
+    #[test]
+    fn each_rank_has_its_own_value() {
+        for (late, early) in [(49, 6), (6, 49), (103, 0), (0, 103)] {
+            let mut slack = Slack::default();
+            let values: Vec<i64> = (1..=late).rev().map(|ns| -ns).chain(1..=early).collect();
+            for &ns in &values {
+                slack.record(Nanos((1000 - ns) as u64), Nanos(1000));
+            }
+            for (index, &ns) in values.iter().enumerate() {
+                let part = (index as f64 + 0.5) / values.len() as f64;
+                assert_eq!(slack.quantile(part), ns, "rank {} of {late} and {early}", index + 1);
+            }
+        }
     }
 }

@@ -139,27 +139,45 @@ pub(crate) enum CpuState {
     Offline,
 }
 
-impl CpuState {
-    /// Returns the state after a switch to a task. Idle tasks have the first IDs, followed by the stoppers, both
-    /// in the order of the CPUs. An offline CPU stays offline.
+/// State of a CPU with what decides it: the class of its current task, and hotplug. A CPU that comes back may have
+/// switched to a task before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CpuActivity {
+    /// State while the CPU is online.
+    current: CpuState,
+    is_offline: bool,
+}
+
+impl CpuActivity {
+    /// Returns the present state.
     #[inline]
-    pub(crate) const fn after_switch(self, next: TaskId, nr_cpus: usize) -> Self {
-        match (self, next.index() / nr_cpus) {
-            (Self::Offline, _) => Self::Offline,
-            (_, 0) => Self::Idle,
-            (_, 1) => Self::Stopper,
-            _ => Self::Running,
-        }
+    pub(crate) const fn state(self) -> CpuState {
+        if self.is_offline { CpuState::Offline } else { self.current }
     }
 
-    /// Returns the CPU that goes offline or comes back, and its state from now on, which is idle if it comes back.
-    pub(crate) const fn after_hotplug(event: &MachineEvent) -> Option<(CpuId, Self)> {
-        match *event {
-            MachineEvent::Hotplug { cpu, online, result: 0 } => {
-                Some((cpu, if online { Self::Idle } else { Self::Offline }))
-            }
-            _ => None,
-        }
+    /// Records a switch to a task. Idle tasks have the first IDs, followed by the stoppers, both in the order of
+    /// the CPUs.
+    #[inline]
+    pub(crate) const fn switch(&mut self, next: TaskId, nr_cpus: usize) {
+        self.current = match next.index() / nr_cpus {
+            0 => CpuState::Idle,
+            1 => CpuState::Stopper,
+            _ => CpuState::Running,
+        };
+    }
+
+    /// Records that the CPU goes offline or comes back.
+    pub(crate) const fn set_online(&mut self, online: bool) {
+        self.is_offline = !online;
+    }
+}
+
+/// Returns the CPU that goes offline or comes back, and whether it comes back; `None` for other events, and for
+/// operations that the kernel rejects.
+pub(crate) const fn hotplug(event: &MachineEvent) -> Option<(CpuId, bool)> {
+    match *event {
+        MachineEvent::Hotplug { cpu, online, result: 0 } => Some((cpu, online)),
+        _ => None,
     }
 }
 
@@ -198,11 +216,21 @@ mod tests {
     #[test]
     fn an_offline_cpu_is_not_idle() {
         let offline = MachineEvent::Hotplug { cpu: CpuId(1), online: false, result: 0 };
-        let (_, state) = CpuState::after_hotplug(&offline).expect("it was executed");
-        assert_eq!(state.after_switch(TaskId(1), 2), CpuState::Offline);
+        assert_eq!(hotplug(&offline), Some((CpuId(1), false)));
         let rejected = MachineEvent::Hotplug { cpu: CpuId(1), online: false, result: -16 };
-        assert_eq!(CpuState::after_hotplug(&rejected), None);
-        assert_eq!(CpuState::Idle.after_switch(TaskId(3), 2), CpuState::Stopper);
-        assert_eq!(CpuState::Idle.after_switch(TaskId(4), 2), CpuState::Running);
+        assert_eq!(hotplug(&rejected), None);
+        let mut cpu = CpuActivity::default();
+        cpu.set_online(false);
+        assert_eq!(cpu.state(), CpuState::Offline);
+        cpu.switch(TaskId(4), 2);
+        assert_eq!(cpu.state(), CpuState::Offline);
+        cpu.set_online(true);
+        assert_eq!(cpu.state(), CpuState::Running, "it has switched to a task while it came back");
+        cpu.set_online(true);
+        assert_eq!(cpu.state(), CpuState::Running, "it was online before");
+        cpu.switch(TaskId(3), 2);
+        assert_eq!(cpu.state(), CpuState::Stopper);
+        cpu.switch(TaskId(1), 2);
+        assert_eq!(cpu.state(), CpuState::Idle);
     }
 }

@@ -61,6 +61,9 @@ impl RunObservers {
         if let Some(summary) = &mut self.summary {
             summary.reset(machine, at);
         }
+        if let Some(findings) = &mut self.findings {
+            findings.reset(at);
+        }
         // A benchmark that runs to its end has no result for a part of its run.
         self.bench = self.bench.take().and_then(|mut bench| bench.reset().then_some(bench));
         if let Some(marks) = &mut self.marks {

@@ -100,6 +100,8 @@ impl<E: Engine> Machine<E> {
     fn reschedule(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         if self.is_in_idle_loop(cpu) {
             self.cpus[cpu.index()].idle_loop = IdleLoop::Left;
+            // A phase with a cost does so, too.
+            self.wake_from_idle_state(cpu);
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
             return true;
         }

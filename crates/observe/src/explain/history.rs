@@ -4,7 +4,7 @@
 //! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU
 //! are kept.
 
-use crate::states::{CpuState, TaskActivity, TaskState};
+use crate::states::{TaskActivity, TaskState, hotplug};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
@@ -340,9 +340,9 @@ impl SchedObserver for History {
 
 impl Observer for History {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        if let Some((cpu, state)) = CpuState::after_hotplug(event) {
+        if let Some((cpu, online)) = hotplug(event) {
             let track = &mut self.cpus[cpu.index()];
-            track.offline_since = (state == CpuState::Offline).then_some(now);
+            track.offline_since = (!online).then(|| track.offline_since.unwrap_or(now));
         }
     }
 }

@@ -7,7 +7,6 @@ use super::{Finding, FindingContext, Limits, Severity, moment};
 use crate::eas::EasStatus;
 use crate::explain::Question;
 use crate::plural::counted;
-use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -68,15 +67,14 @@ impl Rule for Flapping {
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let is_by_energy = about.machine.is_some_and(|machine| EasStatus::from_machine(machine).by_energy);
-        self.findings_at(about.now, is_by_energy)
+        self.findings_at(about.now, about.length_ns(), is_by_energy)
     }
 }
 
 impl Flapping {
     /// Returns the finding. `is_by_energy` is whether energy-aware placement is enabled; without it the state
     /// has no effect.
-    fn findings_at(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
-        let length = now.saturating_since(START).0.max(1);
+    fn findings_at(&self, now: Nanos, length: u64, is_by_energy: bool) -> Vec<Finding> {
         let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
         let is_often = self.episodes >= MIN_EPISODES
             && u128::from(self.episodes) * 1_000_000_000 >= u128::from(PER_SECOND * length);
@@ -109,6 +107,7 @@ impl Flapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_machine::sim::START;
 
     /// Returns a state after `spells` episodes of `over` ms, which begin every 20 ms.
     fn after(spells: u64, over: u64) -> Flapping {
@@ -121,22 +120,31 @@ mod tests {
         flapping
     }
 
+    impl Flapping {
+        fn findings_in_run(&self, now: Nanos, is_by_energy: bool) -> Vec<Finding> {
+            self.findings_at(now, (now - START).0, is_by_energy)
+        }
+    }
+
     #[test]
     fn many_spells_are_found_where_placement_goes_by_energy() {
         let (flapping, now) = (after(10, 5), START + Nanos::from_millis(200));
-        let found = flapping.findings_at(now, true);
+        let found = flapping.findings_in_run(now, true);
         let finding = found.first().expect("it flaps");
         assert_eq!((finding.count, finding.total_ns, finding.worst_ns), (10, 50_000_000, 5_000_000));
         assert_eq!(finding.question, Question::Cpu(3));
-        assert!(flapping.findings_at(now, false).is_empty(), "without energy-aware placement the state has no effect");
-        assert!(flapping.findings_at(START + Nanos::from_secs(3), true).is_empty(), "three a second");
+        assert!(
+            flapping.findings_in_run(now, false).is_empty(),
+            "without energy-aware placement the state has no effect"
+        );
+        assert!(flapping.findings_in_run(START + Nanos::from_secs(3), true).is_empty(), "three a second");
     }
 
     #[test]
     fn what_is_over_at_once_or_hardly_ever_over_is_not_found() {
         let now = START + Nanos::from_millis(400);
-        assert!(after(20, 0).findings_at(now, true).is_empty(), "no time");
-        assert!(after(20, 20).findings_at(now, true).is_empty(), "all the time");
-        assert!(!after(20, 19).findings_at(now, true).is_empty(), "95 % of it");
+        assert!(after(20, 0).findings_in_run(now, true).is_empty(), "no time");
+        assert!(after(20, 20).findings_in_run(now, true).is_empty(), "all the time");
+        assert!(!after(20, 19).findings_in_run(now, true).is_empty(), "95 % of it");
     }
 }

@@ -86,10 +86,10 @@ impl Rule for IdleCpus {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let now = about.now;
+        let length_ns = about.length_ns();
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
-            let is_bad = tally.total.0 * 100 > now.saturating_since(START).0 || time.0 > 50_000_000;
+            let is_bad = tally.total.0 * 100 > length_ns || time.0 > 50_000_000;
             let common = about.machine.and_then(|machine| {
                 let domains = machine.sched().domains();
                 let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(worst.cpu));

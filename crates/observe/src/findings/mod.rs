@@ -26,7 +26,7 @@ pub use trace::find_in_trace;
 
 use crate::explain::Question;
 use crate::families::FamilySummary;
-use crate::states::{CpuState, TaskActivity, TaskState};
+use crate::states::{CpuActivity, CpuState, TaskActivity, TaskState, hotplug};
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
@@ -198,12 +198,18 @@ type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 #[derive(Debug)]
 pub struct Findings {
     /// State of each CPU.
-    cpus: Vec<CpuState>,
+    cpus: Vec<CpuActivity>,
     tasks: FindingTasks,
     /// Names of families, and the family of each task of the workload.
     families: Vec<String>,
     family_of: Vec<usize>,
     rules: RuleSet,
+    /// Thresholds of the rules.
+    limits: Limits,
+    /// Start of the measured time.
+    since: Nanos,
+    /// CPU that is over-utilised, while the machine is.
+    overutilized: Option<CpuId>,
 }
 
 impl Findings {
@@ -219,7 +225,32 @@ impl Findings {
         let family_of = family_of.collect();
         let nr_cpus = machine.hardware().nr_cpus();
         let rules = RuleSet::new(nr_cpus, limits);
-        Self { cpus: vec![CpuState::Idle; nr_cpus], tasks: FindingTasks::default(), families, family_of, rules }
+        Self {
+            cpus: vec![CpuActivity::default(); nr_cpus],
+            tasks: FindingTasks::default(),
+            families,
+            family_of,
+            rules,
+            limits,
+            since: START,
+            overutilized: None,
+        }
+    }
+
+    /// Discards what was found before `at`, the end of the warm-up. States in progress continue, and count from
+    /// `at`.
+    pub fn reset(&mut self, at: Nanos) {
+        self.rules = RuleSet::new(self.cpus.len(), self.limits);
+        self.since = at;
+        for (index, cpu) in self.cpus.iter().enumerate() {
+            self.rules.on_idle(at, CpuId::from_index(index), cpu.state() == CpuState::Idle);
+        }
+        if let Some(cpu) = self.overutilized {
+            self.rules.on_overutilized(at, true, cpu);
+        }
+        for (_, task) in self.tasks.iter_mut() {
+            task.activity.restart(at);
+        }
     }
 
     /// Checks state for which no events exist. To be called at intervals during the run.
@@ -243,8 +274,14 @@ impl Findings {
             end_wait(&mut self.rules, now, task, task.activity.state());
         }
         let name = |task: usize| machine.tasks()[task].name.clone();
-        let about =
-            FindingContext { name: &name, families: &self.families, summaries: families, machine: Some(machine), now };
+        let about = FindingContext {
+            name: &name,
+            families: &self.families,
+            summaries: families,
+            machine: Some(machine),
+            since: self.since,
+            now,
+        };
         self.rules.findings(&about)
     }
 
@@ -264,17 +301,20 @@ impl Findings {
     }
 
     #[inline]
-    fn set_cpu_state(&mut self, now: Nanos, cpu: CpuId, state: CpuState) {
-        let before = std::mem::replace(&mut self.cpus[cpu.index()], state);
-        if (before == CpuState::Idle) != (state == CpuState::Idle) {
-            self.rules.on_idle(now, cpu, state == CpuState::Idle);
+    fn change_cpu(&mut self, now: Nanos, cpu: CpuId, change: impl FnOnce(&mut CpuActivity)) {
+        let activity = &mut self.cpus[cpu.index()];
+        let was_idle = activity.state() == CpuState::Idle;
+        change(activity);
+        let is_idle = activity.state() == CpuState::Idle;
+        if was_idle != is_idle {
+            self.rules.on_idle(now, cpu, is_idle);
         }
     }
 
     #[inline]
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
-        let state = self.cpus[cpu.index()].after_switch(next, self.cpus.len());
-        self.set_cpu_state(now, cpu, state);
+        let nr_cpus = self.cpus.len();
+        self.change_cpu(now, cpu, |activity| activity.switch(next, nr_cpus));
         if let Some(task) = self.tasks.get_mut(prev) {
             task.activity.switch_out(now, cpu, prev_state);
         }
@@ -305,7 +345,16 @@ struct FindingContext<'a> {
     summaries: &'a [FamilySummary],
     /// Simulated machine; `None` for a trace.
     machine: Option<&'a Machine>,
+    /// Start of the measured time, and its end.
+    since: Nanos,
     now: Nanos,
+}
+
+impl FindingContext<'_> {
+    /// Returns the measured time in ns, at least 1.
+    fn length_ns(&self) -> u64 {
+        self.now.saturating_since(self.since).0.max(1)
+    }
 }
 
 /// Converts a time on the machine's clock to ns from the start of the run.
@@ -333,7 +382,10 @@ impl SchedObserver for Findings {
             Event::Throttling { task, is_throttled } => self.on_throttling(now, task, is_throttled),
             Event::BalanceDecision(decision) => self.rules.on_balance(now, decision),
             Event::KickDecision(decision) => self.rules.on_kick(now, decision),
-            Event::Overutilized { is_over, cpu } => self.rules.on_overutilized(now, is_over, cpu),
+            Event::Overutilized { is_over, cpu } => {
+                self.overutilized = is_over.then_some(cpu);
+                self.rules.on_overutilized(now, is_over, cpu);
+            }
             _ => {}
         }
     }
@@ -345,8 +397,8 @@ impl Observer for Findings {
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        if let Some((cpu, state)) = CpuState::after_hotplug(event) {
-            self.set_cpu_state(now, cpu, state);
+        if let Some((cpu, online)) = hotplug(event) {
+            self.change_cpu(now, cpu, |activity| activity.set_online(online));
         }
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
             let task = FindingTask {

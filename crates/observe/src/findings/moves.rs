@@ -57,7 +57,7 @@ impl Rule for Moves {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let length = about.now.saturating_since(START).0.max(1);
+        let length = about.length_ns();
         let is_often =
             |back: u64| back >= MIN_RETURNS && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
         let mut found: BTreeMap<usize, Finding> = BTreeMap::new();

@@ -129,7 +129,8 @@ impl TraceScan<'_> {
         for (family, place) in &self.families {
             families[*place].clone_from(family);
         }
-        let about = FindingContext { name: &name, families: &families, summaries: &[], machine: None, now };
+        let about =
+            FindingContext { name: &name, families: &families, summaries: &[], machine: None, since: START, now };
         self.rules.findings(&about)
     }
 }

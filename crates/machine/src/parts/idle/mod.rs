@@ -190,6 +190,7 @@ impl CpuIdleState {
     /// Enters the chosen state and returns it; `None` if the CPU has no states.
     #[inline]
     pub(crate) fn enter_chosen(&mut self, now: Nanos) -> Option<usize> {
+        debug_assert!(self.current.is_none(), "a CPU leaves its idle state before it enters one");
         (self.since, self.offline_time) = (now, Nanos::ZERO);
         self.exit_done_at = None;
         self.woken_by = WokenBy::Other;
