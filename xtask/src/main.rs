@@ -2,6 +2,7 @@
 //! Commands for developers of the project: `cargo xtask --help`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
+mod audit;
 mod bench_oracle;
 mod browser;
 mod codegen;
@@ -66,6 +67,10 @@ enum XtaskCommand {
     FuzzOracle(fuzz_oracle::FuzzOracleArgs),
     /// Run the fuzz targets of the parsers for a given time.
     FuzzTargets(fuzz_targets::FuzzTargetsArgs),
+    /// Recompute every reported metric from event logs, and compare.
+    ///
+    /// Runs are the scenarios, those of xtask/audit/runs, and random ones. An interrupted audit continues.
+    Audit(audit::AuditArgs),
     /// Compare the speed of whole runs with the reference program.
     BenchOracle(bench_oracle::BenchOracleArgs),
     /// Use every control of the page of `fairlab report` in a headless Chromium.
@@ -102,6 +107,7 @@ fn main() -> Result<()> {
         XtaskCommand::Oracle(args) => oracle::compare(&root(), &args),
         XtaskCommand::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
         XtaskCommand::FuzzTargets(args) => fuzz_targets::run(&root(), &args),
+        XtaskCommand::Audit(args) => audit::run(&root(), &args),
         XtaskCommand::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         XtaskCommand::Browser(args) => browser::run(&root(), &args),
         XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Audit of reported numbers: recomputes every metric of the catalogue from event logs, and compares.
+
+Shares no code with fairlab. Results are lines of JSON in a file; a run that is in the file is not repeated, so an
+interrupted audit continues. Prints runs, compared numbers, differences and ingredients, and fails at a difference.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import bench
+import cases
+import compare
+import comparisons
+import exports
+import log as event_log
+import metrics
+
+PROGRAM, ROOT, CATALOGUE = None, None, None
+
+
+def start(program, root):
+    global PROGRAM, ROOT, CATALOGUE
+    PROGRAM, ROOT = program, Path(root)
+    CATALOGUE = compare.read_catalogue(ROOT / "docs/book/src/reference/metric-catalogue.md")
+
+
+def fairlab(arguments, directory, cut_after=None):
+    """Runs fairlab and returns its output as JSON, and the reason if there is none."""
+    process = subprocess.Popen(
+        [PROGRAM, *arguments], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if cut_after is not None:
+        time.sleep(cut_after)
+        process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=600)
+    try:
+        return json.loads(out), err
+    except ValueError:
+        return None, err
+
+
+def audit_run(name, arguments, directory, cut_after=None, with_exports=True):
+    """Runs a workload with an event log, recomputes its metrics and compares them."""
+    log_file, table_directory, trace = (Path(directory) / file for file in ("events.jsonl", "tables", "trace.txt"))
+    arguments = ["run", *arguments, "--json", "--findings", "--event-log", str(log_file)]
+    if with_exports:
+        arguments += ["--export", f"csv={table_directory}", "--export", f"ftrace={trace}"]
+    reported, error = fairlab(arguments, directory, cut_after)
+    if reported is None:
+        return {"name": name, "error": error.strip().splitlines()[:4]}
+    log = event_log.Log(log_file)
+    comparison = compare.Comparison(CATALOGUE)
+    comparison.walk("", "", reported, metrics.of_run(log))
+    if with_exports:
+        exports.compare(comparison, log, exports.read_csv(table_directory), "csv")
+        exports.compare(comparison, log, exports.read_ftrace(trace), "ftrace")
+    found = [what for what, took_effect in cases.ingredients(log).items() if took_effect]
+    if reported.get("cut_short_of_ns"):
+        found.append("cut runs")
+    if "kernel" in reported["run"] and reported["run"]["kernel"] != "6.1":
+        found.append("kernels before 6.1")
+    return result(name, comparison, found, len(log.events))
+
+
+def audit_bench(name, command, options, directory):
+    """Runs a benchmark with an event log, recomputes its results and compares them."""
+    log_file = Path(directory) / "events.jsonl"
+    arguments = ["bench", *command.split(), *options.split(), "--json", "--event-log", str(log_file)]
+    reported, error = fairlab(arguments, directory)
+    if reported is None:
+        return {"name": name, "error": error.strip().splitlines()[:4]}
+    log = event_log.Log(log_file)
+    comparison = compare.Comparison(CATALOGUE)
+    recomputed = bench.of_run(log, command, reported["result"])
+    comparison.walk("bench", "", reported["result"], recomputed["bench"])
+    return result(name, comparison, [], len(log.events))
+
+
+def audit_comparison(name, file, length, options, arm, directory):
+    """Compares two arms, repeats each of their runs with an event log, and compares the values."""
+    common = [str(ROOT / file), "--for", length]
+    arguments = ["compare", *common, "--arm", arm, "--runs", str(comparisons.REPETITIONS), "--json"]
+    reported, error = fairlab(arguments, directory)
+    if reported is None:
+        return {"name": name, "error": error.strip().splitlines()[:4]}
+    by_arm, nr_events = [], 0
+    for own_options in ([], options):
+        runs = []
+        for seed in range(1, comparisons.REPETITIONS + 1):
+            log_file = Path(directory) / "events.jsonl"
+            run = ["run", *common, *own_options, "--seed", str(seed), "--vary", "--json"]
+            fairlab([*run, "--event-log", str(log_file)], directory)
+            log = event_log.Log(log_file)
+            nr_events += len(log.events)
+            runs.append(metrics.of_run(log))
+        by_arm.append(runs)
+    comparison = compare.Comparison(CATALOGUE)
+    names = comparisons.read_names(ROOT / "docs/book/src/reference/metric-catalogue.md")
+    comparisons.check(comparison, reported, by_arm, names)
+    return result(name, comparison, [], nr_events)
+
+
+def result(name, comparison, ingredients, nr_events):
+    return {
+        "name": name,
+        "events": nr_events,
+        "compared": comparison.nr_compared,
+        "differences": comparison.differences,
+        "paths": sorted(comparison.paths),
+        "ingredients": sorted(set(ingredients)),
+    }
+
+
+def audit_case(job):
+    """Audits one job in a directory of its own."""
+    kind, name, arguments = job
+    directory = tempfile.mkdtemp(prefix="audit-")
+    try:
+        if kind == "random":
+            case = cases.Case(arguments)
+            for file, text in case.files.items():
+                (Path(directory) / file).write_text(text, encoding="utf-8")
+            arguments, cut_after = [case.workload(), *case.options], 0.25 if case.is_cut else None
+            return audit_run(name, arguments, directory, cut_after, with_exports=case.seed % 4 == 0)
+        if kind == "bench":
+            return audit_bench(name, *arguments, directory)
+        if kind == "compare":
+            return audit_comparison(name, *arguments, directory)
+        return audit_run(name, arguments, directory)
+    except Exception as error:  # A defect of the audit must not end it.
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return {"name": name, "error": [f"{type(error).__name__}: {error}", f"{place.name}, line {place.lineno}"]}
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def jobs(arguments):
+    """Returns the jobs: kind, name, arguments."""
+    if arguments.fixed:
+        for path in sorted((ROOT / "scenarios").rglob("*")):
+            if path.suffix in (".scn", ".json"):
+                yield "file", f"scenario {path.relative_to(ROOT / 'scenarios')}", [str(path), "--for", "200ms"]
+        for path in sorted((ROOT / "xtask/audit/runs").glob("*.scn")):
+            yield "file", f"run {path.name}", [str(path), *options_in(path)]
+        for command, options in bench.RUNS:
+            yield "bench", f"bench {command} {options}", (command, options)
+        for run in comparisons.RUNS:
+            yield "compare", f"compare {run[0]} {run[3]}", run
+    first = arguments.first
+    for seed in range(first, first + arguments.random):
+        yield "random", f"random {seed}", seed
+
+
+def options_in(path):
+    """Returns the options in the line `# options: ...` of a scenario."""
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("# options:"):
+                return [word.replace("MACHINES", str(path.parent)) for word in line.split()[2:]]
+    return []
+
+
+def read_results(path):
+    done = {}
+    if path and os.path.exists(path):
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                row = json.loads(line)
+                done[row["name"]] = row
+    return done
+
+
+def print_report(rows, random_runs):
+    """Prints the result, and returns whether everything agrees."""
+    audited = [row for row in rows if "error" not in row]
+    errors = [row for row in rows if "error" in row]
+    differences = [(row["name"], difference) for row in audited for difference in row["differences"]]
+    compared = sum(row["compared"] for row in audited)
+    paths = {path for row in audited for path in row["paths"]}
+    events = sum(row["events"] for row in audited)
+    print(f"{len(audited)} runs, {events} events, {compared} numbers of {len(paths)} metrics compared, "
+          f"{len(differences)} differences, {len(errors)} errors")
+    missing = sorted(
+        path for path in CATALOGUE[0]
+        if path not in paths and not any(other.startswith(path + ".") for other in paths)
+        and path not in compare.NOT_IN_LOG
+    )
+    if missing:
+        print("metrics that no run had:", ", ".join(missing))
+    for path, reason in compare.NOT_IN_LOG.items():
+        print(f"not recomputed: {path}: {reason}")
+    by_metric = Counter(difference["metric"] for _, difference in differences)
+    for metric, count in by_metric.most_common():
+        name, first = next(pair for pair in differences if pair[1]["metric"] == metric)
+        print(f"difference: {metric}: {count} times, first in {name} at {first['at']}: "
+              f"reported {first['reported']}, recomputed {first['recomputed']}")
+    for row in errors[:10]:
+        print(f"error: {row['name']}: {' / '.join(row['error'])}")
+    rare = []
+    if random_runs:
+        counts = Counter(what for row in audited for what in row["ingredients"])
+        print("ingredients:", ", ".join(f"{what} {count}" for what, count in counts.most_common()))
+        if random_runs >= 2000:
+            rare = [what for what, count in counts.items() if count < cases.QUOTA]
+            if rare:
+                print(f"in fewer than {cases.QUOTA} runs:", ", ".join(rare))
+    return not differences and not errors and not rare
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--root", required=True)
+    parser.add_argument("--results")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--fixed", action="store_true")
+    parser.add_argument("--random", type=int, default=0)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--print-case", type=int)
+    arguments = parser.parse_args()
+    start(arguments.program, arguments.root)
+    if arguments.print_case is not None:
+        case = cases.Case(arguments.print_case)
+        for file, text in case.files.items():
+            print(f"# {file}\n{text}")
+        print("fairlab run", case.workload(), *case.options, "(cut)" if case.is_cut else "")
+        return
+    done = read_results(arguments.results)
+    todo = list(jobs(arguments))
+    rows = [done[name] for _, name, _ in todo if name in done]
+    todo = [job for job in todo if job[1] not in done]
+    out = open(arguments.results, "a", encoding="utf-8") if arguments.results else None
+    with ProcessPoolExecutor(arguments.jobs, initializer=start, initargs=(arguments.program, arguments.root)) as pool:
+        for nr, row in enumerate(pool.map(audit_case, todo), 1):
+            rows.append(row)
+            if out:
+                out.write(json.dumps(row) + "\n")
+                out.flush()
+            if nr % 100 == 0:
+                print(f"{nr} of {len(todo)} runs", file=sys.stderr)
+    if not print_report(rows, arguments.random):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,670 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Recomputes the metrics of `fairlab run --json` from an event log.
+
+Each function returns a part of the result with the names of the result's keys. Lists are dictionaries by the
+key that distinguishes their elements. Definitions are those of the book's metric catalogue.
+"""
+
+from collections import Counter, defaultdict
+
+import polars as pl
+
+import findings
+from log import currents, overlap, periods, replay_tasks, speeds
+
+FAST = {"TargetIdle", "PrevIdle", "PerCpuKthread", "RecentUsedIdle"}
+FOUND = {"AsymFits", "AsymBest", "IdleSmt", "IdleCore", "IdleCpuOfBusyCore", "IdleCpu"}
+NOT_FOUND = {"NoCacheDomain", "ScanBusy", "ScanLimit", "NothingIdle"}
+KICKS_FOR_BALANCE = {"ManyTasks", "ReducedCapacity", "AsymPacking", "Misfit", "LlcBusy"}
+FAILED = {"Failed", "AllPinned", "NoBusiestQueue", "ActiveBalancePending", "RunningTaskPinned"}
+IDLE_TYPES = {"Idle": "idle", "NotIdle": "busy", "NewlyIdle": "newidle"}
+
+
+class Quantile:
+    """Exact quantile of a list; the reported one has three significant digits."""
+
+    def __init__(self, ordered, percent):
+        rank = max(1, -(-percent * len(ordered) // 100))
+        self.exact = ordered[rank - 1]
+
+    def agrees(self, reported):
+        return abs(reported - self.exact) <= abs(self.exact) / 500 + 1
+
+    def __repr__(self):
+        return f"{self.exact} to 3 digits"
+
+
+class Near:
+    """Number that rounding may change by a small amount."""
+
+    def __init__(self, exact, slack):
+        self.exact, self.slack = exact, slack
+
+    def agrees(self, reported):
+        return abs(reported - self.exact) <= self.slack
+
+    def __repr__(self):
+        return f"{self.exact}, within {self.slack}"
+
+
+def latency(values):
+    """Returns the summary of latencies, None without any."""
+    if not values:
+        return None
+    values = sorted(values)
+    return {
+        "count": len(values),
+        "min_ns": values[0],
+        "mean_ns": sum(values) // len(values),
+        "p50_ns": Quantile(values, 50),
+        "p90_ns": Quantile(values, 90),
+        "p99_ns": Quantile(values, 99),
+        "max_ns": values[-1],
+    }
+
+
+def slack(values):
+    values = sorted(values)
+    return {
+        "count": len(values),
+        "min_ns": Quantile(values, 0),
+        "mean_ns": Near(sum(values) / len(values), 1),
+        "p1_ns": Quantile(values, 1),
+        "p10_ns": Quantile(values, 10),
+        "p50_ns": Quantile(values, 50),
+        "max_ns": Quantile(values, 100),
+    }
+
+
+def energy(power_uw, ns):
+    return power_uw * ns // 1_000_000_000
+
+
+def sum_or_none(values):
+    values = list(values)
+    return None if any(value is None for value in values) else sum(values)
+
+
+class CpuTimes:
+    """Times of one CPU by state, frequency and idle state."""
+
+    def __init__(self, log, cpu):
+        self.times = Counter()
+        self.frequencies, self.idle_at = Counter(), Counter()
+        self.idle_states = Counter()
+        intervals = currents(log, cpu)
+        for start, end, task, offline in intervals:
+            state = "offline" if offline else "idle" if log.is_idle_task(task) else "busy"
+            self.times[state] += log.cut(start, end)
+            if state == "busy" and log.is_stopper(task):
+                self.times["stopper"] += log.cut(start, end)
+        for start, end, (task, offline), (speed,) in overlap(intervals, speeds(log, cpu)):
+            if not offline:
+                self.frequencies[speed] += log.cut(start, end)
+                if log.is_idle_task(task):
+                    self.idle_at[speed] += log.cut(start, end)
+        kernel = periods(log, cpu, "kernel_enter", "kernel_exit")
+        self.kernel = sum(log.cut(start, end) for start, end, _ in kernel)
+        in_idle = [part for part in overlap(kernel, intervals) if log.is_idle_task(part[3][0])]
+        self.kernel_in_idle = sum(log.cut(start, end) for start, end, *_ in in_idle)
+        resting = periods(log, cpu, "idle_enter", "idle_exit")
+        for start, end, (entered,), (_, offline) in overlap(resting, intervals):
+            if not offline:
+                self.idle_states[entered["state"]] += log.cut(start, end)
+        # A state that is entered while the CPU is offline does not count.
+        offline_at = [(start, end) for start, end, _, offline in intervals if offline]
+        counted = {id(event) for event in log.of("idle_enter", counted=True)}
+        self.entries = Counter(
+            entered["state"]
+            for start, _, entered in resting
+            if id(entered) in counted and not any(low <= start < high for low, high in offline_at)
+        )
+
+
+    def frequency_rows(self):
+        """Returns the times by frequency; none for a CPU that always has its full, unnamed frequency."""
+        if set(self.frequencies) <= {(None, 1024)}:
+            return {}
+        return {speed: {"ns": ns, "idle_ns": self.idle_at[speed]} for speed, ns in self.frequencies.items()}
+
+
+def of_cpus(log):
+    """Returns the metrics of all CPUs, and their times."""
+    ipis = Counter((event["cpu"], event["kind"]) for event in log.of("ipi", counted=True))
+    counts = {
+        kind: Counter(event["cpu"] for event in log.of(kind, counted=True))
+        for kind in ("switch", "tick", "ksoftirqd")
+    }
+    backlogs = defaultdict(list)
+    longest = Counter()
+    for event in log.of("backlog"):
+        longest[event["cpu"]] = max(longest[event["cpu"]], event["waiting"])
+    for event in log.of("backlog", counted=True):
+        backlogs[event["cpu"]].append(event)
+    lost = Counter()
+    for event in log.of("lost", counted=True):
+        lost[event["cpu"], event["stolen"]] += event["took"]
+    times = [CpuTimes(log, cpu) for cpu in range(log.nr_cpus)]
+    rows = {}
+    for cpu, own in enumerate(times):
+        named = enumerate(log.cpus[cpu]["idle_states"])
+        rows[cpu] = {
+            "busy_ns": own.times["busy"],
+            "stopper_ns": own.times["stopper"],
+            "idle_ns": own.times["idle"],
+            "offline_ns": own.times["offline"],
+            "interrupt_ns": lost[cpu, False],
+            "stolen_ns": lost[cpu, True],
+            "switches": counts["switch"][cpu],
+            "ticks": counts["tick"][cpu],
+            "reschedule_ipis": ipis[cpu, "Reschedule"],
+            "call_function_ipis": ipis[cpu, "CallFunction"],
+            "kernel_ns": own.kernel,
+            "kernel_in_idle_ns": own.kernel_in_idle,
+            "softirqs": {
+                "packets": sum(event["arrived"] for event in backlogs[cpu]),
+                "packets_dropped": sum(event["dropped"] for event in backlogs[cpu]),
+                "longest_backlog": longest[cpu],
+                "ksoftirqd_wakeups": counts["ksoftirqd"][cpu],
+            },
+            "frequencies": own.frequency_rows(),
+            "idle_states": {
+                state["name"]: {"entries": own.entries[index], "ns": own.idle_states[index]}
+                for index, state in named
+            },
+        }
+    return rows, times
+
+
+def kinds(log):
+    """Returns the kind of each CPU: the CPUs with its capacity and frequency domain."""
+    alike = defaultdict(list)
+    for cpu in log.cpus:
+        alike[cpu["capacity"], cpu["domain"]].append(cpu["cpu"])
+    return [tuple(alike[cpu["capacity"], cpu["domain"]]) for cpu in log.cpus]
+
+
+def power_at(log, cpu, speed):
+    """Returns the power of a busy CPU at a frequency, None if it is unknown."""
+    domain = log.cpus[cpu]["domain"]
+    if domain is None or not log.domains[domain]["power_uw"]:
+        return None
+    powers = dict(zip(log.domains[domain]["khz"], log.domains[domain]["power_uw"]))
+    return powers.get(speed[0])
+
+
+class Families:
+    """Metrics of the task families."""
+
+    def __init__(self, log):
+        self.log = log
+        self.counted = {id(event) for event in log.counted}
+        self.counts = defaultdict(Counter)
+        self.latency, self.to_run = defaultdict(list), defaultdict(list)
+        self.slack, self.timer_latency = defaultdict(list), defaultdict(list)
+        self.woken_at, self.waking_since, self.timer_at = {}, {}, {}
+        self.arriving = {}
+        self.forked_at = {fork["task"]: place for place, fork in enumerate(log.events) if fork["e"] == "fork"}
+        self.place_of = {id(event): place for place, event in enumerate(log.events) if event["e"] == "wake_begins"}
+        self.tasks = replay_tasks(log, self.on)
+
+    def count(self, event, task, what, more=1):
+        if id(event) in self.counted:
+            self.counts[self.log.family_of(task)][what] += more
+
+    def note(self, event, to, task, ns):
+        if id(event) in self.counted:
+            to[self.log.family_of(task)].append(ns)
+
+    def on(self, kind, event, task):
+        if kind == "phase":
+            self.continues(event, event["cpu"], event["t"] + event["took"])
+            return
+        if kind == "throttling":
+            return
+        number = self.log.task_of_index.get(event.get("index"), event.get("task"))
+        if kind == "wakeup" and not task.is_runnable() and not event["new"]:
+            self.count(event, number, "wakeups")
+            self.woken_at.setdefault(number, event["t"])
+            self.waking_since.setdefault(number, event["t"])
+        elif kind == "wake_begins" and not (task and task.is_runnable()):
+            # A wake-up of a task that is not forked yet is lost.
+            if self.forked_at[number] < self.place_of[id(event)]:
+                self.waking_since.setdefault(number, event["since"])
+        elif kind == "timer":
+            self.note(event, self.slack, number, event["expired"] - event["t"])
+            if event["expired"] > event["t"]:
+                self.timer_at[number] = event["expired"]
+            else:
+                self.count(event, number, "missed")
+        elif kind == "out":
+            # A task that is switched out before it continues is still being woken.
+            _, since, expired = self.arriving.pop(event["cpu"], (None, None, None))
+            if since is not None:
+                self.waking_since.setdefault(event["prev"], since)
+            if expired is not None:
+                self.timer_at.setdefault(event["prev"], expired)
+            involuntary = event["state"] == "R"
+            self.count(event, event["prev"], "involuntary" if involuntary else "voluntary")
+        elif kind == "in":
+            self.switch_in(event, event["next"])
+
+    def switch_in(self, event, number):
+        if number in self.woken_at:
+            self.note(event, self.latency, number, event["t"] - self.woken_at.pop(number))
+        expired = self.timer_at.get(number)
+        expired = self.timer_at.pop(number) if expired is not None and expired <= event["t"] else None
+        self.arriving[event["cpu"]] = (number, self.waking_since.pop(number, None), expired)
+        if not self.log.machine["has_costs"]:
+            self.continues(event, event["cpu"], event["t"])
+
+    def continues(self, event, cpu, t):
+        """The task that was switched in on a CPU continues at `t`, after the switch."""
+        number, since, expired = self.arriving.pop(cpu, (None, None, None))
+        if since is not None:
+            self.note(event, self.to_run, number, t - since)
+        if expired is not None:
+            self.note(event, self.timer_latency, number, t - expired)
+
+    def rows(self):
+        log = self.log
+        names = {log.family_of(task) for task in log.forks}
+        kind_of = kinds(log)
+        has_residency = len(log.domains) > 0 or len({cpu["capacity"] for cpu in log.cpus}) > 1
+        members = defaultdict(list)
+        for number in log.forks:
+            members[log.family_of(number)].append(number)
+        moves = Counter(log.family_of(event["task"]) for event in log.of("migrate", counted=True))
+        residency = Residency(log, self.tasks, kind_of) if has_residency else None
+        rows = {}
+        for name in names:
+            times, by_capacity = Counter(), Counter()
+            for number in members[name]:
+                for start, end, state, cpu in self.tasks[number].intervals:
+                    times[state] += log.cut(start, end)
+                    if state == "running":
+                        by_capacity[log.cpus[cpu]["capacity"]] += log.cut(start, end)
+            counts = self.counts[name]
+            rows[name] = {
+                "tasks": len(members[name]),
+                "run_ns": times["running"],
+                "run_by_capacity": {(cpu["capacity"],): by_capacity[cpu["capacity"]] for cpu in log.cpus},
+                "wait_ns": times["waiting"],
+                "throttled_ns": times["throttled"],
+                "fairness_ppm": self.fairness(members[name]),
+                "wakeups": counts["wakeups"],
+                "wake_to_run": latency(self.to_run[name]),
+                "wakeup_latency": latency(self.latency[name]),
+                "voluntary_switches": counts["voluntary"],
+                "involuntary_switches": counts["involuntary"],
+                "migrations": moves[name],
+                "timers": None,
+                "residency": residency and residency.row(members[name]),
+            }
+            if self.slack[name]:
+                rows[name]["timers"] = {
+                    "arrivals": len(self.slack[name]),
+                    "missed": counts["missed"],
+                    "slack": slack(self.slack[name]),
+                    "wakeup_latency": latency(self.timer_latency[name]),
+                }
+        return rows
+
+    def fairness(self, numbers):
+        """Returns Jain's index over the shares of runnable time with a CPU, in millionths."""
+        shares = []
+        for number in numbers:
+            times = Counter()
+            for start, end, state, _ in self.tasks[number].intervals:
+                times[state] += self.log.cut(start, end)
+            runnable = times["running"] + times["waiting"]
+            if runnable > 0:
+                shares.append(times["running"] / runnable)
+        squares = sum(share * share for share in shares)
+        if len(shares) < 2 or squares == 0:
+            return None
+        return Near(1e6 * sum(shares) ** 2 / (len(shares) * squares), 2)
+
+    def plain(self):
+        """Returns the tasks that are fair, of nice 0 and in no group, at their start."""
+
+        def is_plain(number):
+            spec = self.log.specs[self.log.forks[number]["spec"]]
+            is_fair = spec["policy"] in (None, "Normal", "Batch")
+            return is_fair and not spec["nice"] and spec["group"] is None and not spec["is_kthread"]
+
+        return [number for number in self.log.forks if is_plain(number)]
+
+
+class Residency:
+    """Times of tasks by kind of CPU, frequency and fit."""
+
+    def __init__(self, log, tasks, kind_of):
+        self.log, self.kind_of = log, kind_of
+        self.points, self.fits = defaultdict(Counter), defaultdict(Counter)
+        speed_of = [speeds(log, cpu) for cpu in range(log.nr_cpus)]
+        fit_changes = defaultdict(list)
+        for event in log.of("fit"):
+            fit_changes[log.task_of_index[event["index"]]].append((event["t"], event["fit"]))
+        for number in log.forks:
+            running = [span for span in tasks[number].intervals if span[2] == "running" and span[1] > span[0]]
+            by_cpu = defaultdict(list)
+            for start, end, _, cpu in running:
+                by_cpu[cpu].append((start, end))
+            for cpu, spans in by_cpu.items():
+                for start, end, _, (speed,) in overlap(spans, speed_of[cpu]):
+                    self.points[number][kind_of[cpu], speed] += log.cut(start, end)
+            changes = fit_changes[number]
+            ends = [t for t, _ in changes[1:]] + [log.end]
+            fits = [(t, end, fit) for (t, fit), end in zip(changes, ends)]
+            for start, end, _, (fit,) in overlap([(start, end) for start, end, *_ in running], fits):
+                self.fits[number][fit] += log.cut(start, end)
+
+    def row(self, numbers):
+        points, fits = Counter(), Counter()
+        for number in numbers:
+            points.update(self.points[number])
+            fits.update(self.fits[number])
+        rows = {}
+        for (cpus, speed), ns in points.items():
+            power = power_at(self.log, cpus[0], speed)
+            rows[cpus, *speed] = {"ns": ns, "uj": None if power is None else energy(power, ns)}
+        built_in = self.log.machine["built_in"]
+        return {
+            "points": rows,
+            "too_small_ns": fits["TooSmall"] if built_in else None,
+            "too_large_ns": fits["TooLarge"] if built_in else None,
+            "energy_uj": sum_or_none(row["uj"] for row in rows.values() if row["ns"] > 0),
+        }
+
+
+def of_energy(log, times):
+    """Returns the energy of the domains with power values, None without any."""
+    domains = {}
+    for index, domain in enumerate(log.domains):
+        if not domain["power_uw"]:
+            continue
+        own = [cpu["cpu"] for cpu in log.cpus if cpu["domain"] == index]
+        opps = {}
+        for khz, power in zip(domain["khz"], domain["power_uw"]):
+            at = [(cpu, speed) for cpu in own for speed in times[cpu].frequencies if speed[0] == khz]
+            idle_ns = sum(times[cpu].idle_at[speed] for cpu, speed in at)
+            busy_ns = sum(times[cpu].frequencies[speed] for cpu, speed in at) - idle_ns
+            opps[khz,] = {"busy_ns": busy_ns, "idle_ns": idle_ns, "busy_uj": energy(power, busy_ns)}
+        states = defaultdict(int)
+        for cpu in own:
+            for place, state in enumerate(log.cpus[cpu]["idle_states"]):
+                states[state["name"], state["power_uw"]] += times[cpu].idle_states[place]
+        idle_states = {
+            key: {"ns": ns, "uj": 0 if ns == 0 else None if key[1] is None else energy(key[1], ns)}
+            for key, ns in states.items()
+        }
+        resting = sum(times[cpu].times["idle"] - times[cpu].kernel_in_idle for cpu in own)
+        is_known = resting == sum(states.values())
+        domains[tuple(own)] = {
+            "busy_uj": sum(opp["busy_uj"] for opp in opps.values()),
+            "idle_uj": sum_or_none(state["uj"] for state in idle_states.values()) if is_known else None,
+            "opps": opps,
+            "idle_states": idle_states,
+        }
+    if not domains:
+        return None
+    return {
+        "busy_uj": sum(domain["busy_uj"] for domain in domains.values()),
+        "idle_uj": sum_or_none(domain["idle_uj"] for domain in domains.values()),
+        "domains": domains,
+    }
+
+
+def reach(event):
+    """Returns how far the search of a placement went: None, "fast", "found" or "not found"."""
+    rule = event["rule"]
+    if rule == "Fallback":
+        return "not found" if event["scanned"] > 0 or event["limit"] is not None else "fast"
+    if rule in FAST:
+        return "fast"
+    return "found" if rule in FOUND else "not found" if rule in NOT_FOUND else None
+
+
+def of_selection(log):
+    columns = ["kind", "prev", "cpu", "rule", "scanned"]
+    frame = log.frame("selection", columns)
+    waking = frame.filter(pl.col("kind") == "Wakeup")
+    return {
+        "wakeups": waking.height,
+        "forks": frame.filter(pl.col("kind") == "Fork").height,
+        "execs": frame.filter(pl.col("kind") == "Exec").height,
+        "stayed": waking.filter(pl.col("cpu") == pl.col("prev")).height,
+        "scans": waking.filter(pl.col("scanned") > 0).height,
+        "cpus_scanned": sum(waking["scanned"]),
+        "by_rule": {(rule,): count for rule, count in Counter(frame["rule"]).items()},
+    }
+
+
+def of_balance(log):
+    passes = log.of("pass", counted=True)
+    verdicts = Counter(event["verdict"] for event in passes)
+    return {
+        "passes": len(passes),
+        "moved": verdicts["Moved"],
+        "tasks_moved": sum(event["moved"] for event in passes),
+        "active": verdicts["ActiveBalance"],
+        "failed": sum(verdicts[verdict] for verdict in FAILED),
+        "kicks": sum(event["kicked"] for event in log.of("kick", counted=True)),
+    }
+
+
+def ratios(counters):
+    """Returns the ratios of search counters in percent, 0 without searches."""
+
+    def percent(part, whole):
+        return 100 * part / whole if whole else 0.0
+
+    fast = counters["sis_search"] - counters["sis_domain_search"]
+    found = counters["sis_search"] - counters["sis_failed"]
+    domain_found = counters["sis_domain_search"] - counters["sis_failed"]
+    return {
+        "se_eff%": percent(found, counters["sis_scanned"]),
+        "dom_eff%": percent(domain_found, counters["sis_scanned"] - fast),
+        "fast_rate%": percent(fast, counters["sis_search"]),
+        "success_rate%": percent(found, counters["sis_search"]),
+    }
+
+
+def of_search(log):
+    names = ("sis_search", "sis_domain_search", "sis_scanned", "sis_failed")
+    per_cpu = {cpu: dict.fromkeys(names, 0) for cpu in range(log.nr_cpus)}
+    for event in log.of("selection", counted=True):
+        how_far, counters = reach(event), per_cpu[event["waker"]]
+        if how_far is None:
+            continue
+        counters["sis_search"] += 1
+        counters["sis_scanned"] += 1
+        if how_far != "fast":
+            counters["sis_domain_search"] += 1
+            counters["sis_scanned"] += event["scanned"]
+            counters["sis_failed"] += how_far == "not found"
+    total = {name: sum(counters[name] for counters in per_cpu.values()) for name in names}
+    searching = [ratios(counters) for counters in per_cpu.values() if counters["sis_search"]]
+    mean = {name: sum(row[name] for row in searching) / len(searching) if searching else 0 for name in ratios(total)}
+    return {"total": total, "ratios": ratios(total), "cpu_mean": mean, "per_cpu": per_cpu}
+
+
+def of_kicks(log):
+    kicks = defaultdict(lambda: {"calls": 0, "interrupts": 0, "nobody_idle": 0, "by_reason": Counter()})
+    no_kicks = defaultdict(lambda: {"by_reason": Counter()})
+    for event in log.of("kick", counted=True):
+        if event["flags"] == 0:
+            no_kicks[event["cpu"]]["by_reason"][event["reason"]] += 1
+            continue
+        row = kicks[event["cpu"]]
+        row["calls"] += 1
+        row["interrupts"] += event["kicked"]
+        row["nobody_idle"] += event["target"] is None
+        is_stats = event["flags"] & 2
+        other = "BlockedLoad" if is_stats else "NextBalance"
+        row["by_reason"][event["reason"] if event["reason"] in KICKS_FOR_BALANCE else other] += 1
+    return kicks, no_kicks
+
+
+def of_blocked(log, duration):
+    rows = defaultdict(lambda: {"calls": 0, "cfs_rqs": 0})
+    for event in log.of("blocked", counted=True):
+        rows[event["caller"]]["calls"] += 1
+        rows[event["caller"]]["cfs_rqs"] += event["cfs_rqs"]
+    for row in rows.values():
+        row["calls_per_s"] = row["calls"] * 1e9 / duration
+    calls = sum(row["calls"] for row in rows.values())
+    return {
+        "calls": calls,
+        "calls_per_s": calls * 1e9 / duration if duration else 0,
+        "cfs_rqs": sum(row["cfs_rqs"] for row in rows.values()),
+        "by_caller": dict(rows),
+    }
+
+
+def of_passes(log):
+    groups = defaultdict(list)
+    for event in log.of("pass", counted=True):
+        groups[event["level"], IDLE_TYPES[event["idle"]]].append(event)
+    rows = {}
+    for key, events in groups.items():
+        verdicts = Counter(event["verdict"] for event in events)
+        sums = {name: sum(event[name] for event in events) for name in ("cpus", "locks", "redos", "emptied", "raced")}
+        rows[key] = {
+            "passes": len(events),
+            "not_ours": verdicts["NotOurs"],
+            "balanced": verdicts["NoBusiestGroup"],
+            "moved": verdicts["Moved"],
+            "active": verdicts["ActiveBalance"],
+            "failed": sum(verdicts[verdict] for verdict in FAILED),
+            "locked": sum(event["locks"] > 0 for event in events),
+            "tasks_looked_at": sum(event["scanned"] for event in events),
+            "tasks_moved": sum(event["moved"] for event in events),
+            **sums,
+        }
+    return rows
+
+
+def of_times(log):
+    """Returns the durations of kernel paths. All phases of a call belong to one path on one CPU."""
+    calls, open_calls, searched = defaultdict(list), defaultdict(lambda: [0, 0]), {}
+    counted = {id(event) for event in log.counted}
+    for event in log.of("phase", "selection"):
+        if event["e"] == "selection":
+            searched[event["waker"]] = reach(event) in ("found", "not found")
+            continue
+        call = open_calls[event["cpu"], event["path"]]
+        call[0] += event["took"]
+        call[1] += event["waited"]
+        if not event["ends"]:
+            continue
+        whole = tuple(open_calls.pop((event["cpu"], event["path"])))
+        is_search = event["path"] == "select" and searched.pop(event["cpu"], False)
+        if id(event) in counted:
+            calls[event["path"]].append(whole)
+            if is_search:
+                calls["select_idle_cpu"].append(whole)
+    rows = {}
+    for path, durations in calls.items():
+        wholes = [took + waited for took, waited in durations]
+        waits = [waited for _, waited in durations if waited > 0]
+        buckets = Counter()
+        for whole in wholes:
+            us = whole // 1000
+            buckets[0 if us == 0 else 1 << (us.bit_length() - 1)] += 1
+        rows[path] = {
+            "total_ns": sum(wholes),
+            "call": latency(wholes),
+            "waited_ns": sum(waits),
+            "lock_wait": latency(waits),
+            "usecs": {(least,): count for least, count in buckets.items()},
+        }
+    return rows
+
+
+def of_warnings(log):
+    rows = {}
+    for event in log.of("warning", counted=True):
+        row = rows.setdefault(event["cpu"], {"double_clock": 0, "resched_latency": 0, "worst_latency_ns": 0})
+        if event["what"] == "DoubleClock":
+            row["double_clock"] += 1
+        else:
+            latency_ns = int(event["what"].split("latency_ns: ")[1].split(",")[0])
+            row["resched_latency"] += 1
+            row["worst_latency_ns"] = max(row["worst_latency_ns"], latency_ns)
+    return rows
+
+
+def of_cgroups(log):
+    """Returns the bandwidth counters of the groups; group 0 of the log is the root group."""
+    rows = defaultdict(lambda: dict.fromkeys(("nr_periods", "nr_throttled", "throttled_ns", "nr_bursts", "burst_ns"), 0))
+    since = {}
+    counted = {id(event) for event in log.counted}
+    for event in log.of("group_refill", "group_throttling"):
+        name = log.groups[event["group"] - 1]["name"]
+        row, counts = rows[name], id(event) in counted
+        if event["e"] == "group_refill":
+            row["nr_periods"] += counts * event["n"]
+            row["nr_throttled"] += counts * event["n"] * event["throttled"]
+            row["nr_bursts"] += counts * (event["burst"] > 0)
+            row["burst_ns"] += counts * event["burst"]
+        elif event["on"]:
+            since[name, event["cpu"]] = event["clock"]
+        else:
+            row["throttled_ns"] += counts * (event["clock"] - since.pop((name, event["cpu"])))
+    return dict(rows)
+
+
+def of_run(log):
+    """Returns all metrics of a run."""
+    duration = log.end - log.from_t
+    cpus, times = of_cpus(log)
+    families = Families(log)
+    rows = families.rows()
+    kicks, no_kicks = of_kicks(log)
+    softirqs = {name: sum(cpu["softirqs"][name] for cpu in cpus.values()) for name in cpus[0]["softirqs"]}
+    softirqs["longest_backlog"] = max(cpu["softirqs"]["longest_backlog"] for cpu in cpus.values())
+
+    def of_all(rows, *names):
+        return sum(row[name] for row in rows.values() for name in names)
+
+    work = Counter()
+    for event in log.of("ops", counted=True):
+        work.update(event["counts"])
+    return {
+        "duration_ns": duration,
+        "totals": {
+            "tasks": of_all(rows, "tasks"),
+            "busy_ns": of_all(cpus, "busy_ns"),
+            "idle_ns": of_all(cpus, "idle_ns"),
+            "offline_ns": of_all(cpus, "offline_ns"),
+            "wait_ns": of_all(rows, "wait_ns"),
+            "throttled_ns": of_all(rows, "throttled_ns"),
+            "fairness_ppm": families.fairness(families.plain()),
+            "kernel_ns": of_all(cpus, "kernel_ns"),
+            "switches": len(log.of("switch", counted=True)),
+            "wakeups": of_all(rows, "wakeups"),
+            "migrations": of_all(rows, "migrations"),
+            "ticks": of_all(cpus, "ticks"),
+            "ipis": of_all(cpus, "reschedule_ipis", "call_function_ipis"),
+            "softirqs": softirqs,
+        },
+        "families": rows,
+        "findings": findings.of_run(log, rows),
+        "cpus": cpus,
+        "cgroups": of_cgroups(log),
+        "selection": of_selection(log),
+        "balance": of_balance(log),
+        "work": dict(work),
+        "energy": of_energy(log, times),
+        "measure": {
+            "search": of_search(log),
+            "kicks": kicks,
+            "no_kicks": no_kicks,
+            "blocked": of_blocked(log, duration),
+            "passes": of_passes(log),
+            "times": of_times(log),
+            "complaints": of_warnings(log),
+        },
+    }
