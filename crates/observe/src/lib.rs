@@ -33,5 +33,6 @@ pub mod stall;
 mod states;
 pub mod summary;
 pub mod summary_observer;
+mod sums;
 pub mod trace_jsonl;
 pub mod work_jsonl;

@@ -223,7 +223,7 @@ impl RunSummary {
             ipis: of_cpus(|cpu| cpu.reschedule_ipis + cpu.call_function_ipis),
             softirqs: cpus.iter().map(|cpu| cpu.softirqs).fold(SoftirqCounts::default(), SoftirqCounts::combined),
         };
-        Self {
+        let summary = Self {
             schema: SCHEMA.to_owned(),
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
@@ -245,7 +245,9 @@ impl RunSummary {
             families,
             cpus,
             speed: None,
-        }
+        };
+        debug_assert_eq!(summary.broken_sums(), [""; 0], "sums of a summary must be equal");
+        summary
     }
 
     /// Adds the speed, from the wall-clock time and peak memory of the run.

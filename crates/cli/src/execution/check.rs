@@ -6,6 +6,7 @@ use crate::values::error::{CliError, command_line, quote_for_shell};
 use fairlab_machine::engine::Engine;
 use fairlab_observe::cpus::SoftirqCounts;
 use fairlab_observe::stall::Stall;
+use fairlab_observe::summary::RunSummary;
 use fairlab_run::error::RequestError;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{PreparedRun, ReadyRun, prepare};
@@ -60,6 +61,13 @@ pub(crate) fn check_run<E: Engine>(
         standstill.never_started.clear();
     }
     let refused = observers.summary.as_ref().and_then(|observer| observer.rejected.sentences(&machine));
+    let broken = observers
+        .summary
+        .as_ref()
+        .map_or_else(Vec::new, |observer| RunSummary::new(about.subject.clone(), &machine, observer).broken_sums());
+    if !broken.is_empty() {
+        return Err(failed(&about, format!("sums of the summary differ: {}", broken.join("; "))));
+    }
     let specs = &machine.workload().tasks;
     Ok(CheckedRun {
         kind: about.subject.kind,
