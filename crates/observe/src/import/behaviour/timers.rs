@@ -36,7 +36,8 @@ pub(super) fn period_of(sleeps: &[Sleep]) -> Option<u64> {
         gap.abs_diff(nr * period)
     };
     let regular = gaps.iter().filter(|&&gap| off(gap) <= period / TOLERANCE_DIVISOR).count();
-    let spread = median(&lengths.iter().map(|length| length.abs_diff(median(&lengths))).collect::<Vec<_>>());
+    let usual = median(&lengths);
+    let spread = median(&lengths.iter().map(|length| length.abs_diff(usual)).collect::<Vec<_>>());
     let jitter = median(&gaps.iter().map(|&gap| off(gap)).collect::<Vec<_>>());
     (regular * 10 >= gaps.len() * 9 && spread > 4 * jitter + 1000).then_some(period)
 }
