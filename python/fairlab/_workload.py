@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fairlab import _native, phase
 from fairlab._command import MachineLike, MemoryFiles, warn
@@ -129,7 +129,13 @@ class Workload:
         return cls(name, json.dumps(rtapp, indent=4) + "\n")
 
     @classmethod
-    def from_trace(cls, path: str | os.PathLike[str], *, machine: MachineLike | None = None) -> Workload:
+    def from_trace(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        machine: MachineLike | None = None,
+        leaps: Literal["reject", "drop", "keep"] = "reject",
+    ) -> Workload:
         """Convert a recorded trace: trace.dat, perf.data, ftrace text, systrace, Perfetto.
 
         Parameters
@@ -138,9 +144,11 @@ class Workload:
             Path of the trace.
         machine
             Machine on which it was recorded, for capacities, frequencies and idle states.
+        leaps
+            Treatment of events whose time stamps leap: ``reject`` the trace, ``drop`` the events, or ``keep`` them.
         """
         texts = MemoryFiles()
-        words = ["import", os.fspath(path), "--output", "-"]
+        words = ["import", os.fspath(path), "--output", "-", "--leaps", leaps]
         if machine is not None:
             words += ["--machine", texts.machine(machine)]
         results, notes = _native.command(words, texts.files)

@@ -2,7 +2,8 @@
 //! Command line of `fairlab import`.
 
 use crate::values::hints;
-use clap::{Args as ClapArgs, ValueHint};
+use clap::{Args as ClapArgs, ValueEnum, ValueHint};
+use fairlab_observe::import::LeapHandling;
 
 const EXAMPLES: &str = "\
 TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script), \
@@ -33,4 +34,33 @@ pub(crate) struct ImportArgs {
     /// Write the workload, for `fairlab run` and all other commands; `-` is standard output
     #[arg(short, long, value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<String>,
+    #[command(flatten)]
+    pub(crate) leaps: LeapArgs,
+}
+
+/// Option of all commands that read traces.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(crate) struct LeapArgs {
+    /// Treatment of events whose time stamps leap, far from their neighbours on the CPU: reject (the trace),
+    /// drop (the events), keep
+    #[arg(long, value_enum, value_name = "TREATMENT", default_value_t = Leaps::Reject, hide_possible_values = true)]
+    leaps: Leaps,
+}
+
+/// Values of `--leaps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Leaps {
+    Reject,
+    Drop,
+    Keep,
+}
+
+impl LeapArgs {
+    pub(crate) const fn handling(self) -> LeapHandling {
+        match self.leaps {
+            Leaps::Reject => LeapHandling::Reject,
+            Leaps::Drop => LeapHandling::Drop,
+            Leaps::Keep => LeapHandling::Keep,
+        }
+    }
 }

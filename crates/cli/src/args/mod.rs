@@ -25,7 +25,7 @@ use crate::args::capture::CaptureArgs;
 use crate::args::compare::CompareArgs;
 use crate::args::exports::{events_from_name, format_from_name};
 use crate::args::fuzz::FuzzArgs;
-use crate::args::import::ImportArgs;
+use crate::args::import::{ImportArgs, LeapArgs};
 use crate::args::kernel::KernelArgs;
 use crate::args::patch::PatchArgs;
 use crate::args::replay::ReplayArgs;
@@ -215,6 +215,8 @@ pub(crate) struct FindingsArgs {
     /// Explain the N worst findings
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) explain: usize,
+    #[command(flatten)]
+    pub(crate) leaps: LeapArgs,
 }
 
 const REPORT_EXAMPLES: &str = "\

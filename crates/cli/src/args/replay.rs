@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Command line of `fairlab replay`.
 
+use crate::args::import::LeapArgs;
 use crate::args::settings::SettingArgs;
 use crate::values::hints;
 use clap::{Args as ClapArgs, ValueHint};
@@ -30,6 +31,8 @@ pub(crate) struct ReplayArgs {
     /// trace]
     #[arg(long, value_name = "NAME|PATH", value_parser = hints::text(hints::machines))]
     pub(crate) recorded_on: Option<String>,
+    #[command(flatten)]
+    pub(crate) leaps: LeapArgs,
     #[command(flatten)]
     pub(crate) settings: SettingArgs<OTHERS>,
     /// Show all task names and all CPUs

@@ -67,7 +67,7 @@ fn apply_limits(limits: &mut Limits, args: &FindingsArgs) {
 /// Prints the findings of a recorded trace, as far as its events show them. They have no explanations, since
 /// a trace cannot be repeated.
 fn trace_findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
-    let recording = recording::read(&args.dir.display().to_string())?;
+    let recording = recording::read(&args.dir.display().to_string(), args.leaps)?;
     let mut limits = Limits::of_tick(Hz::DEFAULT.tick());
     apply_limits(&mut limits, args);
     let found = findings::find_in_trace(&recording, limits).into_iter();

@@ -30,7 +30,7 @@ struct ImportOutput<'a> {
 }
 
 pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliError> {
-    let recording = read(&args.trace)?;
+    let recording = read(&args.trace, args.leaps)?;
     let ImportedWorkload { recorded, gaps, .. } = convert(&recording, args.machine.as_deref())?;
     let to_stdout = args.output.as_deref() == Some("-");
     match args.output.as_deref() {

@@ -39,7 +39,7 @@ struct ReplayOutput<'a> {
 }
 
 pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliError> {
-    let recording = recording::read(&args.trace)?;
+    let recording = recording::read(&args.trace, args.leaps)?;
     let mut settings = args.settings.settings();
     refuse_engine(&settings)?;
     let recorded_on = if args.as_recorded {

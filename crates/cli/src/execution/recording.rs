@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Recorded traces, and the workloads that they become.
 
+use crate::args::import::LeapArgs;
 use crate::values::error::CliError;
 use fairlab_machine::files;
 use fairlab_machine::hardware::Hardware;
@@ -12,7 +13,7 @@ use fairlab_run::manifest::MANIFEST;
 use std::path::Path;
 
 /// Reads a trace from a file, or from standard input for `-`.
-pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
+pub(crate) fn read(trace: &str, leaps: LeapArgs) -> Result<Recording, CliError> {
     let bytes = if trace == "-" {
         files::read_all(std::io::stdin().lock(), MAX_BYTES)
     } else {
@@ -32,7 +33,7 @@ pub(crate) fn read(trace: &str) -> Result<Recording, CliError> {
         };
         CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
     })?;
-    import::read(trace, &bytes).map_err(CliError::input)
+    import::read(trace, &bytes, leaps.handling()).map_err(CliError::input)
 }
 
 /// Largest trace, in bytes: a trace is kept in memory as a whole.

@@ -79,6 +79,34 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_trace_with_a_time_stamp_that_leaps_is_rejected_or_read_without_it() {
+    let place = TestDir::new();
+    let ((_, scenario), trace) = (place.scenario(), place.file("trace.txt"));
+    stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("ftrace={trace}")]);
+    let text = std::fs::read_to_string(&trace).expect("it was written");
+    let mut lines: Vec<&str> = text.lines().collect();
+    let half = lines.len() / 2;
+    let middle = half + lines[half..].iter().position(|line| line.contains(" sched_switch: ")).expect("a switch");
+    // The time precedes the first colon.
+    let (head, rest) = lines[middle].split_once(": ").expect("the line of an event");
+    let (head, time) = head.rsplit_once(' ').expect("a blank precedes the time");
+    let damaged = format!("{head} 281474{time}: {rest}");
+    lines[middle] = &damaged;
+    let damaged = place.with("damaged.txt", &lines.join("\n"));
+    for command in ["import", "replay", "findings"] {
+        let message = complaint(command, &fairlab(&[command, &damaged]));
+        assert!(message.contains(&format!("line {}: a time stamp leaps", middle + 1)), "{message}");
+        assert!(message.contains("--leaps drop"), "{message}");
+        stdout_of(&[command, &damaged, "--leaps", "drop"]);
+    }
+    let (whole, rest) =
+        (json_of(&["import", &trace, "--json"]), json_of(&["import", &damaged, "--leaps", "drop", "--json"]));
+    assert_eq!(rest["length_ns"], whole["length_ns"]);
+    assert_eq!(rest["problems"]["events whose time stamps leap, which are left out"]["count"], 1);
+    assert!(number(&json_of(&["import", &damaged, "--leaps", "keep", "--json"])["length_ns"]) > 1 << 40);
+}
+
+#[test]
 fn a_captured_machine_runs() {
     let place = TestDir::new();
     let cpu = |cpu: u32| format!("{{\"cpu\": {cpu}, \"socket\": 0, \"core\": {cpu}, \"online\": true}}");

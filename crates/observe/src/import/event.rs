@@ -2,6 +2,7 @@
 //! Event stream of an imported trace, independent of its format, with thread names and the problems of the
 //! file.
 
+use super::file_order::{EventSource, FileOrder, TimeStamp};
 use fairlab_sched::ctx::PrevState;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -294,25 +295,33 @@ pub struct Recording {
     pub others: u64,
     /// Number of lost events that the recorder reports without their position in the stream.
     pub overrun: u64,
+    /// Order of the events in the file; empty once they are sorted.
+    pub(crate) order: FileOrder,
 }
 
 impl Recording {
     /// Adds an event, or records a problem if its CPU number is too large.
-    pub(super) fn push(&mut self, event: TraceEvent) {
+    pub(super) fn push(&mut self, event: TraceEvent, position: usize, stamp: TimeStamp) {
         self.nr_cpus = self.nr_cpus.max(event.cpu.saturating_add(1).min(MAX_CPUS));
         if event.cpu >= MAX_CPUS {
             return self.record_problem("a CPU above 4095", || format!("{} ns", event.at));
         }
         self.events.push(event);
+        self.order.sources.push(EventSource { position, stamp });
     }
 
     /// Records a part of the file that could not be used.
     pub(super) fn record_problem(&mut self, what: &str, place: impl FnOnce() -> String) {
+        self.record_problems(what, 1, place);
+    }
+
+    /// Records several occurrences of a problem. `place` is the position of the first.
+    pub(super) fn record_problems(&mut self, what: &str, nr: u64, place: impl FnOnce() -> String) {
         if let Some(problem) = self.problems.get_mut(what) {
-            problem.count += 1;
+            problem.count += nr;
             return;
         }
-        self.problems.insert(what.to_owned(), ImportProblem { count: 1, first: place() });
+        self.problems.insert(what.to_owned(), ImportProblem { count: nr, first: place() });
     }
 
     /// Number of events of each kind.

@@ -2,6 +2,7 @@
 //! Tracepoints that the import uses, and their conversion to events, independent of the file format.
 
 use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::file_order::TimeStamp;
 use std::borrow::Cow;
 
 /// Access to the fields of an event by name.
@@ -52,33 +53,32 @@ tracepoints! {
     Frequency "cpu_frequency"
 }
 
-/// Time and place of an event.
+/// Time, CPU, thread and position of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventHead {
     pub(super) at: u64,
     pub(super) cpu: u32,
     pub(super) pid: i32,
     pub(super) context: Context,
+    pub(super) position: usize,
+    pub(super) stamp: TimeStamp,
 }
 
 /// State number of `cpu_idle` for an idle exit.
 const LEFT_IDLE_STATE: i64 = 0xffff_ffff;
 
 /// Adds the event, or records a problem if a field is missing.
-pub(super) fn push(
-    recording: &mut Recording,
-    head: EventHead,
-    tracepoint: Tracepoint,
-    fields: &dyn TracepointFields,
-    place: impl FnOnce() -> String,
-) {
+pub(super) fn push(recording: &mut Recording, head: EventHead, tracepoint: Tracepoint, fields: &dyn TracepointFields) {
     match event_kind(recording, tracepoint, fields) {
         Some(Some(what)) => {
-            let EventHead { at, cpu, pid, context } = head;
-            recording.push(TraceEvent { at, cpu, pid, context, kind: what });
+            let EventHead { at, cpu, pid, context, position, stamp } = head;
+            recording.push(TraceEvent { at, cpu, pid, context, kind: what }, position, stamp);
         }
         Some(None) => {}
-        None => recording.record_problem(&format!("{tracepoint:?} events without a field that they need"), place),
+        None => {
+            let place = recording.order.place(head.position);
+            recording.record_problem(&format!("{tracepoint:?} events without a field that they need"), || place);
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Each format has a reader that turns a file into one stream of events ([`event`]): `trace.dat`,
 //! `perf.data`, ftrace text, systrace pages, and Perfetto. Readers make one pass over the file, keep only
-//! events, and check every length against the end of the file. `order` then sorts the events into an order in
-//! which they can have happened.
+//! events, and check every length against the end of the file. `leaps` finds time stamps that leap, and `order`
+//! sorts the events into an order in which they can have happened.
 //!
 //! [`behaviour`] makes a workload of the events. [`measure`] counts run times, waits and switches of threads
 //! and CPUs, for a trace and for the run that replays it, and [`fidelity`] compares the two.
@@ -17,7 +17,9 @@ pub mod event;
 pub mod event_sink;
 pub mod fidelity;
 mod fields;
+mod file_order;
 mod format;
+mod leaps;
 pub mod measure;
 mod order;
 mod perf_data;
@@ -32,17 +34,21 @@ mod trace_dat;
 mod tests;
 
 pub use error::ImportError;
+pub use leaps::LeapHandling;
 
 use error::{ReadError, ReadResult};
 use event::Recording;
 
-/// Reads a trace. The first bytes decide the format; `file` is the name used in messages.
+/// Reads a trace. The first bytes decide the format; `file` is the name used in messages. `leaps` is the
+/// treatment of events whose time stamps leap.
 ///
 /// # Errors
-/// If the format is unknown, the file is too damaged to be read, or it has no scheduler events. The
-/// error has the position in the file and a remedy.
-pub fn read(file: &str, bytes: &[u8]) -> Result<Recording, ImportError> {
+/// If the format is unknown, the file is too damaged to be read, or it has no scheduler events. If
+/// time stamps leap and `leaps` is [`LeapHandling::Reject`]. The error has the position in the file and a
+/// remedy.
+pub fn read(file: &str, bytes: &[u8], leaps: LeapHandling) -> Result<Recording, ImportError> {
     let mut recording = read_format(bytes).map_err(|fault| fault.in_file(file))?;
+    leaps::handle(&mut recording, leaps).map_err(|fault| fault.in_file(file))?;
     order::sort_events(&mut recording);
     if recording.events.is_empty() {
         let help =

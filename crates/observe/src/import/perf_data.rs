@@ -8,7 +8,8 @@
 use super::bytes::{ByteReader, slice};
 use super::error::{ReadError, ReadResult};
 use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
-use super::ring;
+use super::file_order::TimeStamp;
+use super::ring::{self, RecordHead};
 use super::trace_dat;
 
 /// First bytes of every `perf.data`.
@@ -172,7 +173,8 @@ fn read_records(
                     match sample(attribute, record) {
                         Ok(PerfSample { at: time, cpu, raw }) => {
                             last = (time, cpu);
-                            ring::push(recording, formats, time, cpu, raw, at);
+                            let head = RecordHead { at: time, cpu, position: at, stamp: TimeStamp::Absolute };
+                            ring::push(recording, formats, head, raw);
                         }
                         Err(_) => recording.record_problem("damaged samples", || format!("byte {at}")),
                     }
@@ -180,7 +182,7 @@ fn read_records(
                 Some(_) => recording.others += 1,
                 None => recording.record_problem("samples of no known event", || format!("byte {at}")),
             },
-            LOST | LOST_SAMPLES => lost(recording, kind, last, record),
+            LOST | LOST_SAMPLES => lost(recording, kind, last, record, at),
             kind if COMPRESSED.contains(&kind) => {
                 return Err(ReadError::at(
                     at,
@@ -196,7 +198,7 @@ fn read_records(
 
 /// Records lost events. perf does not report the time of the loss, so the time of the previous sample is
 /// used.
-fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: ByteReader<'_>) {
+fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: ByteReader<'_>, position: usize) {
     let nr = if kind == LOST {
         record.u64("lost events").and_then(|_| record.u64("lost events"))
     } else {
@@ -209,7 +211,7 @@ fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record:
         context: Default::default(),
         kind: TraceEventKind::Lost { nr: nr.ok() },
     };
-    recording.push(event);
+    recording.push(event, position, TimeStamp::Borrowed);
 }
 
 /// Sample of a tracepoint.

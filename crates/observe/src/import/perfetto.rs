@@ -6,6 +6,7 @@
 
 use super::error::{ReadError, ReadResult};
 use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::file_order::{Anchor, TimeStamp};
 use prost::Message;
 
 /// Tag byte of a packet in a trace: field 1, length-delimited.
@@ -273,14 +274,18 @@ fn take_bundle(recording: &mut Recording, bundle: Bundle, place: usize) {
         let at = [first, compact.switch_timestamp.first().copied(), compact.waking_timestamp.first().copied()];
         let at = at.into_iter().flatten().min().unwrap_or(0);
         let what = TraceEventKind::Lost { nr: None };
-        recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what });
+        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what };
+        recording.push(event, place, TimeStamp::Borrowed);
     }
     take_compact(recording, cpu, &compact, place);
     for event in event {
         let at = event.timestamp;
         let pid = i32::try_from(event.pid).unwrap_or(UNKNOWN_PID);
         match event_kind(recording, event) {
-            Some(what) => recording.push(TraceEvent { at, cpu, pid, context: Context::Unknown, kind: what }),
+            Some(kind) => {
+                let event = TraceEvent { at, cpu, pid, context: Context::Unknown, kind };
+                recording.push(event, place, TimeStamp::Absolute);
+            }
             None => recording.others += 1,
         }
     }
@@ -330,12 +335,24 @@ fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEven
     Some(TraceEventKind::Frequency { cpu: it.cpu_id, khz: it.state.into() })
 }
 
+/// Source of the times in the two columns of a bundle.
+const SWITCHES: TimeStamp = TimeStamp::Delta(0);
+const WAKINGS: TimeStamp = TimeStamp::Delta(1);
+
+/// Records the time of a column's first row, which is absolute.
+fn anchor(recording: &mut Recording, cpu: u32, stamp: TimeStamp, column: &[u64]) {
+    if let Some(&at) = column.first() {
+        recording.order.anchors.push(Anchor { cpu, stamp, at, index: recording.events.len() });
+    }
+}
+
 /// Reads the columns of a bundle. Times are differences to the previous row, names are indices into the
 /// bundle's table.
 fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, place: usize) {
     let names: Vec<InternedName> = compact.intern_table.iter().map(|name| recording.names.intern(name)).collect();
     let name = |index: Option<&u32>| index.and_then(|&index| names.get(index as usize)).copied().unwrap_or_default();
     let mut at = 0_u64;
+    anchor(recording, cpu, SWITCHES, &compact.switch_timestamp);
     for (row, delta) in compact.switch_timestamp.iter().enumerate() {
         at = at.wrapping_add(*delta);
         let (Some(&bits), Some(&pid)) = (compact.switch_prev_state.get(row), compact.switch_next_pid.get(row)) else {
@@ -345,9 +362,11 @@ fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, pla
         let next = ThreadRef { pid, comm: name(compact.switch_next_comm_index.get(row)), prio };
         let prev = ThreadRef { pid: UNKNOWN_PID, ..ThreadRef::default() };
         let what = TraceEventKind::Switch { prev, state: ThreadState::from_bits(bits), next };
-        recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what });
+        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what };
+        recording.push(event, place, SWITCHES);
     }
     let mut at = 0_u64;
+    anchor(recording, cpu, WAKINGS, &compact.waking_timestamp);
     for (row, delta) in compact.waking_timestamp.iter().enumerate() {
         at = at.wrapping_add(*delta);
         let Some(&pid) = compact.waking_pid.get(row) else {
@@ -357,6 +376,7 @@ fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, pla
         let flags = compact.waking_common_flags.get(row);
         let context = flags.map_or(Context::Unknown, |&flags| Context::from_flags(flags as u8));
         let who = ThreadRef { pid, comm: name(compact.waking_comm_index.get(row)), prio };
-        recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context, kind: TraceEventKind::Waking { who } });
+        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context, kind: TraceEventKind::Waking { who } };
+        recording.push(event, place, WAKINGS);
     }
 }

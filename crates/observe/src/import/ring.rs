@@ -6,6 +6,7 @@ use super::bytes::ByteReader;
 use super::error::ReadResult;
 use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use super::fields::{self, EventHead};
+use super::file_order::{Anchor, TimeStamp};
 use super::format::TracepointFormats;
 
 /// Special values of an event's type field; smaller values are lengths in words. See `header_event` in a
@@ -21,6 +22,9 @@ const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 30) - 1;
 /// Bits of an absolute time stamp; the higher bits are those of the page's time.
 const STAMP_BITS: u32 = 59;
+
+/// Source of the times in a page.
+const DELTA: TimeStamp = TimeStamp::Delta(0);
 
 /// Layout of the pages in a file.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +61,7 @@ fn read_page(
     cpu: u32,
     mut page: ByteReader<'_>,
 ) -> ReadResult<()> {
+    let position = page.at();
     let mut time = page.u64("the time of a page")?;
     let length = match pages.length_size {
         4 => u64::from(page.u32("the length of a page")?),
@@ -64,15 +69,14 @@ fn read_page(
     };
     let used = (length & LENGTH) as usize;
     let mut events = page.part(used, "the events of a page")?;
+    if used > 0 {
+        recording.order.anchors.push(Anchor { cpu, stamp: DELTA, at: time, index: recording.events.len() });
+    }
     if length & MISSED != 0 {
         let nr = if length & MISSED_STORED != 0 { page.u64("the number of lost events").ok() } else { None };
-        recording.push(TraceEvent {
-            at: time,
-            cpu,
-            pid: UNKNOWN_PID,
-            context: Default::default(),
-            kind: TraceEventKind::Lost { nr },
-        });
+        let kind = TraceEventKind::Lost { nr };
+        let event = TraceEvent { at: time, cpu, pid: UNKNOWN_PID, context: Default::default(), kind };
+        recording.push(event, position, DELTA);
     }
     while !events.is_empty() {
         let at = events.at();
@@ -100,22 +104,25 @@ fn read_page(
         };
         time = time.wrapping_add(delta);
         let data = events.take(length, "an event")?;
-        push(recording, formats, time, cpu, data, at);
+        push(recording, formats, RecordHead { at: time, cpu, position: at, stamp: DELTA }, data);
     }
     Ok(())
 }
 
+/// Time, CPU and position of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordHead {
+    pub(super) at: u64,
+    pub(super) cpu: u32,
+    pub(super) position: usize,
+    pub(super) stamp: TimeStamp,
+}
+
 /// Adds an event, decoded with its format.
-pub(super) fn push(
-    recording: &mut Recording,
-    formats: &TracepointFormats,
-    time: u64,
-    cpu: u32,
-    data: &[u8],
-    at: usize,
-) {
+pub(super) fn push(recording: &mut Recording, formats: &TracepointFormats, head: RecordHead, data: &[u8]) {
+    let RecordHead { at, cpu, position, stamp } = head;
     let Some(event) = formats.of(data) else {
-        recording.record_problem("events of which the file has no format", || format!("byte {at}"));
+        recording.record_problem("events of which the file has no format", || format!("byte {position}"));
         return;
     };
     let Some(tracepoint) = event.format.tracepoint else {
@@ -123,6 +130,6 @@ pub(super) fn push(
         return;
     };
     let (pid, context) = event.common();
-    let head = EventHead { at: time, cpu, pid, context };
-    fields::push(recording, head, tracepoint, &event, || format!("byte {at}"));
+    let head = EventHead { at, cpu, pid, context, position, stamp };
+    fields::push(recording, head, tracepoint, &event);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Round trips of runs through each trace format and the replay, and tests with damaged traces.
 
+use super::LeapHandling;
 use super::behaviour::import;
 use super::event::Recording;
 use super::fidelity::{self, ReplayFidelity, ReplayMeter};
@@ -17,7 +18,7 @@ use fairlab_workload::scenario;
 const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
 
 /// Tasks that sleep, keep periods, wake each other, compete, and exit.
-const SCENARIO: &str = "cpus 4\nend 300ms\n\
+pub(super) const SCENARIO: &str = "cpus 4\nend 300ms\n\
     task hog n=2 cpu=0 run 10s\n\
     task nap n=3 cpu=1 loop runx 400us sleepx 1ms\n\
     task beat n=2 cpu=2 loop runr 200us 2ms every 8ms\n\
@@ -28,7 +29,7 @@ const SCENARIO: &str = "cpus 4\nend 300ms\n\
     task short start=50ms run 5ms exit\n";
 
 /// Runs a machine and returns its trace in each format.
-fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
+pub(super) fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut exporter = Exporter::new(&machine, None);
     for name in FORMATS {
@@ -44,7 +45,7 @@ fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn read(name: &str, bytes: &[u8]) -> Recording {
-    super::read(name, bytes).unwrap_or_else(|error| panic!("{error}"))
+    super::read(name, bytes, LeapHandling::Reject).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Replays a trace on the machine on which it was recorded.
@@ -158,7 +159,7 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
                     damaged[at] ^= 1 << rng.below(8);
                 }
             }
-            match super::read(name, &damaged) {
+            match super::read(name, &damaged, LeapHandling::Reject) {
                 Err(error) => {
                     rejected += 1;
                     let error = error.to_string();

@@ -9,6 +9,7 @@
 use super::error::{ReadError, ReadResult};
 use super::event::{Context, Recording, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
 use super::fields::{self, EventHead, Tracepoint, TracepointFields};
+use super::file_order::{PositionUnit, TimeStamp};
 use std::borrow::Cow;
 
 /// Number of lines that are checked before a text is rejected as not a trace.
@@ -16,26 +17,25 @@ const MAX_DETECT_LINES: usize = 2000;
 
 /// Whether a text is a trace: an early line is an event or the kernel's header.
 pub(super) fn is_text_trace(text: &str) -> bool {
-    text.lines().take(MAX_DETECT_LINES).any(|line| line.starts_with("# tracer:") || line_of(line).is_some())
+    text.lines().take(MAX_DETECT_LINES).any(|line| line.starts_with("# tracer:") || line_of(line, 0).is_some())
 }
 
 /// Reads a text. `first_line` is the number of its first line in the file.
 pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadResult<Recording> {
     let mut recording = Recording { format, ..Recording::default() };
+    recording.order.unit = PositionUnit::Line;
     // Reports of lost events precede the events that follow the loss, and get the time of the next event.
-    let mut lost: Vec<(u32, Option<u64>)> = Vec::new();
+    let mut lost: Vec<LossReport> = Vec::new();
     let mut last = 0;
-    for (place, line) in text.lines().enumerate() {
-        let place = || format!("line {}", first_line + place);
-        if let Some(event) = line_of(line) {
+    for (index, line) in text.lines().enumerate() {
+        let position = first_line + index;
+        let place = || format!("line {position}");
+        if let Some(event) = line_of(line, position) {
             last = event.head.at;
-            for (cpu, nr) in lost.drain(..) {
-                let (at, what) = (event.head.at, TraceEventKind::Lost { nr });
-                recording.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what });
-            }
-            take(&mut recording, &event, place);
+            lost.drain(..).for_each(|report| report.push(&mut recording, last));
+            take(&mut recording, &event);
         } else if let Some((cpu, nr)) = lost_of(line) {
-            lost.push((cpu, nr));
+            lost.push(LossReport { position, cpu, nr });
         } else if let Some(nr) = nr_cpus_of(line) {
             recording.nr_cpus = recording.nr_cpus.max(nr);
         } else if line.starts_with("# tracer:") && !line.trim_end().ends_with("nop") {
@@ -44,21 +44,29 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadR
             recording.record_problem("lines that are no events", place);
         }
     }
-    for (cpu, nr) in lost {
-        recording.push(TraceEvent {
-            at: last,
-            cpu,
-            pid: UNKNOWN_PID,
-            context: Context::Unknown,
-            kind: TraceEventKind::Lost { nr },
-        });
-    }
+    lost.drain(..).for_each(|report| report.push(&mut recording, last));
     if recording.events.is_empty() {
         let help =
             "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
         return Err(ReadError::whole("the text has no scheduler events", help));
     }
     Ok(recording)
+}
+
+/// Line that reports lost events.
+struct LossReport {
+    position: usize,
+    cpu: u32,
+    nr: Option<u64>,
+}
+
+impl LossReport {
+    fn push(self, recording: &mut Recording, at: u64) {
+        let Self { position, cpu, nr } = self;
+        let kind = TraceEventKind::Lost { nr };
+        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind };
+        recording.push(event, position, TimeStamp::Borrowed);
+    }
 }
 
 /// Whether a line that is not an event belongs to the header of a trace.
@@ -71,7 +79,7 @@ fn is_about_the_trace(line: &str) -> bool {
         || line.ends_with(" is empty")
 }
 
-fn take(recording: &mut Recording, event: &EventLine<'_>, place: impl FnOnce() -> String) {
+fn take(recording: &mut Recording, event: &EventLine<'_>) {
     // perf prints the event's group too: `sched:sched_switch`.
     let name = event.name.rsplit(':').next().unwrap_or_default();
     let Some(tracepoint) = Tracepoint::named(name) else {
@@ -79,7 +87,7 @@ fn take(recording: &mut Recording, event: &EventLine<'_>, place: impl FnOnce() -
         return;
     };
     let fields = TextFields::of(tracepoint, event.fields);
-    fields::push(recording, event.head, tracepoint, &fields, place);
+    fields::push(recording, event.head, tracepoint, &fields);
 }
 
 /// Parsed line of an event.
@@ -89,12 +97,12 @@ struct EventLine<'a> {
     fields: &'a str,
 }
 
-/// Parses the line of an event.
-fn line_of(line: &str) -> Option<EventLine<'_>> {
+/// Parses the line of an event. `position` is its number in the file.
+fn line_of(line: &str, position: usize) -> Option<EventLine<'_>> {
     // The CPU in brackets is the reliable anchor: thread names may contain blanks, dashes and brackets.
     let mut from = 0;
     while let Some(open) = line[from..].find('[').map(|at| at + from) {
-        if let Some(found) = line_with(line, open) {
+        if let Some(found) = line_with(line, open, position) {
             return Some(found);
         }
         from = open + 1;
@@ -102,7 +110,7 @@ fn line_of(line: &str) -> Option<EventLine<'_>> {
     None
 }
 
-fn line_with(line: &str, open: usize) -> Option<EventLine<'_>> {
+fn line_with(line: &str, open: usize, position: usize) -> Option<EventLine<'_>> {
     let (cpu, rest) = line[open + 1..].split_once(']')?;
     if cpu.is_empty() || cpu.len() > 5 || !cpu.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -121,7 +129,9 @@ fn line_with(line: &str, open: usize) -> Option<EventLine<'_>> {
     let rest = rest.trim_start();
     let (name, fields) = name_of(rest)?;
     let context = if flags.len() >= 4 { context_of(flags) } else { Context::Unknown };
-    Some(EventLine { head: EventHead { at: time, cpu: cpu.parse().ok()?, pid, context }, name, fields })
+    let cpu = cpu.parse().ok()?;
+    let head = EventHead { at: time, cpu, pid, context, position, stamp: TimeStamp::Absolute };
+    Some(EventLine { head, name, fields })
 }
 
 /// Splits the event name from the fields. The name ends with a colon; in perf's text the group precedes it.
@@ -142,7 +152,7 @@ fn pid_of(text: &str) -> Option<i32> {
 }
 
 /// Parses seconds with decimals. Returns nanoseconds.
-fn time_of(text: &str) -> Option<u64> {
+pub(super) fn time_of(text: &str) -> Option<u64> {
     let (seconds, decimals) = text.split_once('.')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(seconds) || !digits(decimals) || decimals.len() > 9 {

@@ -11,6 +11,7 @@ use super::error::{ReadError, ReadResult};
 use super::event::Recording;
 use super::format::TracepointFormats;
 use super::ring::{self, PageLayout};
+use super::text::time_of;
 
 /// First bytes of every `trace.dat`.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -213,6 +214,8 @@ fn option(recording: &mut Recording, id: u16, data: ByteReader<'_>) -> ReadResul
                 ["overrun", "dropped events"].contains(&key.trim()).then(|| value.trim().parse::<u64>().ok())?
             });
             recording.overrun = lost.fold(recording.overrun, u64::saturating_add);
+            let ends = text.lines().filter_map(|line| time_of(line.trim().strip_prefix("now ts:")?.trim()));
+            recording.order.end_of_recording = ends.chain(recording.order.end_of_recording).max();
             Ok(())
         }
         _ => Ok(()),

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Order of events in a file: position, kind of time stamp, and the absolute times between deltas.
+//!
+//! Readers record it while they read. [`super::leaps`] compares time stamps with their neighbours in this
+//! order, before the events are sorted by time.
+
+/// Source of an event's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum TimeStamp {
+    /// The event has a time of its own.
+    Absolute,
+    /// The time is a sum of deltas since the last [`Anchor`], in this column of the CPU's events. A damaged
+    /// delta displaces all later events up to the next anchor.
+    Delta(u8),
+    /// The file reports no time, as for lost events in text. The time is that of another event.
+    Borrowed,
+}
+
+/// Position of an event in the file, and the source of its time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EventSource {
+    pub(crate) position: usize,
+    pub(crate) stamp: TimeStamp,
+}
+
+/// Absolute time from which deltas count: the header of a page, or the first row of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Anchor {
+    pub(crate) cpu: u32,
+    pub(crate) stamp: TimeStamp,
+    /// Time in ns. Later events of the CPU and column are not earlier, earlier ones not later.
+    pub(crate) at: u64,
+    /// Number of events before it.
+    pub(crate) index: usize,
+}
+
+/// Unit of the positions in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PositionUnit {
+    #[default]
+    Byte,
+    Line,
+}
+
+/// Order of the events in a file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileOrder {
+    pub(crate) unit: PositionUnit,
+    /// Source of each event, in the order of the file.
+    pub(crate) sources: Vec<EventSource>,
+    pub(crate) anchors: Vec<Anchor>,
+    /// Time in ns at the end of the recording, if the file reports it.
+    pub(crate) end_of_recording: Option<u64>,
+}
+
+impl FileOrder {
+    /// Returns a position as text.
+    pub(crate) fn place(&self, position: usize) -> String {
+        match self.unit {
+            PositionUnit::Byte => format!("byte {position}"),
+            PositionUnit::Line => format!("line {position}"),
+        }
+    }
+}
