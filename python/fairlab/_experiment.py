@@ -181,8 +181,8 @@ def compare(
     hold_still
         Let repetitions differ only in the scheduler's random numbers.
     statistic, metric, level, detect, matters
-        ``mean`` or ``median``; metrics to report; significance level in percent; difference to detect, and smallest difference that
-        matters, in percent.
+        ``median`` (of the pairs' changes, the default) or ``mean``; metrics to report; significance level in percent; difference to detect,
+        and smallest difference that matters, in percent.
     jobs
         Largest number of runs at a time. Default: one per core, and one with policies in Python.
     for_, warmup, seed, vary

@@ -6,14 +6,16 @@
 //! equal runs give equal intervals. For a change between two arms, runs of the same seed are drawn as a pair:
 //! their workloads start alike, and common effects cancel out of the change.
 //!
-//! Draws of few runs spread less than the runs do, so percentile intervals are too narrow. Comparisons
+//! Draws of few runs spread less than the runs do, so percentile intervals are too narrow. Comparisons of means
 //! therefore widen them with Student's t distribution for the number of runs. Studies, whose tables are
 //! recorded, do not.
+//!
+//! Comparisons of medians use [`median_interval`], which needs no draws and no assumption on the distribution.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
 use std::fmt;
 
 /// Number of bootstrap draws for each interval.
@@ -129,7 +131,8 @@ pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64],
     drawn_in_pairs(before, after, OUTSIDE, of_both)
 }
 
-/// Returns an interval like [`interval_of_pairs`], widened for small numbers of runs.
+/// Returns an interval like [`interval_of_pairs`], widened for small numbers of runs, that misses the true value
+/// with the probability `outside` if the changes are normal.
 ///
 /// The fraction beyond each end is the value of the normal distribution function at Student's quantile for n
 /// - 1 degrees of freedom, multiplied by the square root of n / (n - 1), where n is the number of runs.
@@ -139,6 +142,7 @@ pub fn interval_of_pairs(before: &[f64], after: &[f64], of_both: impl Fn(&[f64],
 pub fn widened_interval_of_pairs(
     before: &[f64],
     after: &[f64],
+    outside: f64,
     of_both: impl Fn(&[f64], &[f64]) -> f64,
 ) -> Option<[f64; 2]> {
     let runs = before.len() as f64;
@@ -147,8 +151,41 @@ pub fn widened_interval_of_pairs(
     }
     let student = StudentsT::new(0.0, 1.0, runs - 1.0).expect("there is more than one run");
     let normal = Normal::standard();
-    let outside = normal.cdf(student.inverse_cdf(OUTSIDE) * (runs / (runs - 1.0)).sqrt());
+    let outside = normal.cdf(student.inverse_cdf(outside / 2.0) * (runs / (runs - 1.0)).sqrt());
     drawn_in_pairs(before, after, outside, of_both)
+}
+
+/// Returns the median of values; of an even number of values, the mean of the two in the middle.
+///
+/// # Panics
+/// If there is no value.
+pub fn middle_of(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[(sorted.len() - 1) / 2].midpoint(sorted[sorted.len() / 2])
+}
+
+/// Returns an interval that misses the median of the values' distribution with a probability of at most
+/// `outside`, whatever the distribution; `None` for so few values that there is no such interval.
+///
+/// The bounds are order statistics: the [`order_of_bounds`]-th smallest and the [`order_of_bounds`]-th largest
+/// value. The interval is the inverse of the sign test.
+pub fn median_interval(values: &[f64], outside: f64) -> Option<[f64; 2]> {
+    let order = order_of_bounds(values.len(), outside)?;
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Some([sorted[order - 1], sorted[sorted.len() - order]])
+}
+
+/// Returns the positions of the bounds of [`median_interval`], counted from 1 from either end.
+///
+/// Fewer than k of n values lie on one side of the median with the probability that a coin falls on one side
+/// fewer than k times in n throws. The result is the largest k for which twice that probability is at most
+/// `outside`.
+pub fn order_of_bounds(nr_values: usize, outside: f64) -> Option<usize> {
+    let coins = Binomial::new(0.5, nr_values as u64).expect("0.5 is a probability");
+    let is_rare = |order: &usize| 2.0 * coins.cdf(*order as u64 - 1) <= outside;
+    (1..=nr_values / 2).rev().find(is_rare)
 }
 
 fn drawn_in_pairs(
@@ -219,6 +256,20 @@ mod tests {
         assert_eq!(of(&[1.0, 5.0, 9.0, 2.0]), of(&[1.0, 5.0, 9.0, 2.0]));
         assert_eq!(of(&[1.0, 5.0]), None);
         assert_eq!(of(&[4.0, 4.0, 4.0]), Some([4.0, 4.0]));
+    }
+
+    #[test]
+    fn intervals_of_medians_are_those_of_published_tables() {
+        // Conover, Practical Nonparametric Statistics, confidence intervals of quantiles: positions for 95 %.
+        let orders =
+            [(5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (10, Some(2)), (20, Some(6)), (40, Some(14))];
+        for (nr_values, order) in orders {
+            assert_eq!(order_of_bounds(nr_values, 0.05), order, "{nr_values}");
+        }
+        let values = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.0, 4.0, 5.0, 10.0];
+        assert_eq!((median_interval(&values, 0.05), middle_of(&values)), (Some([2.0, 9.0]), 5.5));
+        assert_eq!((median_interval(&values[..5], 0.05), middle_of(&values[..5])), (None, 7.0));
+        assert_eq!(median_interval(&[4.0; 6], 0.05), Some([4.0, 4.0]));
     }
 
     #[test]

@@ -19,8 +19,8 @@ prices=machine|zero|MACHINE, price.OPERATION=NS, workload=FILE or bench=LINE; `u
 arm is compared with the workload as it is. Without --runs each arm runs once, and the last column is the change from the first arm to
 the last.
 
-With --runs it is an experiment: each repetition has its own seed, in all arms the same. Of each metric: means, the difference with its
-95 % interval, a verdict, and the smallest difference that so many repetitions could have shown.
+With --runs it is an experiment: each repetition has its own seed, in all arms the same. Of each metric: medians, the median change of the
+pairs with its 95 % interval, a verdict, and the smallest difference that so many repetitions could have shown.
 
 Examples:
   fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
@@ -87,8 +87,8 @@ pub(crate) struct ExperimentArgs {
     /// Time limit of --until-significant [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "until_significant")]
     pub(crate) budget: Option<Nanos>,
-    /// Statistic over the runs of an arm: mean, median
-    #[arg(long, value_name = "WHAT", default_value = "mean", value_parser = statistic_of)]
+    /// Reported change: median of the pairs' changes, or mean, whose interval is too narrow if few runs differ widely
+    #[arg(long, value_name = "WHAT", default_value = "median", value_parser = statistic_of)]
     pub(crate) statistic: Statistic,
     /// Test only this metric, repeatable: its name as in the table, or a path as in studies, with `:less` or `:more` for the better direction
     #[arg(long, value_name = "METRIC", value_parser = RequestedMetric::parse)]

@@ -7,28 +7,31 @@
 //!    is left out and counted.
 //! 2. A metric is compared if every run has it. If the arms' runs have different lengths, metrics that add up
 //!    over a run are compared per second.
-//! 3. A difference is that of the arms' means or medians. Its interval comes from repetitions that are drawn
-//!    in pairs.
+//! 3. A change is the median of the pairs' changes, or the change of the arms' means. [`super::intervals`] has
+//!    the intervals of both.
 //! 4. Only metrics with a better direction are tested, with the signed rank test of the pairs. Holm's
-//!    correction covers all tests of the comparison.
+//!    correction covers all tests of the comparison. [`super::judge`] derives the verdicts.
 //! 5. If so few repetitions cannot give a significant result in so many tests, the verdict is "too few
 //!    repetitions" instead of "no difference found".
-//! 6. Each tested metric has its minimum detectable effect, corrected as for the smallest of all p-values.
-//! 7. A difference matters from a percentage on, and from an amount that follows from the metric's unit. A
+//! 6. A verdict of better or worse needs a significant test and an interval on the side to which the ranks go.
+//! 7. Each tested metric has its minimum detectable effect, corrected as for the smallest of all p-values.
+//! 8. A difference matters from a percentage on, and from an amount that follows from the metric's unit. A
 //!    significant one below that, and one whose whole interval is below it, is "no difference that matters".
 
 use super::Observation;
+use super::intervals::{IntervalMethod, change_of_pairs};
+use super::judge::judge;
 use super::metrics::{Metric, MetricDirection};
 use super::power;
-use super::rank::{SignedRank, enough, holm, signed_rank};
-use crate::statistics::{Statistic, interval_of_pairs, widened_interval_of_pairs};
+use super::rank::enough;
+use crate::statistics::{Statistic, middle_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Parameters of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparisonRules {
-    /// Statistic that combines the runs of an arm: mean or median.
+    /// Statistic that combines the runs of an arm, and whose change is reported: median or mean.
     pub statistic: Statistic,
     /// Significance level: the accepted probability of finding a difference where there is none.
     pub level: f64,
@@ -40,7 +43,7 @@ pub struct ComparisonRules {
 
 impl Default for ComparisonRules {
     fn default() -> Self {
-        Self { statistic: Statistic::Mean, level: 0.05, detect_percent: 1.0, matters_percent: 1.0 }
+        Self { statistic: Statistic::Median, level: 0.05, detect_percent: 1.0, matters_percent: 1.0 }
     }
 }
 
@@ -52,10 +55,10 @@ pub enum ChangeVerdict {
     Better,
     /// The difference is significant, matters, and is a regression.
     Worse,
-    /// The difference is too small to matter: a significant one, or one whose confidence interval has no
-    /// difference that matters.
+    /// The difference is too small to matter: a significant one, or one whose mean and confidence interval do not
+    /// matter.
     Negligible,
-    /// The difference is not significant.
+    /// The difference is not significant, or its confidence interval has changes in both directions.
     NotFound,
     /// So few repetitions cannot give a significant result in so many tests.
     TooFew,
@@ -96,11 +99,14 @@ pub struct ArmFigure {
 /// Change of a metric from the first arm to another one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricChange {
-    /// Difference of the means or medians.
+    /// Median of the pairs' differences, or difference of the means.
     pub difference: f64,
-    /// Bounds of the 95 % confidence interval of the difference; null for fewer than three repetitions.
+    /// Bounds of the 95 % confidence interval of the difference, by the method in `interval_method`. Null for
+    /// fewer than six repetitions, of which no order statistics have that confidence; with means for fewer than
+    /// three.
     pub interval: Option<[f64; 2]>,
-    /// Difference in percent of the first arm; null if a run of that arm is not greater than 0.
+    /// Median of the pairs' differences in percent of the first arm, or difference of the means in percent; null
+    /// if a run of the first arm is not greater than 0.
     pub percent: Option<f64>,
     /// Bounds of the 95 % confidence interval of the percentage.
     pub percent_interval: Option<[f64; 2]>,
@@ -139,8 +145,10 @@ pub struct Comparison {
     pub tests: usize,
     /// Smallest number of distinct repetitions with which any difference can be significant in so many tests.
     pub enough: usize,
-    /// Statistic that combines the runs of an arm.
+    /// Statistic that combines the runs of an arm, and whose change is reported.
     pub statistic: Statistic,
+    /// Method of the confidence intervals, which follows from the statistic.
+    pub interval_method: IntervalMethod,
     /// Significance level of the tests.
     pub level: f64,
     /// Difference in percent that `needed` refers to.
@@ -194,6 +202,7 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
         tests,
         enough: enough(tests, rules.level),
         statistic: rules.statistic,
+        interval_method: IntervalMethod::from_statistic(rules.statistic),
         level: rules.level,
         detect_percent: rules.detect_percent,
         matters_percent: rules.matters_percent,
@@ -251,116 +260,11 @@ fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], st
     let figure = |arm: usize| {
         let of = |runs: &&Vec<Observation>| runs[arm].of(&metric.name).expect("every run has it");
         let runs: Vec<f64> = repetitions.iter().map(of).collect();
-        ArmFigure { value: statistic.of(&runs), deviation: power::deviation(&runs), runs }
+        // The change is the median of pairs, whose two middle ones are averaged; so are those of the runs.
+        let value = if statistic == Statistic::Median { middle_of(&runs) } else { statistic.of(&runs) };
+        ArmFigure { value, deviation: power::deviation(&runs), runs }
     };
     let arms: Vec<ArmFigure> = (0..=identical.len()).map(figure).collect();
-    let changes = arms[1..].iter().map(|arm| change(&arms[0].runs, &arm.runs, statistic)).collect();
+    let changes = arms[1..].iter().map(|arm| change_of_pairs(&arms[0].runs, &arm.runs, statistic)).collect();
     MetricRow { metric, arms, changes }
-}
-
-/// Returns the change between two arms' runs, without test results.
-fn change(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
-    let of = |values: &[f64]| statistic.of(values);
-    let percent = |before: &[f64], after: &[f64]| 100.0 * (of(after) / of(before) - 1.0);
-    // Percentile intervals of means are too narrow for few runs; those of medians are wide enough.
-    let interval = |of_both: &dyn Fn(&[f64], &[f64]) -> f64| match statistic {
-        Statistic::Mean => widened_interval_of_pairs(before, after, of_both),
-        _ => interval_of_pairs(before, after, of_both),
-    };
-    let has_percent = before.iter().all(|value| *value > 0.0);
-    MetricChange {
-        difference: of(after) - of(before),
-        interval: interval(&|before, after| of(after) - of(before)),
-        percent: has_percent.then(|| percent(before, after)),
-        percent_interval: if has_percent { interval(&percent) } else { None },
-        p: None,
-        p_corrected: None,
-        could_show_percent: None,
-        needed: None,
-        verdict: ChangeVerdict::Unjudged,
-    }
-}
-
-/// Returns the smallest difference of a metric that matters, in its unit.
-fn least_that_matters(row: &MetricRow, arm: usize, percent: f64) -> f64 {
-    let larger = row.arms[0].value.abs().max(row.arms[arm + 1].value.abs());
-    (percent / 100.0 * larger).max(resolution(&row.metric.unit))
-}
-
-/// Returns the amount in a unit below which no difference matters, whatever its percentage: 100 ns of a time,
-/// one event of a count, 1 uJ of an energy.
-fn resolution(unit: &str) -> f64 {
-    match unit {
-        "ns" => 100.0,
-        "us" => 0.1,
-        "ms" => 1e-4,
-        "s" => 1e-7,
-        "" | "uJ" => 1.0,
-        _ => 0.0,
-    }
-}
-
-/// Tests all rows with a direction, corrects the p-values for all tests together, and sets the verdicts.
-fn judge(rows: &mut [MetricRow], distinct: &[&Vec<Observation>], rules: ComparisonRules) {
-    let repetitions = distinct.len();
-    let has_same_events = |arm: usize| distinct.iter().all(|runs| runs[arm].digest == runs[0].digest);
-    let same_events: Vec<bool> = (0..distinct[0].len()).map(has_same_events).collect();
-    let mut tested = Vec::new();
-    for (place, row) in rows.iter_mut().enumerate() {
-        for (arm, change) in row.changes.iter_mut().enumerate() {
-            let has_same_values = row.arms[arm + 1].runs == row.arms[0].runs;
-            let verdict = match row.metric.better {
-                _ if same_events[arm + 1] && has_same_values => ChangeVerdict::Identical,
-                MetricDirection::Neither => ChangeVerdict::Unjudged,
-                _ if repetitions < 2 => ChangeVerdict::Untested,
-                _ => {
-                    tested.push((place, arm));
-                    ChangeVerdict::NotFound
-                }
-            };
-            change.verdict = verdict;
-        }
-    }
-    let differences = |row: &MetricRow, arm: usize| -> Vec<f64> {
-        let pairs = row.arms[arm + 1].runs.iter().zip(&row.arms[0].runs);
-        pairs.map(|(after, before)| after - before).collect()
-    };
-    let ranks: Vec<SignedRank> =
-        tested.iter().map(|&(place, arm)| signed_rank(&differences(&rows[place], arm))).collect();
-    let probabilities: Vec<f64> = ranks.iter().map(|rank| rank.p).collect();
-    let corrected = holm(&probabilities);
-    let can_find = repetitions >= enough(tested.len(), rules.level);
-    let strictest = rules.level / tested.len().max(1) as f64;
-    for (which, &(place, arm)) in tested.iter().enumerate() {
-        let row = &rows[place];
-        let (first, deviation) = (row.arms[0].value, power::deviation(&differences(row, arm)));
-        let better = row.metric.better;
-        let least = least_that_matters(row, arm, rules.matters_percent);
-        let mean_difference = Statistic::Mean.of(&differences(row, arm));
-        let change = &mut rows[place].changes[arm];
-        (change.p, change.p_corrected) = (Some(probabilities[which]), Some(corrected[which]));
-        if corrected[which] <= rules.level {
-            // The direction comes from the ranks, which are what is significant. Medians can be equal where
-            // most pairs differ, and a few runs can reverse a mean.
-            let is_good = ranks[which].goes_up == (better == MetricDirection::More);
-            // A mean of the pairs can matter where the medians are equal.
-            let size = change.difference.abs().max(mean_difference.abs());
-            change.verdict = match size < least {
-                true => ChangeVerdict::Negligible,
-                false if is_good => ChangeVerdict::Better,
-                false => ChangeVerdict::Worse,
-            };
-        } else if !can_find {
-            change.verdict = ChangeVerdict::TooFew;
-        } else if change.interval.is_some_and(|bounds| bounds.iter().all(|bound| bound.abs() < least)) {
-            change.verdict = ChangeVerdict::Negligible;
-        }
-        if first > 0.0 && change.percent.is_some() {
-            let least = power::smallest(repetitions, strictest);
-            change.could_show_percent = least.map(|least| 100.0 * least * deviation / first);
-            let cautious = power::cautious(deviation, repetitions);
-            let aim = rules.detect_percent / 100.0 * first / cautious;
-            change.needed = power::needed(aim, strictest);
-        }
-    }
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Experiments: repeated runs of arms in pairs that share a seed, and statistical tests of their differences.
 //!
-//! [`metrics`] extracts numbers from the JSON result of a run. [`comparison`] compares arms, with the test of
-//! [`rank`] and the minimum detectable effect of [`power`]. [`bisect`] finds the switches among many that
+//! [`metrics`] extracts numbers from the JSON result of a run. [`comparison`] compares arms, with the changes of
+//! [`intervals`], the test of [`rank`] and the minimum detectable effect of [`power`]. [`bisect`] finds the switches among many that
 //! cause a difference. An implementation of [`Arms`] defines how an arm is run.
 
 pub mod bisect;
 pub mod comparison;
+pub mod intervals;
+mod judge;
 pub mod metrics;
 pub mod page;
 pub mod power;

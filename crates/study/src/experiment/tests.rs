@@ -4,10 +4,12 @@
 
 use super::bisect::{BisectOptions, Switches, find};
 use super::comparison::{ChangeVerdict, ComparisonRules, compare};
+use super::intervals::IntervalMethod;
 use super::metrics::{Metric, MetricDirection};
-use super::power::{POWER, needed};
+use super::power::{EffectTest, POWER};
+use super::rank::signed_rank;
 use super::{Arms, Observation, repeat, until_found};
-use crate::statistics::Statistic;
+use crate::statistics::{Statistic, median_interval};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::convert::Infallible;
@@ -105,15 +107,16 @@ fn an_arm_against_itself_differs_as_often_as_the_level_says() {
             let planted = Planted { seed, metrics: 1, noise, times: 1.0 };
             let Ok(repetitions) = repeat(&planted, 1..201, &|| true);
             let pairs = repetitions.iter().map(|runs| runs[1].metrics[0].1 - runs[0].metrics[0].1);
-            super::rank::signed_rank(&pairs.collect::<Vec<_>>()).p <= 0.05
+            signed_rank(&pairs.collect::<Vec<_>>()).p <= 0.05
         };
         let part = (0..EXPERIMENTS as u64).filter(|seed| found(*seed)).count() as f64 / EXPERIMENTS as f64;
         assert!((part - 0.05).abs() <= three_deviations(0.05, EXPERIMENTS), "{noise:?}: {part}");
     }
 }
 
-/// Every third repetition of one arm waits, and the other arm never does: medians are equal, ranks are not.
-struct WaitsAtTimes;
+/// Every third or fourth repetition of one arm waits, and the other arm never does: medians are equal, ranks are
+/// not.
+struct WaitsAtTimes(u64);
 
 impl Arms for WaitsAtTimes {
     type Error = Infallible;
@@ -123,7 +126,7 @@ impl Arms for WaitsAtTimes {
     }
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
-        let value = if arm == 0 && seed.is_multiple_of(3) { 100.0 + seed as f64 } else { 0.0 };
+        let value = if arm == 0 && seed.is_multiple_of(self.0) { 100.0 + seed as f64 } else { 0.0 };
         let metric =
             Metric { name: "waiting".to_owned(), unit: String::new(), better: MetricDirection::Less, is_sum: false };
         Ok(Some(Observation { digest: format!("{arm}-{seed}"), metrics: vec![(metric, value)], measured_s: None }))
@@ -132,11 +135,24 @@ impl Arms for WaitsAtTimes {
 
 #[test]
 fn the_direction_is_that_of_the_ranks() {
-    let Ok(repetitions) = repeat(&WaitsAtTimes, 1..31, &|| true);
+    let Ok(repetitions) = repeat(&WaitsAtTimes(3), 1..31, &|| true);
     for statistic in [Statistic::Mean, Statistic::Median] {
         let comparison = compare(&repetitions, ComparisonRules { statistic, ..ComparisonRules::default() });
         assert_eq!(comparison.rows[0].changes[0].verdict, ChangeVerdict::Better, "{statistic:?}");
     }
+}
+
+#[test]
+fn a_large_change_of_few_pairs_is_no_verdict_on_the_median_but_not_negligible_either() {
+    let Ok(repetitions) = repeat(&WaitsAtTimes(4), 1..33, &|| true);
+    let of = |statistic: Statistic| {
+        let comparison = compare(&repetitions, ComparisonRules { statistic, ..ComparisonRules::default() });
+        let change = &comparison.rows[0].changes[0];
+        assert!(change.p.is_some_and(|p| p < 0.05));
+        (change.interval.map(|[low, _]| low < 0.0), change.verdict)
+    };
+    assert_eq!(of(Statistic::Median), (Some(false), ChangeVerdict::NotFound));
+    assert_eq!(of(Statistic::Mean), (Some(true), ChangeVerdict::Better));
 }
 
 #[test]
@@ -185,7 +201,8 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
     assert!(part >= POWER - three_deviations(POWER, EXPERIMENTS), "{part}");
     // With the deviation known, the calculated number is also not too large. Differences vary by 2 % times
     // the square root of two.
-    let runs = needed(0.01 / 0.0283, 0.05).expect("a number of runs shows a percent") as u64;
+    let test = EffectTest { level: 0.05, interval_outside: Some(0.05) };
+    let runs = test.needed(0.01 / 0.0283).expect("a number of runs shows a percent") as u64;
     let is_found = |seed: &u64| {
         let planted = Planted { seed: 10_000 + seed, metrics: 1, noise: Noise::Normal, times: 1.01 };
         experiment(&planted, runs, rules).rows[0].changes[0].verdict == ChangeVerdict::Worse
@@ -195,17 +212,31 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
 }
 
 #[test]
-fn intervals_hold_the_truth_in_95_of_100_experiments() {
+fn a_minimum_detectable_effect_is_found_in_four_of_five_experiments_by_ranks_and_interval_together() {
+    const EXPERIMENTS: usize = 2000;
+    // With six tests and 40 pairs both conditions need the same effect, with one test the interval needs more.
+    for (pairs, tests) in [(20, 1), (20, 6), (40, 1), (40, 6)] {
+        let level = 0.05 / f64::from(tests);
+        let test = EffectTest { level, interval_outside: Some(0.05) };
+        let effect = test.smallest(pairs).expect("there are enough pairs");
+        let is_found = |seed: &usize| {
+            let mut dice = TestDice::new((seed << 8 | pairs) as u64);
+            let differences: Vec<f64> = (0..pairs).map(|_| effect + dice.normal()).collect();
+            let [low, _] = median_interval(&differences, 0.05).expect("there are enough pairs");
+            signed_rank(&differences).p <= level && low > 0.0
+        };
+        let part = (0..EXPERIMENTS).filter(is_found).count() as f64 / EXPERIMENTS as f64;
+        assert!((part - POWER).abs() <= three_deviations(POWER, EXPERIMENTS), "{pairs} pairs, {tests} tests: {part}");
+    }
+}
+
+#[test]
+fn intervals_of_means_hold_the_truth_in_95_of_100_experiments_with_light_tails() {
     const EXPERIMENTS: usize = 1000;
     // With a long tail, the mean of few runs is not normal, which no percentile interval corrects: one
     // percent of coverage may be missing.
-    for (statistic, noise, runs, missing) in [
-        (Statistic::Mean, Noise::Normal, 10, 0.0),
-        (Statistic::Mean, Noise::Even, 10, 0.0),
-        (Statistic::Mean, Noise::Tail, 20, 0.01),
-        (Statistic::Median, Noise::Normal, 20, 0.0),
-    ] {
-        let rules = ComparisonRules { statistic, ..ComparisonRules::default() };
+    for (noise, runs, missing) in [(Noise::Normal, 10, 0.0), (Noise::Even, 10, 0.0), (Noise::Tail, 20, 0.01)] {
+        let rules = ComparisonRules { statistic: Statistic::Mean, ..ComparisonRules::default() };
         let holds = |seed: &u64| {
             let planted = Planted { seed: *seed, metrics: 1, noise, times: 1.03 };
             let comparison = experiment(&planted, runs, rules);
@@ -213,10 +244,84 @@ fn intervals_hold_the_truth_in_95_of_100_experiments() {
             (low..=high).contains(&3.0)
         };
         let part = (0..EXPERIMENTS as u64).filter(holds).count() as f64 / EXPERIMENTS as f64;
-        let least = 0.95 - missing - three_deviations(0.95, EXPERIMENTS);
-        let most = if statistic == Statistic::Median { 0.985 } else { 0.95 + three_deviations(0.95, EXPERIMENTS) };
-        assert!((least..=most).contains(&part), "{statistic} of {runs}, {noise:?}: {part}");
+        let band = three_deviations(0.95, EXPERIMENTS);
+        assert!((0.95 - missing - band..=0.95 + band).contains(&part), "{runs} runs, {noise:?}: {part}");
     }
+}
+
+/// Arms whose runs are 100 and 100 plus a change: mostly nearly nothing, and 10 % in one of ten pairs.
+struct FewLargeChanges(u64);
+
+impl FewLargeChanges {
+    /// Median of the changes: the quantile 0.5 / 0.9 of the normal distribution with a deviation of 0.1.
+    const MEDIAN: f64 = 0.013_971;
+}
+
+impl Arms for FewLargeChanges {
+    type Error = Infallible;
+
+    fn nr_arms(&self) -> usize {
+        2
+    }
+
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
+        let mut dice = TestDice::new(self.0 << 20 | seed << 2);
+        let is_large = dice.part() < 0.1;
+        let change = 0.1 * dice.normal() + if is_large { 10.0 } else { 0.0 };
+        let value = if arm == 0 { 100.0 } else { 100.0 + change };
+        let metric =
+            Metric { name: "m".to_owned(), unit: "/s".to_owned(), better: MetricDirection::Less, is_sum: false };
+        Ok(Some(Observation { digest: format!("{seed}-{arm}"), metrics: vec![(metric, value)], measured_s: None }))
+    }
+}
+
+#[test]
+fn default_intervals_hold_the_truth_where_few_pairs_differ_widely_and_verdicts_agree_with_them() {
+    const EXPERIMENTS: usize = 1000;
+    for runs in [6, 10, 20, 40] {
+        let (mut nr_holding, mut nr_found) = (0, 0);
+        for seed in 0..EXPERIMENTS as u64 {
+            let Ok(repetitions) = repeat(&FewLargeChanges(seed), 1..1 + runs, &|| true);
+            let rules = ComparisonRules { matters_percent: 0.0, ..ComparisonRules::default() };
+            let change = compare(&repetitions, rules).rows.remove(0).changes.remove(0);
+            let [low, high] = change.percent_interval.expect("there are enough runs");
+            nr_holding += usize::from((low..=high).contains(&FewLargeChanges::MEDIAN));
+            if is_found(change.verdict) {
+                nr_found += 1;
+                assert!(low > 0.0 || high < 0.0, "{:?} with {low} to {high}", change.verdict);
+            }
+        }
+        let part = nr_holding as f64 / EXPERIMENTS as f64;
+        assert!(part >= 0.95 - three_deviations(0.95, EXPERIMENTS), "{runs} runs: {part}");
+        assert!(runs < 40 || nr_found > 0, "some of the experiments find the small shift of the median");
+    }
+}
+
+#[test]
+fn fewer_than_six_pairs_have_no_interval_and_means_have_one() {
+    let of = |statistic: Statistic, runs: u64| {
+        let planted = Planted { seed: 1, metrics: 1, noise: Noise::Normal, times: 1.5 };
+        let comparison = experiment(&planted, runs, ComparisonRules { statistic, ..ComparisonRules::default() });
+        let change = &comparison.rows[0].changes[0];
+        assert_eq!(change.interval.is_some(), change.percent_interval.is_some());
+        (change.interval.is_some(), comparison.interval_method)
+    };
+    assert_eq!(of(Statistic::Median, 5), (false, IntervalMethod::OrderStatistics));
+    assert_eq!(of(Statistic::Median, 6), (true, IntervalMethod::OrderStatistics));
+    assert_eq!(of(Statistic::Mean, 5), (true, IntervalMethod::Bootstrap));
+}
+
+/// Most pairs go up a little, and a few go down far: ranks and signs point to opposite sides.
+#[test]
+fn ranks_and_an_interval_on_opposite_sides_are_no_verdict() {
+    let pair = |seed: u64| {
+        let change = if seed < 62 { 2.0 + seed as f64 / 1e3 } else { -50.0 + seed as f64 / 1e3 };
+        vec![energy_of(&seed.to_string(), 100.0, 1.0), energy_of(&format!("{seed} b"), 100.0 + change, 1.0)]
+    };
+    let comparison = compare(&(0..100).map(pair).collect::<Vec<_>>(), ComparisonRules::default());
+    let change = &comparison.rows[0].changes[0];
+    assert!(change.p_corrected.is_some_and(|p| p <= 0.05) && change.interval.is_some_and(|[low, _]| low > 0.0));
+    assert_eq!(change.verdict, ChangeVerdict::NotFound);
 }
 
 #[test]

@@ -47,10 +47,12 @@ fn reported_rows(comparison: &Comparison) -> impl Iterator<Item = &MetricRow> {
     judged.enumerate().filter(move |(place, row)| *place == 0 || is_found(row)).map(|(_, row)| row)
 }
 
-/// Returns the change in percent; positive is better.
+/// Returns the change in percent; positive is better. Without a percentage of the pairs it is that of the arms'
+/// values.
 fn gain(row: &MetricRow) -> f64 {
     let [before, after] = [row.arms[0].value, row.arms[1].value];
-    let percent = if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
+    let of_values = || if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
+    let percent = row.changes[0].percent.unwrap_or_else(of_values);
     (if row.metric.better == MetricDirection::Less { -percent } else { percent }) + 0.0
 }
 

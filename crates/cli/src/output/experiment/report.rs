@@ -4,6 +4,7 @@
 use crate::output::figures::counted;
 use fairlab_observe::summary::RunSubject;
 use fairlab_study::experiment::comparison::Comparison;
+use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -133,6 +134,7 @@ impl ExperimentReport {
                 counted(comparison.tests, "test"),
                 100.0 * comparison.level
             ));
+            notes.push(self.interval_note());
             notes.extend(self.too_few_note());
             if let Some(needed) = self.needed_repetitions() {
                 notes.push(needed);
@@ -142,6 +144,22 @@ impl ExperimentReport {
             notes.push(format!("not in all runs, and left out: {}", comparison.partial.join(", ")));
         }
         notes
+    }
+
+    /// Returns a note about the reported changes and the limits of their intervals.
+    fn interval_note(&self) -> String {
+        let Comparison { interval_method, distinct, .. } = self.comparison;
+        match interval_method {
+            IntervalMethod::OrderStatistics if distinct < MIN_PAIRS_OF_INTERVAL => format!(
+                "change: median of the pairs' changes; fewer than {MIN_PAIRS_OF_INTERVAL} pairs have no 95 % interval"
+            ),
+            IntervalMethod::OrderStatistics => {
+                "change: median of the pairs' changes; 95 % interval for any distribution (order statistics)".to_owned()
+            }
+            IntervalMethod::Bootstrap => {
+                "change: of means; the 95 % interval (bootstrap) is too narrow if a few runs differ widely".to_owned()
+            }
+        }
     }
 
     /// Returns a note if so few repetitions cannot give a significant result, with the number that could.

@@ -2,7 +2,7 @@
 //! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
 
 use super::{ExperimentReport, metric_text};
-use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
+use fairlab_study::experiment::comparison::{ChangeVerdict, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -36,7 +36,7 @@ pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
                     })?;
                 }
                 for row in &rows {
-                    case(writer, report, row, &row.changes[which - 1], arm)?;
+                    case(writer, report, row, which)?;
                 }
                 Ok(())
             })?;
@@ -47,20 +47,14 @@ pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
     Ok(text + "\n")
 }
 
-fn case(
-    writer: &mut Writer<Vec<u8>>,
-    report: &ExperimentReport,
-    row: &MetricRow,
-    change: &MetricChange,
-    arm: &str,
-) -> io::Result<()> {
-    let text = change_text(row, change);
-    let class = format!("{}.{arm}", report.workload());
+fn case(writer: &mut Writer<Vec<u8>>, report: &ExperimentReport, row: &MetricRow, which: usize) -> io::Result<()> {
+    let text = change_text(row, which);
+    let class = format!("{}.{}", report.workload(), report.arms[which]);
     let case = writer
         .create_element("testcase")
         .with_attributes([("classname", class.as_str()), ("name", row.metric.name.as_str())]);
     case.write_inner_content(|writer| {
-        match change.verdict {
+        match row.changes[which - 1].verdict {
             ChangeVerdict::Worse => {
                 let failure = writer.create_element("failure").with_attribute(("message", text.as_str()));
                 failure.with_attribute(("type", "worse")).write_empty()?;
@@ -86,14 +80,10 @@ fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<Stri
     }
 }
 
-/// The change in a line.
-fn change_text(row: &MetricRow, change: &MetricChange) -> String {
-    let unit = &row.metric.unit;
-    let from_to = format!(
-        "{} to {}",
-        metric_text(unit, row.arms[0].value),
-        metric_text(unit, row.arms[0].value + change.difference)
-    );
+/// Returns the values of the first arm and of another one, and the change, in a line.
+fn change_text(row: &MetricRow, arm: usize) -> String {
+    let (unit, change) = (&row.metric.unit, &row.changes[arm - 1]);
+    let from_to = format!("{} to {}", metric_text(unit, row.arms[0].value), metric_text(unit, row.arms[arm].value));
     let percent = change.percent.map_or_else(String::new, |percent| format!(", {percent:+.2} %"));
     let interval =
         change.percent_interval.map_or_else(String::new, |[low, high]| format!(" ({low:+.2} to {high:+.2} %)"));

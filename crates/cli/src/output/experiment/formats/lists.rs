@@ -9,10 +9,22 @@ use super::ExperimentReport;
 use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
 
-/// Changes are for the better if this is positive.
+/// Returns the change between two values in percent; positive is better.
 fn gain(row: &MetricRow, before: f64, after: f64) -> f64 {
-    let percent = if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
-    // Nothing has no sign.
+    directed(row, if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) })
+}
+
+/// Returns the change of an arm in percent; positive is better. Without a percentage of the pairs it is that of the
+/// arms' values.
+fn gain_of_arm(row: &MetricRow, arm: usize) -> f64 {
+    match row.changes[arm - 1].percent {
+        Some(percent) => directed(row, percent),
+        None => gain(row, row.arms[0].value, row.arms[arm].value),
+    }
+}
+
+fn directed(row: &MetricRow, percent: f64) -> f64 {
+    // Adding 0 removes the sign of a negative zero.
     (if row.metric.better == MetricDirection::Less { -percent } else { percent }) + 0.0
 }
 
@@ -43,7 +55,7 @@ pub(super) fn std(report: &ExperimentReport) -> String {
                 row.metric.name,
                 1.0,
                 deviation(first),
-                gain(row, first.value, other.value),
+                gain_of_arm(row, which),
                 deviation(other)
             ));
         }

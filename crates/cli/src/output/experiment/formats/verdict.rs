@@ -66,6 +66,9 @@ pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
         return format!("{}: identical; --all prints them", counted(rows.len(), "metric"));
     }
     if verdicts().any(|verdict| verdict == ChangeVerdict::TooFew) {
+        if rows.iter().all(|row| row.changes[which - 1].interval.is_none()) {
+            return format!("{} without a difference; --all prints them", counted(rows.len(), "metric"));
+        }
         return format!("{} whose confidence intervals contain 0; --all prints them", counted(rows.len(), "metric"));
     }
     let nr_negligible = verdicts().filter(|verdict| *verdict == ChangeVerdict::Negligible).count();
