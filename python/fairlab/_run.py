@@ -128,6 +128,7 @@ def run(
     keep_duplicate_keys: bool = False,
     output: str | os.PathLike[str] | None = None,
     trace_jsonl: str | os.PathLike[str] | None = None,
+    event_log: str | os.PathLike[str] | None = None,
     export: Mapping[str, str | os.PathLike[str]] | None = None,
     events: str | None = None,
     **variant: Unpack[Variant],
@@ -158,6 +159,8 @@ def run(
         Write a run directory.
     trace_jsonl
         Write every event as a line of JSON.
+    event_log
+        Write all events of the scheduler and the machine, unprocessed, as lines of JSON.
     export
         Write traces for other tools: ``{"perfetto": "run.pftrace"}``.
     events
@@ -191,6 +194,7 @@ def run(
     spec = {"workload": {"file": texts.workload(workload)}, "settings": settings}
     outputs = {
         "trace": None if trace_jsonl is None else os.fspath(trace_jsonl),
+        "event_log": None if event_log is None else os.fspath(event_log),
         "exports": [{"format": name, "file": os.fspath(file)} for name, file in (export or {}).items()],
         "events": events.split(",") if events else [],
     }

@@ -41,6 +41,7 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
         keep_duplicate_keys=True,
         output=tmp_path / "run",
         trace_jsonl="trace.jsonl",
+        event_log="events.jsonl",
         export={"ftrace": "run.txt"},
         events="sched",
     )
@@ -53,7 +54,7 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
     assert result["tunables"]["migration_cost_ns"] == 1000
     assert result["duration_ns"] == 100_000_000
     assert manifest["command"][:2] == ["fairlab", "run"]
-    assert {"trace.jsonl", "run.txt"} <= {file.name for file in (tmp_path / "run").iterdir()}
+    assert {"trace.jsonl", "events.jsonl", "run.txt"} <= {file.name for file in (tmp_path / "run").iterdir()}
 
 
 def options_of(command: str) -> set[str]:
