@@ -103,10 +103,10 @@ class CpuTimes:
                 self.frequencies[speed] += log.cut(start, end)
                 if log.is_idle_task(task):
                     self.idle_at[speed] += log.cut(start, end)
-        kernel = periods(log, cpu, "kernel_enter", "kernel_exit")
-        self.kernel = sum(log.cut(start, end) for start, end, _ in kernel)
-        in_idle = [part for part in overlap(kernel, intervals) if log.is_idle_task(part[3][0])]
-        self.kernel_in_idle = sum(log.cut(start, end) for start, end, *_ in in_idle)
+        kernel = overlap(periods(log, cpu, "kernel_enter", "kernel_exit"), intervals)
+        online = [(log.cut(start, end), task) for start, end, _, (task, offline) in kernel if not offline]
+        self.kernel = sum(ns for ns, _ in online)
+        self.kernel_in_idle = sum(ns for ns, task in online if log.is_idle_task(task))
         resting = periods(log, cpu, "idle_enter", "idle_exit")
         for start, end, (entered,), (_, offline) in overlap(resting, intervals):
             if not offline:

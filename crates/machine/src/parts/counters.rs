@@ -46,7 +46,7 @@ pub struct CpuCounters {
     idle_since: Option<Nanos>,
     /// Start of the time at the present frequency.
     frequency_since: Nanos,
-    /// Whether the CPU is offline, so that its time counts for no frequency.
+    /// Whether the CPU is offline, so that its time counts for no frequency and is no kernel time.
     is_offline: bool,
 }
 
@@ -144,13 +144,17 @@ impl CpuCounters {
     /// Returns the time in kernel paths and the share of it in which the idle task ran, with an amount that
     /// was not added yet.
     pub(crate) fn kernel_times(&self, unaccounted: Nanos) -> (Nanos, Nanos) {
+        let unaccounted = if self.is_offline { Nanos::ZERO } else { unaccounted };
         let in_idle = if self.idle_since.is_some() { unaccounted } else { Nanos::ZERO };
         (self.kernel + unaccounted, self.kernel_in_idle + in_idle)
     }
 
-    /// Adds time in kernel paths.
+    /// Adds time in kernel paths, except on a CPU that is offline.
     #[inline]
     pub(crate) fn add_kernel_time(&mut self, time: Nanos) {
+        if self.is_offline {
+            return;
+        }
         self.kernel += time;
         if self.idle_since.is_some() {
             self.kernel_in_idle += time;

@@ -162,6 +162,7 @@ impl<E: Engine> Machine<E> {
             let result = result.map_or_else(HotplugError::errno, |()| 0);
             if result == 0 {
                 self.record_frequency(cpu);
+                self.account_kernel(cpu);
                 self.counters.per_cpu[cpu.index()].set_online(online);
                 self.cpus[cpu.index()].idle.set_online(self.now, online);
             }
