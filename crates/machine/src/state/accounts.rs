@@ -26,6 +26,9 @@ impl<E: Engine> Machine<E> {
     /// Passes on the recorded details.
     #[inline]
     pub(crate) fn deliver_details(&mut self, observer: &mut dyn Observer<E>) {
+        if self.details.is_empty() {
+            return;
+        }
         for event in self.details.drain(..) {
             observer.machine_event(self.now, &event);
         }
