@@ -255,7 +255,6 @@ class Case:
             self.options += ["--prices", "hikey960"]
         self.is_cut = self.maybe(0.06)
         if self.is_cut:
-            self.options = [option for option in self.options]
             if "--for" in self.options:
                 place = self.options.index("--for")
                 del self.options[place : place + 2]

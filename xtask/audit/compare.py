@@ -86,6 +86,15 @@ class Absent(dict):
 NOTHING, ABSENT = Nothing(), Absent()
 
 
+def are_equal(reported, recomputed):
+    """Whether a reported number is the recomputed one, up to rounding of floats."""
+    if hasattr(recomputed, "agrees"):
+        return reported is not None and recomputed.agrees(reported)
+    if isinstance(recomputed, float) and reported is not None:
+        return abs(reported - recomputed) <= 1e-9 * max(abs(reported), abs(recomputed))
+    return reported == recomputed
+
+
 class Comparison:
     """Differences and number of compared leaves."""
 
@@ -109,13 +118,7 @@ class Comparison:
             self.differs(path, place, reported, "not in the catalogue of metrics")
             return
         self.paths.add(path)
-        if hasattr(recomputed, "agrees"):
-            is_equal = reported is not None and recomputed.agrees(reported)
-        elif isinstance(recomputed, float) and reported is not None:
-            is_equal = abs(reported - recomputed) <= 1e-9 * max(abs(reported), abs(recomputed))
-        else:
-            is_equal = reported == recomputed
-        if not is_equal:
+        if not are_equal(reported, recomputed):
             self.differs(path, place, reported, recomputed)
 
     def walk(self, path, place, reported, recomputed):

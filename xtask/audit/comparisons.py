@@ -4,6 +4,7 @@
 import re
 import statistics
 
+from compare import are_equal
 from metrics import Near
 
 # Comparisons: file of the project, length, one arm as an option of `run`, the same as an arm.
@@ -55,10 +56,9 @@ def check(comparison, reported, by_arm, names):
     for row in table["rows"]:
         for arm, metrics in zip(row["arms"], by_arm):
             values = [value_of(run, row["name"], names) for run in metrics]
-            place = f"{row['name']}"
+            place = row["name"]
             for reported_value, value in zip(arm["runs"], values, strict=True):
-                is_exact = not hasattr(value, "agrees") and value is not None
-                compare_leaf(comparison, place, reported_value, float(value) if is_exact else value)
+                compare_leaf(comparison, place, reported_value, value)
             of_all = statistics.fmean if table["statistic"] == "mean" else statistics.median
             # The summary is that of the reported values, which have three digits if they are quantiles.
             compare_leaf(comparison, place, arm["value"], float(of_all(arm["runs"])))
@@ -67,11 +67,5 @@ def check(comparison, reported, by_arm, names):
 
 def compare_leaf(comparison, place, reported, recomputed):
     comparison.nr_compared += 1
-    if hasattr(recomputed, "agrees"):
-        is_equal = recomputed.agrees(reported)
-    elif recomputed is None or reported is None:
-        is_equal = recomputed is reported
-    else:
-        is_equal = abs(reported - recomputed) <= 1e-9 * max(abs(reported), abs(recomputed))
-    if not is_equal:
+    if not are_equal(reported, recomputed):
         comparison.differs("comparison", place, reported, recomputed)

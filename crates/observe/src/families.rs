@@ -240,10 +240,9 @@ impl FamilyStats {
     /// Records a context switch of a CPU.
     #[inline]
     pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
-        let arrival = self.arriving[cpu.index()].take();
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             // A task that is switched out before it continues is still being woken.
-            if let Some(arrival) = arrival {
+            if let Some(arrival) = self.arriving[cpu.index()].take() {
                 track.waking_since = track.waking_since.or(arrival.since);
                 track.timer_at = track.timer_at.or(arrival.expired);
             }

@@ -10,6 +10,7 @@
 
 use super::Machine;
 use crate::engine::Engine;
+use crate::hardware::IdleState;
 use crate::interface::observation::{Interest, KernelPath, MachineEvent};
 use crate::observer::Observer;
 use fairlab_sched::ctx::PrevState;
@@ -73,7 +74,8 @@ impl<W: Write> EventLog<W> {
         for index in 0..hardware.nr_cpus() {
             let cpu = CpuId::from_index(index);
             let speed = machine.frequency(cpu);
-            let state = |state: &crate::hardware::IdleState| json!({ "name": state.name, "power_uw": state.power_uw, "polls": state.polls });
+            let state =
+                |state: &IdleState| json!({ "name": state.name, "power_uw": state.power_uw, "polls": state.polls });
             self.line(&json!({
                 "e": "cpu",
                 "cpu": index,
@@ -107,6 +109,11 @@ impl<W: Write> EventLog<W> {
                 "is_kthread": spec.is_kthread,
             }));
         }
+    }
+
+    fn event_line(&mut self, now: Nanos, mut fields: Value) {
+        fields["t"] = now.0.into();
+        self.line(&fields);
     }
 
     fn line(&mut self, line: &Value) {
@@ -220,13 +227,6 @@ fn machine_event(event: &MachineEvent) -> Value {
             "e": "phase", "cpu": cpu.0, "path": path.name(), "began": began.0, "took": took.0, "waited": waited.0,
             "ends": ends,
         }),
-    }
-}
-
-impl<W: Write> EventLog<W> {
-    fn event_line(&mut self, now: Nanos, mut fields: Value) {
-        fields["t"] = now.0.into();
-        self.line(&fields);
     }
 }
 

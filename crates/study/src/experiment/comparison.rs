@@ -96,6 +96,13 @@ pub struct ArmFigure {
     pub runs: Vec<f64>,
 }
 
+impl ArmFigure {
+    /// Returns the standard deviation in percent of the value; 0 if the value is 0.
+    pub fn deviation_percent(&self) -> f64 {
+        if self.value == 0.0 { 0.0 } else { 100.0 * self.deviation / self.value.abs() }
+    }
+}
+
 /// Change of a metric from the first arm to another one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct MetricChange {
@@ -132,6 +139,27 @@ pub struct MetricRow {
     pub arms: Vec<ArmFigure>,
     /// Change of each arm but the first, from the first.
     pub changes: Vec<MetricChange>,
+}
+
+impl MetricRow {
+    /// Returns the change of an arm in percent; positive is better. Without a percentage of the pairs it is that
+    /// of the arms' values.
+    pub fn gain_percent(&self, arm: usize) -> f64 {
+        match self.changes[arm - 1].percent {
+            Some(percent) => self.directed(percent),
+            None => self.gain_between(self.arms[0].value, self.arms[arm].value),
+        }
+    }
+
+    /// Returns the change between two values in percent; positive is better.
+    pub fn gain_between(&self, before: f64, after: f64) -> f64 {
+        self.directed(if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) })
+    }
+
+    fn directed(&self, percent: f64) -> f64 {
+        // Adding 0 removes the sign of a negative zero.
+        (if self.metric.better == MetricDirection::Less { -percent } else { percent }) + 0.0
+    }
 }
 
 /// Comparison of all arms with the first one.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Changes between two arms with their confidence intervals.
 //!
-//! Where most pairs are nearly equal and a few differ widely, no interval of the mean of 5 to 40 pairs has
-//! its stated coverage: most samples miss the few pairs that determine the mean. The default is therefore the
+//! An interval of the mean of 5 to 40 pairs does not have its stated coverage if most pairs are nearly equal and a
+//! few differ widely: most samples miss the few pairs that determine the mean. The default is therefore the
 //! median of the pairs' changes. Its interval between two order statistics is the inverse of the sign test, and
 //! contains the median of any distribution with at least the stated probability.
 //! `crates/study/examples/coverage.rs` measures both.

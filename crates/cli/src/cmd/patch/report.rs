@@ -47,20 +47,6 @@ fn reported_rows(comparison: &Comparison) -> impl Iterator<Item = &MetricRow> {
     judged.enumerate().filter(move |(place, row)| *place == 0 || is_found(row)).map(|(_, row)| row)
 }
 
-/// Returns the change in percent; positive is better. Without a percentage of the pairs it is that of the arms'
-/// values.
-fn gain(row: &MetricRow) -> f64 {
-    let [before, after] = [row.arms[0].value, row.arms[1].value];
-    let of_values = || if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) };
-    let percent = row.changes[0].percent.unwrap_or_else(of_values);
-    (if row.metric.better == MetricDirection::Less { -percent } else { percent }) + 0.0
-}
-
-fn deviation(row: &MetricRow, arm: usize) -> f64 {
-    let arm = &row.arms[arm];
-    if arm.value == 0.0 { 0.0 } else { 100.0 * arm.deviation / arm.value.abs() }
-}
-
 impl PatchReport<'_> {
     /// Whether any metric became worse or a kernel did not return.
     pub(crate) fn is_worse(&self) -> bool {
@@ -116,13 +102,13 @@ impl PatchReport<'_> {
                 // The deviation of a single run is undefined.
                 let deviation = |arm: usize| match runs {
                     1 => "   -  ".to_owned(),
-                    _ => format!("{:6.2}", deviation(row, arm)),
+                    _ => format!("{:6.2}", row.arms[arm].deviation_percent()),
                 };
                 let (before, after, name) = (deviation(0), deviation(1), &row.metric.name);
                 writeln!(
                     text,
                     "{head}  {runs:>4}  {name:<17}  1.00 ({before})  {:+8.2} ({after}){verdict}",
-                    gain(row)
+                    row.gain_percent(1)
                 )?;
             }
         }

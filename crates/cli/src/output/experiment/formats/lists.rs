@@ -9,29 +9,6 @@ use super::ExperimentReport;
 use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
 
-/// Returns the change between two values in percent; positive is better.
-fn gain(row: &MetricRow, before: f64, after: f64) -> f64 {
-    directed(row, if before == 0.0 { 0.0 } else { 100.0 * (after / before - 1.0) })
-}
-
-/// Returns the change of an arm in percent; positive is better. Without a percentage of the pairs it is that of the
-/// arms' values.
-fn gain_of_arm(row: &MetricRow, arm: usize) -> f64 {
-    match row.changes[arm - 1].percent {
-        Some(percent) => directed(row, percent),
-        None => gain(row, row.arms[0].value, row.arms[arm].value),
-    }
-}
-
-fn directed(row: &MetricRow, percent: f64) -> f64 {
-    // Adding 0 removes the sign of a negative zero.
-    (if row.metric.better == MetricDirection::Less { -percent } else { percent }) + 0.0
-}
-
-fn deviation(arm: &ArmFigure) -> f64 {
-    if arm.value == 0.0 { 0.0 } else { 100.0 * arm.deviation / arm.value.abs() }
-}
-
 fn judged(report: &ExperimentReport) -> impl Iterator<Item = &MetricRow> {
     report.comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither)
 }
@@ -54,9 +31,9 @@ pub(super) fn std(report: &ExperimentReport) -> String {
                 "{case:<16}\t{:<16}\t {:.2} ({:6.2})\t{:+7.2} ({:6.2})\n",
                 row.metric.name,
                 1.0,
-                deviation(first),
-                gain_of_arm(row, which),
-                deviation(other)
+                first.deviation_percent(),
+                row.gain_percent(which),
+                other.deviation_percent()
             ));
         }
         text.push('\n');
@@ -107,7 +84,7 @@ pub(super) fn mmtests(report: &ExperimentReport) -> String {
         let cells: Vec<_> = means
             .iter()
             .enumerate()
-            .map(|(which, value)| (*value, gain(row, means[0], *value), is_found(which)))
+            .map(|(which, value)| (*value, row.gain_between(means[0], *value), is_found(which)))
             .collect();
         line(&mut text, what, &row.metric.name, &cells);
         // Less spread is better, whatever is measured.
@@ -117,7 +94,7 @@ pub(super) fn mmtests(report: &ExperimentReport) -> String {
             row.arms.iter().map(|arm| (what(arm), gain(what(arm)), false)).collect::<Vec<_>>()
         };
         line(&mut text, "Stddev", &row.metric.name, &spread(|arm| arm.deviation));
-        line(&mut text, "CoeffVar", &row.metric.name, &spread(deviation));
+        line(&mut text, "CoeffVar", &row.metric.name, &spread(ArmFigure::deviation_percent));
     }
     text + &too_few_note(report)
 }
@@ -168,7 +145,7 @@ fn lkp_value(arm: &ArmFigure, wide: usize) -> String {
         size if size >= 1.0 => format!("{value:.2}"),
         _ => format!("{value:.5}"),
     };
-    let percent = deviation(arm);
+    let percent = arm.deviation_percent();
     let spread = if percent >= 1.0 { format!(" ± {percent:2.0}%") } else { " ".repeat(6) };
     format!("{number:>wide$}{spread}")
 }
