@@ -159,10 +159,13 @@ impl CpuActivity {
     /// the CPUs.
     #[inline]
     pub(crate) const fn switch(&mut self, next: TaskId, nr_cpus: usize) {
-        self.current = match next.index() / nr_cpus {
-            0 => CpuState::Idle,
-            1 => CpuState::Stopper,
-            _ => CpuState::Running,
+        let next = next.index();
+        self.current = if next < nr_cpus {
+            CpuState::Idle
+        } else if next < 2 * nr_cpus {
+            CpuState::Stopper
+        } else {
+            CpuState::Running
         };
     }
 

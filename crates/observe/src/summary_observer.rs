@@ -84,7 +84,6 @@ impl SummaryObserver {
 impl SchedObserver for SummaryObserver {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        self.measures.event(event);
         match *event {
             Event::Wakeup { task, is_new, .. } => self.families.on_wakeup(now, task, is_new),
             Event::Switch { cpu, prev, next, prev_state } => {
@@ -93,10 +92,19 @@ impl SchedObserver for SummaryObserver {
             }
             Event::Migrate { task, .. } => self.families.on_migrate(task),
             Event::Throttling { task, is_throttled } => self.families.on_throttling(now, task, is_throttled),
-            Event::WakeupDecision(decision) => self.decisions.on_selection(decision),
-            Event::BalanceDecision(decision) => self.decisions.on_balance(decision),
-            Event::KickDecision(decision) => self.decisions.on_kick_decision(decision),
-            _ => {}
+            Event::WakeupDecision(decision) => {
+                self.measures.event(event);
+                self.decisions.on_selection(decision);
+            }
+            Event::BalanceDecision(decision) => {
+                self.measures.event(event);
+                self.decisions.on_balance(decision);
+            }
+            Event::KickDecision(decision) => {
+                self.measures.event(event);
+                self.decisions.on_kick_decision(decision);
+            }
+            _ => self.measures.event(event),
         }
     }
 }
@@ -111,12 +119,17 @@ impl<E: Engine> Observer<E> for SummaryObserver {
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.measures.machine_event(event);
-        self.rejected.machine_event(now, event);
         match *event {
             MachineEvent::Forked { task, id, spec, .. } => self.families.on_fork(task, id, spec),
             MachineEvent::Waking { task, since, .. } => self.families.on_waking(task, since),
-            MachineEvent::Kernel { cpu, took, .. } => self.families.on_kernel_busy(cpu, now + took),
+            MachineEvent::Kernel { cpu, took, .. } => {
+                self.measures.machine_event(event);
+                self.families.on_kernel_busy(cpu, now + took);
+            }
+            MachineEvent::Hotplug { .. } | MachineEvent::Cpuset { .. } | MachineEvent::Changed { .. } => {
+                self.rejected.machine_event(now, event);
+                self.cpus.machine_event(now, event);
+            }
             MachineEvent::TimerWoke { task, expired } => self.families.on_timer(now, task, expired),
             _ => self.cpus.machine_event(now, event),
         }

@@ -172,7 +172,7 @@ pub fn replay(
     on_progress: &mut dyn FnMut(Nanos),
 ) -> Result<TraceMeasurement, RunError> {
     let (exporter, meter) = ReplayMeter::new(machine, basis);
-    let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::default() };
+    let mut observers = RunObservers::default().with_exporter(exporter);
     drive(machine, &mut observers, Nanos::ZERO, &mut |elapsed| {
         on_progress(elapsed);
         true

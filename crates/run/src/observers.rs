@@ -25,22 +25,29 @@ use std::io::Write;
 pub struct RunObservers {
     /// Data of the run summary.
     pub summary: Option<SummaryObserver>,
+    /// Rules over what happens; only for the built-in scheduler, whose state they sample.
+    pub findings: Option<Findings>,
     /// Results of a benchmark.
     pub bench: Option<Box<dyn BenchObserver>>,
+    /// Numbers of passes of each mark of the workload, by the mark's number.
+    pub marks: Option<BTreeMap<u32, u64>>,
+    /// Time at which the last task exited.
+    pub last_exit: Option<LastExit>,
+    /// Writers of events; most runs have none.
+    pub writers: Option<Box<EventWriters>>,
+}
+
+/// Observers that write events while a run goes on, each if it was asked for.
+#[derive(Default)]
+pub struct EventWriters {
     /// Every event as a line of JSON.
     pub trace: Option<TraceJsonl<Box<dyn Write>>>,
     /// Every event, unprocessed.
     pub event_log: Option<EventLog<Box<dyn Write>>>,
     /// Traces in the formats of other tools.
     pub exporter: Option<Exporter>,
-    /// Rules over what happens; only for the built-in scheduler, whose state they sample.
-    pub findings: Option<Findings>,
     /// Operation counts of each scheduler call, as lines of JSON.
     pub ops: Option<WorkJsonl<Box<dyn Write>>>,
-    /// Numbers of passes of each mark of the workload, by the mark's number.
-    pub marks: Option<BTreeMap<u32, u64>>,
-    /// Time at which the last task exited.
-    pub last_exit: Option<LastExit>,
 }
 
 impl RunObservers {
@@ -49,11 +56,20 @@ impl RunObservers {
         Self { summary: Some(SummaryObserver::new(machine)), ..Self::default() }
     }
 
+    /// Adds an exporter, as the only writer of events.
+    #[must_use]
+    pub fn with_exporter(self, exporter: Exporter) -> Self {
+        Self { writers: EventWriters { exporter: Some(exporter), ..EventWriters::default() }.boxed(), ..self }
+    }
+
+    /// Returns the exporter, if there is one.
+    pub fn exporter_mut(&mut self) -> Option<&mut Exporter> {
+        self.writers.as_mut()?.exporter.as_mut()
+    }
+
     /// Whether a trace could not be written, so that the run need not go on.
     pub fn has_failed(&self) -> bool {
-        self.exporter.as_ref().is_some_and(Exporter::has_failed)
-            || self.trace.as_ref().is_some_and(TraceJsonl::has_failed)
-            || self.event_log.as_ref().is_some_and(EventLog::has_failed)
+        self.writers.as_ref().is_some_and(|writers| writers.has_failed())
     }
 
     /// Discards what was measured before `at`, the end of the warm-up. Traces contain the warm-up.
@@ -69,14 +85,14 @@ impl RunObservers {
         if let Some(marks) = &mut self.marks {
             marks.clear();
         }
-        if let Some(event_log) = &mut self.event_log {
+        if let Some(event_log) = self.writers.as_mut().and_then(|writers| writers.event_log.as_mut()) {
             event_log.write_reset(at);
         }
     }
 
     /// Samples state whose changes have no event.
     pub fn sample<E: Engine>(&mut self, machine: &Machine<E>) {
-        if let Some(exporter) = &mut self.exporter {
+        if let Some(exporter) = self.exporter_mut() {
             exporter.sample(machine);
         }
     }
@@ -89,16 +105,30 @@ impl RunObservers {
     }
 }
 
-impl SchedObserver for RunObservers {
-    #[inline]
+impl EventWriters {
+    /// Returns the writers as a field of [`RunObservers`]; `None` if there are none.
+    pub fn boxed(self) -> Option<Box<Self>> {
+        let Self { trace, event_log, exporter, ops } = &self;
+        let is_empty = trace.is_none() && event_log.is_none() && exporter.is_none() && ops.is_none();
+        (!is_empty).then(|| Box::new(self))
+    }
+
+    fn has_failed(&self) -> bool {
+        self.exporter.as_ref().is_some_and(Exporter::has_failed)
+            || self.trace.as_ref().is_some_and(TraceJsonl::has_failed)
+            || self.event_log.as_ref().is_some_and(EventLog::has_failed)
+    }
+
+    fn wants<E: Engine>(&self) -> [Option<Interest>; 3] {
+        [
+            self.trace.as_ref().map(Observer::<E>::wants),
+            self.event_log.as_ref().map(Observer::<E>::wants),
+            self.exporter.as_ref().map(Observer::<E>::wants),
+        ]
+    }
+
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let Self { summary, bench, trace, event_log, exporter, findings, ops: _, marks: _, last_exit } = self;
-        if let Some(summary) = summary {
-            summary.event(now, event);
-        }
-        if let Some(bench) = bench {
-            bench.event(now, event);
-        }
+        let Self { trace, event_log, exporter, ops: _ } = self;
         if let Some(trace) = trace {
             trace.event(now, event);
         }
@@ -108,43 +138,10 @@ impl SchedObserver for RunObservers {
         if let Some(exporter) = exporter {
             exporter.event(now, event);
         }
-        if let Some(findings) = findings {
-            findings.event(now, event);
-        }
-        if let Some(last_exit) = last_exit {
-            last_exit.event(now, event);
-        }
     }
 
-    fn wants_pelt(&self) -> bool {
-        self.exporter.as_ref().is_some_and(SchedObserver::wants_pelt)
-            || self.trace.as_ref().is_some_and(SchedObserver::wants_pelt)
-    }
-}
-
-impl<E: Engine> Observer<E> for RunObservers {
-    fn wants(&self) -> Interest {
-        let Self { summary, bench, trace, event_log, exporter, findings, ops: _, marks: _, last_exit } = self;
-        let wants = [
-            summary.as_ref().map(<SummaryObserver as Observer<E>>::wants),
-            bench.as_ref().map(|bench| bench.wants()),
-            trace.as_ref().map(Observer::<E>::wants),
-            event_log.as_ref().map(Observer::<E>::wants),
-            exporter.as_ref().map(Observer::<E>::wants),
-            findings.as_ref().map(Observer::<Sched>::wants),
-            last_exit.as_ref().map(Observer::<E>::wants),
-        ];
-        wants.into_iter().flatten().fold(Interest::NONE, Interest::merge)
-    }
-
-    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        let Self { summary, bench, trace, event_log, exporter, findings, ops: _, marks, last_exit: _ } = self;
-        if let Some(summary) = summary {
-            <SummaryObserver as Observer<E>>::machine_event(summary, now, event);
-        }
-        if let Some(bench) = bench {
-            bench.machine_event(now, event);
-        }
+    fn machine_event<E: Engine>(&mut self, now: Nanos, event: &MachineEvent) {
+        let Self { trace, event_log, exporter, ops: _ } = self;
         if let Some(trace) = trace {
             Observer::<E>::machine_event(trace, now, event);
         }
@@ -154,36 +151,92 @@ impl<E: Engine> Observer<E> for RunObservers {
         if let Some(exporter) = exporter {
             Observer::<E>::machine_event(exporter, now, event);
         }
+    }
+}
+
+impl SchedObserver for RunObservers {
+    #[inline]
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        let Self { summary, findings, bench, marks: _, last_exit, writers } = self;
+        if let Some(summary) = summary {
+            summary.event(now, event);
+        }
+        if let Some(findings) = findings {
+            findings.event(now, event);
+        }
+        if let Some(bench) = bench {
+            bench.event(now, event);
+        }
+        if let Some(last_exit) = last_exit {
+            last_exit.event(now, event);
+        }
+        if let Some(writers) = writers {
+            writers.event(now, event);
+        }
+    }
+
+    fn wants_pelt(&self) -> bool {
+        self.writers.as_ref().is_some_and(|writers| {
+            writers.exporter.as_ref().is_some_and(SchedObserver::wants_pelt)
+                || writers.trace.as_ref().is_some_and(SchedObserver::wants_pelt)
+        })
+    }
+}
+
+impl<E: Engine> Observer<E> for RunObservers {
+    fn wants(&self) -> Interest {
+        let Self { summary, findings, bench, marks: _, last_exit, writers } = self;
+        let wants = [
+            summary.as_ref().map(<SummaryObserver as Observer<E>>::wants),
+            findings.as_ref().map(Observer::<Sched>::wants),
+            bench.as_ref().map(|bench| bench.wants()),
+            last_exit.as_ref().map(Observer::<E>::wants),
+        ];
+        let writers = writers.as_ref().map_or([None; 3], |writers| writers.wants::<E>());
+        wants.into_iter().chain(writers).flatten().fold(Interest::NONE, Interest::merge)
+    }
+
+    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+        let Self { summary, findings, bench, marks, last_exit: _, writers } = self;
+        if let Some(summary) = summary {
+            <SummaryObserver as Observer<E>>::machine_event(summary, now, event);
+        }
         if let Some(findings) = findings {
             findings.machine_event(now, event);
         }
+        if let Some(bench) = bench {
+            bench.machine_event(now, event);
+        }
         if let (Some(marks), MachineEvent::Mark { phase, .. }) = (marks, event) {
             *marks.entry(*phase).or_default() += 1;
+        }
+        if let Some(writers) = writers {
+            writers.machine_event::<E>(now, event);
         }
     }
 
     fn wants_kernel_paths(&self) -> bool {
         self.summary.is_some()
-            || self.exporter.is_some()
-            || self.event_log.is_some()
             || self.bench.as_ref().is_some_and(|bench| bench.wants_kernel_paths())
+            || self.writers.as_ref().is_some_and(|it| it.exporter.is_some() || it.event_log.is_some())
     }
 
     fn wants_ops(&self) -> bool {
-        self.ops.is_some() || self.event_log.is_some()
+        self.writers.as_ref().is_some_and(|it| it.ops.is_some() || it.event_log.is_some())
     }
 
     fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {
-        if let Some(ops) = &mut self.ops {
+        let Some(writers) = &mut self.writers else { return };
+        if let Some(ops) = &mut writers.ops {
             Observer::<E>::work(ops, now, cpu, path, counted);
         }
-        if let Some(event_log) = &mut self.event_log {
+        if let Some(event_log) = &mut writers.event_log {
             Observer::<E>::work(event_log, now, cpu, path, counted);
         }
     }
 
     fn snapshot(&mut self, machine: &Machine<E>) {
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.writers.as_mut().and_then(|writers| writers.trace.as_mut()) {
             trace.snapshot(machine);
         }
     }

@@ -117,10 +117,10 @@ impl EmbeddedRun {
         add(&mut exporter, &machine);
         exporter.begin(&machine);
         // Observers are part of the run's configuration, so the summary observer is attached again.
-        let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::for_summary(&machine) };
+        let mut observers = RunObservers::for_summary(&machine).with_exporter(exporter);
         let run = drive(&mut machine, &mut observers, about.warmup, &mut |_| interrupt::requested().is_none());
         run.map_err(CliError::run)?;
-        let exporter = observers.exporter.as_mut().expect("it was there before the run");
+        let exporter = observers.exporter_mut().expect("it was there before the run");
         exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
         let digest = machine.digest().to_string();
         if digest != self.summary.digest && interrupt::requested().is_none() {

@@ -18,7 +18,7 @@ use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_observe::work_jsonl::WorkJsonl;
 use fairlab_run::drive::drive;
 use fairlab_run::job::{Job, RunOutputs};
-use fairlab_run::observers::RunObservers;
+use fairlab_run::observers::{EventWriters, RunObservers};
 use fairlab_run::prepare::{ReadyRun, RunAbout, prepare};
 use fairlab_run::result::RunResult;
 use fairlab_run::settings::Settings;
@@ -134,35 +134,40 @@ pub(crate) fn execute_with<E: Engine>(
     let (trace, lines) = trace.unzip();
     let exports = ExportWriters::open(outputs, &machine, about.process())?;
     let (exporter, exports) = exports.unzip();
-    let mut observers = RunObservers {
-        summary: outputs.summary.then(|| SummaryObserver::new(&machine)),
-        bench,
+    let writers = EventWriters {
         trace: lines.map(|out| {
             let nr_cpus = machine.hardware().nr_cpus();
             TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt)
         }),
         event_log: log_out.map(|out| EventLog::new(Box::new(BufWriter::new(out)) as _, &machine)),
         exporter,
+        ops: outputs.ops.then(|| WorkJsonl::new(Box::new(std::io::stdout()) as _)),
+    };
+    let mut observers = RunObservers {
+        summary: outputs.summary.then(|| SummaryObserver::new(&machine)),
+        bench,
         findings: machine
             .as_built_in()
             .filter(|_| outputs.findings)
             .map(|machine| Findings::new(machine, Limits::of(machine))),
-        ops: outputs.ops.then(|| WorkJsonl::new(Box::new(std::io::stdout()) as _)),
+        writers: writers.boxed(),
         ..RunObservers::default()
     };
     let whole = machine.duration();
     run(&mut machine, &mut observers, &about)?;
-    if let Some((mut lines, trace)) = observers.trace.take().zip(trace) {
+    let EventWriters { trace: lines, event_log: log, exporter, ops } =
+        observers.writers.take().map_or_else(EventWriters::default, |writers| *writers);
+    if let Some((mut lines, trace)) = lines.zip(trace) {
         lines.write_totals(&machine);
         trace.finish(lines.finish())?;
     }
-    if let Some((log, event_log)) = observers.event_log.take().zip(event_log) {
+    if let Some((log, event_log)) = log.zip(event_log) {
         event_log.finish(log.finish(&machine))?;
     }
-    if let Some((mut exporter, exports)) = observers.exporter.take().zip(exports) {
+    if let Some((mut exporter, exports)) = exporter.zip(exports) {
         exports.finish(&mut exporter, &machine)?;
     }
-    if let Some(ops) = observers.ops.take() {
+    if let Some(ops) = ops {
         ops.finish().map_err(|error| CliError::write("standard output", &error))?;
     }
     let result = RunResult::new(&machine, observers, &about, whole);

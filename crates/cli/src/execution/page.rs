@@ -22,9 +22,9 @@ pub(crate) fn page_of<E: Engine>(
     let mut exporter = Exporter::new(&machine, about.process());
     exporter.add(PageCollector::groups(), Box::new(collector.clone()));
     exporter.begin(&machine);
-    let mut observers = RunObservers { exporter: Some(exporter), ..RunObservers::for_summary(&machine) };
+    let mut observers = RunObservers::for_summary(&machine).with_exporter(exporter);
     drive_shown(&mut machine, &mut observers, &about).map_err(CliError::run)?;
-    let exporter = observers.exporter.as_mut().expect("it was there before the run");
+    let exporter = observers.exporter_mut().expect("it was there before the run");
     exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
     let observer = observers.summary.expect("it was there before the run");
     let mut summary = RunSummary::new(about.subject, &machine, &observer);

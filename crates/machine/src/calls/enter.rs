@@ -18,14 +18,10 @@ impl<E: Engine> Machine<E> {
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         path: KernelPath,
-        act: impl FnOnce(&mut E, &mut Ctx<'_>) -> R,
+        mut act: impl FnMut(&mut E, &mut Ctx<'_>) -> R,
     ) -> R {
-        let (mut act, mut result) = (Some(act), None);
-        self.enter_dyn(observer, cpu, path, &mut |sched, ctx| {
-            if let Some(act) = act.take() {
-                result = Some(act(sched, ctx));
-            }
-        });
+        let mut result = None;
+        self.enter_dyn(observer, cpu, path, &mut |sched, ctx| result = Some(act(sched, ctx)));
         result.expect("the scheduler was called")
     }
 

@@ -54,7 +54,7 @@ impl<E: Engine> Machine<E> {
         self.tasks.set_id(task, id);
         self.announce_to_policy(task, id);
         self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
-            let forked = sched.handle_fork(ctx, new);
+            let forked = sched.handle_fork(ctx, new.clone());
             debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
             sched.record_cpuset(id, cpuset);
         });
@@ -125,7 +125,7 @@ impl<E: Engine> Machine<E> {
         self.tasks[task].blocked_since = Some(START);
         self.announce_to_policy(task, id);
         self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
-            sched.add_ksoftirqd(ctx, new);
+            sched.add_ksoftirqd(ctx, new.clone());
             sched.record_cpuset(id, CpusetId::TOP);
         });
         self.cpus[cpu.index()].kernel.net.thread = Some(task);

@@ -59,8 +59,8 @@ impl<E: Engine> Machine<E> {
             if let Some(group) = group {
                 sched.move_to_group(ctx, id, group);
             }
-            if let Some(mask) = mask
-                && sched.set_affinity(ctx, id, &mask, Some(id))
+            if let Some(mask) = &mask
+                && sched.set_affinity(ctx, id, mask, Some(id))
             {
                 sched.handle_block(ctx);
             }

@@ -63,7 +63,7 @@ impl<E: Engine> Machine<E> {
                 let cpu = self.first_online_cpu();
                 let limit = if is_thermal { FrequencyLimit::Thermal } else { FrequencyLimit::User };
                 self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
-                    for cpu in cpus {
+                    for &cpu in &cpus {
                         sched.limit_frequency(ctx, CpuId(cpu), limit, Capacity::from(part));
                     }
                 });

@@ -21,6 +21,13 @@ impl<E: Engine> Machine<E> {
     /// start of the run.
     #[inline]
     pub(crate) fn check(&mut self, after: Option<EventKind>) {
+        if self.checks.is_some() {
+            self.check_now(after);
+        }
+    }
+
+    #[cold]
+    fn check_now(&mut self, after: Option<EventKind>) {
         let Some(checks) = &mut self.checks else { return };
         let sched = self.sched.as_sched();
         let broken = sched.and_then(|sched| checks.checker.check(sched).err()).map(|broken| broken.to_string());

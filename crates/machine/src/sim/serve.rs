@@ -26,7 +26,9 @@ impl<E: Engine> Machine<E> {
         match kind {
             EventKind::Tick(_) => {
                 self.counters.per_cpu[cpu.index()].ticks += 1;
-                observer.machine_event(self.now, &MachineEvent::Tick { cpu });
+                if self.interest.events {
+                    observer.machine_event(self.now, &MachineEvent::Tick { cpu });
+                }
                 self.read_clocks(cpu);
                 let keeps_time = self.claim_timekeeper(cpu);
                 self.enter(observer, cpu, KernelPath::Tick, |sched, ctx| {

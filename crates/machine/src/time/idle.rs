@@ -99,7 +99,9 @@ impl<E: Engine> Machine<E> {
         }
         self.begin_rest(cpu);
         self.deliver_details(observer);
-        observer.machine_event(self.now, &MachineEvent::IdleEnter { cpu, state });
+        if self.interest.events {
+            observer.machine_event(self.now, &MachineEvent::IdleEnter { cpu, state });
+        }
     }
 
     /// Ends polling on a CPU if the time limit has passed. Returns whether it has; the governor then chooses

@@ -13,7 +13,7 @@ use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_run::drive::{drive, drive_on, drive_to};
-use fairlab_run::observers::RunObservers;
+use fairlab_run::observers::{EventWriters, RunObservers};
 use fairlab_run::prepare::ReadyRun;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
@@ -87,9 +87,10 @@ pub(super) fn write_trace(ready: ReadyRun<KernelEngine>) -> Result<(), CliError>
     let ReadyRun { mut machine, about, .. } = ready;
     let out: Box<dyn Write> = Box::new(io::stdout());
     let trace = TraceJsonl::new(out, machine.hardware().nr_cpus(), LEVEL, false);
-    let mut observers = RunObservers { trace: Some(trace), ..RunObservers::default() };
+    let writers = EventWriters { trace: Some(trace), ..EventWriters::default() };
+    let mut observers = RunObservers { writers: writers.boxed(), ..RunObservers::default() };
     drive(&mut machine, &mut observers, Nanos::ZERO, &mut |_| true).map_err(|error| failed(&about, error))?;
-    let trace = observers.trace.expect("it was there before the run");
+    let trace = observers.writers.and_then(|writers| writers.trace).expect("it was there before the run");
     trace.finish().map_err(|error| CliError::write("standard output", &error))
 }
 
