@@ -124,12 +124,15 @@ class Case:
     def scenario_machine(self, lines):
         if self.nr_cpus % 2 == 0 and self.maybe(0.4):
             lines += ["topo smt=2"]
-        if self.maybe(0.3):
+        has_capacities = self.maybe(0.3)
+        if has_capacities:
             lines.append("caps " + " ".join(str(self.pick(300, 600, 1024)) for _ in range(self.nr_cpus - 1)) + " 1024")
             lines.append("scale 1" if self.maybe(0.5) else "scale 0")
         if self.maybe(0.4):
             split = self.random.randrange(self.nr_cpus)
-            lines.append(f"fdom 0-{split} " + self.pick("500000 1000000", "300000:20000 900000:90000 1200000:200000"))
+            steps = self.pick("500000 1000000", "300000:20000 900000:90000 1200000:200000")
+            # Only CPUs of one kind have the same power values.
+            lines.append(f"fdom 0-{split} " + ("500000 1000000" if has_capacities else steps))
         elif self.maybe(0.4):
             lines += [f"freq {self.at()} {self.random.randrange(self.nr_cpus)} {self.pick(256, 512, 768, 1024)}"]
         if self.maybe(0.25):

@@ -229,7 +229,7 @@ class Families:
             self.waking_since.setdefault(number, event["t"])
         elif kind == "wake_begins" and not (task and task.is_runnable()):
             # A wake-up of a task that is not forked yet is lost.
-            if self.forked_at[number] < self.place_of[id(event)]:
+            if number in self.forked_at and self.forked_at[number] < self.place_of[id(event)]:
                 self.waking_since.setdefault(number, event["since"])
         elif kind == "timer":
             self.note(event, self.slack, number, event["expired"] - event["t"])

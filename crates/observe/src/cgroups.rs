@@ -50,7 +50,7 @@ pub(crate) fn of(machine: &Machine<impl Engine>, before: &[BandwidthStats]) -> V
         .filter_map(|((place, group), now)| {
             let (quota, period, _) = sched.group(id_of(place)).bandwidth.limits.parts();
             let before = before.get(place).copied().unwrap_or_default();
-            (quota.is_some() || now.nr_periods > before.nr_periods).then(|| CgroupSummary {
+            (quota.is_some() || now != before).then(|| CgroupSummary {
                 name: group.name.clone(),
                 quota_ns: quota.map(|quota| quota.0),
                 period_ns: period.0,
