@@ -229,6 +229,7 @@ def main():
     parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--print-case", type=int)
+    parser.add_argument("--fail-fast", action="store_true")
     arguments = parser.parse_args()
     start(arguments.program, arguments.root)
     if arguments.print_case is not None:
@@ -248,6 +249,9 @@ def main():
             if out:
                 out.write(json.dumps(row) + "\n")
                 out.flush()
+            if arguments.fail_fast and ("error" in row or row["differences"]):
+                pool.shutdown(wait=False, cancel_futures=True)
+                sys.exit(1)
             if nr % 100 == 0:
                 print(f"{nr} of {len(todo)} runs", file=sys.stderr)
     if not print_report(rows, arguments.random):

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 /// Number of random runs in CI.
 const RANDOM_IN_CI: u32 = 60;
+const NO_PYTHON: &str = "the audit needs Python 3.9 with venv, and the package polars";
 
 #[derive(ClapArgs)]
 pub(crate) struct AuditArgs {
@@ -42,28 +43,42 @@ pub(crate) fn run(root: &Path, args: &AuditArgs) -> Result<()> {
     let directory = programs::target(root).join("audit");
     std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     let Some(python) = find_python(&directory)? else {
-        let message = "the audit needs Python 3.9 with venv, and the package polars";
-        return skip_or_fail(args.ci, "python3", message);
+        return skip_or_fail(args.ci, "python3", NO_PYTHON);
     };
-    let program = args.program.clone().map_or_else(|| programs::build_program(root), Ok)?;
-    let mut command = Command::new(python);
-    command.arg(root.join("xtask/audit/audit.py")).arg("--program").arg(program).arg("--root").arg(root);
+    let program =
+        args.program.clone().map_or_else(|| programs::build_program(root), |it| Ok(std::path::absolute(it)?))?;
+    let random = if args.ci { RANDOM_IN_CI } else { args.random };
+    let mut command = command(&python, root, &program, random);
     if let Some(jobs) = args.jobs {
         command.args(["--jobs", &jobs.to_string()]);
     }
-    let random = if args.ci { RANDOM_IN_CI } else { args.random };
-    command.args(["--fixed", "--random", &random.to_string(), "--first", &args.first.to_string()]);
+    command.args(["--first", &args.first.to_string()]);
     if let Some(seed) = args.print_case {
         command.args(["--print-case", &seed.to_string()]);
     }
     if !args.ci {
         command.arg("--results").arg(args.results.clone().unwrap_or_else(|| directory.join("results.jsonl")));
     }
-    let status = command.current_dir(root).status().context("the audit cannot be started")?;
+    let status = command.status().context("the audit cannot be started")?;
     if !status.success() {
         bail!("the audit failed");
     }
     Ok(())
+}
+
+/// Returns the command of a small audit of a program, which ends at the first difference.
+pub(crate) fn small_audit(root: &Path, directory: &Path, program: &Path) -> Result<Command> {
+    let python = find_python(directory)?.context(NO_PYTHON)?;
+    let mut command = command(&python, root, program, RANDOM_IN_CI);
+    command.arg("--fail-fast");
+    Ok(command)
+}
+
+fn command(python: &Path, root: &Path, program: &Path, random: u32) -> Command {
+    let mut command = Command::new(python);
+    command.arg(root.join("xtask/audit/audit.py")).arg("--program").arg(program).arg("--root").arg(root);
+    command.args(["--fixed", "--random", &random.to_string()]).current_dir(root);
+    command
 }
 
 /// Returns a Python that has polars: that of the system, or of an environment that is created. `None` if there is

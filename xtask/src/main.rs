@@ -15,9 +15,11 @@ mod language;
 mod layers;
 mod licences;
 mod mixes;
+mod mutants;
 mod oracle;
 mod paths;
 mod programs;
+mod random;
 mod readme;
 mod release;
 mod requirement;
@@ -71,6 +73,8 @@ enum XtaskCommand {
     ///
     /// Runs are the scenarios, those of xtask/audit/runs, and random ones. An interrupted audit continues.
     Audit(audit::AuditArgs),
+    /// Test the tests: change the code that reports numbers, and count how many changes they find.
+    Mutants(mutants::MutantsArgs),
     /// Compare the speed of whole runs with the reference program.
     BenchOracle(bench_oracle::BenchOracleArgs),
     /// Use every control of the page of `fairlab report` in a headless Chromium.
@@ -108,6 +112,7 @@ fn main() -> Result<()> {
         XtaskCommand::FuzzOracle(args) => fuzz_oracle::run(&root(), &args),
         XtaskCommand::FuzzTargets(args) => fuzz_targets::run(&root(), &args),
         XtaskCommand::Audit(args) => audit::run(&root(), &args),
+        XtaskCommand::Mutants(args) => mutants::run(&root(), &args),
         XtaskCommand::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         XtaskCommand::Browser(args) => browser::run(&root(), &args),
         XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),

@@ -6,6 +6,7 @@
 
 use super::ProseFile;
 use super::extract::{Passage, PassageKind};
+use crate::random::DrawRng;
 
 /// Number of passages of each kind.
 const NR_EACH: usize = 10;
@@ -32,12 +33,7 @@ const GROUPS: [Group; 4] = [
 
 /// Prints passages with their places. Equal seeds and files give equal passages.
 pub(super) fn print(files: &[ProseFile], seeds: &[String]) {
-    let mut random = PassageRng(
-        seeds
-            .join(" ")
-            .bytes()
-            .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)),
-    );
+    let mut random = DrawRng::new(seeds);
     for (title, belongs) in GROUPS {
         let mut candidates: Vec<(&ProseFile, &Passage)> = Vec::new();
         for file in files {
@@ -105,17 +101,4 @@ fn is_list_item(line: &str) -> bool {
 fn lines_above<'a>(file: &'a ProseFile, passage: &Passage) -> impl Iterator<Item = &'a str> {
     let lines: Vec<&str> = file.text.lines().take(passage.line - 1).collect();
     lines.into_iter().rev()
-}
-
-/// SplitMix64.
-struct PassageRng(u64);
-
-impl PassageRng {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).expect("less than the bound")
-    }
 }
