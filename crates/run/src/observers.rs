@@ -119,12 +119,13 @@ impl EventWriters {
             || self.event_log.as_ref().is_some_and(EventLog::has_failed)
     }
 
-    fn wants<E: Engine>(&self) -> [Option<Interest>; 3] {
-        [
+    fn wants<E: Engine>(&self) -> Interest {
+        let wants = [
             self.trace.as_ref().map(Observer::<E>::wants),
             self.event_log.as_ref().map(Observer::<E>::wants),
             self.exporter.as_ref().map(Observer::<E>::wants),
-        ]
+        ];
+        merged(wants)
     }
 
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
@@ -152,6 +153,11 @@ impl EventWriters {
             Observer::<E>::machine_event(exporter, now, event);
         }
     }
+}
+
+/// Returns the events that at least one of several observers wants.
+fn merged<const N: usize>(wants: [Option<Interest>; N]) -> Interest {
+    wants.into_iter().flatten().fold(Interest::NONE, Interest::merge)
 }
 
 impl SchedObserver for RunObservers {
@@ -191,9 +197,9 @@ impl<E: Engine> Observer<E> for RunObservers {
             findings.as_ref().map(Observer::<Sched>::wants),
             bench.as_ref().map(|bench| bench.wants()),
             last_exit.as_ref().map(Observer::<E>::wants),
+            writers.as_ref().map(|writers| writers.wants::<E>()),
         ];
-        let writers = writers.as_ref().map_or([None; 3], |writers| writers.wants::<E>());
-        wants.into_iter().chain(writers).flatten().fold(Interest::NONE, Interest::merge)
+        merged(wants)
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

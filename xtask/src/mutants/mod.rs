@@ -7,7 +7,7 @@
 //! the two packages and the small audit.
 
 mod switches;
-mod tests;
+mod test_programs;
 mod tree;
 
 use crate::programs::{cargo, target};
@@ -20,7 +20,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use tests::TestPrograms;
+use test_programs::TestPrograms;
 use tree::{MutantTree, PACKAGES};
 
 #[derive(ClapArgs)]

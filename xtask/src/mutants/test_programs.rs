@@ -4,6 +4,7 @@
 use super::tree::{MutantTree, PACKAGES, messages};
 use crate::audit::small_audit;
 use anyhow::{Context, Result};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ impl TestPrograms {
             let Some(executable) = message["executable"].as_str().map(PathBuf::from) else { continue };
             let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
             let directory = manifest.parent().context("a package has a directory")?;
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let name = text(&message["target"]["kind"][0]) + " " + &text(&message["target"]["name"]);
             if message["profile"]["test"] == true {
                 let mut command = Command::new(executable);
@@ -43,9 +44,7 @@ impl TestPrograms {
         commands.insert(commands.len() - 1, ("audit".to_owned(), audit));
         Ok(Some(Self { commands }))
     }
-}
 
-impl TestPrograms {
     /// Returns the name of the first test program that fails with a mutant, or with the build as it is.
     pub(super) fn first_failure(&mut self, id: Option<usize>) -> Result<Option<String>> {
         for (name, command) in &mut self.commands {
