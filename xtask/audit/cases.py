@@ -14,8 +14,8 @@ QUOTA = 50
 class Case:
     """Files and options of a run."""
 
-    def __init__(self, seed):
-        self.seed = seed
+    def __init__(self, seed, has_deadlines=True):
+        self.seed, self.has_deadlines = seed, has_deadlines
         self.random = random.Random(f"audit {seed}")
         self.files, self.options, self.is_cut = {}, [], False
         self.length_ms = self.random.choice([20, 60, 120, 200])
@@ -151,10 +151,11 @@ class Case:
         return groups
 
     def policy(self):
-        return self.pick(
+        policy = self.pick(
             "fair", "fair", "fair", "fair", "batch", "idlepol", f"fifo={self.random.randrange(1, 99)}",
             f"rr={self.random.randrange(1, 99)}", "dl=1ms/5ms/5ms", "dl=2ms/10ms/20ms",
         )
+        return policy if self.has_deadlines or not policy.startswith("dl") else "fair"
 
     def tasks(self, lines, groups, cpusets):
         names, pairs = [], self.maybe(0.5)

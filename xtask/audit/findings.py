@@ -37,8 +37,10 @@ def waits(log):
         if kind == "wakeup" and not task.is_runnable():
             woken_at[number] = None if event["new"] else event["t"]
         elif kind == "throttling":
-            # The time since the wake-up is then no wait for a CPU alone.
-            woken_at.pop(number, None)
+            # Until now the task waited for a CPU; the time from now on is no wait for a CPU alone.
+            began = woken_at.pop(number, None)
+            if task.state == "waiting":
+                late(number, began, event["t"], event)
         elif kind == "in":
             began = woken_at.pop(number, None)
             if task.state == "waiting":

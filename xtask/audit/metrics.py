@@ -112,14 +112,15 @@ class CpuTimes:
             if not offline:
                 self.idle_states[entered["state"]] += log.cut(start, end)
         # A state that is entered while the CPU is offline does not count.
-        offline_at = [(start, end) for start, end, _, offline in intervals if offline]
         counted = {id(event) for event in log.of("idle_enter", counted=True)}
-        self.entries = Counter(
-            entered["state"]
-            for start, _, entered in resting
-            if id(entered) in counted and not any(low <= start < high for low, high in offline_at)
-        )
-
+        self.entries, is_offline = Counter(), False
+        for event in log.of("hotplug", "idle_enter"):
+            if event["cpu"] != cpu:
+                continue
+            if event["e"] == "hotplug":
+                is_offline = is_offline if event["result"] != 0 else not event["online"]
+            elif id(event) in counted and event["state"] is not None and not is_offline:
+                self.entries[event["state"]] += 1
 
     def frequency_rows(self):
         """Returns the times by frequency; none for a CPU that always has its full, unnamed frequency."""

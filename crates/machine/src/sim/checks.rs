@@ -45,6 +45,7 @@ impl<E: Engine> Machine<E> {
     fn lost_reschedule(&self) -> Option<String> {
         let is_lost = |&cpu: &CpuId| {
             self.sched.need_resched(cpu)
+                && self.sched.is_online(cpu)
                 && !self.sched.is_ipi_pending(cpu, IpiKind::Reschedule)
                 && !self.cpus[cpu.index()].kernel.is_busy()
         };

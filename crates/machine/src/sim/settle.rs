@@ -28,7 +28,8 @@ impl<E: Engine> Machine<E> {
             }
             match self.sched.next_action(cpu) {
                 CpuAction::Reschedule => {
-                    if !self.reschedule(observer, cpu) {
+                    // A task that the scheduler has left on an offline CPU waits until the CPU comes back.
+                    if !self.sched.is_online(cpu) || !self.reschedule(observer, cpu) {
                         return Ok(());
                     }
                 }

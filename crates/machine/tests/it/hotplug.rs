@@ -133,6 +133,19 @@ fn hotplug_of_any_cpus_in_any_order_breaks_no_invariant() {
 }
 
 #[test]
+fn a_task_that_leaves_its_class_while_throttled_on_an_offline_cpu_waits_until_the_cpu_returns() {
+    // Booted kernels (6.1 and 6.12) leave such a task on the runqueue of the offline CPU.
+    let task = "task d dl=2ms/10ms/20ms cpu=1 start=8ms run 3ms sleep 1ms";
+    let changes = "offline 149ms 1\npolicy 155ms d fair\nonline 178ms 1";
+    let run = run(&format!("cpus 2\nend 200ms\n{task}\naffinity 9ms d 1\n{changes}"));
+    let starts = starts_on(&run.log, 1);
+    assert!(starts.iter().any(|&at| at < 149.0), "{starts:?}");
+    assert!(starts.iter().all(|at| !(149.0..178.0).contains(at)), "{starts:?}");
+    assert!(starts.contains(&178.0), "{starts:?}");
+    assert!(starts_on(&run.log, 0).is_empty());
+}
+
+#[test]
 fn a_throttled_deadline_task_of_a_cpu_that_has_gone_comes_back_where_it_may_run() {
     // The task has used its budget at 5 ms and gets the next one at 20 ms, when the only CPU that it may use
     // is offline.

@@ -51,7 +51,7 @@ pub(super) struct LateWakeups {
 impl Rule for LateWakeups {
     const INFO: RuleInfo = RuleInfo {
         name: "late-wakeup",
-        condition: "a task ran more than 10 ms (`--latency`) after its wake-up",
+        condition: "a task waited more than 10 ms (`--latency`) for a CPU after its wake-up",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: true,
         is_about_waits: true,

@@ -64,6 +64,9 @@ impl Sched {
 
     /// Handles the zero-lag time of a task that sleeps, has left the class or has ended: its bandwidth is
     /// released.
+    // DIFFERS: Linux 6.1 crashes (it divides by the number of CPUs in the root domain) if the zero-lag timer
+    // expires for a task that left the deadline class on an offline CPU. In fairlab that task stays runnable
+    // and runs when the CPU comes back.
     pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = self.tasks[task.index()].cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);

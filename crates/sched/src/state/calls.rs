@@ -26,12 +26,15 @@ pub enum CallFunction {
 }
 
 impl State {
-    /// Requests that the running task of a CPU reschedules. Sends an interrupt to a remote CPU.
+    /// Requests that the running task of a CPU reschedules. Sends an interrupt to a remote CPU, unless that
+    /// CPU is offline.
     pub(crate) fn resched_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if core::mem::replace(&mut self.rqs[cpu.index()].need_resched, true) || cpu == ctx.cpu {
             return;
         }
-        self.send_ipi(ctx, cpu, IpiKind::Reschedule);
+        if self.hotplug.online.contains(cpu) {
+            self.send_ipi(ctx, cpu, IpiKind::Reschedule);
+        }
     }
 
     /// Queues a request for another CPU. Sends an interrupt if the queue was empty.
