@@ -26,6 +26,8 @@ import comparisons
 import exports
 import log as event_log
 import metrics
+import page
+import tables
 
 PROGRAM, ROOT, CATALOGUE = None, None, None
 
@@ -51,9 +53,11 @@ def fairlab(arguments, directory, cut_after=None):
         return None, err
 
 
-def audit_run(name, arguments, directory, cut_after=None, with_exports=True):
+def audit_run(name, arguments, directory, cut_after=None, with_exports=True, with_text=True):
     """Runs a workload with an event log, recomputes its metrics and compares them."""
-    log_file, table_directory, trace = (Path(directory) / file for file in ("events.jsonl", "tables", "trace.txt"))
+    workload = arguments
+    files = ("events.jsonl", "tables", "trace.txt", "run", "page.html")
+    log_file, table_directory, trace, run_directory, page_file = (Path(directory) / file for file in files)
     arguments = ["run", *arguments, "--json", "--findings", "--event-log", str(log_file)]
     if with_exports:
         arguments += ["--export", f"csv={table_directory}", "--export", f"ftrace={trace}"]
@@ -62,7 +66,19 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True):
         return {"name": name, "error": error.strip().splitlines()[:4]}
     log = event_log.Log(log_file)
     comparison = compare.Comparison(CATALOGUE)
-    comparison.walk("", "", reported, metrics.of_run(log))
+    recomputed = metrics.of_run(log)
+    comparison.walk("", "", reported, recomputed)
+    if with_text:
+        text = subprocess.run(
+            [PROGRAM, "run", *workload, "--tables", "all", "--measure", "all"],
+            cwd=directory, capture_output=True, text=True, timeout=600,
+        )
+        tables.compare(comparison, text.stdout, recomputed)
+        fairlab(["run", *workload, "-o", str(run_directory)], directory)
+        fairlab(["report", str(run_directory), "-o", str(page_file)], directory)
+        run, rules = page.read(page_file)
+        page.compare(comparison, run, rules, log)
+        comparison.walk("", "", run["summary"], {**recomputed, "findings": {}})
     if with_exports:
         exports.compare(comparison, log, exports.read_csv(table_directory), "csv")
         exports.compare(comparison, log, exports.read_ftrace(trace), "ftrace")
@@ -79,7 +95,9 @@ def audit_random(name, case, directory):
     for file, text in case.files.items():
         (Path(directory) / file).write_text(text, encoding="utf-8")
     arguments, cut_after = [case.workload(), *case.options], 0.25 if case.is_cut else None
-    return audit_run(name, arguments, directory, cut_after, with_exports=case.seed % 4 == 0)
+    # A run that is cut has no second one with the same end.
+    with_text = case.seed % 4 == 1 and not case.is_cut
+    return audit_run(name, arguments, directory, cut_after, with_exports=case.seed % 4 == 0, with_text=with_text)
 
 
 def audit_bench(name, command, options, directory):

@@ -85,6 +85,9 @@ impl RunObservers {
         if let Some(marks) = &mut self.marks {
             marks.clear();
         }
+        if let Some(exporter) = self.exporter_mut() {
+            exporter.reset();
+        }
         if let Some(event_log) = self.writers.as_mut().and_then(|writers| writers.event_log.as_mut()) {
             event_log.write_reset(at);
         }

@@ -275,8 +275,9 @@ fn times(summary: &RunSummary, styles: Styles) -> String {
         let mut cells: Vec<Cell> = vec![row.path.as_str().into(), call.count.to_string().into()];
         let spans = [row.total_ns, call.p50_ns, call.p90_ns, call.p99_ns, call.max_ns];
         cells.extend(spans.map(|ns| Cell::from(time(ns))));
-        let (waits, p99) = row.lock_wait.as_ref().map_or((0, 0), |wait| (wait.count, wait.p99_ns));
-        cells.extend([dash(waits), time(row.waited_ns).into(), time(p99).into()]);
+        let waits = row.lock_wait.as_ref().map_or(0, |wait| wait.count);
+        let p99 = row.lock_wait.as_ref().map_or_else(|| Cell::from("-").quiet(), |wait| time(wait.p99_ns).into());
+        cells.extend([dash(waits), time(row.waited_ns).into(), p99]);
         table.row(cells);
     }
     table.render(styles)

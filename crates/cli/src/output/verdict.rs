@@ -17,8 +17,8 @@ const NR_FAMILIES: usize = 3;
 const MIN_WAIT_PERCENT: f64 = 1.0;
 /// A CPU is overloaded if it was busy for at least this share of the run, in percent.
 const MIN_BUSY_PERCENT: f64 = 95.0;
-/// A CPU had time to spare if it was busy for at most this share of the run, in percent.
-const MAX_SPARE_PERCENT: f64 = 80.0;
+/// A CPU had time to spare if it was idle for at least this share of the run, in percent.
+const MIN_IDLE_PERCENT: f64 = 20.0;
 
 /// Returns the lines. `findings` are sorted, the worst first; without them (a compiled-kernel engine) there is no such line.
 pub(crate) fn lines(summary: &RunSummary, findings: Option<&[Finding]>, styles: Styles) -> String {
@@ -107,7 +107,8 @@ fn timers(summary: &RunSummary) -> Option<String> {
 fn cpus(summary: &RunSummary) -> Option<String> {
     let busy = |cpu: &&CpuSummary| percent(cpu.busy_ns, summary.duration_ns);
     let overloaded: Vec<&CpuSummary> = summary.cpus.iter().filter(|cpu| busy(cpu) >= MIN_BUSY_PERCENT).collect();
-    let spare: Vec<&CpuSummary> = summary.cpus.iter().filter(|cpu| busy(cpu) <= MAX_SPARE_PERCENT).collect();
+    let idle = |cpu: &&CpuSummary| percent(cpu.idle_ns, summary.duration_ns);
+    let spare: Vec<&CpuSummary> = summary.cpus.iter().filter(|cpu| idle(cpu) >= MIN_IDLE_PERCENT).collect();
     let busiest = summary.cpus.iter().max_by_key(|cpu| (cpu.busy_ns, std::cmp::Reverse(cpu.cpu)))?;
     if overloaded.is_empty() {
         return Some(format!("CPUs: none was busy all the time; CPU {} most, {:.0} %", busiest.cpu, busy(&busiest)));
@@ -156,6 +157,13 @@ mod tests {
         let summary = RunSummary { duration_ns: 100, cpus, ..RunSummary::default() };
         let line = "CPUs 1-2 were busy for at least 97 % of the time, while CPUs 0, 3 were idle for 80 % on average";
         assert_eq!(super::cpus(&summary).as_deref().map(|text| text.replace(",3", ", 3")), Some(line.to_owned()));
+    }
+
+    #[test]
+    fn a_cpu_that_was_offline_had_no_time_to_spare() {
+        let offline = CpuSummary { cpu: 1, busy_ns: 30, idle_ns: 10, offline_ns: 60, ..CpuSummary::default() };
+        let summary = RunSummary { duration_ns: 100, cpus: vec![cpu(0, 100), offline], ..RunSummary::default() };
+        assert_eq!(cpus(&summary).as_deref(), Some("CPU 0 was busy for 100 % of the time"));
     }
 
     #[test]

@@ -126,6 +126,30 @@ fn a_page_explains_findings_and_long_waits_as_explain_does() {
 }
 
 #[test]
+fn counts_of_a_page_exclude_the_warm_up_and_waits_of_stoppers() {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let (dir, file) = (place.path().join("run"), place.path().join("page.html"));
+    let warm = ["--warmup", "200ms", "--for", "100ms"];
+    let run = ["run", "scenarios/hello.json", "--json", "-o", text(&dir)];
+    let summary = json_of(&[&run[..], &warm].concat());
+    stdout_of(&["report", text(&dir), "-o", text(&file)]);
+    let data = data_of(&std::fs::read_to_string(&file).expect("there is a page"));
+    let run = &data["runs"][0];
+    let migrations = run["migrations"].as_array().expect("a list").iter().map(|cell| number(&cell[2])).sum::<u64>();
+    assert_eq!(migrations, number(&summary["totals"]["migrations"]));
+    let scanned = run["scanned"].as_object().expect("counts").values().map(number).sum::<u64>();
+    assert_eq!(scanned, number(&summary["selection"]["wakeups"]));
+    for family in summary["families"].as_array().expect("a list") {
+        let sizes = run["latencies"][family["name"].as_str().expect("a name")].as_object();
+        let count = sizes.map_or(0, |sizes| sizes.values().map(number).sum());
+        assert_eq!(count, family["wakeup_latency"]["count"].as_u64().unwrap_or(0), "{family}");
+    }
+    let waits = run["waits"].as_array().expect("a list");
+    assert_eq!(waits.len(), 20, "stoppers, which wait often, take no place");
+    assert!(waits.iter().all(|wait| run["family_of"][number(&wait["thread"]) as usize].as_i64() >= Some(0)));
+}
+
+#[test]
 fn names_of_tasks_cannot_end_the_data_of_a_page() {
     let place = TempDir::new().expect("there is a place for temporary files");
     let (app, dir, file) = (place.path().join("a.json"), place.path().join("run"), place.path().join("page.html"));

@@ -163,6 +163,11 @@ impl Exporter {
         self.traces.iter_mut().for_each(|trace| trace.sink.begin(machine.as_built_in()));
     }
 
+    /// Marks the end of the warm-up.
+    pub fn reset(&mut self) {
+        self.traces.iter_mut().for_each(|trace| trace.sink.as_mut().reset());
+    }
+
     /// Completes all traces.
     ///
     /// # Errors

@@ -26,6 +26,9 @@ pub trait TraceSink {
     /// [`TraceSink::finish`] returns it.
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>);
 
+    /// Called at the end of the warm-up. Traces contain the warm-up; what is counted from records does not.
+    fn reset(&mut self) {}
+
     /// Writes buffered data and completes the file.
     ///
     /// # Errors

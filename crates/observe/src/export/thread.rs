@@ -147,6 +147,13 @@ impl ThreadTable {
         self.get(thread).pid == 0
     }
 
+    /// Whether a thread is a task of the workload, rather than one of the machine: idle tasks, stoppers, init.
+    #[inline]
+    pub fn is_of_workload(&self, thread: ThreadId) -> bool {
+        let info = self.get(thread);
+        !info.is_kernel && info.pid >= FIRST_PID as i32
+    }
+
     /// Adds the thread of a forked task. Returns it, and whether the workload itself starts it.
     pub(super) fn forked(&mut self, id: TaskId, pid: i32, spec: usize) -> (ThreadId, bool) {
         let spec = &mut self.specs[spec];

@@ -160,7 +160,7 @@ impl PageData {
             let segment = Segment { start, end: at, thread, busy: at - start, nr: 1, waited, rule };
             self.segments.push(cpu, segment);
         }
-        if let Some(woken) = self.woken.remove(&next) {
+        if let Some(woken) = self.woken.remove(&next).filter(|_| threads.is_of_workload(next)) {
             *self.latencies.entry(next).or_default().entry(size_of(at - woken)).or_default() += 1;
             self.keep_longest(Wait { length_ns: at - woken, woken_ns: woken, thread: next.index(), cpu });
         }
@@ -189,6 +189,14 @@ impl PageData {
         let mut waits: Vec<Wait> = self.waits.iter().map(|wait| wait.0).collect();
         waits.sort_by_key(|&wait| Reverse(wait));
         waits
+    }
+
+    /// Discards what was counted during the warm-up, which only the timeline and the series contain.
+    fn reset(&mut self) {
+        self.latencies.clear();
+        self.scanned.clear();
+        self.migrations.clear();
+        self.waits.clear();
     }
 
     fn finish(&mut self, threads: &ThreadTable) {
@@ -223,6 +231,10 @@ impl PageCollector {
 impl TraceSink for PageCollector {
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.0.borrow_mut().record(threads, record);
+    }
+
+    fn reset(&mut self) {
+        self.0.borrow_mut().reset();
     }
 
     fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {

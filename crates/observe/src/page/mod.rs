@@ -110,8 +110,11 @@ impl PageRun {
             let of_family = latencies.entry(families[family].clone()).or_default();
             sizes.iter().for_each(|(&size, nr)| *of_family.entry(size).or_default() += nr);
         }
-        let waits = collected.longest_waits().into_iter().filter(|wait| family_of[wait.thread] >= 0);
-        let waits = waits.map(|wait| PageWait::new(wait, collected.threads[wait.thread].1)).collect();
+        let waits = collected
+            .longest_waits()
+            .into_iter()
+            .map(|wait| PageWait::new(wait, collected.threads[wait.thread].1))
+            .collect();
         Self {
             name,
             summary: serde_json::to_value(summary).expect("a summary is valid JSON"),
