@@ -9,10 +9,19 @@ use syn::visit::{self, Visit};
 
 /// Function that the root of a package with mutants gets.
 pub(super) const SWITCH: &str = "
-/// Whether the environment selects a mutant.
+/// Whether the environment selects a mutant. Appends the numbers of reached mutants to FAIRLAB_REACHED.
 pub(crate) fn mutant(id: usize) -> bool {
-    static SELECTED: std::sync::LazyLock<Option<usize>> =
-        std::sync::LazyLock::new(|| std::env::var(\"FAIRLAB_MUTANT\").ok()?.parse().ok());
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static SELECTED: LazyLock<Option<usize>> = LazyLock::new(|| std::env::var(\"FAIRLAB_MUTANT\").ok()?.parse().ok());
+    static REACHED: LazyLock<Option<std::ffi::OsString>> = LazyLock::new(|| std::env::var_os(\"FAIRLAB_REACHED\"));
+    static HAS_REACHED: [AtomicBool; 4096] = [const { AtomicBool::new(false) }; 4096];
+    if let Some(path) = &*REACHED {
+        if !HAS_REACHED[id].swap(true, Ordering::Relaxed) {
+            let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
+            std::io::Write::write_all(&mut file, format!(\"{id}\\n\").as_bytes()).unwrap();
+        }
+    }
     *SELECTED == Some(id)
 }
 ";

@@ -3,19 +3,34 @@
 
 use super::tree::{MutantTree, PACKAGES, messages};
 use crate::audit::small_audit;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Time limit of a test program; an endless loop counts as found.
 const MAX_TIME: Duration = Duration::from_secs(400);
 
-/// Programs that test a build, the quickest first.
-pub(super) struct TestPrograms {
-    commands: Vec<(String, Command)>,
+/// One program that tests a build.
+struct TestProgram {
+    name: String,
+    executable: PathBuf,
+    /// Arguments before the names of tests.
+    args: Vec<String>,
+    directory: PathBuf,
+    /// Tests with the numbers of the mutants that they reach; none before they are recorded, and for a program
+    /// that is no test harness.
+    tests: Vec<(String, BTreeSet<usize>)>,
+    /// Mutants that the program reaches; `None` before they are recorded.
+    reached: Option<BTreeSet<usize>>,
 }
+
+/// Programs that test a build, the quickest first.
+pub(super) struct TestPrograms(Vec<TestProgram>);
 
 impl TestPrograms {
     /// Builds the tests. Returns `None` if the packages do not compile.
@@ -24,52 +39,132 @@ impl TestPrograms {
         if !output.status.success() {
             return Ok(None);
         }
-        let (mut commands, mut program) = (Vec::new(), None);
+        let (mut programs, mut fairlab) = (Vec::new(), None);
         for message in messages(&output.stdout) {
             let Some(executable) = message["executable"].as_str().map(PathBuf::from) else { continue };
             let manifest = Path::new(message["manifest_path"].as_str().unwrap_or_default());
-            let directory = manifest.parent().context("a package has a directory")?;
+            let directory = manifest.parent().context("a package has a directory")?.to_owned();
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let name = text(&message["target"]["kind"][0]) + " " + &text(&message["target"]["name"]);
             if message["profile"]["test"] == true {
-                let mut command = Command::new(executable);
-                command.arg("--quiet").current_dir(directory).env("CARGO_MANIFEST_DIR", directory);
-                commands.push((name, command));
+                let args = vec!["--quiet".to_owned(), "--exact".to_owned()];
+                programs.push(TestProgram { name, executable, args, directory, tests: Vec::new(), reached: None });
             } else if message["target"]["name"] == PACKAGES[1].0 {
-                program = Some(executable);
+                fairlab = Some(executable);
             }
         }
-        commands.sort_by_key(|(name, _)| (!name.contains("observe"), name.contains("test"), name.clone()));
-        let audit = small_audit(&tree.root, &tree.build, &program.context("the program was not built")?)?;
-        commands.insert(commands.len() - 1, ("audit".to_owned(), audit));
-        Ok(Some(Self { commands }))
+        let key = |program: &TestProgram| (!program.directory.ends_with(PACKAGES[0].1), program.name.contains("test"));
+        programs.sort_by_key(|program| (key(program), program.name.clone()));
+        let audit = small_audit(&tree.root, &tree.build, &fairlab.context("the program was not built")?)?;
+        let args = audit.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let (name, directory) = ("audit".to_owned(), tree.root.clone());
+        programs.push(TestProgram {
+            name,
+            executable: audit.get_program().into(),
+            args,
+            directory,
+            tests: Vec::new(),
+            reached: None,
+        });
+        Ok(Some(Self(programs)))
+    }
+
+    /// Runs all tests without a mutant, and records the mutants that each one reaches.
+    pub(super) fn record_reached(&mut self, directory: &Path) -> Result<()> {
+        for program in &mut self.0 {
+            program.record_reached(directory).with_context(|| program.name.clone())?;
+        }
+        Ok(())
     }
 
     /// Returns the name of the first test program that fails with a mutant, or with the build as it is.
-    pub(super) fn first_failure(&mut self, id: Option<usize>) -> Result<Option<String>> {
-        for (name, command) in &mut self.commands {
-            command.env("FAIRLAB_MUTANT", id.map_or_else(String::new, |id| id.to_string()));
-            if !succeeds(command).with_context(|| name.clone())? {
-                return Ok(Some(name.clone()));
+    pub(super) fn first_failure(&self, id: Option<usize>) -> Result<Option<String>> {
+        for program in &self.0 {
+            if !program.succeeds(id).with_context(|| program.name.clone())? {
+                return Ok(Some(program.name.clone()));
             }
         }
         Ok(None)
     }
 }
 
-/// Runs a test program, and returns whether it succeeds in time.
-fn succeeds(command: &mut Command) -> Result<bool> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let (mut child, start) = (command.spawn()?, Instant::now());
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.success());
-        }
-        if start.elapsed() > MAX_TIME {
-            child.kill()?;
-            child.wait()?;
-            return Ok(false);
-        }
-        std::thread::sleep(Duration::from_millis(20));
+impl TestProgram {
+    fn is_harness(&self) -> bool {
+        self.name != "audit"
     }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.args(&self.args).current_dir(&self.directory).env("CARGO_MANIFEST_DIR", &self.directory);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn record_reached(&mut self, directory: &Path) -> Result<()> {
+        if self.is_harness() {
+            let ignored = self.test_names(&["--ignored"])?;
+            let names = Mutex::new(self.test_names(&[])?);
+            names.lock().expect("no thread panics").retain(|name| !ignored.contains(name));
+            let tests = Mutex::new(Vec::new());
+            let work = |index: usize| -> Result<()> {
+                let path = directory.join(format!("reached-{index}"));
+                loop {
+                    let Some(name) = names.lock().expect("no thread panics").pop_first() else { return Ok(()) };
+                    let reached = reached_by(self.command().arg(&name), &path).with_context(|| name.clone())?;
+                    tests.lock().expect("no thread panics").push((name, reached));
+                }
+            };
+            let work = &work;
+            let nr_threads = std::thread::available_parallelism()?.get();
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..nr_threads).map(|index| scope.spawn(move || work(index))).collect();
+                threads.into_iter().try_for_each(|thread| thread.join().expect("no thread panics"))
+            })?;
+            self.tests = tests.into_inner().expect("no thread panics");
+            self.tests.sort();
+        } else {
+            self.reached = Some(reached_by(&mut self.command(), &directory.join("reached"))?);
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the tests of a harness.
+    fn test_names(&self, args: &[&str]) -> Result<BTreeSet<String>> {
+        let output = Command::new(&self.executable).args(["--list", "--format", "terse"]).args(args).output()?;
+        let names = String::from_utf8(output.stdout)?;
+        Ok(names.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
+    /// Whether the program succeeds with a mutant, or with the build as it is.
+    fn succeeds(&self, id: Option<usize>) -> Result<bool> {
+        let mut command = self.command();
+        if let Some(id) = id {
+            command.env("FAIRLAB_MUTANT", id.to_string());
+            let reaching: Vec<_> = self.tests.iter().filter(|(_, reached)| reached.contains(&id)).collect();
+            if (self.is_harness() && reaching.is_empty()) || self.reached.as_ref().is_some_and(|it| !it.contains(&id)) {
+                return Ok(true);
+            }
+            command.args(reaching.iter().map(|(name, _)| name));
+        }
+        let (mut child, start) = (command.spawn()?, Instant::now());
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status.success());
+            }
+            if start.elapsed() > MAX_TIME {
+                child.kill()?;
+                child.wait()?;
+                return Ok(false);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Runs a command that must succeed, and returns the numbers of the mutants that it reaches.
+fn reached_by(command: &mut Command, path: &Path) -> Result<BTreeSet<usize>> {
+    let _ = fs::remove_file(path);
+    ensure!(command.env("FAIRLAB_REACHED", path).status()?.success(), "fails without a mutant");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
 }
