@@ -20,6 +20,7 @@ mod report;
 mod robust;
 mod rtapp_files;
 mod schemas;
+mod snapshots;
 mod study;
 mod sums;
 mod sweeps;
