@@ -24,7 +24,7 @@ pub mod import;
 pub mod latency;
 pub mod measure;
 pub mod page;
-mod plural;
+pub mod plural;
 pub mod rejected;
 pub mod residency;
 pub mod sha256;
@@ -36,3 +36,12 @@ pub mod summary_observer;
 mod sums;
 pub mod trace_jsonl;
 pub mod work_jsonl;
+
+/// Returns the element of a list at an index, after growing the list if necessary.
+#[inline]
+fn slot_mut<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+    if list.len() <= index {
+        list.resize(index + 1, T::default());
+    }
+    &mut list[index]
+}

@@ -20,12 +20,7 @@ pub enum ElapsedFormat {
     /// Format of `perf bench sched messaging`.
     Messaging(Hackbench),
     /// Format of `perf bench sched pipe`.
-    Pipe {
-        /// Number of round trips.
-        loops: u64,
-        /// Whether the benchmark uses threads instead of processes.
-        threads: bool,
-    },
+    Pipe { loops: u64, threads: bool },
     /// Format of the shell's `time make`.
     Build(KernelBuild),
 }

@@ -15,6 +15,7 @@ pub mod schbench_rps;
 pub mod stress_sock;
 pub mod tbench;
 
+use crate::slot_mut;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
@@ -66,18 +67,4 @@ pub trait BenchObserver: Observer {
 
     /// Returns the result after the run, of which the time `measured` counts.
     fn outcome(&self, reached: RunProgress, measured: Nanos) -> BenchResult;
-}
-
-/// Returns the element of a task in a list that is indexed by tasks, after growing the list if necessary.
-fn slot_mut<T: Clone + Default>(list: &mut Vec<T>, task: usize) -> &mut T {
-    if list.len() <= task {
-        list.resize(task + 1, T::default());
-    }
-    &mut list[task]
-}
-
-/// Returns the difference in microseconds of two times that are rounded down, as in programs that call
-/// `gettimeofday()`.
-fn micros(from: Nanos, to: Nanos) -> u32 {
-    u32::try_from(to.0 / 1000 - from.0 / 1000).unwrap_or(u32::MAX)
 }

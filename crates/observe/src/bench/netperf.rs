@@ -2,11 +2,8 @@
 //! Results of netperf's request/response tests for each instance, and their sum, which netperf does not
 //! compute.
 
-use super::rounds::Rounds;
-use super::{BenchObserver, BenchResult, RunProgress};
+use super::rounds::{Rounds, RoundsObserver, RoundsReport};
 use crate::latency::LatencySummary;
-use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::netperf::{Netperf, NetperfTest, TRANSACTION};
 use serde::Serialize;
@@ -18,11 +15,7 @@ const SOCKETS: [(NetperfTest, &str, u32, u32); 2] =
     [(NetperfTest::TcpRr, "TCP", 16_384, 131_072), (NetperfTest::UdpRr, "UDP", 212_992, 212_992)];
 
 /// Observer that counts transactions.
-#[derive(Clone, Debug)]
-pub struct NetperfObserver {
-    bench: Netperf,
-    rounds: Rounds,
-}
+pub type NetperfObserver = RoundsObserver<Netperf>;
 
 /// Result of a request/response test.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -37,28 +30,24 @@ pub struct NetperfResult {
     pub latency: LatencySummary,
 }
 
-impl NetperfObserver {
-    /// Creates the observer of a benchmark.
-    pub fn new(bench: Netperf) -> Self {
-        Self { bench, rounds: Rounds::default() }
-    }
+impl RoundsReport for Netperf {
+    type Output = NetperfResult;
+    const FIRST_END: u32 = TRANSACTION;
 
-    /// Returns the result of a measured time.
-    pub fn result(&self, elapsed: Nanos) -> NetperfResult {
+    fn result(&self, rounds: &Rounds, elapsed: Nanos) -> NetperfResult {
         let elapsed_s = elapsed.0 as f64 / 1e9;
-        let per_instance: Vec<f64> =
-            self.bench.clients().map(|client| self.rounds.of_task(client) as f64 / elapsed_s).collect();
+        let per_instance: Vec<f64> = self.clients().map(|client| rounds.of_task(client) as f64 / elapsed_s).collect();
         NetperfResult {
             elapsed_s,
             per_instance,
-            sum: self.rounds.total() as f64 / elapsed_s,
-            latency: self.rounds.latency().summary().unwrap_or_default(),
+            sum: rounds.total() as f64 / elapsed_s,
+            latency: rounds.latency().summary().unwrap_or_default(),
         }
     }
 
     fn text(&self, result: &NetperfResult) -> String {
         let (_, name, send, receive) =
-            SOCKETS.into_iter().find(|&(test, ..)| test == self.bench.test).expect("each test has a row");
+            SOCKETS.into_iter().find(|&(test, ..)| test == self.test).expect("each test has a row");
         let mut page = format!(
             "MIGRATED {name} REQUEST/RESPONSE TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 127.0.0.1 () port 0 AF_INET : \
              first burst 0\nLocal /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\nSend   Recv   Size     Size    \
@@ -83,28 +72,5 @@ impl NetperfObserver {
             micros(p99_ns),
             micros(max_ns)
         )
-    }
-}
-
-impl SchedObserver for NetperfObserver {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
-
-impl Observer for NetperfObserver {
-    fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        self.rounds.record_event(now, event, TRANSACTION);
-    }
-}
-
-impl BenchObserver for NetperfObserver {
-    fn reset(&mut self) -> bool {
-        self.rounds.reset();
-        true
-    }
-
-    fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
-        let result = self.result(measured);
-        BenchResult::new(self.text(&result), &result)
     }
 }

@@ -43,16 +43,10 @@ impl RoundsReport for OltpReport {
         }
     }
 
-    fn text(result: &OltpResult) -> String {
-        result.text()
-    }
-}
-
-impl OltpResult {
-    fn text(&self) -> String {
-        let count = |each: u32| self.transactions * u64::from(each);
-        let rate = |all: u64| all as f64 / self.total_time_s;
-        let [min, avg, max, p95] = self.latency_ms;
+    fn text(&self, result: &OltpResult) -> String {
+        let count = |each: u32| result.transactions * u64::from(each);
+        let rate = |all: u64| all as f64 / result.total_time_s;
+        let [min, avg, max, p95] = result.latency_ms;
         format!(
             "SQL statistics:\n    queries performed:\n        read:                            {}\n        write:          \
              \u{20}                {}\n        other:                           {}\n        total:                           \
@@ -64,11 +58,11 @@ impl OltpResult {
             count(WRITES),
             count(QUERIES - READS - WRITES),
             count(QUERIES),
-            self.transactions,
-            rate(self.transactions),
+            result.transactions,
+            rate(result.transactions),
             count(QUERIES),
             rate(count(QUERIES)),
-            self.total_time_s,
+            result.total_time_s,
         )
     }
 }

@@ -5,6 +5,8 @@
 //! which is represented by the middle of its range. There are 19 groups of 256 buckets; the last bucket takes
 //! all larger values.
 
+use fairlab_sched::units::Nanos;
+
 /// Logarithm to base 2 of the number of buckets in a group.
 const BITS: u32 = 8;
 const GROUPS: usize = 19;
@@ -38,7 +40,15 @@ pub struct Percentile {
 }
 
 impl Plat {
-    /// Adds a sample. The benchmark leaves out latencies of less than a microsecond.
+    /// Adds a latency in microseconds, unless it is 0. Both times are rounded down, as by `gettimeofday()`.
+    pub(super) fn add_latency(&mut self, from: Nanos, to: Nanos) {
+        let micros = to.0 / 1000 - from.0 / 1000;
+        if micros > 0 {
+            self.add(u32::try_from(micros).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Adds a sample.
     pub fn add(&mut self, value: u32) {
         self.counts[bucket_of(value)] += 1;
         self.max = self.max.max(value);

@@ -26,7 +26,7 @@ impl Rounds {
     /// Records a machine event. A mark below `first_end` starts a round; any other mark ends the round and
     /// starts the next.
     #[inline]
-    pub fn record_event(&mut self, now: Nanos, event: &MachineEvent, first_end: u32) {
+    pub(crate) fn record_event(&mut self, now: Nanos, event: &MachineEvent, first_end: u32) {
         match *event {
             MachineEvent::Forked { task, spec, .. } => {
                 *slot_mut(&mut self.specs, task) = spec;
@@ -44,30 +44,26 @@ impl Rounds {
         }
     }
 
-    /// Discards the rounds so far.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         self.per_task.clear();
         self.by_mark.clear();
         self.latency = Latency::default();
     }
 
     /// Returns the number of rounds of a task, by its index in the workload.
-    pub fn of_task(&self, task: usize) -> u64 {
+    pub(crate) fn of_task(&self, task: usize) -> u64 {
         self.per_task.get(task).copied().unwrap_or(0)
     }
 
-    /// Returns the number of rounds that ended with a mark.
-    pub fn of_mark(&self, mark: u32) -> u64 {
+    pub(crate) fn of_mark(&self, mark: u32) -> u64 {
         self.by_mark.get(mark as usize).copied().unwrap_or(0)
     }
 
-    /// Total number of rounds.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.latency.count()
     }
 
-    /// Durations of all rounds.
-    pub fn latency(&self) -> &Latency {
+    pub(crate) fn latency(&self) -> &Latency {
         &self.latency
     }
 }
@@ -82,8 +78,7 @@ pub trait RoundsReport {
     /// Computes the result from the rounds of a measured time.
     fn result(&self, rounds: &Rounds, elapsed: Nanos) -> Self::Output;
 
-    /// Formats the result as the benchmark does.
-    fn text(result: &Self::Output) -> String;
+    fn text(&self, result: &Self::Output) -> String;
 }
 
 /// Observer of a benchmark that is measured by its rounds.
@@ -124,6 +119,6 @@ impl<T: RoundsReport> BenchObserver for RoundsObserver<T> {
 
     fn outcome(&self, _reached: RunProgress, measured: Nanos) -> BenchResult {
         let result = self.result(measured);
-        BenchResult::new(T::text(&result), &result)
+        BenchResult::new(self.report.text(&result), &result)
     }
 }

@@ -2,7 +2,7 @@
 //! Results of schbench releases from 2016 to 2021.
 
 use super::plat::{Percentile, Plat};
-use super::{BenchObserver, BenchResult, RunProgress, micros, slot_mut};
+use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
@@ -87,10 +87,7 @@ impl Observer for SchbenchObserver {
         match *event {
             MachineEvent::TimeRecorded { task } => *slot_mut(&mut self.wake_time, task) = now,
             MachineEvent::Mark { task, phase: SAMPLE } => {
-                let latency = micros(*slot_mut(&mut self.wake_time, task), now);
-                if latency > 0 {
-                    self.latencies.add(latency);
-                }
+                self.latencies.add_latency(*slot_mut(&mut self.wake_time, task), now);
             }
             _ => {}
         }

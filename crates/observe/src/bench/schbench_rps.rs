@@ -2,7 +2,7 @@
 //! Results of current schbench releases: latencies of wake-ups and of requests, and requests per second.
 
 use super::plat::{Percentile, Plat};
-use super::{BenchObserver, BenchResult, RunProgress, micros, slot_mut};
+use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::START;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -146,18 +146,12 @@ impl Observer for SchbenchRpsObserver {
             MachineEvent::Mark { task, phase: WAKEUP } => {
                 // A worker that has not waited gives no latency.
                 if let Some(since) = slot_mut(&mut self.wake_time, task).take() {
-                    let latency = micros(since, now);
-                    if latency > 0 {
-                        self.wakeups.add(latency);
-                    }
+                    self.wakeups.add_latency(since, now);
                 }
             }
             MachineEvent::Mark { task, phase: REQUEST_START } => *slot_mut(&mut self.request_start, task) = now,
             MachineEvent::Mark { task, phase: REQUEST_END } => {
-                let latency = micros(*slot_mut(&mut self.request_start, task), now);
-                if latency > 0 {
-                    self.requests.add(latency);
-                }
+                self.requests.add_latency(*slot_mut(&mut self.request_start, task), now);
                 self.count_request(now);
             }
             _ => {}

@@ -45,20 +45,14 @@ impl RoundsReport for Tbench {
         }
     }
 
-    fn text(result: &TbenchResult) -> String {
-        result.text()
-    }
-}
-
-impl TbenchResult {
-    fn text(&self) -> String {
+    fn text(&self, result: &TbenchResult) -> String {
         let mut page = format!(" {:<14} {:>10}\n {}\n", "Operation", "Count", "-".repeat(25));
-        for (name, count) in &self.operations {
+        for (name, count) in &result.operations {
             page += &format!(" {name:<14} {count:>10}\n");
         }
         page + &format!(
             "\nThroughput {:.6} MB/sec  {} clients  {} procs  max_latency={:.3} ms\n",
-            self.throughput_mb_s, self.clients, self.clients, self.max_latency_ms
+            result.throughput_mb_s, result.clients, result.clients, result.max_latency_ms
         )
     }
 }
