@@ -3,15 +3,13 @@
 
 use crate::states::{CpuActivity, CpuState, hotplug};
 use fairlab_machine::engine::Engine;
-use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::MachineEvent;
 use fairlab_machine::sim::{CpuCounters, CpuFrequency, FrequencyTimes, Machine};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use serde::{Deserialize, Serialize};
 
-/// Times of a CPU, up to its last switch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct CpuTimes {
     /// State since `since`.
     activity: CpuActivity,
@@ -158,25 +156,15 @@ pub struct CpuSummary {
 
 /// Collects the times of the CPUs of a machine.
 #[derive(Clone, Debug)]
-pub struct CpuStats {
+pub(crate) struct CpuStats {
     tracks: Vec<CpuTimes>,
     /// Counts at the end of the warm-up; empty without one.
     baseline: Vec<CpuSummary>,
 }
 
 impl CpuStats {
-    /// Starts with a machine that has not started, all of whose CPUs are idle.
-    pub fn new(machine: &Machine<impl Engine>) -> Self {
-        let track = CpuTimes {
-            activity: CpuActivity::default(),
-            since: machine.now(),
-            running: Nanos::ZERO,
-            stopper: Nanos::ZERO,
-            idle: Nanos::ZERO,
-            offline: Nanos::ZERO,
-            interrupts: Nanos::ZERO,
-            stolen: Nanos::ZERO,
-        };
+    pub(crate) fn new(machine: &Machine<impl Engine>) -> Self {
+        let track = CpuTimes { since: machine.now(), ..CpuTimes::default() };
         Self { tracks: vec![track; machine.hardware().nr_cpus()], baseline: Vec::new() }
     }
 
@@ -188,7 +176,7 @@ impl CpuStats {
 
     /// Records a context switch of a CPU.
     #[inline]
-    pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
+    pub(crate) fn on_switch(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
         let nr_cpus = self.tracks.len();
         let track = &mut self.tracks[cpu.index()];
         track.settle(now);
@@ -207,16 +195,15 @@ impl CpuStats {
         }
     }
 
-    /// Returns the summaries of all CPUs after the end of a run.
-    pub fn summaries(&self, machine: &Machine<impl Engine>) -> Vec<CpuSummary> {
+    pub(crate) fn summaries(&self, machine: &Machine<impl Engine>) -> Vec<CpuSummary> {
+        let hardware = machine.hardware();
         let mut summaries = self.summaries_at(machine, machine.now());
         for summary in &mut summaries {
             let cpu = CpuId(summary.cpu);
-            let has_frequencies = |hardware: &Hardware| {
-                hardware.turbo.is_some() || hardware.frequency_domains.iter().any(|domain| domain.contains(cpu))
-            };
+            let has_frequencies =
+                hardware.turbo.is_some() || hardware.frequency_domains.iter().any(|domain| domain.contains(cpu));
             let is_full = summary.frequencies.iter().all(|time| time.part == SCHED_CAPACITY_SCALE || time.ns == 0);
-            if is_full && !has_frequencies(machine.hardware()) {
+            if is_full && !has_frequencies {
                 summary.frequencies.clear();
             }
         }

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Counts of scheduling decisions: wake-up placements by rule, load-balancing passes by outcome.
 
+use crate::measure::MeasureSummary;
+use crate::measure::passes::PassRow;
 use fairlab_sched::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
-use fairlab_sched::probe::{BalanceDecision, BalanceVerdict, KickDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Counters of decisions during a run.
 #[derive(Clone, Debug, Default)]
-pub struct DecisionStats {
+pub(crate) struct DecisionStats {
     rules: BTreeMap<WakeRule, u64>,
-    wakeups: u64,
-    forks: u64,
-    execs: u64,
-    on_prev: u64,
-    scans: u64,
-    cpus_scanned: u64,
-    balance: BalanceSummary,
+    /// Counts except those by rule.
+    selection: SelectionSummary,
 }
 
 /// Placements of tasks on CPUs (`select_task_rq()`).
@@ -58,61 +54,38 @@ pub struct BalanceSummary {
 impl DecisionStats {
     /// Counts the placement of a task.
     #[inline]
-    pub fn on_selection(&mut self, decision: &WakeupDecision) {
+    pub(crate) fn on_selection(&mut self, decision: &WakeupDecision) {
+        let total = &mut self.selection;
         match decision.kind {
             WakeKind::Wakeup => {
-                self.wakeups += 1;
-                self.on_prev += u64::from(decision.cpu == decision.prev);
-                self.scans += u64::from(decision.nr_scanned > 0);
-                self.cpus_scanned += u64::from(decision.nr_scanned);
+                total.wakeups += 1;
+                total.stayed += u64::from(decision.cpu == decision.prev);
+                total.scans += u64::from(decision.nr_scanned > 0);
+                total.cpus_scanned += u64::from(decision.nr_scanned);
             }
-            WakeKind::Fork => self.forks += 1,
-            WakeKind::Exec => self.execs += 1,
+            WakeKind::Fork => total.forks += 1,
+            WakeKind::Exec => total.execs += 1,
         }
         *self.rules.entry(decision.rule).or_default() += 1;
     }
 
-    /// Counts a completed load-balancing pass.
-    #[inline]
-    pub fn on_balance(&mut self, decision: &BalanceDecision) {
-        let total = &mut self.balance;
-        total.passes += 1;
-        total.tasks_moved += u64::from(decision.nr_moved);
-        match decision.verdict {
-            BalanceVerdict::Moved => total.moved += 1,
-            BalanceVerdict::ActiveBalance => total.active += 1,
-            BalanceVerdict::Failed
-            | BalanceVerdict::AllPinned
-            | BalanceVerdict::NoBusiestQueue
-            | BalanceVerdict::ActiveBalancePending
-            | BalanceVerdict::RunningTaskPinned => total.failed += 1,
-            BalanceVerdict::NotOurs | BalanceVerdict::NoBusiestGroup => {}
-        }
-    }
-
-    /// Counts a tick's decision to kick a tickless CPU.
-    #[inline]
-    pub fn on_kick_decision(&mut self, decision: &KickDecision) {
-        self.balance.kicks += u64::from(decision.kicked);
-    }
-
-    /// Returns the counts of placements.
-    pub fn selections(&self) -> SelectionSummary {
+    pub(crate) fn selections(&self) -> SelectionSummary {
         let mut by_rule: Vec<(String, u64)> = self.rules.iter().map(|(rule, &n)| (format!("{rule:?}"), n)).collect();
         by_rule.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
-        SelectionSummary {
-            wakeups: self.wakeups,
-            forks: self.forks,
-            execs: self.execs,
-            stayed: self.on_prev,
-            scans: self.scans,
-            cpus_scanned: self.cpus_scanned,
-            by_rule,
-        }
+        SelectionSummary { by_rule, ..self.selection.clone() }
     }
+}
 
-    /// Returns the counts of load-balancing passes.
-    pub fn balancing(&self) -> BalanceSummary {
-        self.balance.clone()
+impl BalanceSummary {
+    pub(crate) fn new(measure: &MeasureSummary) -> Self {
+        let sum = |what: fn(&PassRow) -> u64| measure.passes.iter().map(what).sum();
+        Self {
+            passes: sum(|row| row.passes),
+            moved: sum(|row| row.moved),
+            tasks_moved: sum(|row| row.tasks_moved),
+            active: sum(|row| row.active),
+            failed: sum(|row| row.failed),
+            kicks: measure.kicks.iter().map(|row| row.interrupts).sum(),
+        }
     }
 }

@@ -17,6 +17,7 @@ pub use summary::{FamilySummary, TimerSummary};
 
 use crate::latency::Latency;
 use crate::slack::Slack;
+use crate::slot_mut;
 use crate::states::{TaskActivity, TaskState};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
@@ -26,8 +27,7 @@ use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::{PolicySpec, TaskSpec, Workload};
 use std::collections::BTreeMap;
 
-/// State and times of one task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct TaskTimes {
     family: usize,
     activity: TaskActivity,
@@ -51,17 +51,10 @@ struct TaskTimes {
 impl TaskTimes {
     /// Adds the wait for a CPU or for runtime that was the task's state before now.
     #[inline]
-    fn end_wait(&mut self, before: TaskState, now: Nanos, totals: &mut [FamilyTotals]) {
-        let counted = &mut totals[self.family].counted;
+    fn end_wait(&mut self, before: TaskState, now: Nanos) {
         match before {
-            TaskState::Runnable { since } => {
-                self.wait += now - since;
-                counted.wait_ns += (now - since).0;
-            }
-            TaskState::Throttled { since } => {
-                self.throttled += now - since;
-                counted.throttled_ns += (now - since).0;
-            }
+            TaskState::Runnable { since } => self.wait += now - since,
+            TaskState::Throttled { since } => self.throttled += now - since,
             TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {
             }
         }
@@ -92,7 +85,6 @@ struct FamilyTotals {
     counted: FamilySummary,
     latency: Latency,
     to_run: Latency,
-    timers: TimerSummary,
     slack: Slack,
     timer_latency: Latency,
     /// Time on CPUs of each capacity, in ascending order.
@@ -145,8 +137,7 @@ impl Arrival {
 }
 
 impl FamilyStats {
-    /// Creates the statistics of a machine that has not started.
-    pub fn new(machine: &Machine<impl Engine>) -> Self {
+    pub(crate) fn new(machine: &Machine<impl Engine>) -> Self {
         let (names, family_of) = families(machine.workload());
         let of_cpus = &machine.hardware().topology.capacity;
         let mut capacities = of_cpus.clone();
@@ -182,33 +173,17 @@ impl FamilyStats {
         }
     }
 
-    /// Adds a task that is about to be forked.
-    pub fn on_fork(&mut self, host: usize, id: TaskId, spec: usize) {
+    pub(crate) fn on_fork(&mut self, host: usize, id: TaskId, spec: usize) {
         let family = self.family_of[spec];
         self.totals[family].counted.tasks += 1;
-        if self.tracks.len() <= id.index() {
-            self.tracks.resize(id.index() + 1, None);
-        }
-        self.tracks[id.index()] = Some(TaskTimes {
-            family,
-            activity: TaskActivity::default(),
-            woken_at: None,
-            waking_since: None,
-            timer_at: None,
-            run: Nanos::ZERO,
-            wait: Nanos::ZERO,
-            throttled: Nanos::ZERO,
-            is_plain: self.plain[spec],
-        });
-        if self.ids.len() <= host {
-            self.ids.resize(host + 1, None);
-        }
-        self.ids[host] = Some(id);
+        *slot_mut(&mut self.tracks, id.index()) =
+            Some(TaskTimes { family, is_plain: self.plain[spec], ..TaskTimes::default() });
+        *slot_mut(&mut self.ids, host) = Some(id);
     }
 
     /// Records the beginning of a wake-up, unless the task does not sleep.
     #[inline]
-    pub fn on_waking(&mut self, host: usize, since: Nanos) {
+    pub(crate) fn on_waking(&mut self, host: usize, since: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         if let Some(Some(track)) = self.tracks.get_mut(id.index())
             && !track.activity.state().is_runnable()
@@ -219,7 +194,7 @@ impl FamilyStats {
 
     /// Records that a task has become runnable.
     #[inline]
-    pub fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
+    pub(crate) fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
         if track.activity.wake(now) && !is_new {
             self.totals[track.family].counted.wakeups += 1;
@@ -228,18 +203,17 @@ impl FamilyStats {
         }
     }
 
-    /// Records that a task is throttled, or no longer.
-    pub fn on_throttling(&mut self, now: Nanos, task: TaskId, is_throttled: bool) {
+    pub(crate) fn on_throttling(&mut self, now: Nanos, task: TaskId, is_throttled: bool) {
         if let Some(Some(track)) = self.tracks.get_mut(task.index())
             && let Some(before) = track.activity.throttle(now, is_throttled)
         {
-            track.end_wait(before, now, &mut self.totals);
+            track.end_wait(before, now);
         }
     }
 
     /// Records a context switch of a CPU.
     #[inline]
-    pub fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+    pub(crate) fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             // A task that is switched out before it continues is still being woken.
             if let Some(arrival) = self.arriving[cpu.index()].take() {
@@ -249,7 +223,6 @@ impl FamilyStats {
             let totals = &mut self.totals[track.family];
             if let TaskState::Running { since, .. } = track.activity.switch_out(now, cpu, prev_state) {
                 track.run += now - since;
-                totals.counted.run_ns += (now - since).0;
                 totals.by_capacity[self.class_of[cpu.index()]] += now - since;
             }
             if prev_state == PrevState::Runnable {
@@ -260,7 +233,7 @@ impl FamilyStats {
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
             let before = track.activity.switch_in(now, cpu);
-            track.end_wait(before, now, &mut self.totals);
+            track.end_wait(before, now);
             let totals = &mut self.totals[track.family];
             if let Some(woken_at) = track.woken_at.take() {
                 totals.latency.record((now - woken_at).0);
@@ -278,7 +251,7 @@ impl FamilyStats {
     /// Records that a CPU executes kernel code until `until`; a task that was just switched in continues
     /// then.
     #[inline]
-    pub fn on_kernel_busy(&mut self, cpu: CpuId, until: Nanos) {
+    pub(crate) fn on_kernel_busy(&mut self, cpu: CpuId, until: Nanos) {
         if let Some(arrival) = self.arriving[cpu.index()].take() {
             arrival.record(&mut self.totals, until);
         }
@@ -286,22 +259,18 @@ impl FamilyStats {
 
     /// Counts a migration of a task.
     #[inline]
-    pub fn on_migrate(&mut self, task: TaskId) {
+    pub(crate) fn on_migrate(&mut self, task: TaskId) {
         if let Some(Some(track)) = self.tracks.get(task.index()) {
             self.totals[track.family].counted.migrations += 1;
         }
     }
 
     /// Records that a task arrives at its timer, whose expiry may have passed.
-    pub fn on_timer(&mut self, now: Nanos, host: usize, expiry: Nanos) {
+    pub(crate) fn on_timer(&mut self, now: Nanos, host: usize, expiry: Nanos) {
         let Some(id) = self.ids.get(host).copied().flatten() else { return };
         let Some(track) = &mut self.tracks[id.index()] else { return };
-        let totals = &mut self.totals[track.family];
-        totals.timers.arrivals += 1;
-        totals.slack.record(now, expiry);
-        if expiry <= now {
-            totals.timers.missed += 1;
-        } else {
+        self.totals[track.family].slack.record(now, expiry);
+        if expiry > now {
             track.timer_at = Some(expiry);
         }
     }
@@ -310,19 +279,16 @@ impl FamilyStats {
     /// or wait. Families without a forked task are left out.
     pub fn summaries(&self, end: Nanos) -> Vec<FamilySummary> {
         let mut totals = self.totals.clone();
-        for track in self.tracks.iter().flatten() {
+        let tracks = self.tracks_at(end);
+        for track in &tracks {
             let totals = &mut totals[track.family];
-            match track.activity.state() {
-                TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } => {}
-                TaskState::Runnable { since } => totals.counted.wait_ns += (end - since).0,
-                TaskState::Throttled { since } => totals.counted.throttled_ns += (end - since).0,
-                TaskState::Running { since, cpu } => {
-                    totals.counted.run_ns += (end - since).0;
-                    totals.by_capacity[self.class_of[cpu.index()]] += end - since;
-                }
+            totals.counted.run_ns += track.run.0;
+            totals.counted.wait_ns += track.wait.0;
+            totals.counted.throttled_ns += track.throttled.0;
+            if let TaskState::Running { since, cpu } = track.activity.state() {
+                totals.by_capacity[self.class_of[cpu.index()]] += end - since;
             }
         }
-        let tracks = self.tracks_at(end);
         let mut tracks_of = vec![Vec::new(); self.names.len()];
         tracks.iter().for_each(|track| tracks_of[track.family].push(track));
         let of_family = |(place, (name, totals)): (usize, (&String, &FamilyTotals))| FamilySummary {
@@ -336,10 +302,11 @@ impl FamilyStats {
                 .collect(),
             wake_to_run: totals.to_run.summary(),
             wakeup_latency: totals.latency.summary(),
-            timers: (totals.timers.arrivals > 0).then(|| TimerSummary {
-                slack: totals.slack.summary(),
+            timers: totals.slack.summary().map(|slack| TimerSummary {
+                arrivals: slack.count,
+                missed: totals.slack.nr_late(),
+                slack: Some(slack),
                 wakeup_latency: totals.timer_latency.summary(),
-                ..totals.timers
             }),
             ..totals.counted.clone()
         };
@@ -375,7 +342,7 @@ fn is_plain(task: &TaskSpec) -> bool {
 }
 
 /// Returns the names of the families in the order of the workload, and the family of each task.
-fn families(workload: &Workload) -> (Vec<String>, Vec<usize>) {
+pub(crate) fn families(workload: &Workload) -> (Vec<String>, Vec<usize>) {
     let (mut names, mut places) = (Vec::new(), BTreeMap::new());
     let mut family_of = |name: &str| {
         *places.entry(name.to_owned()).or_insert_with(|| {

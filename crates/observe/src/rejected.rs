@@ -28,7 +28,7 @@ enum RejectedChange {
 
 impl RejectedChanges {
     /// Records a machine event if it is a rejected change.
-    pub fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
+    pub(crate) fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         let (what, result) = match *event {
             MachineEvent::Hotplug { cpu, online, result } => (RejectedChange::Hotplug { cpu, online }, result),
             MachineEvent::Cpuset { cpuset, result } => (RejectedChange::Cpuset(cpuset), result),

@@ -43,6 +43,10 @@ impl Slack {
         }
     }
 
+    pub(crate) fn nr_late(&self) -> u64 {
+        self.late.count()
+    }
+
     /// Returns the summary statistics, or `None` without any arrival.
     pub(crate) fn summary(&self) -> Option<SlackSummary> {
         let count = self.early.count() + self.late.count();

@@ -3,7 +3,6 @@
 
 use crate::cgroups;
 use crate::cpus::CpuStats;
-use crate::decisions::DecisionStats;
 use crate::families::FamilyStats;
 use crate::measure::Measures;
 use crate::rejected::RejectedChanges;
@@ -20,12 +19,8 @@ use fairlab_sched::work::OpCounts;
 pub struct SummaryObserver {
     /// Times, latencies and switches by task family.
     pub families: FamilyStats,
-    /// Times and switches of the CPUs.
-    pub cpus: CpuStats,
-    /// Wake-up placements and load-balancing passes by rule and outcome.
-    pub decisions: DecisionStats,
-    /// Measurements in the terms of published scheduler work.
-    pub measures: Measures,
+    pub(crate) cpus: CpuStats,
+    pub(crate) measures: Measures,
     /// Changes to tasks, groups or CPUs that the scheduler rejected.
     pub rejected: RejectedChanges,
     /// Counters of the machine at the end of the warm-up; zero without one.
@@ -53,7 +48,6 @@ impl SummaryObserver {
         Self {
             families: FamilyStats::new(machine),
             cpus: CpuStats::new(machine),
-            decisions: DecisionStats::default(),
             measures: Measures::new(machine),
             rejected: RejectedChanges::default(),
             baseline: Baseline::default(),
@@ -67,7 +61,6 @@ impl SummaryObserver {
     pub fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.families.reset(at);
         self.cpus.reset(machine, at);
-        self.decisions = DecisionStats::default();
         self.measures.reset(machine);
         let counters = machine.counters();
         self.baseline = Baseline {
@@ -92,18 +85,6 @@ impl SchedObserver for SummaryObserver {
             }
             Event::Migrate { task, .. } => self.families.on_migrate(task),
             Event::Throttling { task, is_throttled } => self.families.on_throttling(now, task, is_throttled),
-            Event::WakeupDecision(decision) => {
-                self.measures.event(event);
-                self.decisions.on_selection(decision);
-            }
-            Event::BalanceDecision(decision) => {
-                self.measures.event(event);
-                self.decisions.on_balance(decision);
-            }
-            Event::KickDecision(decision) => {
-                self.measures.event(event);
-                self.decisions.on_kick_decision(decision);
-            }
             _ => self.measures.event(event),
         }
     }

@@ -25,7 +25,8 @@ pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
 
 use crate::explain::Question;
-use crate::families::FamilySummary;
+use crate::families::{FamilySummary, families};
+use crate::slot_mut;
 use crate::states::{CpuActivity, CpuState, TaskActivity, TaskState, hotplug};
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
@@ -108,8 +109,7 @@ impl Limits {
     }
 }
 
-/// State of a task while a run is observed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct FindingTask {
     /// Index among the machine's tasks.
     place: usize,
@@ -149,10 +149,7 @@ impl FindingTasks {
     }
 
     fn insert(&mut self, id: TaskId, task: FindingTask) {
-        if self.0.len() <= id.index() {
-            self.0.resize(id.index() + 1, None);
-        }
-        self.0[id.index()] = Some(task);
+        *slot_mut(&mut self.0, id.index()) = Some(task);
     }
 
     /// Returns the tasks in the order of their ids.
@@ -215,14 +212,7 @@ pub struct Findings {
 impl Findings {
     /// Creates an observer for a machine whose run has not begun.
     pub fn new(machine: &Machine, limits: Limits) -> Self {
-        let mut families: Vec<String> = Vec::new();
-        let family_of = machine.workload().tasks.iter().map(|spec| {
-            families.iter().position(|own| *own == spec.family).unwrap_or_else(|| {
-                families.push(spec.family.clone());
-                families.len() - 1
-            })
-        });
-        let family_of = family_of.collect();
+        let (families, family_of) = families(machine.workload());
         let nr_cpus = machine.hardware().nr_cpus();
         let rules = RuleSet::new(nr_cpus, limits);
         Self {
@@ -401,15 +391,8 @@ impl Observer for Findings {
             self.change_cpu(now, cpu, |activity| activity.set_online(online));
         }
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
-            let task = FindingTask {
-                place: task,
-                family: self.family_of[spec],
-                activity: TaskActivity::default(),
-                woken_at: None,
-                cpu: None,
-                allowed: None,
-            };
-            self.tasks.insert(id, task);
+            let family = self.family_of[spec];
+            self.tasks.insert(id, FindingTask { place: task, family, ..FindingTask::default() });
         }
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Counters of calls and visited cfs_rqs, by caller.
 #[derive(Clone, Debug, Default)]
-pub struct BlockedStats {
+pub(crate) struct BlockedStats {
     by_caller: BTreeMap<BlockedCaller, (u64, u64)>,
 }
 
@@ -41,14 +41,13 @@ pub struct BlockedRow {
 impl BlockedStats {
     /// Counts an update of a CPU's averages.
     #[inline]
-    pub fn on_update(&mut self, update: &BlockedUpdate) {
+    pub(crate) fn on_update(&mut self, update: &BlockedUpdate) {
         let (calls, cfs_rqs) = self.by_caller.entry(update.caller).or_default();
         *calls += 1;
         *cfs_rqs += update.nr_cfs_rqs;
     }
 
-    /// Returns the calls of a run of this length.
-    pub fn summary(&self, duration: Nanos) -> BlockedSummary {
+    pub(crate) fn summary(&self, duration: Nanos) -> BlockedSummary {
         let per_s = |calls: u64| if duration.0 == 0 { 0.0 } else { calls as f64 * 1e9 / duration.0 as f64 };
         let row = |(caller, &(calls, cfs_rqs)): (&BlockedCaller, &(u64, u64))| BlockedRow {
             caller: caller.name().to_owned(),

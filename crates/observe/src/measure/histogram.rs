@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Power-of-two histograms in the format of bpftrace's `hist()`.
 
+use crate::slot_mut;
 use std::fmt::Write;
 
 /// Width of the longest bar, in characters.
@@ -21,13 +22,9 @@ impl PowerHistogram {
         self.record_n(value, 1);
     }
 
-    /// Counts a value `times` times.
-    pub fn record_n(&mut self, value: u64, times: u64) {
+    pub(crate) fn record_n(&mut self, value: u64, times: u64) {
         let place = (u64::BITS - value.leading_zeros()) as usize;
-        if self.counts.len() <= place {
-            self.counts.resize(place + 1, 0);
-        }
-        self.counts[place] += times;
+        *slot_mut(&mut self.counts, place) += times;
     }
 
     /// Returns the smallest value and the count of each bucket.

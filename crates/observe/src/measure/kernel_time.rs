@@ -20,8 +20,6 @@ use std::collections::BTreeMap;
 struct PathTimes {
     took: Latency,
     waited: Latency,
-    total: Nanos,
-    total_wait: Nanos,
     usecs: PowerHistogram,
 }
 
@@ -34,7 +32,7 @@ struct OpenCall {
 
 /// Collects the durations of all paths.
 #[derive(Clone, Debug, Default)]
-pub struct KernelTimes {
+pub(crate) struct KernelTimes {
     by_path: BTreeMap<KernelPath, PathTimes>,
     /// Placements that searched a domain.
     searches: PathTimes,
@@ -71,13 +69,13 @@ impl KernelTimes {
     /// Records whether a placement searched a domain. Its duration follows with the next phase on the same
     /// CPU.
     #[inline]
-    pub fn on_selection(&mut self, decision: &WakeupDecision) {
+    pub(crate) fn on_selection(&mut self, decision: &WakeupDecision) {
         self.searched.insert(decision.waker, searches_domain(decision));
     }
 
     /// Records a machine event, if it is a phase of a kernel path.
     #[inline]
-    pub fn machine_event(&mut self, event: &MachineEvent) {
+    pub(crate) fn machine_event(&mut self, event: &MachineEvent) {
         let MachineEvent::Kernel { cpu, path, took, waited, ends, .. } = *event else { return };
         let open = self.open.entry((cpu, path)).or_default();
         open.took += took;
@@ -92,8 +90,7 @@ impl KernelTimes {
         }
     }
 
-    /// Returns the durations of all paths, in the order of the paths.
-    pub fn rows(&self) -> Vec<KernelTimeRow> {
+    pub(crate) fn rows(&self) -> Vec<KernelTimeRow> {
         let of_paths = self.by_path.iter().map(|(path, times)| (path.name(), times));
         let rows = std::iter::once(("select_idle_cpu", &self.searches)).chain(of_paths);
         rows.filter_map(|(name, times)| times.row(name)).collect()
@@ -104,20 +101,18 @@ impl PathTimes {
     fn record(&mut self, call: OpenCall) {
         let whole = call.took + call.waited;
         self.took.record(whole.0);
-        self.total += whole;
         self.usecs.record(whole.0 / 1000);
         if call.waited > Nanos::ZERO {
             self.waited.record(call.waited.0);
-            self.total_wait += call.waited;
         }
     }
 
     fn row(&self, name: &str) -> Option<KernelTimeRow> {
         Some(KernelTimeRow {
             path: name.to_owned(),
-            total_ns: self.total.0,
+            total_ns: self.took.sum() as u64,
             call: self.took.summary()?,
-            waited_ns: self.total_wait.0,
+            waited_ns: self.waited.sum() as u64,
             lock_wait: self.waited.summary(),
             usecs: self.usecs.buckets().filter(|&(_, count)| count > 0).collect(),
         })

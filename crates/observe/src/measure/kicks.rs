@@ -30,7 +30,7 @@ struct CpuKicks {
 
 /// Counters of calls of `kick_ilb()` and of ticks without one.
 #[derive(Clone, Debug, Default)]
-pub struct KickStats {
+pub(crate) struct KickStats {
     per_cpu: Vec<CpuKicks>,
 }
 
@@ -60,14 +60,13 @@ pub struct NoKickRow {
 }
 
 impl KickStats {
-    /// Creates the counters for a machine with this number of CPUs.
-    pub fn new(nr_cpus: usize) -> Self {
+    pub(crate) fn new(nr_cpus: usize) -> Self {
         Self { per_cpu: vec![CpuKicks::default(); nr_cpus] }
     }
 
     /// Counts a tick's decision about a kick.
     #[inline]
-    pub fn on_kick_decision(&mut self, decision: &KickDecision) {
+    pub(crate) fn on_kick_decision(&mut self, decision: &KickDecision) {
         if decision.flags == 0 {
             *self.per_cpu[decision.cpu.index()].none.entry(decision.reason).or_default() += 1;
             return;
@@ -86,8 +85,7 @@ impl KickStats {
         *calls.by_reason.entry(why).or_default() += 1;
     }
 
-    /// Returns the calls of each CPU that made any.
-    pub fn rows(&self) -> Vec<KickRow> {
+    pub(crate) fn rows(&self) -> Vec<KickRow> {
         let row = |(cpu, calls): (usize, &CpuKicks)| KickRow {
             cpu: cpu as u32,
             calls: calls.calls,
@@ -97,11 +95,8 @@ impl KickStats {
         };
         self.per_cpu.iter().enumerate().filter(|(_, calls)| calls.calls > 0).map(row).collect()
     }
-}
 
-impl KickStats {
-    /// Returns the ticks without a call, of each CPU that has any.
-    pub fn rows_without(&self) -> Vec<NoKickRow> {
+    pub(crate) fn rows_without(&self) -> Vec<NoKickRow> {
         let row = |(cpu, calls): (usize, &CpuKicks)| NoKickRow {
             cpu: cpu as u32,
             by_reason: calls.none.iter().map(|(why, &count)| (why.name().to_owned(), count)).collect(),

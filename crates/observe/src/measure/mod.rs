@@ -14,6 +14,7 @@ pub mod search;
 pub mod text;
 pub mod warnings;
 
+use crate::decisions::DecisionStats;
 use blocked::{BlockedStats, BlockedSummary};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::MachineEvent;
@@ -29,7 +30,8 @@ use warnings::{WarningRow, Warnings};
 
 /// Collectors of all measurements of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Measures {
+pub(crate) struct Measures {
+    pub(crate) decisions: DecisionStats,
     search: SearchStats,
     kicks: KickStats,
     blocked: BlockedStats,
@@ -61,8 +63,7 @@ pub struct MeasureSummary {
 }
 
 impl Measures {
-    /// Creates the collectors for a machine that has not started.
-    pub fn new(machine: &Machine<impl Engine>) -> Self {
+    pub(crate) fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
         Self { search: SearchStats::new(nr_cpus), kicks: KickStats::new(nr_cpus), ..Self::default() }
     }
@@ -75,9 +76,10 @@ impl Measures {
 
     /// Records a scheduler event.
     #[inline]
-    pub fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::WakeupDecision(decision) => {
+                self.decisions.on_selection(decision);
                 self.search.on_selection(decision);
                 self.times.on_selection(decision);
             }
@@ -91,12 +93,11 @@ impl Measures {
 
     /// Records a machine event.
     #[inline]
-    pub fn machine_event(&mut self, event: &MachineEvent) {
+    pub(crate) fn machine_event(&mut self, event: &MachineEvent) {
         self.times.machine_event(event);
     }
 
-    /// Returns the measurements of a run, of which the time `measured` counts.
-    pub fn summary(&self, machine: &Machine<impl Engine>, measured: Nanos) -> MeasureSummary {
+    pub(crate) fn summary(&self, machine: &Machine<impl Engine>, measured: Nanos) -> MeasureSummary {
         MeasureSummary {
             search: self.search.summary(),
             kicks: self.kicks.rows(),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Counters of load-balancing passes.
 #[derive(Clone, Debug, Default)]
-pub struct PassStats {
+pub(crate) struct PassStats {
     rows: BTreeMap<(u32, CpuIdleType), PassRow>,
 }
 
@@ -63,7 +63,7 @@ pub struct PassRow {
 impl PassStats {
     /// Counts a completed pass.
     #[inline]
-    pub fn on_balance(&mut self, decision: &BalanceDecision) {
+    pub(crate) fn on_balance(&mut self, decision: &BalanceDecision) {
         let row = self.rows.entry((decision.level, decision.idle)).or_default();
         row.passes += 1;
         *match decision.verdict {
@@ -88,14 +88,14 @@ impl PassStats {
     }
 
     /// Returns the counters, narrowest domains first.
-    pub fn rows(&self, machine: &Machine<impl Engine>) -> Vec<PassRow> {
+    pub(crate) fn rows(&self, machine: &Machine<impl Engine>) -> Vec<PassRow> {
         let domains = machine.sched().as_sched().map(|sched| &sched.domains().domains);
         let row = |(&(level, idle), row): (&(u32, CpuIdleType), &PassRow)| {
             let mut row = row.clone();
             let of_level = || domains.iter().flat_map(|domains| domains.iter()).filter(|domain| domain.level == level);
             row.level = level;
             row.domain = of_level().next().map_or_else(String::new, |domain| domain.name.to_owned());
-            row.kind = name_of(idle).to_owned();
+            row.kind = idle_type_name(idle).to_owned();
             if idle == CpuIdleType::NewlyIdle {
                 row.max_newidle_lb_cost_ns = of_level().map(|domain| domain.max_newidle_lb_cost).max();
             }
@@ -105,8 +105,8 @@ impl PassStats {
     }
 }
 
-/// Returns the name of an idle type in results.
-const fn name_of(idle: CpuIdleType) -> &'static str {
+/// Name of an idle type in results and traces.
+pub(crate) const fn idle_type_name(idle: CpuIdleType) -> &'static str {
     match idle {
         CpuIdleType::Idle => "idle",
         CpuIdleType::NotIdle => "busy",

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Counters of warnings, by CPU.
 #[derive(Clone, Debug, Default)]
-pub struct Warnings {
+pub(crate) struct Warnings {
     by_cpu: BTreeMap<CpuId, WarningRow>,
 }
 
@@ -28,8 +28,7 @@ pub struct WarningRow {
 }
 
 impl Warnings {
-    /// Counts a warning about a CPU.
-    pub fn on_warning(&mut self, cpu: CpuId, warning: Warning) {
+    pub(crate) fn on_warning(&mut self, cpu: CpuId, warning: Warning) {
         let row = self.by_cpu.entry(cpu).or_insert_with(|| WarningRow { cpu: cpu.0, ..WarningRow::default() });
         match warning {
             Warning::DoubleClock => row.double_clock += 1,
@@ -40,15 +39,13 @@ impl Warnings {
         }
     }
 
-    /// Returns the counters of all CPUs with warnings.
-    pub fn rows(&self) -> Vec<WarningRow> {
+    pub(crate) fn rows(&self) -> Vec<WarningRow> {
         self.by_cpu.values().copied().collect()
     }
 }
 
 impl WarningRow {
-    /// Returns the warnings as sentences.
-    pub fn sentences(&self) -> Vec<String> {
+    pub(crate) fn sentences(&self) -> Vec<String> {
         let mut said = Vec::new();
         if self.double_clock > 0 {
             said.push(format!(
