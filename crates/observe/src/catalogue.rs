@@ -65,8 +65,7 @@ pub struct MetricInfo {
     pub is_latency: bool,
 }
 
-/// Members of a latency's summary statistics, in the order of its fields.
-pub const LATENCY_MEMBERS: [&str; 7] = ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+const LATENCY_MEMBERS: [&str; 7] = ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
 impl MetricInfo {
     /// A count or a time that adds up over a run.

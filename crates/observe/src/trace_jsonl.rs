@@ -4,6 +4,7 @@
 
 mod line;
 
+use crate::measure::passes::idle_type_name;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
@@ -14,7 +15,6 @@ use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, SchedObserver};
-use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use line::{EscapedStr, Lines, List, line, object};
 use std::io::{self, Write};
@@ -101,7 +101,7 @@ impl<W: Write> TraceJsonl<W> {
                 line!(self.lines.buffer_mut(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
             }
             Event::DomainStat { on, cpu, level, counter, idle, amount } if self.level > 2 => {
-                let idle = idle.map_or("-", idle_name);
+                let idle = idle.map_or("-", idle_type_name);
                 line!(
                     self.lines.buffer_mut(),
                     t: t, e: "lb", on: on.0, cpu: cpu.0, lvl: level, c: counter, idle: idle, n: amount
@@ -116,14 +116,6 @@ impl<W: Write> TraceJsonl<W> {
             }
             _ => {}
         }
-    }
-}
-
-fn idle_name(idle: CpuIdleType) -> &'static str {
-    match idle {
-        CpuIdleType::Idle => "idle",
-        CpuIdleType::NotIdle => "busy",
-        CpuIdleType::NewlyIdle => "newidle",
     }
 }
 

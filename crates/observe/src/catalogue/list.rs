@@ -23,9 +23,15 @@ const SOFTIRQS: &str = "arrivals of packets, wake-ups of ksoftirqd";
 const MARKS: &str = "marks of the benchmark's model";
 const EXITS: &str = "`sched_process_exit`";
 
+const DOMAIN_SCANS: &str = "runqueues scanned in domain searches";
+const MEASURED: &str = "measured time";
+const RUNNABLE: &str = "runnable time of each task";
+
 const NO_POWER: &str = "absent without power values in the machine's file";
 const NO_TIMERS: &str = "null without periodic timers";
 const NO_COSTS: &str = "absent on a machine without costs";
+const NO_FAIRNESS: &str = "absent with fewer than two tasks that were runnable";
+const NO_IDLE_POWER: &str = "null if time was spent in an idle state of unknown power";
 const BUILT_IN: &str = "absent with a compiled-kernel engine";
 
 /// All metrics.
@@ -37,9 +43,7 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("totals.offline_ns", "ns", Neither, HOTPLUG),
     MetricInfo::sum("totals.wait_ns", "ns", Less, SWITCHES_AND_WAKEUPS),
     MetricInfo::sum("totals.throttled_ns", "ns", Less, THROTTLING).null("0 with a compiled-kernel engine"),
-    MetricInfo::level("totals.fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS)
-        .per("runnable time of each task")
-        .null("absent with fewer than two tasks that were runnable"),
+    MetricInfo::level("totals.fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS),
     MetricInfo::sum("totals.kernel_ns", "ns", Less, COUNTERS),
     MetricInfo::sum("totals.events", "", Neither, COUNTERS),
     MetricInfo::sum("totals.switches", "", Neither, COUNTERS),
@@ -56,9 +60,7 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("families[].run_by_capacity[][]", "ns", Neither, SWITCHES),
     MetricInfo::sum("families[].wait_ns", "ns", Less, SWITCHES_AND_WAKEUPS),
     MetricInfo::sum("families[].throttled_ns", "ns", Less, THROTTLING).null("0 with a compiled-kernel engine"),
-    MetricInfo::level("families[].fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS)
-        .per("runnable time of each task")
-        .null("absent with fewer than two tasks that were runnable"),
+    MetricInfo::level("families[].fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS),
     MetricInfo::sum("families[].wakeups", "", Neither, "`sched_wakeup`"),
     MetricInfo::latency(
         "families[].wake_to_run",
@@ -124,11 +126,9 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("balance.kicks", "", Neither, KICKS).null(BUILT_IN),
     MetricInfo::sum("work{}", "", Neither, "the scheduler's operation counts"),
     MetricInfo::sum("energy.busy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.idle_uj", "uJ", Less, IDLE)
-        .null("null if time was spent in an idle state of unknown power"),
+    MetricInfo::sum("energy.idle_uj", "uJ", Less, IDLE).null(NO_IDLE_POWER),
     MetricInfo::sum("energy.domains[].busy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.domains[].idle_uj", "uJ", Less, IDLE)
-        .null("null if time was spent in an idle state of unknown power"),
+    MetricInfo::sum("energy.domains[].idle_uj", "uJ", Less, IDLE).null(NO_IDLE_POWER),
     MetricInfo::sum("energy.domains[].opps[].busy_ns", "ns", Neither, FREQUENCIES).null(NO_POWER),
     MetricInfo::sum("energy.domains[].opps[].idle_ns", "ns", Neither, FREQUENCIES).null(NO_POWER),
     MetricInfo::sum("energy.domains[].opps[].busy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
@@ -143,15 +143,11 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("measure.search.per_cpu[].sis_scanned", "", Neither, SEARCHES).null(BUILT_IN),
     MetricInfo::sum("measure.search.per_cpu[].sis_failed", "", Neither, SEARCHES).null(BUILT_IN),
     MetricInfo::level("measure.search.ratios.se_eff%", "%", More, SEARCHES).per("scanned runqueues").null(BUILT_IN),
-    MetricInfo::level("measure.search.ratios.dom_eff%", "%", More, SEARCHES)
-        .per("runqueues scanned in domain searches")
-        .null(BUILT_IN),
+    MetricInfo::level("measure.search.ratios.dom_eff%", "%", More, SEARCHES).per(DOMAIN_SCANS).null(BUILT_IN),
     MetricInfo::level("measure.search.ratios.fast_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
     MetricInfo::level("measure.search.ratios.success_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
     MetricInfo::level("measure.search.cpu_mean.se_eff%", "%", More, SEARCHES).per("scanned runqueues").null(BUILT_IN),
-    MetricInfo::level("measure.search.cpu_mean.dom_eff%", "%", More, SEARCHES)
-        .per("runqueues scanned in domain searches")
-        .null(BUILT_IN),
+    MetricInfo::level("measure.search.cpu_mean.dom_eff%", "%", More, SEARCHES).per(DOMAIN_SCANS).null(BUILT_IN),
     MetricInfo::level("measure.search.cpu_mean.fast_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
     MetricInfo::level("measure.search.cpu_mean.success_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
     MetricInfo::sum("measure.kicks[].calls", "", Neither, KICKS).null(BUILT_IN),
@@ -160,12 +156,10 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("measure.kicks[].by_reason{}", "", Neither, KICKS).null(BUILT_IN),
     MetricInfo::sum("measure.no_kicks[].by_reason{}", "", Neither, KICKS).null(BUILT_IN),
     MetricInfo::sum("measure.blocked.calls", "", Neither, BLOCKED).null(BUILT_IN),
-    MetricInfo::level("measure.blocked.calls_per_s", "/s", Neither, BLOCKED).per("measured time").null(BUILT_IN),
+    MetricInfo::level("measure.blocked.calls_per_s", "/s", Neither, BLOCKED).per(MEASURED).null(BUILT_IN),
     MetricInfo::sum("measure.blocked.cfs_rqs", "", Neither, BLOCKED).null(BUILT_IN),
     MetricInfo::sum("measure.blocked.by_caller[].calls", "", Neither, BLOCKED).null(BUILT_IN),
-    MetricInfo::level("measure.blocked.by_caller[].calls_per_s", "/s", Neither, BLOCKED)
-        .per("measured time")
-        .null(BUILT_IN),
+    MetricInfo::level("measure.blocked.by_caller[].calls_per_s", "/s", Neither, BLOCKED).per(MEASURED).null(BUILT_IN),
     MetricInfo::sum("measure.blocked.by_caller[].cfs_rqs", "", Neither, BLOCKED).null(BUILT_IN),
     MetricInfo::sum("measure.passes[].passes", "", Neither, PASSES).null(BUILT_IN),
     MetricInfo::sum("measure.passes[].not_ours", "", Neither, PASSES).null(BUILT_IN),
@@ -199,11 +193,11 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::level("bench.usecs_per_op", "us", Less, EXITS).per("round trips").null("absent if the run was cut off"),
     MetricInfo::level("bench.ops_per_s", "/s", More, EXITS).per("`time_s`").null("absent if the run was cut off"),
     MetricInfo::sum("bench.elapsed_s", "s", Neither, "simulated time"),
-    MetricInfo::level("bench.per_instance[]", "/s", More, MARKS).per("measured time"),
-    MetricInfo::level("bench.sum", "/s", More, MARKS).per("measured time"),
+    MetricInfo::level("bench.per_instance[]", "/s", More, MARKS).per(MEASURED),
+    MetricInfo::level("bench.sum", "/s", More, MARKS).per(MEASURED),
     MetricInfo::latency("bench.latency", Less, MARKS),
     MetricInfo::sum("bench.transactions", "", More, MARKS),
-    MetricInfo::level("bench.per_s", "/s", More, MARKS).per("measured time"),
+    MetricInfo::level("bench.per_s", "/s", More, MARKS).per(MEASURED),
     MetricInfo::level("bench.latency_ms[]", "ms", Less, MARKS),
     MetricInfo::sum("bench.total_time_s", "s", Neither, "simulated time"),
     MetricInfo::sum("bench.runtime_s", "s", Neither, "simulated time"),
@@ -227,13 +221,13 @@ pub const METRICS: &[MetricInfo] = &[
     MetricInfo::sum("bench.rps.percentiles[].samples", "", Neither, MARKS),
     MetricInfo::level("bench.rps.min", "/s", More, MARKS),
     MetricInfo::max("bench.rps.max", "/s", More, MARKS),
-    MetricInfo::level("bench.average_rps", "/s", More, MARKS).per("measured time"),
+    MetricInfo::level("bench.average_rps", "/s", More, MARKS).per(MEASURED),
     MetricInfo::sum("bench.bogo_ops", "", More, MARKS),
     MetricInfo::sum("bench.real_time_s", "s", Neither, "simulated time"),
-    MetricInfo::level("bench.bogo_ops_per_s", "/s", More, MARKS).per("measured time"),
+    MetricInfo::level("bench.bogo_ops_per_s", "/s", More, MARKS).per(MEASURED),
     MetricInfo::sum("bench.switches", "", Neither, SWITCHES),
     MetricInfo::sum("bench.involuntary", "", Neither, SWITCHES),
-    MetricInfo::level("bench.throughput_mb_s", "MB/s", More, MARKS).per("measured time"),
+    MetricInfo::level("bench.throughput_mb_s", "MB/s", More, MARKS).per(MEASURED),
     MetricInfo::max("bench.max_latency_ms", "ms", Less, MARKS),
     MetricInfo::sum("bench.operations[][]", "", More, MARKS),
     MetricInfo::latency("bench.threads[].latency", Less, "timer expiries, marks of the benchmark's model"),

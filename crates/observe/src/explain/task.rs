@@ -142,10 +142,22 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let track = history.task(id);
     let mut sentences = Vec::new();
-    let woken = track.woken;
-    let own = track.selection;
-    match (own, woken) {
-        (Some(selection), _) => sentences.extend(explain_selection(view, &selection)),
+    match (track.selection, track.woken) {
+        (Some(selection), woken) => {
+            sentences.extend(explain_selection(view, &selection));
+            match woken {
+                _ if !selection.is_done => {
+                    sentences.push(format!("CPU {} has not enqueued it yet.", selection.decision.cpu.0));
+                }
+                Some((at, cpu, _)) if selection.at < at => sentences.push(format!(
+                    "CPU {} enqueued it at {}, {} later: from then on it was runnable.",
+                    cpu.0,
+                    moment(at),
+                    at - selection.at
+                )),
+                _ => {}
+            }
+        }
         (None, Some((at, cpu, is_new))) => {
             let what = if is_new { "forked" } else { "woken" };
             sentences.push(format!(
@@ -155,18 +167,6 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
             ));
         }
         (None, None) => {}
-    }
-    match (own, woken) {
-        (Some(selection), _) if !selection.is_done => {
-            sentences.push(format!("CPU {} has not enqueued it yet.", selection.decision.cpu.0));
-        }
-        (Some(selection), Some((at, cpu, _))) if selection.at < at => sentences.push(format!(
-            "CPU {} enqueued it at {}, {} later: from then on it was runnable.",
-            cpu.0,
-            moment(at),
-            at - selection.at
-        )),
-        _ => {}
     }
     if let Some(last) = track.last_move {
         let how = match last.pass {

@@ -60,19 +60,14 @@ impl Rule for WastedKicks {
 
     fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
         let is_vain = self.kicks >= MIN_KICKS && self.with_moves * PER_MOVE < self.kicks;
-        let found = self.last.filter(|_| is_vain).map(|(at, target)| Finding {
-            rule: Self::INFO.name,
-            severity: Self::INFO.severity.max(),
-            sentence: format!(
+        let found = self.last.filter(|_| is_vain).map(|(at, target)| {
+            let sentence = format!(
                 "idle CPUs were kicked {} to balance for tickless CPUs; tasks moved after {} of these kicks",
                 counted(self.kicks, "time", "times"),
                 self.with_moves
-            ),
-            count: self.kicks - self.with_moves,
-            total_ns: 0,
-            worst_ns: 0,
-            at_ns: moment(at),
-            question: Question::Balance(target.0),
+            );
+            let finding = Self::INFO.finding(sentence, Question::Balance(target.0));
+            Finding { count: self.kicks - self.with_moves, at_ns: moment(at), ..finding }
         });
         found.into_iter().collect()
     }

@@ -64,14 +64,8 @@ impl Rule for Moves {
         for (&task, moved) in self.tasks.iter().filter(|(_, moved)| is_often(moved.back)) {
             let name = (about.name)(task);
             let finding = found.entry(moved.family).or_insert_with(|| Finding {
-                rule: Self::INFO.name,
-                severity: Self::INFO.severity.max(),
-                sentence: String::new(),
-                count: 0,
-                total_ns: 0,
-                worst_ns: 0,
                 at_ns: moment(moved.last_back),
-                question: Question::Task(name.clone()),
+                ..Self::INFO.finding(String::new(), Question::Task(name.clone()))
             });
             finding.count += moved.back;
             finding.sentence = format!(

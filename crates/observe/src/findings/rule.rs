@@ -5,6 +5,7 @@
 //! handlers of what it needs. Calls are static, so handlers that no rule overrides cost nothing.
 
 use super::{FindingContext, FindingTasks, Limits};
+use crate::explain::Question;
 use crate::findings::Finding;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
@@ -51,13 +52,8 @@ impl RuleSeverity {
     pub(super) const fn of(self, is_above: bool) -> Severity {
         match self {
             Self::Fixed(severity) => severity,
-            Self::Raised { to, from, .. } => {
-                if is_above {
-                    to
-                } else {
-                    from
-                }
-            }
+            Self::Raised { to, .. } if is_above => to,
+            Self::Raised { from, .. } => from,
         }
     }
 
@@ -95,6 +91,12 @@ impl RuleInfo {
     /// Returns the rule with the given name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         super::RULES.iter().find(|rule| rule.name == name)
+    }
+
+    /// Returns a finding of the highest severity, without times and occurrences.
+    pub(super) fn finding(&self, sentence: String, question: Question) -> Finding {
+        let (rule, severity) = (self.name, self.severity.max());
+        Finding { rule, severity, sentence, count: 0, total_ns: 0, worst_ns: 0, at_ns: 0, question }
     }
 }
 

@@ -39,14 +39,10 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
     let specs = &machine.workload().tasks;
     let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
+    let sentence = format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals);
     Some(Finding {
-        rule: MissedTimers::INFO.name,
         severity: MissedTimers::INFO.severity.of(timers.missed * PERIODS_PER_MISS > timers.arrivals),
-        sentence: format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals),
         count: timers.missed,
-        total_ns: 0,
-        worst_ns: 0,
-        at_ns: 0,
-        question: Question::Task(first.name.clone()),
+        ..MissedTimers::INFO.finding(sentence, Question::Task(first.name.clone()))
     })
 }

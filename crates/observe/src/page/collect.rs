@@ -26,10 +26,6 @@ const MAX_SEGMENTS: usize = 1_200_000;
 /// Most rows of the migration matrix. On machines with more CPUs, a row stands for several CPUs.
 pub(super) const MAX_CELLS: usize = 128;
 
-/// Groups of events that a page needs.
-pub(super) const GROUPS: EventGroups =
-    EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Frequency, Group::Counters, Group::Decisions]);
-
 /// Time series: for each part of the run, the integral of the value over time, in value times ns.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
@@ -65,7 +61,7 @@ impl Series {
 }
 
 /// Data of a page, as far as the run has come. Times are in ns from the start of the run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PageData {
     pub(super) length: u64,
     pub(super) segments: Segments,
@@ -87,7 +83,8 @@ pub(super) struct PageData {
     rules: BTreeMap<ThreadId, u8>,
     /// Longest waits after a wake-up. The shortest of them is on top.
     waits: BinaryHeap<Reverse<Wait>>,
-    per_cell: u32,
+    /// Number of CPUs for which a row of the migration matrix stands.
+    pub(super) per_cell: u32,
 }
 
 /// Returns the histogram bucket of a latency: [`PER_OCTAVE`] buckets for each doubling.
@@ -104,25 +101,13 @@ impl PageData {
         Self {
             length: machine.duration().0.max(1),
             segments: Segments::new(nr_cpus, MAX_SEGMENTS),
-            threads: Vec::new(),
             util: series(),
             khz: series(),
             nr_running: series(),
-            latencies: BTreeMap::new(),
-            scanned: BTreeMap::new(),
-            migrations: BTreeMap::new(),
             running: (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), 0, 0)).collect(),
-            woken: BTreeMap::new(),
-            waited: BTreeMap::new(),
-            rules: BTreeMap::new(),
-            waits: BinaryHeap::new(),
             per_cell: nr_cpus.div_ceil(MAX_CELLS) as u32,
+            ..Self::default()
         }
-    }
-
-    /// Returns the number of CPUs for which a row of the migration matrix stands.
-    pub(super) const fn per_cell(&self) -> u32 {
-        self.per_cell
     }
 
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
@@ -224,7 +209,7 @@ impl PageCollector {
 
     /// Returns the groups of events that the collector needs.
     pub const fn groups() -> EventGroups {
-        GROUPS
+        EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Frequency, Group::Counters, Group::Decisions])
     }
 }
 

@@ -126,7 +126,7 @@ impl PageRun {
             family_of,
             latencies,
             scanned: collected.scanned.clone(),
-            cpus_per_cell: collected.per_cell(),
+            cpus_per_cell: collected.per_cell,
             migrations: collected.migrations.iter().map(|(&(from, to), &nr)| (from, to, nr)).collect(),
             segments: base64(&segments_of(&collected.segments)),
             findings: None,

@@ -24,8 +24,7 @@ pub(super) struct Segment {
     pub(super) rule: u8,
 }
 
-/// Timeline segments of all CPUs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Segments {
     pub(super) of_cpu: Vec<Vec<Segment>>,
     nr: usize,
@@ -37,7 +36,7 @@ pub(super) struct Segments {
 impl Segments {
     /// Creates an empty timeline for at most `max_segments` segments.
     pub(super) fn new(nr_cpus: usize, max_segments: usize) -> Self {
-        Self { of_cpu: vec![Vec::new(); nr_cpus], nr: 0, max_segments, resolution: 0 }
+        Self { of_cpu: vec![Vec::new(); nr_cpus], max_segments, ..Self::default() }
     }
 
     /// Adds a segment, which begins at or after the end of the last one of its CPU.
