@@ -98,8 +98,7 @@ pub fn drive_to<E: Engine>(
     until: Nanos,
 ) -> Result<(), RunError> {
     machine.start(observer)?;
-    machine.advance(observer, until)?;
-    Ok(())
+    drive_on(machine, observer, until)
 }
 
 /// Runs a machine that has started up to a later time, or to its end if that comes first.
@@ -111,8 +110,7 @@ pub fn drive_on<E: Engine>(
     observer: &mut dyn Observer<E>,
     until: Nanos,
 ) -> Result<(), RunError> {
-    machine.advance(observer, until)?;
-    Ok(())
+    machine.advance(observer, until).map(drop)
 }
 
 /// Runs a machine to its end.

@@ -11,53 +11,19 @@ use std::path::Path;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Job {
     /// Run it and write its files; the answer is a [`crate::result::RunResult`].
-    Run {
-        /// The run.
-        spec: RunSpec,
-        /// Files and results.
-        outputs: RunOutputs,
-    },
+    Run { spec: RunSpec, outputs: RunOutputs },
     /// Run it with the engine's accounting checked at every tick.
-    Check {
-        /// The run.
-        spec: RunSpec,
-    },
+    Check { spec: RunSpec },
     /// Run it, and answer with the data of its page in a report and its digest.
-    Page {
-        /// The run.
-        spec: RunSpec,
-        /// Name of the run on the page.
-        name: String,
-    },
+    Page { spec: RunSpec, name: String },
     /// Run it, and write every event as a line of JSON to standard output.
-    Trace {
-        /// The run.
-        spec: RunSpec,
-    },
+    Trace { spec: RunSpec },
     /// Run it up to a time on the machine's clock, and answer with the state of CPUs and tasks.
-    State {
-        /// The run.
-        spec: RunSpec,
-        /// The time.
-        until_ns: u64,
-    },
+    State { spec: RunSpec, until_ns: u64 },
     /// Answer with the functions that each call of the kernel enters at a time on the machine's clock.
-    Calls {
-        /// The run.
-        spec: RunSpec,
-        /// The time.
-        at_ns: u64,
-    },
-    /// Write a line for each call up to a time to standard output: its time, and a hash of the entered
-    /// functions that another engine also has.
-    CallHashes {
-        /// The run.
-        spec: RunSpec,
-        /// The time.
-        until_ns: u64,
-        /// Name of the other engine.
-        beside: String,
-    },
+    Calls { spec: RunSpec, at_ns: u64 },
+    /// Write a line for each call up to a time: its time, and a hash of the entered functions that `beside` also has.
+    CallHashes { spec: RunSpec, until_ns: u64, beside: String },
     /// Run a case of a study; the answer is its result as JSON.
     StudyCase(StudyCase),
 }

@@ -14,66 +14,35 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Kernel whose behaviour the scheduler models by default.
 pub const DEFAULT: &str = "6.1";
 
-/// Change of the kernel that no feature or tunable can revert.
-#[derive(Debug)]
-struct UnmodelledChange {
-    since: Release,
-    what: &'static str,
-}
-
-/// Changes that would be visible in a run, earliest first.
-const MISSING: &[UnmodelledChange] = &[
-    UnmodelledChange { since: (5, 3), what: "tasks have utilisation clamps (uclamp; since 5.3, for groups since 5.4)" },
-    UnmodelledChange {
-        since: (5, 4),
-        what: "runtime that a CPU has taken from a group's quota does not expire (since 5.4)",
-    },
-    UnmodelledChange {
-        since: (5, 5),
-        what: "load balancing classifies groups; wake_affine() compares load including blocked load (since 5.5)",
-    },
-    UnmodelledChange {
-        since: (5, 6),
-        what: "a nearly idle NUMA node may have an imbalance of a few tasks (since 5.6)",
-    },
-    UnmodelledChange {
-        since: (5, 7),
-        what: "with asymmetric capacities, wake-ups search for an idle CPU that fits; load balancing uses runnable_avg; thermal pressure reduces the capacity (since 5.7)",
-    },
-    UnmodelledChange {
-        since: (5, 8),
-        what: "a wake-up for a CPU that is just switching away from the task is queued on that CPU (since 5.8)",
-    },
-    UnmodelledChange {
-        since: (5, 11),
-        what: "a forked task leaves its NUMA node only once that node is busy enough (since 5.11)",
-    },
-    UnmodelledChange {
-        since: (5, 12),
-        what: "one scan searches for idle cores and idle CPUs; a CPU with several waiting tasks is not balanced actively (since 5.12)",
-    },
-    UnmodelledChange {
-        since: (5, 13),
-        what: "a search for an idle CPU checks the SMT siblings of the previous CPU first (since 5.13)",
-    },
-    UnmodelledChange {
-        since: (5, 14),
-        what: "unused quota may be saved for bursts; EAS includes thermal pressure (since 5.14)",
-    },
-    UnmodelledChange { since: (5, 15), what: "task groups may be idle (cpu.idle; since 5.15)" },
-    UnmodelledChange {
-        since: (5, 16),
-        what: "clusters are a domain level; idle entities have shorter slices and less sleeper credit; updating blocked load counts as a cost of newly-idle balancing (since 5.16)",
-    },
-    UnmodelledChange {
-        since: (5, 18),
-        what: "the imbalance that NUMA nodes may have depends on their caches (since 5.18)",
-    },
-    UnmodelledChange {
-        since: (6, 0),
-        what: "averages of a task that is woken on another CPU decay by the time that its idle CPU's clock has missed; newly-idle balancing stops when a task wakes up (since 6.0)",
-    },
-    UnmodelledChange { since: (6, 1), what: "a load-balancing pass scans tasks until it can move one (since 6.1)" },
+/// Changes of the kernel that no feature or tunable can revert and that would be visible in a run, earliest first.
+const MISSING: &[(Release, &str)] = &[
+    ((5, 3), "tasks have utilisation clamps (uclamp; since 5.3, for groups since 5.4)"),
+    ((5, 4), "runtime that a CPU has taken from a group's quota does not expire (since 5.4)"),
+    ((5, 5), "load balancing classifies groups; wake_affine() compares load including blocked load (since 5.5)"),
+    ((5, 6), "a nearly idle NUMA node may have an imbalance of a few tasks (since 5.6)"),
+    (
+        (5, 7),
+        "with asymmetric capacities, wake-ups search for an idle CPU that fits; load balancing uses runnable_avg; thermal pressure reduces the capacity (since 5.7)",
+    ),
+    ((5, 8), "a wake-up for a CPU that is just switching away from the task is queued on that CPU (since 5.8)"),
+    ((5, 11), "a forked task leaves its NUMA node only once that node is busy enough (since 5.11)"),
+    (
+        (5, 12),
+        "one scan searches for idle cores and idle CPUs; a CPU with several waiting tasks is not balanced actively (since 5.12)",
+    ),
+    ((5, 13), "a search for an idle CPU checks the SMT siblings of the previous CPU first (since 5.13)"),
+    ((5, 14), "unused quota may be saved for bursts; EAS includes thermal pressure (since 5.14)"),
+    ((5, 15), "task groups may be idle (cpu.idle; since 5.15)"),
+    (
+        (5, 16),
+        "clusters are a domain level; idle entities have shorter slices and less sleeper credit; updating blocked load counts as a cost of newly-idle balancing (since 5.16)",
+    ),
+    ((5, 18), "the imbalance that NUMA nodes may have depends on their caches (since 5.18)"),
+    (
+        (6, 0),
+        "averages of a task that is woken on another CPU decay by the time that its idle CPU's clock has missed; newly-idle balancing stops when a task wakes up (since 6.0)",
+    ),
+    ((6, 1), "a load-balancing pass scans tasks until it can move one (since 6.1)"),
 ];
 
 /// Release of Linux whose features and tunables differ from 6.1's by known changes.
@@ -136,7 +105,7 @@ impl Kernel {
     pub fn changes_of_release(self) -> (Vec<&'static str>, Vec<&'static str>) {
         let modelled =
             changes().filter(|change| change.release == self.release).filter_map(|change| change.description);
-        let missing = MISSING.iter().filter(|missing| missing.since == self.release).map(|missing| missing.what);
+        let missing = MISSING.iter().filter(|(since, _)| *since == self.release).map(|&(_, what)| what);
         (modelled.collect(), missing.collect())
     }
 
@@ -149,7 +118,7 @@ impl Kernel {
 
     /// Later changes that this kernel does not revert, so that it behaves as 6.1; the list is incomplete.
     pub fn unmodelled_changes(self) -> Vec<&'static str> {
-        MISSING.iter().filter(|missing| self.release < missing.since).map(|missing| missing.what).collect()
+        MISSING.iter().filter(|(since, _)| self.release < *since).map(|&(_, what)| what).collect()
     }
 }
 

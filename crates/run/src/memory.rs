@@ -68,21 +68,10 @@ impl Drop for MemoryTexts {
 
 /// Registers a text under its name, or under the name with a number if another text has it.
 fn add_file(shelf: &mut BTreeMap<String, MemoryFile>, name: &str, text: &str) -> String {
-    for number in 1_u64.. {
-        let name = if number == 1 { format!("<{name}>") } else { format!("<{name} {number}>") };
-        match shelf.get_mut(&name) {
-            None => {
-                shelf.insert(name.clone(), MemoryFile { text: Arc::from(text), users: 1 });
-                return name;
-            }
-            Some(shelved) if *shelved.text == *text => {
-                shelved.users += 1;
-                return name;
-            }
-            Some(_) => {}
-        }
-    }
-    unreachable!("there are more numbers than texts")
+    let may_have_text = |name: &String| shelf.get(name).is_none_or(|shelved| *shelved.text == *text);
+    let name = policies::numbered_names(name).find(may_have_text).expect("there are more numbers than texts");
+    shelf.entry(name.clone()).or_insert_with(|| MemoryFile { text: Arc::from(text), users: 0 }).users += 1;
+    name
 }
 
 /// Returns the text with a registered name.

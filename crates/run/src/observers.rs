@@ -50,6 +50,15 @@ pub struct EventWriters {
     pub ops: Option<WorkJsonl<Box<dyn Write>>>,
 }
 
+/// Executes a statement for each observer that was asked for. Their types differ.
+macro_rules! for_each {
+    ($observer:ident in $($field:ident)* => $call:expr) => {
+        $(if let Some($observer) = $field {
+            $call;
+        })*
+    };
+}
+
 impl RunObservers {
     /// Returns the observers that a summary needs.
     pub fn for_summary(machine: &Machine<impl Engine>) -> Self {
@@ -133,28 +142,12 @@ impl EventWriters {
 
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let Self { trace, event_log, exporter, ops: _ } = self;
-        if let Some(trace) = trace {
-            trace.event(now, event);
-        }
-        if let Some(event_log) = event_log {
-            event_log.event(now, event);
-        }
-        if let Some(exporter) = exporter {
-            exporter.event(now, event);
-        }
+        for_each!(writer in trace event_log exporter => writer.event(now, event));
     }
 
     fn machine_event<E: Engine>(&mut self, now: Nanos, event: &MachineEvent) {
         let Self { trace, event_log, exporter, ops: _ } = self;
-        if let Some(trace) = trace {
-            Observer::<E>::machine_event(trace, now, event);
-        }
-        if let Some(event_log) = event_log {
-            Observer::<E>::machine_event(event_log, now, event);
-        }
-        if let Some(exporter) = exporter {
-            Observer::<E>::machine_event(exporter, now, event);
-        }
+        for_each!(writer in trace event_log exporter => Observer::<E>::machine_event(writer, now, event));
     }
 }
 
@@ -167,21 +160,7 @@ impl SchedObserver for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         let Self { summary, findings, bench, marks: _, last_exit, writers } = self;
-        if let Some(summary) = summary {
-            summary.event(now, event);
-        }
-        if let Some(findings) = findings {
-            findings.event(now, event);
-        }
-        if let Some(bench) = bench {
-            bench.event(now, event);
-        }
-        if let Some(last_exit) = last_exit {
-            last_exit.event(now, event);
-        }
-        if let Some(writers) = writers {
-            writers.event(now, event);
-        }
+        for_each!(observer in summary findings bench last_exit writers => observer.event(now, event));
     }
 
     fn wants_pelt(&self) -> bool {
@@ -210,12 +189,7 @@ impl<E: Engine> Observer<E> for RunObservers {
         if let Some(summary) = summary {
             <SummaryObserver as Observer<E>>::machine_event(summary, now, event);
         }
-        if let Some(findings) = findings {
-            findings.machine_event(now, event);
-        }
-        if let Some(bench) = bench {
-            bench.machine_event(now, event);
-        }
+        for_each!(observer in findings bench => observer.machine_event(now, event));
         if let (Some(marks), MachineEvent::Mark { phase, .. }) = (marks, event) {
             *marks.entry(*phase).or_default() += 1;
         }

@@ -60,11 +60,8 @@ impl fmt::Debug for NamedPolicy {
     }
 }
 
-/// Returns the policy with a registered name.
-///
-/// # Errors
-/// If no policy has that name.
-pub fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
+/// Returns the policy with a registered name; fails if no policy has it.
+pub(crate) fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
     let shelf = POLICIES.lock().unwrap_or_else(PoisonError::into_inner);
     let make = shelf.get(name).cloned().ok_or(
         "policies are objects of a program that embeds fairlab, such as `fairlab.run(work, policy=...)` in Python",
@@ -75,10 +72,15 @@ pub fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
 /// Registers a policy under its name, or under the name with a number if that is taken.
 pub(crate) fn add_policy(name: &str, make: PolicyFactory) -> String {
     let mut shelf = POLICIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let names = std::iter::once(format!("<{name}>")).chain((2_u64..).map(|number| format!("<{name} {number}>")));
-    let free = names.into_iter().find(|name| !shelf.contains_key(name)).expect("there are more numbers than policies");
+    let free =
+        numbered_names(name).find(|name| !shelf.contains_key(name)).expect("there are more numbers than policies");
     shelf.insert(free.clone(), make);
     free
+}
+
+/// Returns the name in angle brackets, then with the numbers from 2.
+pub(crate) fn numbered_names(name: &str) -> impl Iterator<Item = String> {
+    std::iter::once(format!("<{name}>")).chain((2_u64..).map(move |number| format!("<{name} {number}>")))
 }
 
 pub(crate) fn remove_policy(name: &str) {

@@ -44,13 +44,11 @@ impl fmt::Display for DirectoryError {
 impl std::error::Error for DirectoryError {}
 
 fn unsuitable(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
-    let path = path.to_owned();
-    |cause| DirectoryError { path, cause, is_unsuitable: true }
+    move |cause| DirectoryError { path: path.to_owned(), cause, is_unsuitable: true }
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
-    let path = path.to_owned();
-    |cause| DirectoryError { path, cause, is_unsuitable: false }
+    move |cause| DirectoryError { path: path.to_owned(), cause, is_unsuitable: false }
 }
 
 /// Run directory that is being written. It is removed when dropped, unless it is finished.

@@ -55,7 +55,7 @@ macro_rules! settings {
             commands: $commands:expr,
             $(change: $change:literal,)?
             $(list: $list:literal,)?
-            names: $names:expr,
+            $(names: $names:expr,)?
             in_study: $in_study:literal,
             $(study_help: $study_help:literal,)?
             $(serde: $serde:meta,)?
@@ -85,7 +85,7 @@ macro_rules! settings {
             value: $value,
             default_value: { let none: Option<&str> = None; $(let _ = none; let none = Some($default);)? none },
             doc: &[$($doc),+],
-            names: $names,
+            names: { let none: fn() -> Vec<&'static str> = Vec::new; $(let _ = none; let none = $names;)? none },
             commands: $commands,
             is_change: { let no = false; $(let _ = no; let no = $change;)? no },
             is_list: { let no = false; $(let _ = no; let no = $list;)? no },
@@ -193,7 +193,6 @@ settings! {
         option: "cpu-dma-latency" "TIME",
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
-        names: Vec::new,
         in_study: "`cpu_dma_latency` of an arm",
         serde: serde(with = "latency_text"),
         schema: schemars(with = "Option<String>"),
@@ -206,7 +205,6 @@ settings! {
         option: "idle-states" "N",
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
-        names: Vec::new,
         in_study: "`idle_states` of a run or an arm",
         read: |value, text| set(value, number(text)),
         texts: |value| value.iter().map(ToString::to_string).collect(),
@@ -245,7 +243,6 @@ settings! {
         option: "policy" "NAME",
         commands: commands::NONE,
         change: true,
-        names: Vec::new,
         in_study: "nothing: studies have no policies",
         schema: schemars(with = "Option<String>"),
         read: |value, text| set(value, policy_from_name(text)),
@@ -260,7 +257,6 @@ settings! {
     seed: Option<u64> {
         option: "seed" "N",
         commands: commands::RUN | commands::BENCH,
-        names: Vec::new,
         in_study: "`first_seed` of a run",
         read: |value, text| set(value, number(text)),
         texts: |value| value.iter().map(ToString::to_string).collect(),
@@ -274,7 +270,6 @@ settings! {
     starts: Starts {
         option: "vary" "",
         commands: commands::RUN | commands::BENCH,
-        names: Vec::new,
         in_study: "`start` of a run",
         read: |value, _| { *value = Starts::Jittered; Ok(()) },
         texts: |value| (*value == Starts::Jittered).then(String::new).into_iter().collect(),
@@ -285,7 +280,6 @@ settings! {
     perturb: Option<u64> {
         option: "perturb" "N",
         commands: commands::RUN | commands::BENCH | commands::STUDY,
-        names: Vec::new,
         in_study: "--perturb of `fairlab study run`",
         read: |value, text| set(value, number(text)),
         texts: |value| value.iter().map(ToString::to_string).collect(),
@@ -295,7 +289,6 @@ settings! {
     keep_duplicate_keys: bool {
         option: "keep-duplicate-keys" "",
         commands: commands::RUN | commands::CHECK,
-        names: Vec::new,
         in_study: "nothing: studies read rt-app files as rt-app does",
         read: |value, _| { *value = true; Ok(()) },
         texts: |value| value.then(String::new).into_iter().collect(),
@@ -305,7 +298,6 @@ settings! {
     duration: Option<Nanos> {
         option: "for" "TIME",
         commands: commands::RUN | commands::BENCH | commands::REPEAT,
-        names: Vec::new,
         in_study: "`span` of a run",
         serde: serde(with = "duration_text"),
         schema: schemars(with = "Option<String>"),
@@ -320,7 +312,6 @@ settings! {
     warmup: Option<Nanos> {
         option: "warmup" "TIME",
         commands: commands::RUN | commands::BENCH | commands::REPEAT,
-        names: Vec::new,
         in_study: "`warm_up` of a run",
         serde: serde(with = "duration_text"),
         schema: schemars(with = "Option<String>"),

@@ -127,11 +127,8 @@ impl GovernorName {
     }
 }
 
-/// Returns the governor of a name.
-///
-/// # Errors
-/// If it does not exist or is not modelled.
-pub fn governor_from_name(name: &str) -> Result<GovernorName, String> {
+/// Returns the governor of a name; fails if it does not exist or is not modelled.
+pub(crate) fn governor_from_name(name: &str) -> Result<GovernorName, String> {
     GovernorName::ALL.into_iter().find(|governor| governor.name() == name).ok_or_else(|| match name {
         "ondemand" | "conservative" | "userspace" => {
             format!("{name} is not modelled; use performance, powersave or schedutil")
@@ -307,11 +304,8 @@ pub enum Starts {
     Jittered,
 }
 
-/// Parses a list of features: `NAME` or `NO_NAME`, separated by commas.
-///
-/// # Errors
-/// If a feature does not exist, or is switched on and off.
-pub fn parse_features(text: &str) -> Result<Vec<(String, bool)>, String> {
+/// Parses `NAME` or `NO_NAME`, separated by commas; fails if one does not exist, or is switched on and off.
+pub(crate) fn parse_features(text: &str) -> Result<Vec<(String, bool)>, String> {
     let features: Vec<(Feature, bool)> = text.split(',').map(parse_feature).collect::<Result<_, _>>()?;
     check_changes(&features, &[])?;
     Ok(features.into_iter().map(|(feature, on)| (feature.name().to_owned(), on)).collect())
@@ -337,7 +331,7 @@ pub fn check_changes(features: &[(Feature, bool)], tunables: &[(String, i64)]) -
 }
 
 /// Formats a time as options take it, in the largest unit in which it is a whole number.
-pub fn time_text(time: Nanos) -> String {
+pub(crate) fn time_text(time: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
     let whole = units.iter().find(|(ns, _)| time.0.is_multiple_of(*ns));
     whole.map_or_else(String::new, |(ns, unit)| format!("{}{unit}", time.0 / ns))

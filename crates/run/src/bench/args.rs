@@ -15,7 +15,10 @@ pub(super) enum BenchCommand {
     /// Requests and responses over the loopback device
     Netperf(NetperfArgs),
     /// perf bench sched pipe, perf bench sched messaging
-    Perf(PerfArgs),
+    Perf {
+        #[command(subcommand)]
+        perf: Perf,
+    },
     /// Network load of a file server
     Tbench(TbenchArgs),
     /// Latencies of real-time threads that wait for a timer
@@ -150,23 +153,14 @@ pub(super) struct NetperfArgs {
     pub(super) start_every: u64,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct PerfArgs {
-    #[command(subcommand)]
-    pub(super) perf: Perf,
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum Perf {
     /// Benchmarks; only those of the scheduler
     #[command(alias = "bench")]
-    Sched(PerfSchedArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct PerfSchedArgs {
-    #[command(subcommand)]
-    pub(super) sched: PerfSched,
+    Sched {
+        #[command(subcommand)]
+        sched: PerfSched,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -23,20 +23,17 @@ impl BenchCommand {
             Self::Schbench(args) => return schbench(args),
             Self::Hackbench(args) => Benchmark::Hackbench(hackbench(args)),
             Self::Netperf(args) => Benchmark::Netperf(netperf(args)),
-            Self::Perf(args) => {
-                let Perf::Sched(args) = &args.perf;
-                match &args.sched {
-                    PerfSched::Pipe(args) => Benchmark::Pipe { loops: args.loops, threads: args.threaded },
-                    PerfSched::Messaging(args) => Benchmark::Messaging(Hackbench {
-                        groups: args.groups,
-                        loops: args.loops,
-                        pipe: args.pipe,
-                        threads: args.thread,
-                        start_signal: true,
-                        ..Hackbench::default()
-                    }),
-                }
+            Self::Perf { perf: Perf::Sched { sched: PerfSched::Pipe(args) } } => {
+                Benchmark::Pipe { loops: args.loops, threads: args.threaded }
             }
+            Self::Perf { perf: Perf::Sched { sched: PerfSched::Messaging(args) } } => Benchmark::Messaging(Hackbench {
+                groups: args.groups,
+                loops: args.loops,
+                pipe: args.pipe,
+                threads: args.thread,
+                start_signal: true,
+                ..Hackbench::default()
+            }),
             Self::Tbench(args) => {
                 Benchmark::Tbench(Tbench { clients: args.clients, runtime: Nanos::from_secs(args.time), seed: 0 })
             }

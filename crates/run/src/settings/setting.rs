@@ -27,7 +27,7 @@ pub struct Setting {
     /// Whether the option may be repeated.
     pub is_list: bool,
     /// Key of a study that sets it, for messages.
-    pub in_study: &'static str,
+    pub(crate) in_study: &'static str,
     /// Help of the option of `fairlab study run`, where it differs.
     pub study_help: Option<&'static str>,
     pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
@@ -50,8 +50,7 @@ impl Setting {
         SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// Returns the setting with this option.
-    pub fn from_option(option: &str) -> Option<&'static Self> {
+    pub(crate) fn from_option(option: &str) -> Option<&'static Self> {
         SETTINGS.iter().find(|setting| setting.option == option)
     }
 
@@ -131,7 +130,7 @@ impl Settings {
     }
 
     /// Returns the seed of start times and random run lengths, if these vary.
-    pub fn starts_seed(&self) -> Option<u64> {
+    pub(crate) fn starts_seed(&self) -> Option<u64> {
         self.seed.filter(|_| self.starts == Starts::Jittered)
     }
 
