@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 /// Formats a number with its noun, and with a verb if the noun has one: `1 pass was`, `2 passes were`.
-pub(crate) fn counted<N: Display + PartialEq + From<u8>>(number: N, singular: &str, plural: &str) -> String {
+pub fn counted<N: Display + PartialEq + From<u8>>(number: N, singular: &str, plural: &str) -> String {
     let noun = if number == N::from(1) { singular } else { plural };
     format!("{number} {noun}")
 }

@@ -86,10 +86,7 @@ pub(super) type TimerRow = (String, TimerSummary);
 pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::left("timer of", |_, (name, _)| name.as_str().into()),
     Column::right("arrivals", |_, (_, timers)| timers.arrivals.to_string().into()),
-    Column::right("missed", |_, (_, timers)| {
-        let missed = count(timers.missed);
-        if timers.missed > 0 { missed.notable() } else { missed }
-    }),
+    Column::right("missed", |_, (_, timers)| notable_count(timers.missed)),
     Column::right("slack min", |_, (_, timers)| slack(timers, |slack| slack.min_ns)),
     Column::right("p10", |_, (_, timers)| slack(timers, |slack| slack.p10_ns)),
     Column::right("p50", |_, (_, timers)| slack(timers, |slack| slack.p50_ns)),
@@ -105,10 +102,7 @@ pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
     Column::right("quota", |_, group| group.quota_ns.map_or_else(|| "max".to_owned(), time).into()),
     Column::right("period", |_, group| time(group.period_ns).into()),
     Column::right("periods", |_, group| count(group.nr_periods)),
-    Column::right("throttled", |_, group| {
-        let throttled = count(group.nr_throttled);
-        if group.nr_throttled > 0 { throttled.notable() } else { throttled }
-    }),
+    Column::right("throttled", |_, group| notable_count(group.nr_throttled)),
     Column::right("for", |_, group| time(group.throttled_ns).into()),
     Column::right("bursts", |_, group: &CgroupSummary| count(group.nr_bursts)).when(has_bursts),
     Column::right("by", |_, group: &CgroupSummary| time(group.burst_ns).into()).when(has_bursts),
@@ -149,8 +143,12 @@ pub(super) fn of_cpus<'a>() -> Vec<Column<CpuRow<'a>>> {
 }
 
 /// Formats a count; zero is a dash.
-fn count(number: u64) -> Cell {
+pub(super) fn count(number: u64) -> Cell {
     if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
+}
+
+fn notable_count(number: u64) -> Cell {
+    if number == 0 { count(0) } else { count(number).notable() }
 }
 
 fn span(ns: u64) -> Cell {
@@ -193,7 +191,7 @@ fn range_of(row: &[&CpuSummary], duration: u64) -> Cell {
 }
 
 fn idle_states(row: &[&CpuSummary]) -> String {
-    let idle: u64 = row.iter().map(|cpu| cpu.idle_ns).sum();
+    let idle = sum(row, |cpu| cpu.idle_ns);
     // CPUs of a row may have different states.
     let mut states: Vec<(&str, u64)> = Vec::new();
     for state in row.iter().flat_map(|cpu| &cpu.idle_states) {

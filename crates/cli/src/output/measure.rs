@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Measurements of a run: lines of the run summary, and detailed tables for `--measure`.
 
+use super::columns::count;
 use super::figures::{cpus_named, format_cpu_list, time};
 use super::residency;
 use super::table::{Align, Cell, Table};
@@ -142,14 +143,15 @@ fn kicks(summary: &RunSummary, styles: Styles) -> String {
     let mut table = Table::new(&columns);
     let mut add = |name: String, rows: &[&KickRow]| {
         let sum = |what: &dyn Fn(&KickRow) -> u64| rows.iter().map(|row| what(row)).sum::<u64>();
-        let mut cells: Vec<Cell> = vec![name.into(), dash(sum(&|row| row.calls)), dash(sum(&|row| row.interrupts))];
+        let mut cells: Vec<Cell> = vec![name.into(), count(sum(&|row| row.calls)), count(sum(&|row| row.interrupts))];
         cells.extend(
-            reasons.iter().map(|&reason| dash(sum(&|row| row.by_reason.get(reason).copied().unwrap_or_default()))),
+            reasons.iter().map(|&reason| count(sum(&|row| row.by_reason.get(reason).copied().unwrap_or_default()))),
         );
         table.row(cells);
     };
     // CPUs without a call have a row too: the published tables contain their zeros.
-    let quiet: Vec<u32> = summary.cpus.iter().map(|cpu| cpu.cpu).filter(|&cpu| !has_row(rows, cpu)).collect();
+    let quiet: Vec<u32> =
+        summary.cpus.iter().map(|cpu| cpu.cpu).filter(|cpu| rows.iter().all(|row| row.cpu != *cpu)).collect();
     for row in rows {
         add(row.cpu.to_string(), &[row]);
     }
@@ -158,15 +160,6 @@ fn kicks(summary: &RunSummary, styles: Styles) -> String {
     }
     add("all".to_owned(), &rows.iter().collect::<Vec<_>>());
     table.render(styles)
-}
-
-fn has_row(rows: &[KickRow], cpu: u32) -> bool {
-    rows.iter().any(|row| row.cpu == cpu)
-}
-
-/// Formats a count; zero is a dash.
-fn dash(number: u64) -> Cell {
-    if number == 0 { Cell::from("-").quiet() } else { number.to_string().into() }
 }
 
 fn blocked(summary: &RunSummary, styles: Styles) -> String {
@@ -223,7 +216,7 @@ fn balance(summary: &RunSummary, styles: Styles) -> String {
             row.tasks_moved,
             row.redos,
         ];
-        cells.extend(counts.map(dash));
+        cells.extend(counts.map(count));
         cells.push(row.max_newidle_lb_cost_ns.map_or_else(Cell::default, |cost| time(cost).into()));
         table.row(cells);
     }
@@ -277,7 +270,7 @@ fn times(summary: &RunSummary, styles: Styles) -> String {
         cells.extend(spans.map(|ns| Cell::from(time(ns))));
         let waits = row.lock_wait.as_ref().map_or(0, |wait| wait.count);
         let p99 = row.lock_wait.as_ref().map_or_else(|| Cell::from("-").quiet(), |wait| time(wait.p99_ns).into());
-        cells.extend([dash(waits), time(row.waited_ns).into(), p99]);
+        cells.extend([count(waits), time(row.waited_ns).into(), p99]);
         table.row(cells);
     }
     table.render(styles)

@@ -188,8 +188,7 @@ impl Output {
         let error = error.to_string().lines().map(sanitize).collect::<Vec<_>>().join("\n");
         for line in format!("{word} {error}").lines() {
             // A line of a file with a caret below it keeps its layout.
-            let is_excerpt =
-                line.trim_start_matches([' ', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).starts_with('|');
+            let is_excerpt = line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()).starts_with('|');
             text.push_str(&if is_excerpt { format!("{}\n", clip(line)) } else { wrap(line, 2) });
         }
         // A failure to write has no remedy here.

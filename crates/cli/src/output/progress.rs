@@ -44,7 +44,7 @@ impl Progress {
             return;
         }
         let (what, whole) = (self.what, self.whole);
-        let bar = self.bar.get_or_insert_with(|| new_bar(whole.0, what));
+        let bar = self.bar.get_or_insert_with(|| new_bar(Some(whole.0), what));
         bar.set_message(format!("{} of {whole}", Nanos(done.0 / 1_000_000 * 1_000_000)));
         bar.set_position(done.0);
     }
@@ -100,8 +100,7 @@ pub(crate) struct CountProgress {
 impl CountProgress {
     /// Creates the progress of `whole` runs; 0 means an unknown number.
     pub(crate) fn new(what: &'static str, whole: u64) -> Self {
-        let new = || if whole == 0 { new_counter(what) } else { new_bar(whole, what) };
-        let bar = is_shown().then(new);
+        let bar = is_shown().then(|| new_bar((whole > 0).then_some(whole), what));
         let now = Instant::now();
         Self { bar, what, whole, done: 0, start: now, last_report: now }
     }
@@ -140,8 +139,7 @@ pub(crate) struct StudyProgress {
 
 impl StudyProgress {
     pub(crate) fn new() -> Self {
-        let is_terminal = is_shown();
-        Self { bar: if is_terminal { new_bar(NR_STEPS, "studying") } else { ProgressBar::hidden() } }
+        Self { bar: if is_shown() { new_bar(Some(NR_STEPS), "studying") } else { ProgressBar::hidden() } }
     }
 
     pub(crate) fn clear(&self) {
@@ -156,18 +154,14 @@ impl Told for StudyProgress {
     }
 }
 
-fn new_counter(what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{prefix} {spinner} {pos} runs, {elapsed}");
-    bar.set_style(style.expect("the template is well-formed"));
-    bar.set_prefix(what);
-    bar
-}
-
-fn new_bar(whole: u64, what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(whole), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{prefix} {bar:30} {percent:>3}%  {msg}, {eta} left");
-    bar.set_style(style.expect("the template is well-formed"));
+/// Creates a bar that shows the share of a whole, or else counts runs.
+fn new_bar(whole: Option<u64>, what: &'static str) -> ProgressBar {
+    let template = match whole {
+        Some(_) => "{prefix} {bar:30} {percent:>3}%  {msg}, {eta} left",
+        None => "{prefix} {spinner} {pos} runs, {elapsed}",
+    };
+    let bar = ProgressBar::with_draw_target(whole, ProgressDrawTarget::stderr());
+    bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
     bar.set_prefix(what);
     bar
 }

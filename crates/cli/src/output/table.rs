@@ -60,28 +60,20 @@ impl From<&str> for Cell {
 }
 
 impl Cell {
-    /// Returns the cell with less emphasis.
-    pub(crate) const fn quiet(mut self) -> Self {
-        self.tone = Tone::Quiet;
-        self
+    pub(crate) fn quiet(self) -> Self {
+        Self { tone: Tone::Quiet, ..self }
     }
 
-    /// Returns the cell marked as good.
-    pub(crate) const fn good(mut self) -> Self {
-        self.tone = Tone::Good;
-        self
+    pub(crate) fn good(self) -> Self {
+        Self { tone: Tone::Good, ..self }
     }
 
-    /// Returns the cell marked as notable.
-    pub(crate) const fn notable(mut self) -> Self {
-        self.tone = Tone::Notable;
-        self
+    pub(crate) fn notable(self) -> Self {
+        Self { tone: Tone::Notable, ..self }
     }
 
-    /// Returns the cell marked as bad.
-    pub(crate) const fn bad(mut self) -> Self {
-        self.tone = Tone::Bad;
-        self
+    pub(crate) fn bad(self) -> Self {
+        Self { tone: Tone::Bad, ..self }
     }
 
     fn inner(&self, align: Align) -> Inner {

@@ -58,14 +58,9 @@ fn table(rows: &[&MetricRow], which: usize, styles: Styles) -> String {
         let (of, name) =
             row.metric.name.split_once(": ").map_or(("", row.metric.name.as_str()), |(of, name)| (of, name));
         if of != family && !of.is_empty() {
-            table.row(vec![
-                of.into(),
-                Cell::default(),
-                Cell::default(),
-                Cell::default(),
-                Cell::default(),
-                Cell::default(),
-            ]);
+            let mut cells = vec![Cell::default(); columns.len()];
+            cells[0] = of.into();
+            table.row(cells);
         }
         family = of;
         let change = &row.changes[which - 1];
