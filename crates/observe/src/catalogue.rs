@@ -35,8 +35,7 @@ pub enum MetricDirection {
 /// How the values of two consecutive parts of a run combine to the value of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combination {
-    /// Addition: the value grows with the length of the run. Runs of unequal lengths are compared by the
-    /// value per second.
+    /// Addition. Runs of unequal lengths are compared by the value per second.
     Sum,
     /// Maximum.
     Max,
@@ -45,17 +44,15 @@ pub enum Combination {
 }
 
 /// A number in the results of runs.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricInfo {
     /// Path in the JSON result. For [`Self::is_latency`], of the object with the summary statistics.
     pub path: &'static str,
     /// Unit: `ns`, `us`, `ms`, `s`, `uJ`, `/s`, `MB/s`, `%`, `ppm`, or an empty text for a count.
     pub unit: &'static str,
-    /// Direction in which the metric improves.
     pub better: MetricDirection,
-    /// How values of parts of a run combine.
     pub combination: Combination,
-    /// Divisor of the value, in words; empty if the value is not divided.
     pub per: &'static str,
     /// Events and counters from which the value is computed.
     pub from: &'static str,
@@ -79,22 +76,18 @@ impl MetricInfo {
         Self { combination: Combination::No, ..Self::sum(path, unit, better, from) }
     }
 
-    /// The largest value of a run.
     const fn max(path: &'static str, unit: &'static str, better: MetricDirection, from: &'static str) -> Self {
         Self { combination: Combination::Max, ..Self::sum(path, unit, better, from) }
     }
 
-    /// Summary statistics of latencies.
     const fn latency(path: &'static str, better: MetricDirection, from: &'static str) -> Self {
         Self { is_latency: true, undefined: "null without any latency", ..Self::level(path, "ns", better, from) }
     }
 
-    /// Returns the metric with its divisor.
     const fn per(self, per: &'static str) -> Self {
         Self { per, ..self }
     }
 
-    /// Returns the metric with the cases in which it has no value.
     const fn null(self, undefined: &'static str) -> Self {
         Self { undefined, ..self }
     }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default)]
 struct CpuTimes {
-    /// State since `since`.
     activity: CpuActivity,
     since: Nanos,
     running: Nanos,
@@ -81,7 +80,6 @@ impl SoftirqCounts {
         cpus.fold(Self::default(), Self::combined)
     }
 
-    /// Returns the sum of both counts, and the longer of both backlogs.
     #[must_use]
     pub(crate) fn combined(self, other: Self) -> Self {
         Self {
@@ -154,7 +152,6 @@ pub struct CpuSummary {
     pub idle_states: Vec<IdleTime>,
 }
 
-/// Collects the times of the CPUs of a machine.
 #[derive(Clone, Debug)]
 pub(crate) struct CpuStats {
     tracks: Vec<CpuTimes>,
@@ -168,13 +165,11 @@ impl CpuStats {
         Self { tracks: vec![track; machine.hardware().nr_cpus()], baseline: Vec::new() }
     }
 
-    /// Discards what was measured before the time `at`.
     pub(crate) fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.baseline = Vec::new();
         self.baseline = self.summaries_at(machine, at);
     }
 
-    /// Records a context switch of a CPU.
     #[inline]
     pub(crate) fn on_switch(&mut self, now: Nanos, cpu: CpuId, next: TaskId) {
         let nr_cpus = self.tracks.len();
@@ -183,7 +178,6 @@ impl CpuStats {
         track.activity.switch(next, nr_cpus);
     }
 
-    /// Records hotplug and lost time of a CPU.
     pub(crate) fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let MachineEvent::LostTime { cpu, took, is_stolen } = *event {
             let track = &mut self.tracks[cpu.index()];

@@ -7,7 +7,7 @@ use fairlab_sched::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counters of decisions during a run.
+/// Counters of wake-up placements during a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecisionStats {
     rules: BTreeMap<WakeRule, u64>,
@@ -52,7 +52,6 @@ pub struct BalanceSummary {
 }
 
 impl DecisionStats {
-    /// Counts the placement of a task.
     #[inline]
     pub(crate) fn on_selection(&mut self, decision: &WakeupDecision) {
         let total = &mut self.selection;

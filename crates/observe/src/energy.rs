@@ -117,7 +117,6 @@ impl EnergyDomain {
     }
 }
 
-/// Returns the time and energy in each idle state of some CPUs.
 fn idle_states(hardware: &Hardware, cpus: &[&CpuSummary]) -> Vec<EnergyIdle> {
     let mut sums: Vec<EnergyIdle> = Vec::new();
     for cpu in cpus {

@@ -35,16 +35,11 @@ struct TaskTimes {
     woken_at: Option<Nanos>,
     /// Time at which the wake-up began; reset when the task runs.
     waking_since: Option<Nanos>,
-    /// Expiry of the timer that the task waits for.
     timer_at: Option<Nanos>,
-    /// Total time with a CPU.
     run: Nanos,
-    /// Total time in which the task waited for a CPU.
     wait: Nanos,
-    /// Total time in which the task was throttled.
     throttled: Nanos,
-    /// Whether the task is comparable to all other plain tasks, whatever their family: fair, of nice 0, in no
-    /// group.
+    /// Whether the task is fair, of nice 0 and in no group, and so comparable across families.
     is_plain: bool,
 }
 
@@ -63,9 +58,8 @@ impl TaskTimes {
 
 /// Returns Jain's fairness index in millionths, which measures how evenly tasks received CPU time.
 ///
-/// The value of each task is the fraction of its runnable time in which it had a CPU. If all fractions are
-/// equal the index is 1; if only one of n tasks ran it is 1/n. `None` for fewer than two tasks that were
-/// runnable.
+/// The value of a task is the fraction of its runnable time in which it had a CPU. The index is 1 if all are
+/// equal, and 1/n if only one of n tasks ran. `None` for fewer than two tasks that were runnable.
 fn fairness_ppm(tracks: &[&TaskTimes]) -> Option<u64> {
     // Fine enough for tasks that had a CPU for a millionth of their time.
     const WHOLE: u128 = 1_000_000_000;
@@ -78,10 +72,8 @@ fn fairness_ppm(tracks: &[&TaskTimes]) -> Option<u64> {
     (nr > 1 && squares > 0).then(|| (sum * sum * PPM / (nr * squares)) as u64)
 }
 
-/// Measurements of the tasks of a family.
 #[derive(Clone, Debug, Default)]
 struct FamilyTotals {
-    /// Counters, in the form of the summary.
     counted: FamilySummary,
     latency: Latency,
     to_run: Latency,
@@ -95,17 +87,13 @@ struct FamilyTotals {
 #[derive(Clone, Debug)]
 pub struct FamilyStats {
     names: Vec<String>,
-    /// Family of each task of the workload.
     family_of: Vec<usize>,
-    /// Whether each task of the workload is fair, of nice 0 and in no group.
     plain: Vec<bool>,
     totals: Vec<FamilyTotals>,
     /// Times of the tasks, by the scheduler's ID; idle tasks and stoppers have none.
     tracks: Vec<Option<TaskTimes>>,
-    /// Scheduler ID of each of the machine's tasks.
     ids: Vec<Option<TaskId>>,
     capacities: Vec<Capacity>,
-    /// Index of each CPU's capacity in `capacities`.
     class_of: Vec<usize>,
     /// Whether a switch takes time, so that a task continues only after it.
     switches_take_time: bool,
@@ -124,7 +112,6 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// Records the latencies of a task that continues at `at`.
     fn record(self, totals: &mut [FamilyTotals], at: Nanos) {
         let totals = &mut totals[self.family];
         if let Some(since) = self.since {
@@ -192,7 +179,6 @@ impl FamilyStats {
         }
     }
 
-    /// Records that a task has become runnable.
     #[inline]
     pub(crate) fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
@@ -211,7 +197,6 @@ impl FamilyStats {
         }
     }
 
-    /// Records a context switch of a CPU.
     #[inline]
     pub(crate) fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
@@ -248,8 +233,7 @@ impl FamilyStats {
         }
     }
 
-    /// Records that a CPU executes kernel code until `until`; a task that was just switched in continues
-    /// then.
+    /// Records that a CPU executes kernel code until `until`, when a task that was just switched in continues.
     #[inline]
     pub(crate) fn on_kernel_busy(&mut self, cpu: CpuId, until: Nanos) {
         if let Some(arrival) = self.arriving[cpu.index()].take() {
@@ -257,7 +241,6 @@ impl FamilyStats {
         }
     }
 
-    /// Counts a migration of a task.
     #[inline]
     pub(crate) fn on_migrate(&mut self, task: TaskId) {
         if let Some(Some(track)) = self.tracks.get(task.index()) {
@@ -275,8 +258,7 @@ impl FamilyStats {
         }
     }
 
-    /// Returns the summaries at the time `end`, in the order of the workload, including tasks that still run
-    /// or wait. Families without a forked task are left out.
+    /// Returns the summaries at the time `end`, in the order of the workload, of families with a forked task.
     pub fn summaries(&self, end: Nanos) -> Vec<FamilySummary> {
         let mut totals = self.totals.clone();
         let tracks = self.tracks_at(end);
@@ -319,7 +301,6 @@ impl FamilyStats {
         fairness_ppm(&self.tracks_at(end).iter().filter(|track| track.is_plain).collect::<Vec<_>>())
     }
 
-    /// Returns the times of all tasks, including what they run or wait until `end`.
     fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
         let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
         for track in &mut tracks {
@@ -334,7 +315,6 @@ impl FamilyStats {
     }
 }
 
-/// Whether a task is fair, of nice 0 and in no group.
 fn is_plain(task: &TaskSpec) -> bool {
     let start = &task.start;
     let is_fair = start.policy.is_none_or(|policy| matches!(policy, PolicySpec::Normal | PolicySpec::Batch));

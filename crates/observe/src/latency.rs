@@ -78,7 +78,6 @@ impl Latency {
         self.quantiles([part])[0]
     }
 
-    /// Returns several quantiles in nanoseconds.
     fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [u64; N] {
         let of =
             |histogram: &Histogram<u64>| parts.map(|part| histogram.value_at_quantile(part).clamp(self.min, self.max));

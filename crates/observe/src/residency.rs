@@ -68,12 +68,10 @@ impl FamilyResidency {
     }
 }
 
-/// Sums of a family: time at each kind of CPU and operating point, and on CPUs too small and too large, in
-/// nanoseconds.
+/// Nanoseconds of a family: at each kind of CPU and operating point, on CPUs too small, on CPUs too large.
 type Sums = (BTreeMap<(usize, CpuFrequency), u64>, u64, u64);
 
-/// Returns the residency of each family since the machine's tasks had `before`; empty if the machine does not
-/// record it.
+/// Returns each family's residency since the tasks had `before`; empty if the machine does not record it.
 pub(crate) fn of_families(machine: &Machine<impl Engine>, before: &[Residency]) -> BTreeMap<String, FamilyResidency> {
     let domains = &machine.hardware().frequency_domains;
     let kinds = machine.cpu_kinds();

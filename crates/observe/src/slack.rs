@@ -5,7 +5,6 @@ use crate::latency::Latency;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Slack of all arrivals of a family.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slack {
     /// Slack of arrivals in time.
@@ -34,7 +33,6 @@ pub struct SlackSummary {
 }
 
 impl Slack {
-    /// Records an arrival at a timer.
     pub(crate) fn record(&mut self, arrival: Nanos, expiry: Nanos) {
         if expiry > arrival {
             self.early.record((expiry - arrival).0);

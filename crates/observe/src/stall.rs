@@ -6,7 +6,6 @@ use fairlab_machine::sim::{BlockedOn, BlockedTask, Machine, START};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Number of tasks that a warning names.
 const MAX_NAMED_TASKS: usize = 8;
 
 /// Task that is blocked at the end of the run although nothing can wake it.

@@ -46,19 +46,15 @@ impl TaskState {
     }
 }
 
-/// Tracker of the state of one task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TaskActivity {
     state: TaskState,
-    /// Whether the last event about it says that the task is throttled.
     is_throttled: bool,
 }
 
 impl TaskActivity {
-    /// Tracker of a task that has not started.
     pub(crate) const NEW: Self = Self { state: TaskState::NotStarted, is_throttled: false };
 
-    /// Present state.
     #[inline]
     pub(crate) const fn state(&self) -> TaskState {
         self.state
@@ -128,10 +124,8 @@ impl TaskActivity {
 /// state that they interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CpuState {
-    /// The idle task runs.
     #[default]
     Idle,
-    /// The stopper runs.
     Stopper,
     /// A task of the workload or a kernel thread runs.
     Running,
@@ -149,7 +143,6 @@ pub(crate) struct CpuActivity {
 }
 
 impl CpuActivity {
-    /// Returns the present state.
     #[inline]
     pub(crate) const fn state(self) -> CpuState {
         if self.is_offline { CpuState::Offline } else { self.current }
@@ -169,7 +162,6 @@ impl CpuActivity {
         };
     }
 
-    /// Records that the CPU goes offline or comes back.
     pub(crate) const fn set_online(&mut self, online: bool) {
         self.is_offline = !online;
     }

@@ -185,8 +185,7 @@ fn work_since(before: &OpCounts, now: &OpCounts) -> BTreeMap<String, u64> {
 }
 
 impl RunSummary {
-    /// Creates the summary after the end of a run, of the time since its start or since the recorder was
-    /// reset.
+    /// Creates the summary of a run that has ended, since its start or since the observer was reset.
     pub fn new(run: RunSubject, machine: &Machine<impl Engine>, recorder: &SummaryObserver) -> Self {
         let forgotten = &recorder.baseline;
         let measured = machine.duration().saturating_since(forgotten.elapsed);

@@ -30,7 +30,6 @@ pub struct SummaryObserver {
 /// Counters that the machine itself keeps and never resets, as they were at the end of the warm-up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Baseline {
-    /// Length of the run until then.
     pub(crate) elapsed: Nanos,
     pub(crate) events: u64,
     pub(crate) switches: u64,
@@ -38,7 +37,6 @@ pub(crate) struct Baseline {
     pub(crate) quotas: Vec<BandwidthStats>,
     /// Residency of the tasks, by their index in the machine.
     pub(crate) residency: Vec<Residency>,
-    /// Counts of kernel operations.
     pub(crate) work: OpCounts,
 }
 
@@ -54,10 +52,7 @@ impl SummaryObserver {
         }
     }
 
-    /// Discards what was measured before `at`, the end of the warm-up, to which the machine has been
-    /// advanced.
-    ///
-    /// Activities in progress continue, and count from `at`.
+    /// Discards what was measured before `at`, the end of the warm-up. Activities in progress count from `at`.
     pub fn reset(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
         self.families.reset(at);
         self.cpus.reset(machine, at);

@@ -43,7 +43,6 @@ impl RunSummary {
     }
 }
 
-/// Sentences about sums that differ.
 #[derive(Default)]
 struct Sums(Vec<String>);
 

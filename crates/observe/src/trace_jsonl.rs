@@ -22,7 +22,6 @@ use std::io::{self, Write};
 /// JSON Schema of a line.
 pub const SCHEMA: &str = include_str!("trace_jsonl/schema.json");
 
-/// PID of the first task of a workload.
 const FIRST_PID: i64 = 1000;
 
 /// Writer of trace lines. It buffers them, so that `out` needs no buffer of its own.

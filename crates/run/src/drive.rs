@@ -17,9 +17,7 @@ const BENCH_STEP: Nanos = Nanos::from_millis(5);
 /// Number of such steps between two checks whether all tasks have exited.
 const CHECK_EVERY_STEPS: u64 = 10;
 
-/// Minimum number of samples in a run, however short it is.
 const MIN_SAMPLES: u64 = 1000;
-/// Longest simulated time between two samples.
 const MAX_INTERVAL: Nanos = Nanos::from_millis(10);
 
 /// Returns the simulated time between two steps of a run of this length: findings sample the state at each.

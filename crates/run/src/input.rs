@@ -160,10 +160,9 @@ impl InputFile {
 }
 
 /// A machine that was read.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug)]
 pub struct ReadMachine {
-    /// Its file, with the text.
     pub file: InputFile,
-    /// Machine that the text describes.
     pub description: MachineDescription,
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// Request to a worker process.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Job {
@@ -29,52 +30,43 @@ pub enum Job {
 }
 
 /// Case of a study under an arm with a seed.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyCase {
-    /// Name or path of the study.
     pub study: String,
-    /// Whether runs are shortened.
     pub is_quick: bool,
-    /// Settings of all runs.
     pub settings: Settings,
-    /// Name of the case.
     pub case: String,
-    /// Name of the arm.
     pub arm: String,
-    /// Seed.
     pub seed: u64,
 }
 
-/// Files and results of a run.
+/// Files and results of a run; the file `-` is standard output.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunOutputs {
-    /// Whether the summary is computed.
     pub summary: bool,
-    /// Whether findings are computed; only the built-in scheduler has them.
+    /// Only the built-in scheduler has findings.
     pub findings: bool,
-    /// File for every event as a line of JSON; `-` is standard output.
     pub trace: Option<String>,
-    /// File for every event, unprocessed; `-` is standard output.
     pub event_log: Option<String>,
-    /// Whether operation counts of each call are written to standard output.
+    /// Whether standard output gets the operation counts of each call.
     pub ops: bool,
-    /// Traces for other tools.
     pub exports: Vec<ExportOutput>,
-    /// Names of the groups of events in them; those that suit the format if empty.
+    /// Groups of events in the exports; those that suit the format if empty.
     pub events: Vec<String>,
-    /// Only task in them, for formats with one file per task.
+    /// Only task in the exports, for formats with one file per task.
     pub task: Option<String>,
 }
 
-/// Trace in the format of another tool.
+/// Trace in the format of another tool; the file `-` is standard output.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportOutput {
-    /// Name of the format.
     pub format: String,
-    /// Path of the file; `-` is standard output.
     pub file: String,
 }
 

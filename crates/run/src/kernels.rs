@@ -93,8 +93,7 @@ impl Kernel {
         Feature::ALL.iter().copied().filter(changed).map(|feature| (feature, !feature.default_enabled())).collect()
     }
 
-    /// Tunables that differ from 6.1's defaults, in order. One that changed twice after this release has its
-    /// oldest value.
+    /// Tunables that differ from 6.1's defaults, in order, each with its oldest value since this release.
     pub fn tunables(self) -> Vec<(&'static str, i64)> {
         let first = |info: &TunableInfo| info.former_values.iter().find(|(_, change)| self.is_before(change));
         TUNABLES.iter().filter_map(|info| first(info).map(|&(value, _)| (info.name, value))).collect()
@@ -122,7 +121,6 @@ impl Kernel {
     }
 }
 
-/// Changes before which a feature or tunable had another default.
 fn changes() -> impl Iterator<Item = FormerDefault> {
     let of_tunables = TUNABLES.iter().flat_map(|info| info.former_values).map(|&(_, change)| change);
     of_tunables.chain(Feature::ALL.iter().filter_map(|feature| feature.before()))

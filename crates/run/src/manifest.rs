@@ -195,8 +195,7 @@ pub fn from_json<T: DeserializeOwned>(json: Value) -> Result<T, String> {
     serde_path_to_error::deserialize(json).map_err(|error| error.to_string())
 }
 
-/// Gives all inputs of a spec the texts of their copies in a directory. Inputs without a copy are files in the
-/// directory, or as given.
+/// Gives all inputs of a spec the texts of their copies; one without a copy is in the directory, or as given.
 fn load_copies(spec: &mut RunSpec, dir: &Path) -> Result<(), RequestError> {
     for input in inputs_mut(spec) {
         load_copy(input, dir)?;

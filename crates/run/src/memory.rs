@@ -6,8 +6,7 @@ use crate::policies::{self, PolicyFactory};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Texts by name. Errors and results contain these names, so a text keeps its given name unless another text
-/// has it.
+/// Texts by name. Errors and results contain the names, so a text keeps its given name unless it is taken.
 static MEMORY_FILES: Mutex<BTreeMap<String, MemoryFile>> = Mutex::new(BTreeMap::new());
 
 struct MemoryFile {

@@ -21,30 +21,26 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Observers of a run, each if it was asked for.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Default)]
 pub struct RunObservers {
-    /// Data of the run summary.
     pub summary: Option<SummaryObserver>,
     /// Rules over what happens; only for the built-in scheduler, whose state they sample.
     pub findings: Option<Findings>,
-    /// Results of a benchmark.
     pub bench: Option<Box<dyn BenchObserver>>,
     /// Numbers of passes of each mark of the workload, by the mark's number.
     pub marks: Option<BTreeMap<u32, u64>>,
-    /// Time at which the last task exited.
     pub last_exit: Option<LastExit>,
-    /// Writers of events; most runs have none.
     pub writers: Option<Box<EventWriters>>,
 }
 
 /// Observers that write events while a run goes on, each if it was asked for.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Default)]
 pub struct EventWriters {
-    /// Every event as a line of JSON.
     pub trace: Option<TraceJsonl<Box<dyn Write>>>,
     /// Every event, unprocessed.
     pub event_log: Option<EventLog<Box<dyn Write>>>,
-    /// Traces in the formats of other tools.
     pub exporter: Option<Exporter>,
     /// Operation counts of each scheduler call, as lines of JSON.
     pub ops: Option<WorkJsonl<Box<dyn Write>>>,
@@ -109,7 +105,6 @@ impl RunObservers {
         }
     }
 
-    /// Samples the state of the built-in scheduler for findings.
     pub(crate) fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>) {
         if let (Some(findings), Some(machine)) = (&mut self.findings, machine.as_built_in()) {
             findings.sample(machine);
@@ -151,7 +146,6 @@ impl EventWriters {
     }
 }
 
-/// Returns the events that at least one of several observers wants.
 fn merged<const N: usize>(wants: [Option<Interest>; N]) -> Interest {
     wants.into_iter().flatten().fold(Interest::NONE, Interest::merge)
 }

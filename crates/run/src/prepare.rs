@@ -28,7 +28,6 @@ use std::path::Path;
 
 /// Default machine of rt-app files and benchmarks.
 pub const DEFAULT_MACHINE: &str = "hikey960";
-/// Simulated time of a workload without a duration.
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 /// Longest simulated time of a benchmark that runs until it is done.
 const MAX_DURATION: Nanos = Nanos::from_secs(3600);
@@ -36,21 +35,18 @@ const MAX_DURATION: Nanos = Nanos::from_secs(3600);
 const DEFAULT_TRACE: u8 = 3;
 
 /// Run before its machine exists, for any engine.
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct PreparedRun {
-    /// Hardware, workload, features and tunables.
     pub setup: Setup,
-    /// Information for reports.
     pub about: RunAbout,
-    /// Observer of a benchmark.
     pub bench: Option<Box<dyn BenchObserver>>,
-    /// Seed of the scheduler and the hardware.
     seed: Option<u64>,
 }
 
 /// Information about a run for its reports.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug)]
 pub struct RunAbout {
-    /// Names of workload, machine and kernel.
     pub subject: RunSubject,
     /// Name of the workload file or the benchmark, for messages.
     pub name: String,
@@ -58,23 +54,19 @@ pub struct RunAbout {
     pub workload: Option<InputFile>,
     /// File of the machine with its text; `None` if a scenario describes the machine.
     pub machine: Option<InputFile>,
-    /// Level of a trace as lines of JSON.
+    /// Level of a trace as lines of JSON, and whether it has averages.
     pub trace_level: u8,
-    /// Whether such a trace has averages.
     pub trace_pelt: bool,
     /// Whether neither the workload nor a setting gives the duration.
     pub is_default_duration: bool,
-    /// Simulated time before anything is measured.
     pub warmup: Nanos,
 }
 
 /// Run on a machine, before its start.
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct ReadyRun<E> {
-    /// Booted machine.
     pub machine: Machine<E>,
-    /// Information for reports.
     pub about: RunAbout,
-    /// Observer of a benchmark.
     pub bench: Option<Box<dyn BenchObserver>>,
 }
 
@@ -84,7 +76,6 @@ struct LoadedWorkload {
     /// Features and tunables in it are only those that the file sets. The duration is that of the file.
     setup: Setup,
     machine: Option<ReadMachine>,
-    /// Whether the workload sets the duration.
     has_duration: bool,
     trace_level: u8,
     trace_pelt: bool,
@@ -151,11 +142,9 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: settings.seed })
 }
 
-/// Changes machine and scheduler of a setup as settings say. A kernel's features and tunables are placed before
-/// those that the workload's file sets.
+/// Changes machine and scheduler; features and tunables of the kernel are placed before those of the file.
 ///
-/// Not applied are settings that the workload is read with (machine, seed, start times, duration, warm-up), and
-/// the engine.
+/// Not applied are the engine, and settings that the workload is read with.
 ///
 /// # Errors
 /// If a setting does not fit the machine.
@@ -256,7 +245,6 @@ impl RunAbout {
     }
 }
 
-/// Puts features and tunables of a kernel before those of the file.
 fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     let of_file = std::mem::take(&mut setup.features);
     setup.features = kernel.features().into_iter().chain(of_file).collect();
@@ -265,7 +253,6 @@ fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     setup.named_tunables = of_kernel.chain(of_file).collect();
 }
 
-/// Applies the cost model, then the costs of single operations.
 fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), RequestError> {
     match &costs.source {
         None | Some(CostSource::Machine) => {}
@@ -321,7 +308,6 @@ fn nr_cpus(machine: &ReadMachine) -> u32 {
 }
 
 impl LoadedWorkload {
-    /// Reads a workload file with its text, for the machine of the settings or the file's own.
     fn from_file(file: &InputFile, settings: &Settings) -> Result<Self, RequestError> {
         let (name, text) = (file.name(), file.text().expect("the file was read"));
         let given = settings.machine.as_ref().map(InputFile::read_machine).transpose()?;
@@ -339,7 +325,6 @@ impl LoadedWorkload {
         Self { kind, setup, machine, has_duration: true, trace_level: DEFAULT_TRACE, trace_pelt: false }
     }
 
-    /// Reads a scenario, for the given machine, the machine that the file names, or the file's own.
     fn from_scenario(
         name: &str,
         text: &str,
@@ -370,7 +355,6 @@ impl LoadedWorkload {
         Ok(Self { trace_level, trace_pelt, ..Self::new("scenario", setup, machine) })
     }
 
-    /// Reads a recorded workload, for the given machine or the machine as far as the trace describes it.
     fn from_recorded(
         name: &str,
         text: &str,
@@ -408,7 +392,6 @@ impl LoadedWorkload {
         Ok(Self { has_duration: duration.is_some(), ..Self::new("rt-app", setup, Some(machine)) })
     }
 
-    /// Returns the workload of a benchmark, and its observer.
     fn from_bench(bench: &BenchSpec, settings: &Settings) -> Result<(Self, Box<dyn BenchObserver>), RequestError> {
         let default = InputFile::new(DEFAULT_MACHINE);
         let machine = settings.machine.as_ref().unwrap_or(&default).read_machine()?;

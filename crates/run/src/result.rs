@@ -17,30 +17,24 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Result of a run.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Summary, if it was asked for.
     pub summary: Option<RunSummary>,
-    /// Result of a benchmark.
     pub bench: Option<BenchResult>,
     /// Findings, the worst first, if they were asked for.
     #[serde(skip)]
     pub findings: Option<Vec<Finding>>,
-    /// Digest over all events of the scheduler.
     pub digest: String,
-    /// Number of simulation events of the machine.
     pub events: u64,
-    /// Length of the run, in nanoseconds.
     pub duration_ns: u64,
     /// Time of the last event, in nanoseconds from the start of the run.
     pub elapsed_ns: u64,
     /// Requested length in nanoseconds of a run that was stopped earlier.
     pub cut_short_of_ns: Option<u64>,
-    /// Values of all scheduler features; empty for a compiled-kernel engine.
+    /// Empty for a compiled-kernel engine, as `tunables`.
     pub features: BTreeMap<String, bool>,
-    /// Values of all tunables; empty for a compiled-kernel engine.
     pub tunables: BTreeMap<String, i64>,
-    /// Compiled-kernel engine, if there was one.
     pub engine: Option<ManifestEngine>,
 }
 
@@ -81,12 +75,10 @@ impl RunResult {
     }
 }
 
-/// Returns the values of all features.
 fn features_of(sched: &Sched) -> BTreeMap<String, bool> {
     Feature::ALL.iter().map(|&feature| (feature.name().to_owned(), sched.features().has(feature))).collect()
 }
 
-/// Returns the values of all tunables.
 fn tunables_of(sched: &Sched) -> BTreeMap<String, i64> {
     TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect()
 }

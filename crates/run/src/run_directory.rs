@@ -25,11 +25,10 @@ const LOCK: &str = ".lock";
 const MAX_MANIFEST: u64 = 16 << 20;
 
 /// Failure to write a run directory.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Debug)]
 pub struct DirectoryError {
-    /// Path that could not be written.
     pub path: PathBuf,
-    /// Error of the operating system, or a description.
     pub cause: io::Error,
     /// Whether the directory cannot be a run directory; otherwise writing it failed.
     pub is_unsuitable: bool,
@@ -54,11 +53,8 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
 /// Run directory that is being written. It is removed when dropped, unless it is finished.
 #[derive(Debug)]
 pub struct RunDirectory {
-    /// Path of the finished run directory.
     target: PathBuf,
-    /// Path of the hidden directory.
     hidden: PathBuf,
-    /// Lock that is held while this process is alive.
     _lock: File,
 }
 
@@ -161,7 +157,6 @@ fn hidden_name(name: &OsStr, pid: Option<u32>) -> OsString {
     hidden
 }
 
-/// Removes the hidden directories of killed processes that wrote the same run directory.
 fn remove_abandoned(parent: &Path, name: &OsStr) {
     let begin = hidden_name(name, None);
     let Ok(entries) = fs::read_dir(parent) else { return };
@@ -222,7 +217,6 @@ fn files_of_run(text: &[u8]) -> Option<Vec<String>> {
     Some(files.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// Renames a directory, and removes the one that had the name before.
 fn put_in_place(hidden: &Path, target: &Path) -> io::Result<()> {
     let is_occupied = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
     if !is_occupied {
@@ -239,7 +233,6 @@ fn put_in_place(hidden: &Path, target: &Path) -> io::Result<()> {
     fs::remove_dir_all(hidden)
 }
 
-/// Exchanges the names of two directories atomically.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};

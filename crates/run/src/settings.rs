@@ -24,20 +24,17 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Groups of commands, as bits: where a setting is an option.
+#[expect(missing_docs, reason = "the names describe the items")]
 pub mod commands {
-    /// `fairlab run`.
     pub const RUN: u8 = 1;
-    /// `fairlab bench`.
     pub const BENCH: u8 = 2;
     /// `fairlab compare` and `fairlab bisect`, which repeat a workload.
     pub const REPEAT: u8 = 4;
-    /// `fairlab check`.
     pub const CHECK: u8 = 8;
     /// `fairlab replay` and `fairlab fuzz`, which have workloads of their own.
     pub const OTHERS: u8 = 16;
     /// No command: the setting is a value that only specs and arms can have.
     pub const NONE: u8 = 0;
-    /// `fairlab study run`.
     pub const STUDY: u8 = 32;
     /// No command: arms of a study's file.
     pub const STUDY_ARM: u8 = 64;
@@ -333,13 +330,12 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Returns the features, on and off.
 fn feature_changes() -> Vec<&'static str> {
     let names = Feature::ALL.iter().map(|feature| feature.name());
     names.clone().chain(leaked(names.map(|name| format!("NO_{name}")))).collect()
 }
 
-/// Returns texts that live as long as the program. Completion asks for them once.
+/// Returns texts that live as long as the program, for completion.
 fn leaked(texts: impl Iterator<Item = String>) -> Vec<&'static str> {
     texts.map(|text| &*Box::leak(text.into_boxed_str())).collect()
 }
@@ -368,7 +364,6 @@ macro_rules! time_as_text {
 time_as_text!(duration_text, parse_time);
 time_as_text!(latency_text, parse_micros);
 
-/// Serialisation of costs as the texts that the option takes.
 mod cost_texts {
     use crate::values::CostChoice;
     use serde::de::Error;

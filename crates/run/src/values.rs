@@ -223,13 +223,11 @@ impl Plain {
 }
 
 /// Source of the costs of kernel code.
+#[expect(missing_docs, reason = "the names describe the items")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CostSource {
-    /// The machine's file.
     Machine,
-    /// Zero cost for all kernel code.
     Zero,
-    /// The file of this machine.
     Of(InputFile),
 }
 
@@ -275,12 +273,10 @@ impl CostChoice {
     }
 }
 
-/// Whether a text may name a machine: one that comes with fairlab, a path, or a text in memory.
 fn is_machine(text: &str) -> bool {
     preset_names().any(|name| name == text) || text.ends_with(".toml") || text.contains('/') || text.starts_with('<')
 }
 
-/// Parses the cost of an operation in nanoseconds; returns it in picoseconds.
 fn parse_cost(operation: &str, value: &str) -> Result<u64, String> {
     if !OPERATIONS.contains(&operation) {
         return Err(match suggest::nearest(operation, &OPERATIONS) {

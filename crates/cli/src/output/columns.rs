@@ -12,7 +12,6 @@ use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::slack::SlackSummary;
 use fairlab_observe::summary::RunSummary;
 
-/// Width of bars, in columns.
 const BAR: usize = 10;
 /// Wake-up latency that is highlighted, in nanoseconds: one tick at 250 Hz.
 const LONG_LATENCY_NS: u64 = 4_000_000;
@@ -34,13 +33,11 @@ impl<R> Column<R> {
         Self { align: Align::Right, ..Self::left(heading, cell) }
     }
 
-    /// Returns the column with a condition under which it is shown.
     const fn when(self, is_shown: fn(&RunSummary, &[R]) -> bool) -> Self {
         Self { is_shown, ..self }
     }
 }
 
-/// Builds the table of `rows` with the columns that are shown.
 pub(super) fn table<R>(columns: &[Column<R>], summary: &RunSummary, rows: &[R]) -> Table {
     let shown: Vec<&Column<R>> = columns.iter().filter(|column| (column.is_shown)(summary, rows)).collect();
     let headings: Vec<_> = shown.iter().map(|column| (column.heading, column.align)).collect();
@@ -51,7 +48,6 @@ pub(super) fn table<R>(columns: &[Column<R>], summary: &RunSummary, rows: &[R]) 
     table
 }
 
-/// Columns of task families.
 pub(super) const TASKS: &[Column<FamilySummary>] = &[
     Column::left("task", |_, family| family.name.as_str().into()),
     Column::right("n", |_, family| family.tasks.to_string().into()),
@@ -79,7 +75,6 @@ pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
     Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.max_ns)),
 ];
 
-/// Name of a family and its periodic timers.
 pub(super) type TimerRow = (String, TimerSummary);
 
 /// Columns of periodic timers, with the terms of rt-app's log.
@@ -96,7 +91,6 @@ pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.max_ns)),
 ];
 
-/// Columns of cgroups with a quota.
 pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
     Column::left("cgroup", |_, group| group.name.as_str().into()),
     Column::right("quota", |_, group| group.quota_ns.map_or_else(|| "max".to_owned(), time).into()),
@@ -115,7 +109,6 @@ fn has_bursts(_: &RunSummary, groups: &[CgroupSummary]) -> bool {
 /// CPUs that share a row.
 pub(super) type CpuRow<'a> = Vec<&'a CpuSummary>;
 
-/// Returns the columns of CPUs.
 pub(super) fn of_cpus<'a>() -> Vec<Column<CpuRow<'a>>> {
     vec![
         Column::left("CPU", |_, row| format_cpu_list(&row.iter().map(|cpu| cpu.cpu).collect::<Vec<u32>>()).into()),

@@ -38,8 +38,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1}", 100.0 * part as f64 / whole as f64) }
 }
 
-/// Formats a share in percent without decimals. `0%` and `100%` are exact: other shares print as `<1%` or
-/// `>99%`.
+/// Formats a share in percent without decimals. `0%` and `100%` are exact: others print as `<1%` or `>99%`.
 pub(crate) fn whole_percent(part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return "0%".to_owned();
@@ -52,7 +51,6 @@ pub(crate) fn whole_percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Formats a share as a bar.
 pub(crate) fn bar(part: u64, whole: u64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if whole == 0 {
@@ -74,7 +72,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Formats a rate per second.
 pub(crate) fn rate(per_s: f64) -> String {
     match per_s {
         ..1e3 => format!("{per_s:.0}"),
@@ -84,7 +81,6 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// Formats a ratio with about two digits.
 pub(crate) fn ratio(ratio: f64) -> String {
     let digits = match ratio {
         ..0.095 => 3,

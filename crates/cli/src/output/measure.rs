@@ -38,14 +38,11 @@ pub(crate) enum Measure {
     All,
 }
 
-/// Text in the place of kernel times for a run without a cost model.
 const NO_TIMES_REASON: &str =
     "none: kernel code has zero cost in this run (a scenario, a machine without costs, or --prices zero)";
 
-/// Renders the table of a measurement.
 type MeasureTableFn = fn(&RunSummary, Styles) -> String;
 
-/// Returns the lines of the run summary about measurements.
 pub(crate) fn lines(summary: &RunSummary) -> String {
     let measure = &summary.measure;
     let mut text = String::new();
@@ -77,7 +74,6 @@ pub(crate) fn lines(summary: &RunSummary) -> String {
     text
 }
 
-/// Returns the tables of the requested measurements, each with a heading.
 pub(crate) fn tables(summary: &RunSummary, styles: Styles, wanted: &[Measure]) -> String {
     let is_wanted = |measure| wanted.contains(&measure) || wanted.contains(&Measure::All);
     let parts: &[(Measure, &str, MeasureTableFn)] = &[

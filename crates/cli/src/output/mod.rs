@@ -20,7 +20,6 @@ use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
-/// Largest number of warnings that are printed as text.
 const MAX_WARNINGS: usize = 20;
 
 /// Width of text, in columns, if the width of the terminal is unknown.
@@ -42,7 +41,6 @@ enum Sink {
     Caller(Vec<String>, RefCell<Vec<String>>),
 }
 
-/// Writer of results, warnings and errors.
 pub(crate) struct Output {
     sink: Sink,
     color: Color,
@@ -83,12 +81,10 @@ impl Output {
         Self { sink: Sink::Standard(BufWriter::new(io::stdout().lock())), color, json }
     }
 
-    /// Creates an output for an embedding program that takes results as values.
     pub(crate) const fn for_caller(json: bool) -> Self {
         Self { sink: Sink::Caller(Vec::new(), RefCell::new(Vec::new())), color: Color::Never, json }
     }
 
-    /// Returns the results and warnings for the embedding program.
     pub(crate) fn into_results(self) -> (Vec<String>, Vec<String>) {
         match self.sink {
             Sink::Standard(_) => (Vec::new(), Vec::new()),
@@ -105,12 +101,10 @@ impl Output {
         !self.json && matches!(self.sink, Sink::Standard(_))
     }
 
-    /// Returns the style of standard output.
     pub(crate) fn styles(&self) -> Styles {
         self.styles_of(io::stdout().is_terminal())
     }
 
-    /// Returns the style of standard error.
     pub(crate) fn stderr_styles(&self) -> Styles {
         self.styles_of(io::stderr().is_terminal())
     }
@@ -126,7 +120,6 @@ impl Output {
         Styles { on }
     }
 
-    /// Writes a result as text.
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
         match &mut self.sink {
             Sink::Standard(out) => {
@@ -139,7 +132,6 @@ impl Output {
         }
     }
 
-    /// Writes a result as indented JSON.
     pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(data).map_err(CliError::run)?;
         self.text(&(text + "\n"))
@@ -155,7 +147,6 @@ impl Output {
         stderr.write_all(text.as_bytes()).map_err(|error| CliError::write("standard error", &error))
     }
 
-    /// Writes a warning to standard error.
     pub(crate) fn warn(&self, warning: &str) -> Result<(), CliError> {
         if matches!(self.sink, Sink::Caller(..)) {
             return self.eprint(&sanitize(warning));
@@ -181,7 +172,6 @@ impl Output {
         }
     }
 
-    /// Writes the reason why the command failed to standard error.
     pub(crate) fn report_error(&self, error: &CliError) {
         let word = self.stderr_styles().error("error:");
         let mut text = String::new();
@@ -221,7 +211,6 @@ pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Cuts a line to the usual width.
 fn clip(line: &str) -> String {
     line.chars().take(WIDTH).collect()
 }

@@ -13,9 +13,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Duration of work before a bar is shown.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
-/// Number of steps of a bar that shows a fraction.
 const NR_STEPS: u64 = 1000;
 
 /// Whether bars are shown: only on a terminal, and not in an embedding program.
@@ -23,7 +21,6 @@ fn is_shown() -> bool {
     std::io::stderr().is_terminal() && !host::is_embedded()
 }
 
-/// Progress of one simulation.
 pub(crate) struct Progress {
     what: &'static str,
     whole: Nanos,
@@ -63,7 +60,6 @@ pub(crate) struct RunsProgress {
 }
 
 impl RunsProgress {
-    /// Creates the progress of `nr_runs` runs.
     pub(crate) const fn new(nr_runs: usize) -> Self {
         Self { nr_runs: nr_runs as u64, state: Mutex::new(None) }
     }
@@ -83,11 +79,9 @@ impl RunsProgress {
     }
 }
 
-/// Interval of progress lines of long work without a terminal.
 const REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Progress of many runs with an estimate: a bar on a terminal, else one line per minute, for the logs of
-/// clusters.
+/// Progress of many runs with an estimate: a bar on a terminal, else one line per minute.
 pub(crate) struct CountProgress {
     bar: Option<ProgressBar>,
     what: &'static str,
@@ -105,7 +99,6 @@ impl CountProgress {
         Self { bar, what, whole, done: 0, start: now, last_report: now }
     }
 
-    /// Adds `more` completed runs.
     pub(crate) fn add(&mut self, more: u64) {
         self.done += more;
         if let Some(bar) = &self.bar {
@@ -132,7 +125,6 @@ impl CountProgress {
     }
 }
 
-/// Progress of a study.
 pub(crate) struct StudyProgress {
     bar: ProgressBar,
 }

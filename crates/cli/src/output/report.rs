@@ -40,15 +40,12 @@ pub(crate) enum ReportTables {
 pub(crate) struct SummaryOptions<'a> {
     /// Every CPU and every family.
     pub(crate) per_cpu: bool,
-    /// Whether the length of the run is the default.
     pub(crate) is_default_duration: bool,
     /// Tables beyond those that the workload calls for.
     pub(crate) tables: &'a [ReportTables],
-    /// Measurements that are printed at length.
     pub(crate) measures: &'a [Measure],
 }
 
-/// Returns the run summary.
 pub(crate) fn run(
     summary: &RunSummary,
     findings: Option<&[Finding]>,
@@ -137,7 +134,6 @@ fn shown_families(summary: &RunSummary, options: &SummaryOptions<'_>) -> Vec<Fam
     rows
 }
 
-/// Latencies of those families that were woken.
 fn latencies(summary: &RunSummary, styles: Styles, options: &SummaryOptions<'_>) -> String {
     let shown = if options.per_cpu { summary.families.len() } else { MAX_FAMILY_ROWS };
     let families = summary.families.iter().take(shown).filter(|family| family.wake_to_run.is_some());
@@ -145,7 +141,6 @@ fn latencies(summary: &RunSummary, styles: Styles, options: &SummaryOptions<'_>)
     columns::table(columns::LATENCIES, summary, &rows).render(styles)
 }
 
-/// Returns the table of periodic timers, a row per family that has some.
 fn timers(summary: &RunSummary, styles: Styles) -> String {
     let row = |family: &FamilySummary| family.timers.map(|timers| (family.name.clone(), timers));
     let rows: Vec<TimerRow> = summary.families.iter().filter_map(row).collect();

@@ -10,7 +10,6 @@ use fairlab_observe::residency::{FamilyResidency, ResidencyPoint};
 use fairlab_observe::summary::RunSummary;
 use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
-/// Largest number of CPU types with their own columns.
 const MAX_KINDS: usize = 4;
 
 /// Returns the CPU types, each as its CPUs and their capacity.
@@ -63,7 +62,6 @@ pub(super) fn table(summary: &RunSummary, rows: &[FamilySummary]) -> Option<Tabl
     Some(table)
 }
 
-/// Lists the time of each family by operating point.
 pub(super) fn by_operating_point(summary: &RunSummary, _: Styles) -> String {
     let mut text = String::new();
     for family in &summary.families {

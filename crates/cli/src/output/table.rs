@@ -8,7 +8,6 @@ use comfy_table::{
 };
 use std::io::IsTerminal;
 
-/// Style of all tables.
 const STYLE: TableStyle = TableStyle::new()
     .header_lines(ContentLineStyle::none().junction(' '))
     .header_separator(LineStyle::none().fill('─').junction(' '))
@@ -20,7 +19,6 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 70..=160;
 /// Smallest width of wrapped text. A table without room for that is wider than the page.
 const MIN_WRAPPED_WIDTH: u16 = 30;
 
-/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
@@ -29,7 +27,6 @@ pub(crate) enum Align {
     Wrap,
 }
 
-/// Emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Tone {
     #[default]
@@ -40,7 +37,6 @@ enum Tone {
     Bad,
 }
 
-/// Cell of a table.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
@@ -89,7 +85,6 @@ impl Cell {
     }
 }
 
-/// Table with fixed columns.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Align>,
@@ -97,7 +92,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Creates a table with these columns and no rows.
     pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
         let mut inner = InnerTable::new();
         inner.load_style(STYLE);

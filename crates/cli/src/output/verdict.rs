@@ -9,9 +9,7 @@ use fairlab_observe::findings::{Finding, Severity};
 use fairlab_observe::summary::RunSummary;
 use std::iter;
 
-/// Findings that are printed in full.
 const NR_FINDINGS: usize = 3;
-/// Task families that are named for each symptom.
 const NR_FAMILIES: usize = 3;
 /// A family waited if it was runnable without a CPU for at least this share of its runnable time, in percent.
 const MIN_WAIT_PERCENT: f64 = 1.0;

@@ -13,11 +13,9 @@ use serde::Serialize;
 #[derive(Clone, Debug)]
 pub struct CyclictestObserver {
     bench: Cyclictest,
-    /// Last expiry of each task's timer.
     expiries: Vec<Nanos>,
     last_ns: Vec<u64>,
     latencies: Vec<Latency>,
-    /// Latencies of all threads.
     all: Latency,
 }
 
@@ -51,8 +49,7 @@ impl CyclictestObserver {
         Self { bench, expiries: Vec::new(), last_ns: Vec::new(), latencies: Vec::new(), all: Latency::default() }
     }
 
-    /// Returns the results of all threads. Threads are the first tasks of the workload, and none of them is
-    /// forked later.
+    /// Returns the results of all threads, which are the first tasks of the workload.
     pub fn result(&self) -> CyclictestResult {
         let of = |thread: u32| ThreadResult {
             thread,

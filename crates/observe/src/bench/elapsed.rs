@@ -13,6 +13,7 @@ use fairlab_workload::bench::kernel_build::KernelBuild;
 use serde::Serialize;
 
 /// Output format of a benchmark.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElapsedFormat {
     /// Format of the hackbench program.
@@ -57,7 +58,6 @@ impl<E> Observer<E> for LastExit {}
 #[derive(Clone, Debug)]
 pub struct ElapsedObserver {
     words: ElapsedFormat,
-    /// Start of the benchmark's first task.
     begun: Option<Nanos>,
     last_exit: LastExit,
 }

@@ -22,11 +22,10 @@ use fairlab_machine::sim::Machine;
 use fairlab_sched::units::Nanos;
 
 /// Result of a benchmark.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct BenchResult {
-    /// Output in the benchmark's own format, with a newline at the end.
     pub text: String,
-    /// Result as JSON data.
     pub data: serde_json::Value,
 }
 
@@ -61,8 +60,7 @@ impl RunProgress {
 
 /// Observer that measures a benchmark during its run.
 pub trait BenchObserver: Observer {
-    /// Discards what was measured so far, at the end of the warm-up. Returns whether the benchmark supports
-    /// this: one that runs to its end has no warm-up.
+    /// Discards what was measured so far. Returns false if the benchmark runs to its end, without a warm-up.
     fn reset(&mut self) -> bool;
 
     /// Returns the result after the run, of which the time `measured` counts.

@@ -10,7 +10,6 @@ use fairlab_sched::units::Nanos;
 /// Logarithm to base 2 of the number of buckets in a group.
 const BITS: u32 = 8;
 const GROUPS: usize = 19;
-/// Total number of buckets.
 const BUCKETS: usize = GROUPS << BITS;
 
 /// Histogram of microseconds, or of requests per second.
@@ -74,8 +73,7 @@ impl Plat {
         self.max
     }
 
-    /// Returns the values of the buckets that contain the given percentiles, which must be in ascending
-    /// order.
+    /// Returns the values of the buckets with the given percentiles, which must be in ascending order.
     pub fn percentiles(&self, percents: &[f64]) -> Vec<Percentile> {
         let mut found = Vec::with_capacity(percents.len());
         let (mut sum, mut counted) = (0_u64, 0_u64);

@@ -15,9 +15,7 @@ pub struct Rounds {
     since: Vec<Nanos>,
     /// Index of each task's specification in the workload.
     specs: Vec<usize>,
-    /// Number of rounds of each task of the workload.
     per_task: Vec<u64>,
-    /// Number of rounds that ended with each mark.
     by_mark: Vec<u64>,
     latency: Latency,
 }
@@ -69,13 +67,12 @@ impl Rounds {
 }
 
 /// Computation of a benchmark's result from the rounds of its clients.
+#[expect(missing_docs, reason = "the names describe the items")]
 pub trait RoundsReport {
-    /// Result of the benchmark.
     type Output: Serialize;
     /// Lowest mark that ends a round.
     const FIRST_END: u32;
 
-    /// Computes the result from the rounds of a measured time.
     fn result(&self, rounds: &Rounds, elapsed: Nanos) -> Self::Output;
 
     fn text(&self, result: &Self::Output) -> String;

@@ -4,28 +4,24 @@
 use super::{Combination, MetricInfo};
 
 /// Runs that have a named metric.
+#[expect(missing_docs, reason = "the names describe the items")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Benchmarks.
     Bench,
-    /// Runs of workload files.
     File,
     /// Task families of a workload file; the metric's name follows that of the family.
     Family,
-    /// All runs.
     Run,
 }
 
 /// Metric with a short name.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NamedMetric {
-    /// Runs that have the metric.
     pub scope: Scope,
-    /// Name of the metric.
     pub name: &'static str,
     /// Path of the value, within the family for [`Scope::Family`].
     pub path: &'static str,
-    /// Path of the number that the value is divided by.
     pub per: Option<&'static str>,
     /// Unit of the metric, and the factor from the unit of the value.
     pub unit: Option<(&'static str, f64)>,
@@ -40,8 +36,7 @@ impl NamedMetric {
         Self::new(Scope::Bench, name, path)
     }
 
-    /// A latency of a benchmark whose results are not in nanoseconds. A metric has one unit, so that the same
-    /// name means the same in all benchmarks.
+    /// Latency of a benchmark in another unit than ns. A name has one unit in all benchmarks.
     const fn latency(name: &'static str, path: &'static str, ns: f64) -> Self {
         Self { unit: Some(("ns", ns)), ..Self::bench(name, path) }
     }

@@ -13,10 +13,8 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
-/// Maximum number of waiting tasks that are named.
 const MAX_NAMED_TASKS: usize = 8;
 
-/// Task that waits for a CPU.
 struct WaitingTask {
     task: TaskId,
     cpu: CpuId,
@@ -130,7 +128,6 @@ pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<Stri
     (sentences, facts)
 }
 
-/// Describes the task that ran before the CPU went idle.
 fn previous_task_clause(view: ExplainContext<'_>, cpu: CpuId) -> String {
     match view.history.cpu(cpu).before {
         None => " (it has not run a task yet)".to_owned(),
@@ -204,8 +201,7 @@ fn waiting_facts(view: ExplainContext<'_>, wait: &WaitingTask, cpu: CpuId) -> Va
     })
 }
 
-/// Describes the newly-idle passes at the start of the idle period, or their absence, and the idle passes
-/// since.
+/// Describes the newly-idle passes at the start of the idle period, or their absence, and later idle passes.
 fn newly_idle(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let track = history.cpu(cpu);

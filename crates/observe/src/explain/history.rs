@@ -15,19 +15,15 @@ use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Maximum number of switches that are kept per CPU.
 const MAX_SWITCHES: usize = 4096;
-/// Maximum number of load-balance passes that are kept per CPU.
 pub(super) const MAX_PASSES: usize = 12;
 
-/// Reason why a task began to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitCause {
     Woken,
     Forked,
     /// Switched out on this CPU while runnable.
     LostCpu(CpuId),
-    /// No longer throttled.
     Unthrottled,
 }
 
@@ -35,7 +31,6 @@ pub(super) enum WaitCause {
 #[derive(Clone, Debug)]
 pub(super) struct WaitPeriod {
     pub(super) since: Nanos,
-    /// End of the wait; `None` if it lasts.
     pub(super) until: Option<Nanos>,
     pub(super) cause: WaitCause,
     /// CPUs of the task during the wait, each with the time from which it was there.
@@ -48,7 +43,6 @@ impl WaitPeriod {
     }
 }
 
-/// CPU selection for a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SelectionRecord {
     pub(super) at: Nanos,
@@ -59,20 +53,16 @@ pub(super) struct SelectionRecord {
     pub(super) is_done: bool,
 }
 
-/// Migration of a runnable task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MigrationRecord {
     pub(super) at: Nanos,
     pub(super) from: CpuId,
     pub(super) to: CpuId,
     pub(super) on: CpuId,
-    /// Task that was current on the CPU that made the migration.
     pub(super) current: TaskId,
-    /// Load-balance pass that made the migration, if one did.
     pub(super) pass: Option<BalanceDecision>,
 }
 
-/// Last steps of a task.
 #[derive(Clone, Debug)]
 pub(super) struct TaskHistory {
     pub(super) activity: TaskActivity,
@@ -90,7 +80,6 @@ pub(super) struct TaskHistory {
 }
 
 impl TaskHistory {
-    /// Present state of the task.
     pub(super) fn state(&self) -> TaskState {
         self.activity.state()
     }
@@ -112,14 +101,12 @@ static UNKNOWN: TaskHistory = TaskHistory {
     nr_moves: 0,
 };
 
-/// Load-balance pass with its time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassRecord {
     pub(super) at: Nanos,
     pub(super) decision: BalanceDecision,
 }
 
-/// Last steps of a CPU.
 #[derive(Clone, Debug)]
 pub(super) struct CpuHistory {
     pub(super) current: TaskId,
@@ -139,7 +126,6 @@ pub(super) struct CpuHistory {
     pub(super) kick_decision: Option<(Nanos, KickDecision)>,
     /// Last kick decision that chose this CPU.
     pub(super) kicked: Option<(Nanos, KickDecision)>,
-    /// Time since which the CPU is offline.
     pub(super) offline_since: Option<Nanos>,
 }
 

@@ -27,8 +27,6 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// A task, or a family of tasks, by name or pid: where it is and why it waited.
-    ///
-    /// For a family the state of each task is listed, and the task that waits longest is explained in detail.
     Task(String),
     /// A CPU: why it idles, or which task it runs and why.
     Cpu(u32),
@@ -108,7 +106,6 @@ pub fn explain(
     Ok(Explanation { at_ns: phrases::moment(now).0, sentences, facts })
 }
 
-/// Inputs of an explanation.
 #[derive(Clone, Copy)]
 struct ExplainContext<'a> {
     machine: &'a Machine,

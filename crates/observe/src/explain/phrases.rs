@@ -40,12 +40,10 @@ pub(super) fn cpu_list(cpus: impl IntoIterator<Item = CpuId>) -> String {
     description::format_cpu_list(&cpus.into_iter().map(|cpu| cpu.0).collect::<Vec<_>>())
 }
 
-/// Formats the CPUs of a mask as a list.
 pub(super) fn mask(mask: &CpuMask) -> String {
     cpu_list(mask.iter())
 }
 
-/// Returns a sentence without its full stop, for use as a clause.
 pub(super) fn without_full_stop(meaning: &str) -> &str {
     meaning.trim_end_matches('.')
 }
@@ -123,7 +121,6 @@ pub(super) fn pass_clause(machine: &Machine, pass: &PassRecord) -> String {
     text
 }
 
-/// Returns a pass as JSON.
 pub(super) fn pass_facts(pass: &PassRecord) -> Value {
     let d = &pass.decision;
     json!({
@@ -175,7 +172,6 @@ pub(super) fn kick_clause(at: Nanos, d: &KickDecision) -> String {
     text
 }
 
-/// Returns a kick decision as JSON.
 pub(super) fn kick_facts(at: Nanos, d: &KickDecision) -> Value {
     json!({
         "at_ns": moment(at).0,

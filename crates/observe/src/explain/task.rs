@@ -12,7 +12,6 @@ use fairlab_sched::task::SchedClass;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
-/// Maximum number of tasks named that ran while the task waited.
 const MAX_NAMED_TASKS: usize = 6;
 
 /// Explains the state of a task. Returns sentences and facts.
@@ -95,7 +94,6 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
     (sentences, facts)
 }
 
-/// Maximum number of tasks of a family that are listed.
 const MAX_FAMILY_TASKS: usize = 16;
 
 /// Explains a family: the state of each task, and in detail the task that waits longest, or else the first.
@@ -330,14 +328,12 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
     sentences
 }
 
-/// Returns the idle CPUs that a task may use besides its own.
 fn idle_cpus(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<CpuId> {
     let sched = view.machine.sched();
     let is_idle = |&other: &CpuId| other != cpu && sched.is_online(other) && sched.is_idle(other);
     sched.task(id).cpus_allowed.iter().filter(is_idle).collect()
 }
 
-/// Describes the runtime for which a throttled task waits.
 fn throttling_reason(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> String {
     let sched = view.machine.sched();
     match sched.task(id).class {

@@ -9,7 +9,6 @@ use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// Episodes of all CPUs.
 #[derive(Debug)]
 pub(super) struct Episodes {
     /// Shortest episode that counts.
@@ -26,7 +25,6 @@ impl Episodes {
         Self { limit, since: vec![None; nr_cpus], count: 0, total: Nanos::ZERO, worst: None }
     }
 
-    /// Records a sample of a CPU.
     pub(super) fn sample(&mut self, now: Nanos, cpu: CpuId, is_wrong: bool) {
         if is_wrong {
             self.since[cpu.index()].get_or_insert(now);

@@ -14,11 +14,9 @@ use fairlab_sched::units::Nanos;
 const MIN_EPISODES: u64 = 10;
 /// Number of episodes per second from which the machine is reported.
 const PER_SECOND: u64 = 5;
-/// Minimum share of the run, in percent, that the machine must be over-utilised, and must not be. A constant
-/// state does not flap, and very short episodes are harmless.
+/// Minimum share of the run, in percent, of both states: very short episodes are harmless.
 const MIN_PERCENT: u64 = 5;
 
-/// Period in which the machine was over-utilised.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
     since: Nanos,
@@ -27,13 +25,11 @@ struct Episode {
     length: Nanos,
 }
 
-/// Episodes of the over-utilised state of the root domain.
 #[derive(Debug, Default)]
 pub(super) struct Flapping {
     /// Number of episodes, and their total time.
     episodes: u64,
     over: Nanos,
-    /// Episode that has not ended yet.
     now: Option<Episode>,
     longest: Option<Episode>,
 }
@@ -72,8 +68,7 @@ impl Rule for Flapping {
 }
 
 impl Flapping {
-    /// Returns the finding. `is_by_energy` is whether energy-aware placement is enabled; without it the state
-    /// has no effect.
+    /// Returns the finding. Without energy-aware placement (`is_by_energy`) the state has no effect.
     fn findings_at(&self, now: Nanos, length: u64, is_by_energy: bool) -> Vec<Finding> {
         let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
         let is_often = self.episodes >= MIN_EPISODES

@@ -144,7 +144,6 @@ impl Rule for IdleCpus {
 }
 
 impl IdleCpus {
-    /// Checks a wait that is long enough for a finding.
     fn on_long_wait(&mut self, ended: &EndedWait<'_>) {
         let (wait, Some(cpu), Some(allowed)) = (ended.wait, ended.cpu, ended.allowed) else { return };
         let overlap = |idle: CpuId| {
@@ -178,7 +177,6 @@ impl IdleCpus {
     }
 }
 
-/// Returns the meaning of a pass's result.
 fn meaning(pass: &BalanceDecision) -> &'static str {
     pass.balanced.map_or_else(|| pass.verdict.meaning(), |balanced| balanced.meaning())
 }

@@ -15,7 +15,6 @@ const MIN_KICKS: u64 = 100;
 /// Number of kicks of which at least one should have moved a task.
 const PER_MOVE: u64 = 50;
 
-/// Kicks and their results.
 #[derive(Debug)]
 pub(super) struct WastedKicks {
     /// Whether each CPU was kicked and has moved no task since.

@@ -9,7 +9,6 @@ use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
 
-/// Episodes in which a task is too big for its CPU while an allowed bigger CPU idles.
 #[derive(Debug)]
 pub(super) struct Misfits(Episodes);
 

@@ -152,7 +152,6 @@ impl FindingTasks {
         *slot_mut(&mut self.0, id.index()) = Some(task);
     }
 
-    /// Returns the tasks in the order of their ids.
     fn iter(&self) -> impl Iterator<Item = (TaskId, &FindingTask)> {
         let tasks = self.0.iter().enumerate();
         tasks.filter_map(|(index, task)| Some((TaskId::from_index(index), task.as_ref()?)))
@@ -164,7 +163,6 @@ impl FindingTasks {
     }
 }
 
-/// Number of occurrences, total time, and the worst occurrence.
 #[derive(Clone, Copy, Debug)]
 struct Occurrences<W> {
     count: u64,
@@ -194,7 +192,6 @@ type ByFamily<W> = BTreeMap<usize, Occurrences<W>>;
 /// Observer of a run that applies the rules.
 #[derive(Debug)]
 pub struct Findings {
-    /// State of each CPU.
     cpus: Vec<CpuActivity>,
     tasks: FindingTasks,
     /// Names of families, and the family of each task of the workload.
@@ -203,7 +200,6 @@ pub struct Findings {
     rules: RuleSet,
     /// Thresholds of the rules.
     limits: Limits,
-    /// Start of the measured time.
     since: Nanos,
     /// CPU that is over-utilised, while the machine is.
     overutilized: Option<CpuId>,
@@ -227,8 +223,7 @@ impl Findings {
         }
     }
 
-    /// Discards what was found before `at`, the end of the warm-up. States in progress continue, and count from
-    /// `at`.
+    /// Discards what was found before `at`, the end of the warm-up. States in progress count from `at`.
     pub fn reset(&mut self, at: Nanos) {
         self.rules = RuleSet::new(self.cpus.len(), self.limits);
         self.since = at;
@@ -335,7 +330,6 @@ struct FindingContext<'a> {
     summaries: &'a [FamilySummary],
     /// Simulated machine; `None` for a trace.
     machine: Option<&'a Machine>,
-    /// Start of the measured time, and its end.
     since: Nanos,
     now: Nanos,
 }

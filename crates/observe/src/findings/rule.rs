@@ -73,13 +73,11 @@ impl std::fmt::Display for RuleSeverity {
 }
 
 /// Description of a rule, for its findings and for the book.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug)]
 pub struct RuleInfo {
-    /// Name of the rule, as in JSON.
     pub name: &'static str,
-    /// Condition under which the rule reports a finding, with its limits.
     pub condition: &'static str,
-    /// Severity of the findings.
     pub severity: RuleSeverity,
     /// Whether the events of a recorded trace suffice.
     pub is_for_traces: bool,
@@ -121,7 +119,6 @@ pub(super) struct EndedWait<'a> {
     pub(super) allowed: Option<&'a CpuMask>,
 }
 
-/// Migration of a task.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FindingMigration {
     /// Index among the machine's tasks.
@@ -133,31 +130,24 @@ pub(super) struct FindingMigration {
 
 /// Rule that collects data during a run, and reports findings at its end.
 pub(super) trait Rule: Sized {
-    /// Description of the rule.
     const INFO: RuleInfo;
 
-    /// Creates the rule for a machine whose run has not begun.
     fn new(nr_cpus: usize, limits: Limits) -> Self;
 
     /// Called when a CPU begins or ends to run its idle task.
     fn on_idle(&mut self, _now: Nanos, _cpu: CpuId, _begins: bool) {}
 
-    /// Called when a task blocks or exits.
     fn on_sleep(&mut self, _task: TaskId) {}
 
-    /// Called when the wait of a task ends.
     fn on_wait(&mut self, _wait: &EndedWait<'_>) {}
 
     /// Called when a runnable task has waited for runtime of its group or class.
     fn on_throttled(&mut self, _wait: &FindingWait) {}
 
-    /// Called when a task migrates.
     fn on_migrate(&mut self, _now: Nanos, _migration: FindingMigration) {}
 
-    /// Called after a load-balance pass.
     fn on_balance(&mut self, _now: Nanos, _decision: &BalanceDecision) {}
 
-    /// Called after a kick decision.
     fn on_kick(&mut self, _now: Nanos, _decision: &KickDecision) {}
 
     /// Called when the machine becomes over-utilised, or recovers.
@@ -166,7 +156,6 @@ pub(super) trait Rule: Sized {
     /// Called at intervals, for state without events.
     fn sample(&mut self, _machine: &Machine, _tasks: &FindingTasks) {}
 
-    /// Returns the findings at the end of the run or trace.
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding>;
 }
 
@@ -176,7 +165,6 @@ macro_rules! rules {
         /// All rules, in the order in which findings of equal weight are listed.
         pub const RULES: &[RuleInfo] = &[$(<$rule as Rule>::INFO),*];
 
-        /// State of all rules.
         #[derive(Debug)]
         pub(in crate::findings) struct RuleSet {
             $($field: $rule,)*

@@ -11,7 +11,6 @@ use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
-/// Episodes of a frequency that is too low.
 #[derive(Debug)]
 pub(super) struct SlowCpus(Episodes);
 

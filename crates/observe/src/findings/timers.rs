@@ -34,7 +34,6 @@ impl Rule for MissedTimers {
     }
 }
 
-/// Returns the finding about missed timer periods of a family.
 fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
     let specs = &machine.workload().tasks;

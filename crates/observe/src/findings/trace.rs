@@ -16,7 +16,6 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
-/// State of a thread in the pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct TraceTask {
     activity: TaskActivity,
@@ -24,7 +23,6 @@ struct TraceTask {
     cpu: Option<CpuId>,
 }
 
-/// Pass over the events of a trace.
 struct TraceScan<'a> {
     recording: &'a Recording,
     threads: TraceThreads,

@@ -18,11 +18,9 @@ use fairlab_sched::units::Nanos;
 use fairlab_sched::weight::LoadWeight;
 use std::collections::BTreeMap;
 
-/// Length of a window. Shorter windows would not cover the ticks and load-balance passes that even out
-/// shares.
+/// Length of a window, which covers the ticks and load-balance passes that even out shares.
 const WINDOW: Nanos = Nanos::from_millis(200);
 
-/// State of a task in the current window.
 #[derive(Clone, Copy, Debug)]
 struct TaskShare {
     /// Run time of the task when the window began.
@@ -70,7 +68,6 @@ impl Rule for Shares {
         Self::default()
     }
 
-    /// Marks a task as having slept in the current window.
     #[inline]
     fn on_sleep(&mut self, task: TaskId) {
         if let Some(share) = self.tasks.get_mut(&task) {

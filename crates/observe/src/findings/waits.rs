@@ -8,7 +8,6 @@ use crate::explain::Question;
 use crate::plural::counted;
 use fairlab_sched::units::Nanos;
 
-/// Waits for a CPU above the limit.
 #[derive(Debug)]
 pub(super) struct Starvation {
     limit: Nanos,
@@ -41,7 +40,6 @@ impl Rule for Starvation {
     }
 }
 
-/// Waits after a wake-up above the limit.
 #[derive(Debug)]
 pub(super) struct LateWakeups {
     limit: Nanos,
@@ -74,7 +72,6 @@ impl Rule for LateWakeups {
     }
 }
 
-/// Waits for runtime above the limit.
 #[derive(Debug)]
 pub(super) struct ThrottledTasks {
     limit: Nanos,

@@ -6,7 +6,6 @@ use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counters of calls and visited cfs_rqs, by caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BlockedStats {
     by_caller: BTreeMap<BlockedCaller, (u64, u64)>,
@@ -39,7 +38,6 @@ pub struct BlockedRow {
 }
 
 impl BlockedStats {
-    /// Counts an update of a CPU's averages.
     #[inline]
     pub(crate) fn on_update(&mut self, update: &BlockedUpdate) {
         let (calls, cfs_rqs) = self.by_caller.entry(update.caller).or_default();

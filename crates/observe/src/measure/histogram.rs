@@ -32,8 +32,7 @@ impl PowerHistogram {
         self.counts.iter().enumerate().map(|(place, &count)| (if place == 0 { 0 } else { 1 << (place - 1) }, count))
     }
 
-    /// Formats the histogram as bpftrace does: `@name:`, and a line for each bucket from the first to the
-    /// last non-empty one.
+    /// Formats the histogram as bpftrace does, from the first to the last non-empty bucket.
     pub fn bpftrace(&self, name: &str) -> String {
         let mut text = format!("@{name}:\n");
         let most = self.counts.iter().copied().max().unwrap_or(0);
@@ -48,7 +47,6 @@ impl PowerHistogram {
     }
 }
 
-/// Returns the bounds of a bucket.
 fn label(place: usize) -> String {
     match place {
         0 => "[0]".to_owned(),

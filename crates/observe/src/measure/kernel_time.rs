@@ -15,7 +15,6 @@ use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Durations of one path.
 #[derive(Clone, Debug, Default)]
 struct PathTimes {
     took: Latency,
@@ -23,14 +22,12 @@ struct PathTimes {
     usecs: PowerHistogram,
 }
 
-/// Durations of a call in progress, so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenCall {
     took: Nanos,
     waited: Nanos,
 }
 
-/// Collects the durations of all paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KernelTimes {
     by_path: BTreeMap<KernelPath, PathTimes>,
@@ -66,14 +63,12 @@ impl KernelTimes {
         self.searches = PathTimes::default();
     }
 
-    /// Records whether a placement searched a domain. Its duration follows with the next phase on the same
-    /// CPU.
+    /// Records whether a placement searched a domain; its duration is that of the CPU's next phase.
     #[inline]
     pub(crate) fn on_selection(&mut self, decision: &WakeupDecision) {
         self.searched.insert(decision.waker, searches_domain(decision));
     }
 
-    /// Records a machine event, if it is a phase of a kernel path.
     #[inline]
     pub(crate) fn machine_event(&mut self, event: &MachineEvent) {
         let MachineEvent::Kernel { cpu, path, took, waited, ends, .. } = *event else { return };

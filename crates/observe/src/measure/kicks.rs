@@ -17,7 +17,6 @@ enum KickCause {
     NextBalance,
 }
 
-/// Calls of one CPU.
 #[derive(Clone, Debug, Default)]
 struct CpuKicks {
     calls: u64,
@@ -28,7 +27,6 @@ struct CpuKicks {
     none: BTreeMap<KickReason, u64>,
 }
 
-/// Counters of calls of `kick_ilb()` and of ticks without one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KickStats {
     per_cpu: Vec<CpuKicks>,
@@ -64,7 +62,6 @@ impl KickStats {
         Self { per_cpu: vec![CpuKicks::default(); nr_cpus] }
     }
 
-    /// Counts a tick's decision about a kick.
     #[inline]
     pub(crate) fn on_kick_decision(&mut self, decision: &KickDecision) {
         if decision.flags == 0 {

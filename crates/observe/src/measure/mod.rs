@@ -28,7 +28,6 @@ use search::{SearchStats, SearchSummary};
 use serde::{Deserialize, Serialize};
 use warnings::{WarningRow, Warnings};
 
-/// Collectors of all measurements of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measures {
     pub(crate) decisions: DecisionStats,
@@ -74,7 +73,6 @@ impl Measures {
         *self = Self { times: std::mem::take(&mut self.times), ..Self::new(machine) };
     }
 
-    /// Records a scheduler event.
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'_>) {
         match event {
@@ -91,7 +89,6 @@ impl Measures {
         }
     }
 
-    /// Records a machine event.
     #[inline]
     pub(crate) fn machine_event(&mut self, event: &MachineEvent) {
         self.times.machine_event(event);

@@ -8,7 +8,6 @@ use fairlab_sched::topology::CpuIdleType;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counters of load-balancing passes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PassStats {
     rows: BTreeMap<(u32, CpuIdleType), PassRow>,
@@ -61,7 +60,6 @@ pub struct PassRow {
 }
 
 impl PassStats {
-    /// Counts a completed pass.
     #[inline]
     pub(crate) fn on_balance(&mut self, decision: &BalanceDecision) {
         let row = self.rows.entry((decision.level, decision.idle)).or_default();

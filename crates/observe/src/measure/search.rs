@@ -66,11 +66,8 @@ pub struct SearchStats {
 /// Depth of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SearchReach {
-    /// The placement did not call `select_idle_sibling()`.
     NoSearch,
-    /// A fast check ended the search.
     Fast,
-    /// The search scanned a domain.
     Domain { found: bool },
 }
 

@@ -5,13 +5,12 @@ use super::search::SearchRatios;
 use std::fmt::Write;
 
 /// Row of the table of [`schedstat_parse`].
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedRow {
-    /// Name of the benchmark.
     pub case: String,
     /// Load of the benchmark, such as `28 threads`.
     pub load: String,
-    /// Search ratios of this run.
     pub ratios: SearchRatios,
 }
 

@@ -8,7 +8,6 @@ use fairlab_sched::probe::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Counters of warnings, by CPU.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings {
     by_cpu: BTreeMap<CpuId, WarningRow>,

@@ -72,7 +72,6 @@ pub(super) struct PageData {
     pub(super) nr_running: Vec<Series>,
     /// Histograms of runqueue latencies: number of wake-ups by bucket, see [`size_of`].
     pub(super) latencies: BTreeMap<ThreadId, BTreeMap<u32, u64>>,
-    /// Wake-ups by number of scanned CPUs.
     pub(super) scanned: BTreeMap<u32, u64>,
     /// Migrations between rows of the migration matrix, as (from, to).
     pub(super) migrations: BTreeMap<(u32, u32), u64>,
@@ -159,7 +158,6 @@ impl PageData {
         }
     }
 
-    /// Keeps a wait if it is one of the [`MAX_WAITS`] longest.
     fn keep_longest(&mut self, wait: Wait) {
         if wait.length_ns > 0 {
             self.waits.push(Reverse(wait));
@@ -169,7 +167,6 @@ impl PageData {
         }
     }
 
-    /// Returns the longest waits after a wake-up, longest first.
     pub(super) fn longest_waits(&self) -> Vec<Wait> {
         let mut waits: Vec<Wait> = self.waits.iter().map(|wait| wait.0).collect();
         waits.sort_by_key(|&wait| Reverse(wait));

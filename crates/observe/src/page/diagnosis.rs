@@ -11,12 +11,9 @@ use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
-/// Most findings that are explained, worst first.
 const MAX_EXPLAINED_FINDINGS: usize = 20;
-/// Most waits that the page lists and explains, longest first.
 pub(super) const MAX_WAITS: usize = 20;
 
-/// Finding with its explanation.
 #[derive(Serialize)]
 pub(super) struct PageFinding {
     severity: Severity,
@@ -45,7 +42,6 @@ pub(super) struct Wait {
     pub(super) cpu: usize,
 }
 
-/// Wait with its explanation.
 #[derive(Serialize)]
 pub(super) struct PageWait {
     #[serde(flatten)]

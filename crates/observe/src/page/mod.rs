@@ -31,16 +31,13 @@ const SCRIPT: &str =
 /// Data of one run.
 #[derive(Serialize)]
 pub struct PageRun {
-    /// Name of the run directory.
     name: String,
     summary: serde_json::Value,
     length_ns: u64,
     /// Segments shorter than this are merged with their neighbours; 0 if no segments are merged.
     resolution_ns: u64,
     cpus: Vec<PageCpu>,
-    /// Name, pid, and whether the thread belongs to the kernel.
     threads: Vec<(String, i32, bool)>,
-    /// Names of task families.
     families: Vec<String>,
     /// Index of each thread's family; -1 if the thread belongs to none.
     family_of: Vec<i64>,
@@ -52,11 +49,9 @@ pub struct PageRun {
     segments: String,
     /// Findings, worst first. `None`: findings need the built-in scheduler.
     findings: Option<Vec<PageFinding>>,
-    /// Longest waits after a wake-up, longest first.
     waits: Vec<PageWait>,
 }
 
-/// Data of one CPU.
 #[derive(Serialize)]
 struct PageCpu {
     capacity: u64,

@@ -16,7 +16,6 @@ pub(super) struct Segment {
     pub(super) thread: ThreadId,
     /// Time in which any thread ran, in ns.
     pub(super) busy: u64,
-    /// Number of merged segments.
     pub(super) nr: u32,
     /// Wait of the thread before the segment, in ns; the longest one if segments are merged.
     pub(super) waited: u64,
@@ -34,7 +33,6 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Creates an empty timeline for at most `max_segments` segments.
     pub(super) fn new(nr_cpus: usize, max_segments: usize) -> Self {
         Self { of_cpu: vec![Vec::new(); nr_cpus], max_segments, ..Self::default() }
     }

@@ -13,7 +13,6 @@ const MAX_BUFFERED_BYTES: usize = 1 << 17;
 /// Usual upper bound of a line's length. The counters of a CPU may be longer; the buffer then grows.
 const MAX_LINE_BYTES: usize = 1 << 10;
 
-/// Buffered lines with their destination.
 pub(super) struct Lines<W: Write> {
     out: W,
     bytes: Vec<u8>,
@@ -43,7 +42,6 @@ impl<W: Write> Lines<W> {
         self.bytes.clear();
     }
 
-    /// Whether a write has failed.
     pub(super) const fn has_failed(&self) -> bool {
         self.error.is_some()
     }
@@ -55,9 +53,7 @@ impl<W: Write> Lines<W> {
     }
 }
 
-/// Value of a JSON member.
 pub(super) trait JsonValue {
-    /// Appends the value as JSON.
     fn put(self, bytes: &mut Vec<u8>);
 }
 
@@ -101,7 +97,6 @@ impl JsonValue for EscapedStr<'_> {
     }
 }
 
-/// Arrays are JSON arrays of their elements.
 impl<T: JsonValue, const N: usize> JsonValue for [T; N] {
     #[inline]
     fn put(self, bytes: &mut Vec<u8>) {

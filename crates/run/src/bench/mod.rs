@@ -66,7 +66,6 @@ pub fn parse(line: &str, of: LineOf<'_>) -> Result<Benchmark, String> {
     parsed.line.benchmark().map_err(|error| format!("{line}: {error}"))
 }
 
-/// Returns clap's message for a line, with its tip as the remedy.
 fn usage_error(line: &str, of: LineOf<'_>, error: &clap::Error) -> String {
     if let Some((option, in_study)) = option_of_fairlab(error) {
         return match of {
@@ -85,7 +84,6 @@ fn usage_error(line: &str, of: LineOf<'_>, error: &clap::Error) -> String {
     format!("{line}: {what}\nhelp: {tip}")
 }
 
-/// Returns the option of fairlab that a line has, and the key that stands for it in a study.
 fn option_of_fairlab(error: &clap::Error) -> Option<(String, &'static str)> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;

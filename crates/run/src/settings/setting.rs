@@ -7,6 +7,7 @@ use crate::values::{EngineName, Starts};
 use fairlab_sched::units::Nanos;
 
 /// A setting of a run.
+#[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Setting {
     /// Name in JSON, and as a key of arms and plans.
     pub name: &'static str,
@@ -14,17 +15,13 @@ pub struct Setting {
     pub option: &'static str,
     /// Placeholder of the value in help texts; empty for an option without a value.
     pub value: &'static str,
-    /// Value of an option that may lack one.
     pub default_value: Option<&'static str>,
     /// Lines of its description: the first paragraph is the short help.
     pub doc: &'static [&'static str],
-    /// Returns names that a value may have, for completion.
     pub names: fn() -> Vec<&'static str>,
     /// Commands that have the option: bits of [`commands`].
     pub commands: u8,
-    /// Whether arms, plans and bisections may change it.
     pub is_change: bool,
-    /// Whether the option may be repeated.
     pub is_list: bool,
     /// Key of a study that sets it, for messages.
     pub(crate) in_study: &'static str,
@@ -36,11 +33,10 @@ pub struct Setting {
 }
 
 /// Value of a setting as text, which its reader has accepted.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone)]
 pub struct Change {
-    /// The setting.
     pub setting: &'static Setting,
-    /// Its value.
     pub text: String,
 }
 

@@ -97,12 +97,10 @@ impl ExperimentReport {
         text
     }
 
-    /// Arms that did the same as the first.
     pub(crate) fn identical_arms(&self) -> Vec<String> {
         (1..self.arms.len()).filter_map(|arm| self.identical_note(arm)).collect()
     }
 
-    /// Returns a sentence about an arm that did the same as the first.
     pub(crate) fn identical_note(&self, arm: usize) -> Option<String> {
         let (name, first) = (&self.arms[arm], &self.arms[0]);
         self.comparison.identical[arm - 1].then(|| {
@@ -112,7 +110,6 @@ impl ExperimentReport {
         })
     }
 
-    /// Returns the notes below a table.
     pub(crate) fn notes(&self) -> Vec<String> {
         let comparison = &self.comparison;
         let mut notes: Vec<String> = self.stop_note().into_iter().collect();
@@ -146,7 +143,6 @@ impl ExperimentReport {
         notes
     }
 
-    /// Returns a note about the reported changes and the limits of their intervals.
     fn interval_note(&self) -> String {
         let Comparison { interval_method, distinct, .. } = self.comparison;
         match interval_method {

@@ -71,7 +71,6 @@ fn case(writer: &mut Writer<Vec<u8>>, report: &ExperimentReport, row: &MetricRow
     Ok(())
 }
 
-/// Why nothing can be said of a metric, if that is so.
 fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<String> {
     match verdict {
         ChangeVerdict::Untested => Some("one repetition: there is no test".to_owned()),
@@ -80,7 +79,6 @@ fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<Stri
     }
 }
 
-/// Returns the values of the first arm and of another one, and the change, in a line.
 fn change_text(row: &MetricRow, arm: usize) -> String {
     let (unit, change) = (&row.metric.unit, &row.changes[arm - 1]);
     let from_to = format!("{} to {}", metric_text(unit, row.arms[0].value), metric_text(unit, row.arms[arm].value));

@@ -41,7 +41,6 @@ pub(super) fn std(report: &ExperimentReport) -> String {
     text + &too_few_note(report)
 }
 
-/// A line behind the table if so few repetitions can find nothing.
 fn too_few_note(report: &ExperimentReport) -> String {
     report.too_few_note().map_or_else(String::new, |why| format!("# {why}\n"))
 }

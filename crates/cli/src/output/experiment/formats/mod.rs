@@ -62,12 +62,10 @@ impl ReportFormat {
     }
 }
 
-/// Returns the names of all output formats.
 pub(crate) fn names() -> Vec<&'static str> {
     ReportFormat::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-/// Reads `FORM` or `FORM=FILE`.
 pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, String> {
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
     let form = ReportFormat::ALL.iter().find(|(known, _)| *known == name).map(|(_, form)| *form);

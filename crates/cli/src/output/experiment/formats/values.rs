@@ -3,7 +3,6 @@
 
 use crate::output::figures::time;
 
-/// A value with its unit, with about three digits.
 pub(crate) fn metric_text(unit: &str, value: f64) -> String {
     let ns = |per: f64| time((value * per).round().max(0.0) as u64);
     match unit {
@@ -16,7 +15,6 @@ pub(crate) fn metric_text(unit: &str, value: f64) -> String {
     }
 }
 
-/// A number with about four digits.
 fn number(value: f64) -> String {
     let size = value.abs();
     match size {

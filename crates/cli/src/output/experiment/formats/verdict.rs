@@ -56,7 +56,6 @@ pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
     format!("no significant difference between `{first}` and `{arm}` in {metrics}")
 }
 
-/// Returns the line about rows that are not in the table.
 pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
     if rows.is_empty() {
         return String::new();
@@ -89,7 +88,6 @@ pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
     format!("{negligible}{others} without a significant difference{detectable}; --all prints them")
 }
 
-/// Returns the metric whose change is largest in percent.
 fn largest<'a>(rows: &[&'a MetricRow], which: usize) -> &'a MetricRow {
     let size = |row: &MetricRow| row.changes[which - 1].percent.unwrap_or(0.0).abs();
     rows.iter().copied().reduce(|most, row| if size(row) > size(most) { row } else { most }).expect("there are rows")
