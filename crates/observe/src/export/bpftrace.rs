@@ -35,7 +35,7 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
 };
 
 /// Groups of events from which the histograms are built.
-pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);
+const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);
 
 /// Length of the longest bar in characters.
 const MAX_WIDTH: usize = 52;
@@ -105,12 +105,6 @@ impl IndexedHistograms {
         self.0[number].add(time.0 / 1000);
     }
 
-    fn sum(&self) -> Histogram {
-        let mut sum = Histogram::default();
-        self.0.iter().for_each(|one| sum.add_all(one));
-        sum
-    }
-
     /// Returns the histograms by key; those with equal keys are merged.
     fn keyed<K: Ord>(&self, key: impl Fn(usize) -> K) -> BTreeMap<K, Histogram> {
         let mut all = BTreeMap::<K, Histogram>::new();
@@ -136,7 +130,7 @@ impl HistogramSet {
 }
 
 /// Trace sink that counts during the run, and writes the text at its end.
-pub(super) struct Bpftrace<W: Write> {
+struct Bpftrace<W: Write> {
     out: BufferedOut<W>,
     runqlat: HistogramSet,
     cpudist: HistogramSet,
@@ -155,7 +149,7 @@ struct BpftraceCpu {
 }
 
 impl<W: Write> Bpftrace<W> {
-    pub(super) fn new(to: W, nr_cpus: usize) -> Self {
+    fn new(to: W, nr_cpus: usize) -> Self {
         Self {
             out: BufferedOut::new(to),
             runqlat: HistogramSet::default(),
@@ -167,7 +161,7 @@ impl<W: Write> Bpftrace<W> {
 
     fn put_figure(&mut self, name: &str, figure: &HistogramSet, threads: &ThreadTable) {
         let comms: Vec<&str> = threads.iter().map(|thread| thread.comm.as_str()).collect();
-        self.put_map(name, [((), figure.of_threads.sum())].into(), |()| String::new());
+        self.put_map(name, figure.of_threads.keyed(|_| ()), |()| String::new());
         let by_comm = figure.of_threads.keyed(|thread| comms[thread]);
         self.put_map(&format!("{name}_comm"), by_comm, |comm| format!("[{comm}]"));
         self.put_map(&format!("{name}_cpu"), figure.of_cpus.keyed(|cpu| cpu), |cpu| format!("[{cpu}]"));
@@ -223,7 +217,7 @@ impl<W: Write> TraceSink for Bpftrace<W> {
         let idle_exit = std::mem::take(&mut self.idle_exit);
         self.put_figure("@runqlat_us", &runqlat, threads);
         self.put_figure("@cpudist_us", &cpudist, threads);
-        self.put_map("@idle_exit_us", [((), idle_exit.sum())].into(), |()| String::new());
+        self.put_map("@idle_exit_us", idle_exit.keyed(|_| ()), |()| String::new());
         self.put_map("@idle_exit_us_cpu", idle_exit.keyed(|cpu| cpu), |cpu| format!("[{cpu}]"));
         self.out.finish()
     }

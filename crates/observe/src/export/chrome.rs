@@ -9,6 +9,7 @@ use super::pass_spans::PassSpans;
 use super::record::{RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
+use super::tracepoint::values::state_letter;
 use super::{CHART_GROUPS, ExportFormat, FormatOpener, SinkOpener};
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
@@ -21,7 +22,7 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     extension: "json",
     meaning: "Chrome's trace events in JSON: chrome://tracing, ui.perfetto.dev",
     groups: CHART_GROUPS,
-    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus(), START))))),
+    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Chrome::new(out, run.nr_cpus()))))),
 };
 
 /// "Processes" of the format. Each has one row per CPU.
@@ -38,7 +39,7 @@ impl ChromeRows {
 }
 
 /// Writer of a JSON trace.
-pub(super) struct Chrome<W: Write> {
+struct Chrome<W: Write> {
     out: BufferedOut<W>,
     /// Current thread of each CPU, and the start of its run.
     running: Vec<(ThreadId, Nanos)>,
@@ -48,7 +49,7 @@ pub(super) struct Chrome<W: Write> {
 }
 
 impl<W: Write> Chrome<W> {
-    pub(super) fn new(to: W, nr_cpus: usize, start: Nanos) -> Self {
+    fn new(to: W, nr_cpus: usize) -> Self {
         let mut out = BufferedOut::new(to);
         let bytes = out.next();
         bytes.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -68,8 +69,8 @@ impl<W: Write> Chrome<W> {
                 );
             }
         }
-        let running = (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), start)).collect();
-        Self { out, running, spans: PassSpans::new(nr_cpus), now: start }
+        let running = (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), START)).collect();
+        Self { out, running, spans: PassSpans::new(nr_cpus), now: START }
     }
 
     /// Writes the run of the current task, from its switch-in to `until`.
@@ -100,8 +101,7 @@ impl<W: Write> Chrome<W> {
         threads: &ThreadTable,
         rows: ChromeRows,
         record: &TraceRecord<'_>,
-        name: &str,
-        details: &Details,
+        (name, details): &(&str, Details),
     ) {
         let bytes = self.out.next();
         put_head(bytes, "i", rows, record.cpu, record.at);
@@ -126,7 +126,7 @@ impl<W: Write> TraceSink for Chrome<W> {
         self.put_spans(threads, record);
         match record.what {
             RecordKind::Switch { prev_state, next, .. } => {
-                self.put_run(threads, record.cpu, record.at, super::tracepoint::values::state_letter(prev_state));
+                self.put_run(threads, record.cpu, record.at, state_letter(prev_state));
                 self.running[record.cpu.index()] = (next, record.at);
             }
             RecordKind::Counter { of, counter, value } => self.put_counter(record.at, counter.name(), of, value),
@@ -137,16 +137,14 @@ impl<W: Write> TraceSink for Chrome<W> {
                 self.put_counter(record.at, "idle state", cpu_id, state);
             }
             RecordKind::Selected { thread, decision } => {
-                let (name, details) = details::of_selection(thread, decision);
-                self.put_moment(threads, ChromeRows::Decisions, record, name, &details);
+                self.put_moment(threads, ChromeRows::Decisions, record, &details::of_selection(thread, decision));
             }
             RecordKind::BalancedReason(decision) => {
-                let (name, details) = details::of_pass(decision);
-                self.put_moment(threads, ChromeRows::Balancing, record, name, &details);
+                self.put_moment(threads, ChromeRows::Balancing, record, &details::of_pass(decision));
             }
             RecordKind::Kicked(decision) => {
-                if let Some((name, details)) = details::of_kick(decision) {
-                    self.put_moment(threads, ChromeRows::Decisions, record, name, &details);
+                if let Some(kick) = details::of_kick(decision) {
+                    self.put_moment(threads, ChromeRows::Decisions, record, &kick);
                 }
             }
             _ => {}

@@ -18,33 +18,28 @@ use std::rc::Rc;
 pub struct CollectedTable {
     pub name: &'static str,
     pub rows: usize,
-    /// Columns, each with one value per row.
     pub columns: Vec<TableColumn>,
 }
 
-/// Column of a [`CollectedTable`].
+/// Column of a [`CollectedTable`], with one value per row.
 #[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableColumn {
     pub name: &'static str,
-    /// One value per row.
     pub values: ColumnValues,
     /// For each row, whether the value is known; `None` if all are.
     pub known: Option<Vec<bool>>,
 }
 
 /// Values of a column. Unknown values are 0.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnValues {
     /// 64-bit numbers, also for flags (0 and 1).
     Int(Vec<i64>),
-    /// Dictionary-encoded texts: an index for each row into the list of distinct texts.
-    Text {
-        /// For each row, the index of its text in `words`.
-        places: Vec<i32>,
-        /// Distinct texts, in the order of their first use.
-        words: Vec<String>,
-    },
+    /// Dictionary-encoded texts: for each row an index into the distinct texts, which are in the order of
+    /// their first use.
+    Text { places: Vec<i32>, words: Vec<String> },
 }
 
 /// Trace sink that collects tables in memory. Clones share the tables: one clone is added to the exporter,
@@ -73,21 +68,11 @@ impl TraceSink for TableCollector {
     fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
         self.0.borrow_mut().finish(threads)
     }
-
-    fn has_failed(&self) -> bool {
-        false
-    }
 }
 
 /// Collected tables, with a dictionary of texts for each of their columns.
 struct ColumnCollector {
     tables: Vec<(CollectedTable, Vec<HashMap<String, i32>>)>,
-}
-
-impl Default for TableSink<ColumnCollector> {
-    fn default() -> Self {
-        Self(ColumnCollector::default())
-    }
 }
 
 impl Default for ColumnCollector {
@@ -136,14 +121,6 @@ impl TableRows for ColumnCollector {
             }
         }
         collected.rows += 1;
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn has_failed(&self) -> bool {
-        false
     }
 }
 

@@ -2,8 +2,7 @@
 //! Decisions as named values, for formats that show the deciding rule and its inputs.
 
 use super::pass_spans::PassSpan;
-use super::thread::ThreadId;
-use super::thread::ThreadTable;
+use super::thread::{ThreadId, ThreadTable};
 use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::topology::CpuIdleType;
@@ -26,19 +25,30 @@ fn number(number: impl Into<i64>) -> Detail {
 }
 
 fn time(time: Nanos) -> Detail {
-    Detail::Number(i64::try_from(time.0).unwrap_or(i64::MAX))
+    number(i64::try_from(time.0).unwrap_or(i64::MAX))
+}
+
+pub(super) const fn kind_name(kind: WakeKind) -> &'static str {
+    match kind {
+        WakeKind::Wakeup => "wakeup",
+        WakeKind::Fork => "fork",
+        WakeKind::Exec => "exec",
+    }
+}
+
+pub(super) const fn idle_name(idle: CpuIdleType) -> &'static str {
+    match idle {
+        CpuIdleType::Idle => "idle",
+        CpuIdleType::NotIdle => "busy",
+        CpuIdleType::NewlyIdle => "newidle",
+    }
 }
 
 /// Returns the name of a CPU selection's rule, and the selection's inputs and result.
 pub(super) fn of_selection(thread: ThreadId, decision: &WakeupDecision) -> (&'static str, Details) {
-    let kind = match decision.kind {
-        WakeKind::Wakeup => "wakeup",
-        WakeKind::Fork => "fork",
-        WakeKind::Exec => "exec",
-    };
     let mut details = vec![
         ("task", Detail::Thread(thread)),
-        ("kind", Detail::Word(kind)),
+        ("kind", Detail::Word(kind_name(decision.kind))),
         ("rule", Detail::Word(decision.rule.name())),
         ("reason", Detail::Word(decision.rule.meaning())),
         ("affine", Detail::Word(decision.affine.name())),
@@ -53,18 +63,13 @@ pub(super) fn of_selection(thread: ThreadId, decision: &WakeupDecision) -> (&'st
 
 /// Returns the name of a load-balance pass's verdict, and the pass's inputs and result.
 pub(super) fn of_pass(decision: &BalanceDecision) -> (&'static str, Details) {
-    let idle = match decision.idle {
-        CpuIdleType::Idle => "idle",
-        CpuIdleType::NotIdle => "busy",
-        CpuIdleType::NewlyIdle => "newidle",
-    };
     let reason = decision.balanced.map_or_else(|| decision.verdict.meaning(), |balanced| balanced.meaning());
     let mut details = vec![
         ("verdict", Detail::Word(decision.verdict.name())),
         ("reason", Detail::Word(reason)),
         ("dst_cpu", number(decision.dst_cpu.0)),
         ("level", number(decision.level)),
-        ("idle", Detail::Word(idle)),
+        ("idle", Detail::Word(idle_name(decision.idle))),
     ];
     details.extend(decision.balanced.map(|balanced| ("balanced", Detail::Word(balanced.name()))));
     details.extend(decision.local_type.map(|of| ("local_type", Detail::Word(of.name()))));

@@ -33,13 +33,13 @@ const HEAD: &str = "\
 ";
 
 /// Writer of an ftrace text.
-pub(super) struct FtraceText<W: Write> {
+struct FtraceText<W: Write> {
     out: BufferedOut<W>,
     nr_cpus: usize,
 }
 
 impl<W: Write> FtraceText<W> {
-    pub(super) fn new(to: W, nr_cpus: usize) -> Self {
+    fn new(to: W, nr_cpus: usize) -> Self {
         let mut out = BufferedOut::new(to);
         let head = format!("# tracer: nop\n#\n#                                      #P:{nr_cpus}\n#\n{HEAD}");
         out.next().extend_from_slice(head.as_bytes());

@@ -5,11 +5,11 @@
 //! the run. They are followed by the features: tracepoint formats, event names and properties of the machine.
 
 use super::record::{RecordKind, TraceRecord};
-use super::sink::{BufferedOut, Spool, TraceSink};
+use super::sink::{BufferedOut, Spool, TraceSink, put_u16, put_u32, put_u64};
 use super::thread::{COMM_LEN, ThreadInfo, ThreadTable};
 use super::trace_dat::put_tracing_data;
 use super::tracepoint::{TRACEPOINTS, Tracepoint, encode, values};
-use super::{EVENT_GROUPS, ExportFormat, FormatOpener, SinkOpener};
+use super::{EVENT_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     meaning: "perf.data: perf script, perf sched timehist, latency and map",
     groups: EVENT_GROUPS,
     opener: FormatOpener::Events(SinkOpener::File(|out, directory, run| {
-        Ok(Box::new(PerfData::new(out, run.nr_cpus(), run.name(), run.threads, directory)?))
+        Ok(Box::new(PerfData::new(out, run, directory)?))
     })),
 };
 
@@ -59,7 +59,7 @@ const FEATURE_CMDLINE: u32 = 11;
 const FEATURE_EVENT_DESC: u32 = 12;
 
 /// Writer of a `perf.data` file.
-pub(super) struct PerfData<W: Write> {
+struct PerfData<W: Write> {
     out: BufferedOut<W>,
     records: Spool,
     round_at: u64,
@@ -72,20 +72,19 @@ pub(super) struct PerfData<W: Write> {
 }
 
 impl<W: Write> PerfData<W> {
-    pub(super) fn new(
-        to: W,
-        nr_cpus: usize,
-        machine: String,
-        threads: &ThreadTable,
-        directory: &Path,
-    ) -> io::Result<Self> {
-        let records = Spool::new(directory)?;
-        // COMM records carry the id of `sched_switch`, so it must always have an attribute.
-        let seen = bit_of(Tracepoint::Switch);
-        let mut data =
-            Self { out: BufferedOut::new(to), records, round_at: ROUND, nr_cpus, machine, event: Vec::new(), seen };
+    fn new(to: W, run: &ExportRun<'_>, directory: &Path) -> io::Result<Self> {
+        let mut data = Self {
+            out: BufferedOut::new(to),
+            records: Spool::new(directory)?,
+            round_at: ROUND,
+            nr_cpus: run.nr_cpus(),
+            machine: run.name(),
+            event: Vec::new(),
+            // COMM records carry the id of `sched_switch`, so it must always have an attribute.
+            seen: bit_of(Tracepoint::Switch),
+        };
         // Idle tasks share pid 0, whose name readers know.
-        for info in threads.iter().filter(|info| info.pid != 0) {
+        for info in run.threads.iter().filter(|info| info.pid != 0) {
             data.put_comm(info, 0, 0);
         }
         Ok(data)
@@ -150,7 +149,7 @@ impl<W: Write> PerfData<W> {
             (FEATURE_OSRELEASE, text("6.1.0-fairlab")),
             (FEATURE_VERSION, text(env!("CARGO_PKG_VERSION"))),
             (FEATURE_ARCH, text("x86_64")),
-            (FEATURE_NR_CPUS, [nr.to_le_bytes(), nr.to_le_bytes()].concat()),
+            (FEATURE_NR_CPUS, nr.to_le_bytes().repeat(2)),
             // `perf data convert --to-json` crashes without these two features.
             (FEATURE_CPU_DESC, text(&self.machine)),
             (FEATURE_CPU_ID, text("fairlab")),
@@ -158,9 +157,7 @@ impl<W: Write> PerfData<W> {
             (FEATURE_EVENT_DESC, self.event_descriptions()),
         ]
     }
-}
 
-impl<W: Write> PerfData<W> {
     fn event_descriptions(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         put_u32(&mut bytes, self.tracepoints().count() as u32);
@@ -258,8 +255,8 @@ fn put_sample(bytes: &mut Vec<u8>, tracepoint: Tracepoint, current: &ThreadInfo,
 
 fn put_record_head(bytes: &mut Vec<u8>, kind: u32, misc: u16, length: u16) {
     put_u32(bytes, kind);
-    bytes.extend_from_slice(&misc.to_le_bytes());
-    bytes.extend_from_slice(&length.to_le_bytes());
+    put_u16(bytes, misc);
+    put_u16(bytes, length);
 }
 
 /// Writes process and thread id; both are 0 for idle tasks.
@@ -275,12 +272,4 @@ fn put_string(bytes: &mut Vec<u8>, text: &str) {
     let end = bytes.len() + length;
     bytes.extend_from_slice(text.as_bytes());
     bytes.resize(end, 0);
-}
-
-fn put_u32(bytes: &mut Vec<u8>, number: u32) {
-    bytes.extend_from_slice(&number.to_le_bytes());
-}
-
-fn put_u64(bytes: &mut Vec<u8>, number: u64) {
-    bytes.extend_from_slice(&number.to_le_bytes());
 }

@@ -36,7 +36,7 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
 };
 
 /// Trace sink that counts during the run, and writes the files at its end.
-pub(super) struct ProcSched {
+struct ProcSched {
     directory: PathBuf,
     /// Task or family to write; `None` for all tasks.
     only: Option<String>,
@@ -45,13 +45,9 @@ pub(super) struct ProcSched {
 }
 
 impl ProcSched {
-    pub(super) fn new(directory: &Path, only: Option<&str>) -> Self {
-        Self {
-            directory: directory.to_owned(),
-            only: only.map(str::to_owned),
-            counts: AllCounts::default(),
-            error: None,
-        }
+    fn new(directory: &Path, only: Option<&str>) -> Self {
+        let (directory, only) = (directory.to_owned(), only.map(str::to_owned));
+        Self { directory, only, counts: AllCounts::default(), error: None }
     }
 
     /// Returns the tasks to write.
@@ -66,10 +62,10 @@ impl ProcSched {
     }
 
     fn write(&self, machine: &Machine, threads: &ThreadTable) -> io::Result<()> {
+        let tasks = listed_tasks(machine, threads).filter(|&task| !has_ended(machine, task));
         let mut alive = std::collections::BTreeMap::new();
-        *alive.entry(threads.get(ThreadId::MAIN).tgid).or_insert(0) += 1;
-        for task in listed_tasks(machine, threads).filter(|&task| !has_ended(machine, task)) {
-            *alive.entry(threads.get(ThreadId::from_task(task)).tgid).or_insert(0) += 1;
+        for thread in tasks.map(ThreadId::from_task).chain([ThreadId::MAIN]) {
+            *alive.entry(threads.get(thread).tgid).or_insert(0) += 1;
         }
         for task in self.selected_tasks(machine, threads)? {
             let (thread, info) = (ThreadId::from_task(task), threads.get(ThreadId::from_task(task)));
@@ -149,21 +145,17 @@ impl TaskText<'_> {
         self.field("nr_switches", counts.nr_switches());
         self.field("nr_voluntary_switches", counts.nvcsw);
         self.field("nr_involuntary_switches", counts.nivcsw);
+        self.field("se.load.weight", se.load.weight);
         let avg = &se.avg;
-        for (name, value) in [
-            ("se.load.weight", se.load.weight),
-            ("se.avg.load_sum", avg.load_sum),
-            ("se.avg.runnable_sum", avg.runnable_sum),
-            ("se.avg.util_sum", u64::from(avg.util_sum)),
-            ("se.avg.load_avg", avg.load_avg),
-            ("se.avg.runnable_avg", avg.runnable_avg),
-            ("se.avg.util_avg", avg.util_avg),
-            ("se.avg.last_update_time", avg.last_update_time),
-            ("se.avg.util_est.ewma", u64::from(avg.util_est.ewma)),
-            ("se.avg.util_est.enqueued", u64::from(avg.util_est.enqueued & !UTIL_AVG_UNCHANGED)),
-        ] {
-            self.field(name, value);
-        }
+        self.field("se.avg.load_sum", avg.load_sum);
+        self.field("se.avg.runnable_sum", avg.runnable_sum);
+        self.field("se.avg.util_sum", avg.util_sum);
+        self.field("se.avg.load_avg", avg.load_avg);
+        self.field("se.avg.runnable_avg", avg.runnable_avg);
+        self.field("se.avg.util_avg", avg.util_avg);
+        self.field("se.avg.last_update_time", avg.last_update_time);
+        self.field("se.avg.util_est.ewma", avg.util_est.ewma);
+        self.field("se.avg.util_est.enqueued", avg.util_est.enqueued & !UTIL_AVG_UNCHANGED);
         let effective = sched.uclamp_eff(id);
         self.field("uclamp.min", task.uclamp.min);
         self.field("uclamp.max", task.uclamp.max);

@@ -28,7 +28,9 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     extension: "sched_debug",
     meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run",
     groups: task_counts::GROUPS,
-    opener: FormatOpener::State(SinkOpener::File(|out, _, _| Ok(Box::new(SchedDebug::new(out))))),
+    opener: FormatOpener::State(SinkOpener::File(|out, _, _| {
+        Ok(Box::new(SchedDebug { out: BufferedOut::new(out), counts: AllCounts::default() }))
+    })),
 };
 
 /// Release of the modelled kernel.
@@ -42,15 +44,9 @@ const TASKS: &str = "\
 ";
 
 /// Trace sink that counts during the run, and writes the text at its end.
-pub(super) struct SchedDebug<W: Write> {
+struct SchedDebug<W: Write> {
     out: BufferedOut<W>,
     counts: AllCounts,
-}
-
-impl<W: Write> SchedDebug<W> {
-    pub(super) fn new(to: W) -> Self {
-        Self { out: BufferedOut::new(to), counts: AllCounts::default() }
-    }
 }
 
 impl<W: Write> TraceSink for SchedDebug<W> {
@@ -147,16 +143,11 @@ impl CpuText<'_> {
         self.time("clock_task", rq.clock_task);
         self.field("avg_idle", rq.avg_idle.0);
         self.field("max_idle_balance_cost", rq.max_idle_balance_cost.0);
-        let stats = rq.stats;
-        for (name, count) in [
-            ("yld_count", stats.yld_count),
-            ("sched_count", stats.sched_count),
-            ("sched_goidle", stats.sched_goidle),
-            ("ttwu_count", stats.ttwu_count),
-            ("ttwu_local", stats.ttwu_local),
-        ] {
-            self.field(name, count);
-        }
+        self.field("yld_count", rq.stats.yld_count);
+        self.field("sched_count", rq.stats.sched_count);
+        self.field("sched_goidle", rq.stats.sched_goidle);
+        self.field("ttwu_count", rq.stats.ttwu_count);
+        self.field("ttwu_local", rq.stats.ttwu_local);
         for cfs_rq in sched.leaf_cfs_rqs(cpu) {
             self.put_cfs_rq(cpu, cfs_rq);
         }
@@ -188,18 +179,14 @@ impl CpuText<'_> {
         self.field("idle_h_nr_running", cfs_rq.idle_h_nr_running);
         self.field("load", cfs_rq.load.weight);
         let avg = &cfs_rq.avg;
-        for (name, value) in [
-            ("load_avg", avg.load_avg),
-            ("runnable_avg", avg.runnable_avg),
-            ("util_avg", avg.util_avg),
-            ("util_est_enqueued", u64::from(avg.util_est.enqueued)),
-            ("removed.load_avg", cfs_rq.removed.load_avg),
-            ("removed.util_avg", cfs_rq.removed.util_avg),
-            ("removed.runnable_avg", cfs_rq.removed.runnable_avg),
-            ("tg_load_avg_contrib", cfs_rq.tg_load_avg_contrib),
-        ] {
-            self.field(name, value);
-        }
+        self.field("load_avg", avg.load_avg);
+        self.field("runnable_avg", avg.runnable_avg);
+        self.field("util_avg", avg.util_avg);
+        self.field("util_est_enqueued", avg.util_est.enqueued);
+        self.field("removed.load_avg", cfs_rq.removed.load_avg);
+        self.field("removed.util_avg", cfs_rq.removed.util_avg);
+        self.field("removed.runnable_avg", cfs_rq.removed.runnable_avg);
+        self.field("tg_load_avg_contrib", cfs_rq.tg_load_avg_contrib);
         self.field("tg_load_avg", sched.group(cfs_rq.group).load_avg);
         self.field("throttled", u32::from(cfs_rq.throttled));
         self.field("throttle_count", cfs_rq.throttle_count);

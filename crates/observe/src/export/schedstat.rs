@@ -30,12 +30,11 @@ pub(super) const FORMAT_15: ExportFormat = ExportFormat {
 /// Format `schedstat-16`.
 pub(super) const FORMAT_16: ExportFormat = ExportFormat {
     name: "schedstat-16",
-    extension: "schedstat.d",
     meaning: "a directory with /proc/schedstat (version 16, since Linux 6.8) before and after the run",
-    groups: EventGroups::from_slice(&[]),
     opener: FormatOpener::State(SinkOpener::Directory(|directory, _| {
         Ok(Box::new(SchedstatFiles::new(directory, SchedstatVersion::V16)))
     })),
+    ..FORMAT_15
 };
 
 /// File names, as AMD's sched-scoreboard expects them.
@@ -43,10 +42,10 @@ const BEFORE: &str = "schedstat-before";
 const AFTER: &str = "schedstat-after";
 
 /// Version of the text format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub enum SchedstatVersion {
     /// Linux 2.6.36 to 6.7, including 6.1.
-    V15,
+    V15 = 15,
     /// Linux 6.8 to 6.14.
     V16,
 }
@@ -63,10 +62,7 @@ impl SchedstatVersion {
 
 /// Returns the text of `/proc/schedstat` for the current state of a machine.
 pub fn schedstat(machine: &Machine, version: SchedstatVersion) -> String {
-    let number = match version {
-        SchedstatVersion::V15 => 15,
-        SchedstatVersion::V16 => 16,
-    };
+    let number = version as u32;
     let mut text = format!("version {number}\ntimestamp {}\n", machine.now().0 / machine.hardware().tick.0);
     let sched = machine.sched();
     for cpu in sched.cpu_ids().filter(|&cpu| sched.is_online(cpu)) {
@@ -88,35 +84,22 @@ fn put_cpu(text: &mut String, machine: &Machine, cpu: CpuId, version: SchedstatV
 
 fn put_domain(text: &mut String, level: usize, sd: &SchedDomain, nr_cpus: usize, version: SchedstatVersion) {
     let _ = write!(text, "domain{level} {}", mask(&sd.span, nr_cpus));
-    for idle in version.order() {
-        let lb = &sd.stats.lb[idle];
-        for count in [lb.count, lb.balanced, lb.failed, lb.imbalance, lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg]
-        {
-            let _ = write!(text, " {count}");
-        }
-    }
     let stats = &sd.stats;
-    let rest = [
-        [stats.alb_count, stats.alb_failed, stats.alb_pushed],
-        [stats.sbe_count, stats.sbe_balanced, stats.sbe_pushed],
-        [stats.sbf_count, stats.sbf_balanced, stats.sbf_pushed],
-        [stats.ttwu_wake_remote, stats.ttwu_move_affine, stats.ttwu_move_balance],
-    ];
-    for count in rest.as_flattened() {
-        let _ = write!(text, " {count}");
+    for idle in version.order() {
+        let lb = &stats.lb[idle];
+        let _ = write!(text, " {} {} {} {}", lb.count, lb.balanced, lb.failed, lb.imbalance);
+        let _ = write!(text, " {} {} {} {}", lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg);
     }
-    text.push('\n');
+    let _ = write!(text, " {} {} {}", stats.alb_count, stats.alb_failed, stats.alb_pushed);
+    let _ = write!(text, " {} {} {}", stats.sbe_count, stats.sbe_balanced, stats.sbe_pushed);
+    let _ = write!(text, " {} {} {}", stats.sbf_count, stats.sbf_balanced, stats.sbf_pushed);
+    let _ = writeln!(text, " {} {} {}", stats.ttwu_wake_remote, stats.ttwu_move_affine, stats.ttwu_move_balance);
 }
 
 /// Returns a CPU mask as the kernel prints it: hexadecimal words of 32 bits, the highest first.
 pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
-    let word = |place: usize| {
-        let bits = (0..32).filter(|bit| {
-            let cpu = 32 * place + bit;
-            cpu < nr_cpus && cpus.contains(CpuId::from_index(cpu))
-        });
-        bits.fold(0_u32, |word, bit| word | 1 << bit)
-    };
+    let contains = |cpu: usize| cpu < nr_cpus && cpus.contains(CpuId::from_index(cpu));
+    let word = |place: usize| (0..32).fold(0, |word, bit| word | u32::from(contains(32 * place + bit)) << bit);
     let places = nr_cpus.div_ceil(32);
     let words = (0..places).rev().map(|place| {
         // The highest word has only the digits that its CPUs need.
@@ -127,14 +110,14 @@ pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
 }
 
 /// Trace sink that writes both texts into a directory.
-pub(super) struct SchedstatFiles {
+struct SchedstatFiles {
     directory: PathBuf,
     version: SchedstatVersion,
     error: Option<io::Error>,
 }
 
 impl SchedstatFiles {
-    pub(super) fn new(directory: &Path, version: SchedstatVersion) -> Self {
+    fn new(directory: &Path, version: SchedstatVersion) -> Self {
         Self { directory: directory.to_owned(), version, error: None }
     }
 

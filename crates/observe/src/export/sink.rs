@@ -33,10 +33,14 @@ pub trait TraceSink {
     ///
     /// # Errors
     /// If this write or an earlier one failed.
-    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()>;
+    fn finish(&mut self, _threads: &ThreadTable) -> io::Result<()> {
+        Ok(())
+    }
 
-    /// Whether a write failed, so that the rest of the trace is lost.
-    fn has_failed(&self) -> bool;
+    /// Whether a write failed, so that the rest of the trace is lost. Sinks in memory do not fail.
+    fn has_failed(&self) -> bool {
+        false
+    }
 }
 
 /// Writer of state of the built-in scheduler, which no other engine has.
@@ -137,6 +141,18 @@ impl<W: Write> BufferedOut<W> {
     }
 }
 
+pub(super) fn put_u16(bytes: &mut Vec<u8>, number: u16) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+pub(super) fn put_u32(bytes: &mut Vec<u8>, number: u32) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+pub(super) fn put_u64(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
 /// Unnamed temporary file for data that follows a part of the file known only at the end of the run.
 pub(super) struct Spool(BufferedOut<File>);
 
@@ -168,11 +184,10 @@ impl Spool {
         from.seek(SeekFrom::Start(0))?;
         let mut chunk = vec![0; MAX_BUFFERED_BYTES];
         loop {
-            let nr = from.read(&mut chunk)?;
-            if nr == 0 {
-                return Ok(());
+            match from.read(&mut chunk)? {
+                0 => return Ok(()),
+                nr => out.next().extend_from_slice(&chunk[..nr]),
             }
-            out.next().extend_from_slice(&chunk[..nr]);
         }
     }
 
@@ -188,14 +203,14 @@ impl Spool {
         let mut at = 0;
         from.seek(SeekFrom::Start(0))?;
         for place in places {
-            let offset = u64::from(place) * length as u64;
+            let offset = i64::from(place) * length as i64;
             // A relative seek keeps the bytes that are already in the buffer.
-            from.seek_relative(i64::try_from(offset).expect("a file is not that long") - at)?;
+            from.seek_relative(offset - at)?;
             let bytes = out.next();
             let end = bytes.len();
             bytes.resize(end + length, 0);
             from.read_exact(&mut bytes[end..])?;
-            at = i64::try_from(offset).expect("a file is not that long") + length as i64;
+            at = offset + length as i64;
         }
         Ok(())
     }

@@ -223,10 +223,6 @@ impl TraceSink for PageCollector {
         self.0.borrow_mut().finish(threads);
         Ok(())
     }
-
-    fn has_failed(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

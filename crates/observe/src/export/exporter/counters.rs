@@ -19,27 +19,15 @@ impl Exporter {
         if !self.groups.contains(Group::Counters) {
             return;
         }
-        let Some(machine) = machine.as_built_in() else { return self.sample_engine(machine) };
         let (now, sched) = (machine.now(), machine.sched());
         for cpu in sched.cpu_ids() {
-            self.set_counter(now, cpu, Counter::Capacity, sched.snapshot(cpu).cpu_capacity);
-            let of_cpu = &sched.domains().cpus[cpu.index()];
-            if let Some(shared) = of_cpu.sd_llc_shared.filter(|_| of_cpu.sd_llc_id == cpu) {
-                let nr = sched.domains().shared[shared].nr_idle_scan;
-                self.set_counter(now, cpu, Counter::NrIdleScan, u64::try_from(nr).unwrap_or(0));
+            let snapshot = sched.rq_snapshot(cpu);
+            self.set_counter(now, cpu, Counter::Capacity, snapshot.cpu_capacity);
+            // A compiled-kernel engine has no events for averages and numbers of tasks either.
+            if machine.as_built_in().is_none() {
+                self.set_counter(now, cpu, Counter::UtilAvg, snapshot.util_avg);
+                self.set_counter(now, cpu, Counter::NrRunning, u64::from(snapshot.nr_running));
             }
-        }
-    }
-
-    /// Records the counters of a compiled-kernel engine, which has no events for averages and numbers of
-    /// tasks either.
-    fn sample_engine(&mut self, machine: &Machine<impl Engine>) {
-        let (now, sched) = (machine.now(), machine.sched());
-        for cpu in sched.cpu_ids() {
-            let shown = sched.rq_snapshot(cpu);
-            self.set_counter(now, cpu, Counter::Capacity, shown.cpu_capacity);
-            self.set_counter(now, cpu, Counter::UtilAvg, shown.util_avg);
-            self.set_counter(now, cpu, Counter::NrRunning, u64::from(shown.nr_running));
             if let Some(llc) = sched.llc_snapshot(cpu) {
                 self.set_counter(now, cpu, Counter::NrIdleScan, u64::try_from(llc.nr_idle_scan).unwrap_or(0));
             }

@@ -20,35 +20,30 @@ const NAMES: u32 = 5;
 const TIMESTAMP: u32 = 1;
 const PID: u32 = 2;
 
-/// Columns of switches in `CompactSched`, in the order of their field numbers from 1 (field 5 is the list of
-/// names).
+/// Columns of `CompactSched`. The first has the times, as differences.
 #[derive(Default)]
-struct SwitchColumns {
-    timestamp: Packed,
-    prev_state: Packed,
-    next_pid: Packed,
-    next_prio: Packed,
-    next_name: Packed,
+struct Columns {
+    columns: [Packed; 6],
     last: u64,
+    nr_rows: usize,
 }
 
-/// Columns of wakings in `CompactSched`, in the order of their field numbers from 7.
-#[derive(Default)]
-struct WakingColumns {
-    timestamp: Packed,
-    pid: Packed,
-    target_cpu: Packed,
-    prio: Packed,
-    name: Packed,
-    flags: Packed,
-    last: u64,
+impl Columns {
+    fn push(&mut self, at: u64, values: &[u64]) {
+        let delta = at - std::mem::replace(&mut self.last, at);
+        let row = std::iter::once(delta).chain(values.iter().copied());
+        self.columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+        self.nr_rows += 1;
+    }
 }
 
 /// Collected events of a CPU.
 #[derive(Default)]
 pub(super) struct BundleWriter {
-    switches: SwitchColumns,
-    wakings: WakingColumns,
+    /// Fields 1 to 4 and 6 (field 5 is the list of names): time, `prev_state`, `next_pid`, `next_prio`, name.
+    switches: Columns,
+    /// Fields 7 to 12: time, pid, `target_cpu`, prio, name, flags.
+    wakings: Columns,
     /// Encoded names, in the order of their numbers.
     names: Vec<u8>,
     named: BTreeMap<ThreadId, u64>,
@@ -62,30 +57,21 @@ impl BundleWriter {
         match record.what {
             RecordKind::Switch { prev_state, next, .. } => {
                 let (name, info) = (self.name(threads, next), threads.get(next));
-                let columns = &mut self.switches;
-                columns.timestamp.push(at - std::mem::replace(&mut columns.last, at));
-                columns.prev_state.push(state_bits(prev_state) as u64);
-                columns.next_pid.push(info.pid as u64);
-                columns.next_prio.push(i64::from(info.prio) as u64);
-                columns.next_name.push(name);
+                let state = state_bits(prev_state) as u64;
+                self.switches.push(at, &[state, info.pid as u64, i64::from(info.prio) as u64, name]);
             }
             RecordKind::Waking { thread, target_cpu, .. } => {
                 let (name, info) = (self.name(threads, thread), threads.get(thread));
-                let columns = &mut self.wakings;
-                columns.timestamp.push(at - std::mem::replace(&mut columns.last, at));
-                columns.pid.push(info.pid as u64);
-                columns.target_cpu.push(target_cpu.0.into());
-                columns.prio.push(i64::from(info.prio) as u64);
-                columns.name.push(name);
-                columns.flags.push(record.what.flags().into());
+                let (prio, flags) = (i64::from(info.prio) as u64, record.what.flags().into());
+                self.wakings.push(at, &[info.pid as u64, target_cpu.0.into(), prio, name, flags]);
             }
             _ => put_event(&mut self.events, threads, record),
         }
-        self.events.len() + 8 * self.switches.prev_state.len() + 8 * self.wakings.flags.len() > MAX_BUNDLE_BYTES
+        self.events.len() + 8 * (self.switches.nr_rows + self.wakings.nr_rows) > MAX_BUNDLE_BYTES
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty() && self.switches.prev_state.len() == 0 && self.wakings.flags.len() == 0
+        self.events.is_empty() && self.switches.nr_rows + self.wakings.nr_rows == 0
     }
 
     /// Returns the number of a thread's name in this bundle.
@@ -101,20 +87,15 @@ impl BundleWriter {
     pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>, cpu: u32) {
         put_number(bytes, CPU, cpu.into());
         bytes.append(&mut self.events);
-        let (mut switches, mut wakings) = (std::mem::take(&mut self.switches), std::mem::take(&mut self.wakings));
+        let (switches, wakings) = (std::mem::take(&mut self.switches), std::mem::take(&mut self.wakings));
         put_message(bytes, COMPACT_SCHED, |bytes| {
-            switches.timestamp.take_into(bytes, 1);
-            switches.prev_state.take_into(bytes, 2);
-            switches.next_pid.take_into(bytes, 3);
-            switches.next_prio.take_into(bytes, 4);
-            bytes.append(&mut self.names);
-            switches.next_name.take_into(bytes, 6);
-            wakings.timestamp.take_into(bytes, 7);
-            wakings.pid.take_into(bytes, 8);
-            wakings.target_cpu.take_into(bytes, 9);
-            wakings.prio.take_into(bytes, 10);
-            wakings.name.take_into(bytes, 11);
-            wakings.flags.take_into(bytes, 12);
+            for (field, mut column) in [1, 2, 3, 4, 6].into_iter().zip(switches.columns) {
+                if field > NAMES {
+                    bytes.append(&mut self.names);
+                }
+                column.take_into(bytes, field);
+            }
+            (7..).zip(wakings.columns).for_each(|(field, mut column)| column.take_into(bytes, field));
         });
         self.named.clear();
     }

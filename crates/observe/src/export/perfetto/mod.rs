@@ -15,7 +15,7 @@ use super::pass_spans::PassSpans;
 use super::record::{RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadInfo, ThreadTable};
-use super::{CHART_GROUPS, ExportFormat, FormatOpener, SinkOpener};
+use super::{CHART_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener};
 use bundle::BundleWriter;
 use proto::{put_bytes, put_message, put_number, put_signed};
 use std::io::{self, Write};
@@ -40,13 +40,11 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     extension: "pftrace",
     meaning: "Perfetto's protocol buffers: ui.perfetto.dev, trace_processor",
     groups: CHART_GROUPS,
-    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| {
-        Ok(Box::new(Perfetto::new(out, run.nr_cpus(), &run.name(), run.threads)))
-    })),
+    opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Perfetto::new(out, run))))),
 };
 
 /// Writer of a Perfetto trace.
-pub(super) struct Perfetto<W: Write> {
+struct Perfetto<W: Write> {
     out: BufferedOut<W>,
     bundles: Vec<BundleWriter>,
     tracks: PerfettoTracks,
@@ -54,7 +52,8 @@ pub(super) struct Perfetto<W: Write> {
 }
 
 impl<W: Write> Perfetto<W> {
-    pub(super) fn new(to: W, nr_cpus: usize, machine: &str, threads: &ThreadTable) -> Self {
+    fn new(to: W, run: &ExportRun<'_>) -> Self {
+        let (nr_cpus, threads) = (run.nr_cpus(), run.threads);
         let mut out = BufferedOut::new(to);
         put_packet(out.next(), |bytes| {
             put_number(bytes, SEQUENCE_FLAGS, CLEARED);
@@ -63,7 +62,7 @@ impl<W: Write> Perfetto<W> {
                     put_bytes(bytes, 1, b"Linux");
                     put_bytes(bytes, 2, concat!("fairlab ", env!("CARGO_PKG_VERSION")).as_bytes());
                     put_bytes(bytes, 3, b"6.1.0-fairlab");
-                    put_bytes(bytes, 4, machine.as_bytes());
+                    put_bytes(bytes, 4, run.name().as_bytes());
                 });
                 put_number(bytes, 8, nr_cpus as u64);
             });
@@ -125,9 +124,7 @@ impl<W: Write> TraceSink for Perfetto<W> {
             RecordKind::Selected { .. }
             | RecordKind::BalancedReason(_)
             | RecordKind::Kicked(_)
-            | RecordKind::Path { .. } => {
-                self.put_details(threads, record);
-            }
+            | RecordKind::Path { .. } => self.put_details(threads, record),
             RecordKind::StatRuntime { .. }
             | RecordKind::StatWait { .. }
             | RecordKind::PeltSe { .. }

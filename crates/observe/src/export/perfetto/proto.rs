@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Encoder for the part of protocol buffers that a trace needs: variable-length numbers, bytes, nested
-//! messages, packed lists.
+//! Encoder for the part of protocol buffers that a trace needs: numbers, bytes, nested messages, packed lists.
+
+use prost::encoding::encode_varint;
 
 /// Bytes reserved for the length of a message: up to 256 MiB. Protocol buffers allow a length to have more
 /// bytes than it needs.
 const LENGTH: usize = 4;
 
-/// Appends a number in variable-length encoding.
-#[inline]
-pub(super) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
 /// Appends a number field. A negative number takes ten bytes.
 #[inline]
 pub(super) fn put_number(bytes: &mut Vec<u8>, field: u32, number: u64) {
-    put_varint(bytes, u64::from(field) << 3);
-    put_varint(bytes, number);
+    encode_varint(u64::from(field) << 3, bytes);
+    encode_varint(number, bytes);
 }
 
-/// Appends a signed number field.
 #[inline]
 pub(super) fn put_signed(bytes: &mut Vec<u8>, field: u32, number: i64) {
     put_number(bytes, field, number as u64);
@@ -31,14 +21,14 @@ pub(super) fn put_signed(bytes: &mut Vec<u8>, field: u32, number: i64) {
 
 /// Appends a field of bytes or text.
 pub(super) fn put_bytes(bytes: &mut Vec<u8>, field: u32, content: &[u8]) {
-    put_varint(bytes, u64::from(field) << 3 | 2);
-    put_varint(bytes, content.len() as u64);
+    encode_varint(u64::from(field) << 3 | 2, bytes);
+    encode_varint(content.len() as u64, bytes);
     bytes.extend_from_slice(content);
 }
 
 /// Appends a message field; `put` writes its content.
 pub(super) fn put_message(bytes: &mut Vec<u8>, field: u32, put: impl FnOnce(&mut Vec<u8>)) {
-    put_varint(bytes, u64::from(field) << 3 | 2);
+    encode_varint(u64::from(field) << 3 | 2, bytes);
     let at = bytes.len();
     bytes.extend_from_slice(&[0; LENGTH]);
     put(bytes);
@@ -57,11 +47,7 @@ pub(super) struct Packed(Vec<u8>);
 impl Packed {
     #[inline]
     pub(super) fn push(&mut self, number: u64) {
-        put_varint(&mut self.0, number);
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
+        encode_varint(number, &mut self.0);
     }
 
     /// Appends the list as a field unless it is empty, and clears it.

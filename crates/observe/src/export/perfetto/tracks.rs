@@ -5,7 +5,7 @@
 //! Names and texts are interned: their first packet defines them, later ones refer to them by number.
 
 use super::proto::{put_bytes, put_message, put_number, put_signed};
-use super::{TIMESTAMP, put_packet};
+use super::{SEQUENCE_FLAGS, TIMESTAMP, put_packet};
 use crate::export::details::{Detail, Details, thread_text};
 use crate::export::record::Counter;
 use crate::export::thread::ThreadTable;
@@ -16,7 +16,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Field numbers of the protocol's `TracePacket`.
 const TRACK_EVENT: u32 = 11;
 const INTERNED_DATA: u32 = 12;
-const SEQUENCE_FLAGS: u32 = 13;
 const TRACK_DESCRIPTOR: u32 = 60;
 /// `SEQ_NEEDS_INCREMENTAL_STATE`: the packet refers to interned names.
 const NEEDS_NAMES: u64 = 2;
@@ -128,15 +127,8 @@ impl PerfettoTracks {
     }
 
     /// Writes an event without duration.
-    pub(super) fn put_instant(
-        &mut self,
-        bytes: &mut Vec<u8>,
-        threads: &ThreadTable,
-        moment: TrackEvent<'_>,
-        at: Nanos,
-    ) {
-        self.put_descriptor(bytes, moment.track);
-        self.put_event(bytes, threads, moment, INSTANT, at);
+    pub(super) fn put_instant(&mut self, bytes: &mut Vec<u8>, threads: &ThreadTable, event: TrackEvent<'_>, at: Nanos) {
+        self.put_event(bytes, threads, event, INSTANT, at);
     }
 
     /// Writes an event with a start and an end.
@@ -148,7 +140,6 @@ impl PerfettoTracks {
         began: Nanos,
         ended: Nanos,
     ) {
-        self.put_descriptor(bytes, moment.track);
         self.put_event(bytes, threads, moment, SLICE_BEGIN, began);
         put_packet(bytes, |bytes| {
             put_number(bytes, TIMESTAMP, ended.0);
@@ -160,6 +151,7 @@ impl PerfettoTracks {
     }
 
     fn put_event(&mut self, bytes: &mut Vec<u8>, threads: &ThreadTable, moment: TrackEvent<'_>, kind: u64, at: Nanos) {
+        self.put_descriptor(bytes, moment.track);
         let mut event = std::mem::take(&mut self.event);
         put_message(&mut event, TRACK_EVENT, |bytes| {
             put_number(bytes, TYPE, kind);

@@ -89,12 +89,17 @@ pub(super) trait TableRows {
     fn add(&mut self, table: Table, cells: &[Cell<'_>]);
 
     /// Writes buffered rows and completes the files.
-    fn finish(&mut self) -> io::Result<()>;
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
-    fn has_failed(&self) -> bool;
+    fn has_failed(&self) -> bool {
+        false
+    }
 }
 
 /// Adapter from a writer of tables to a trace sink.
+#[derive(Default)]
 pub(super) struct TableSink<R>(pub(super) R);
 
 impl<R: TableRows> super::sink::TraceSink for TableSink<R> {

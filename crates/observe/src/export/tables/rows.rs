@@ -2,13 +2,13 @@
 //! Conversion of a record to rows of the tables.
 
 use super::{Cell, Table};
+use crate::export::details::{idle_name, kind_name};
 use crate::export::record::{Marker, RecordKind, TraceRecord};
 use crate::export::thread::{ThreadId, ThreadTable};
 use crate::export::tracepoint::values::{reason, state_letter};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
+use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
-use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::types::pelt::SchedAvg;
 
 fn int<'a>(number: impl TryInto<i64>) -> Cell<'a> {
@@ -40,8 +40,7 @@ pub(super) fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: 
             visit(Table::Switches, &row);
         }
         RecordKind::Waking { thread, target_cpu, .. } => {
-            let waker = pid(record.current);
-            visit(Table::Wakings, &[at, on, waker, pid(thread), comm(thread), cpu(target_cpu)]);
+            visit(Table::Wakings, &[at, on, pid(record.current), pid(thread), comm(thread), cpu(target_cpu)]);
         }
         RecordKind::Wakeup { thread, target_cpu, is_new } => {
             visit(Table::Wakeups, &[at, on, pid(thread), comm(thread), cpu(target_cpu), int(is_new)]);
@@ -105,17 +104,12 @@ fn averages<'a>(at: Cell<'a>, of: Cell<'a>, name: &'a str, pid: Cell<'a>, avg: &
 }
 
 fn selection<'a>(at: Cell<'a>, pid: Cell<'a>, comm: Cell<'a>, decision: &WakeupDecision) -> [Cell<'a>; 14] {
-    let kind = match decision.kind {
-        WakeKind::Wakeup => "wakeup",
-        WakeKind::Fork => "fork",
-        WakeKind::Exec => "exec",
-    };
     [
         at,
         cpu(decision.waker),
         pid,
         comm,
-        Cell::Text(kind),
+        Cell::Text(kind_name(decision.kind)),
         int(decision.sync),
         cpu(decision.prev),
         cpu(decision.target),
@@ -129,17 +123,12 @@ fn selection<'a>(at: Cell<'a>, pid: Cell<'a>, comm: Cell<'a>, decision: &WakeupD
 }
 
 fn pass<'a>(at: Cell<'a>, decision: &BalanceDecision) -> [Cell<'a>; 18] {
-    let idle = match decision.idle {
-        CpuIdleType::Idle => "idle",
-        CpuIdleType::NotIdle => "busy",
-        CpuIdleType::NewlyIdle => "newidle",
-    };
     [
         at,
         cpu(decision.on),
         cpu(decision.dst_cpu),
         int(decision.level),
-        Cell::Text(idle),
+        Cell::Text(idle_name(decision.idle)),
         Cell::Text(decision.verdict.name()),
         word(decision.balanced.map(|of| of.name())),
         word(decision.local_type.map(|of| of.name())),
@@ -157,7 +146,6 @@ fn pass<'a>(at: Cell<'a>, decision: &BalanceDecision) -> [Cell<'a>; 18] {
 }
 
 fn kick<'a>(at: Cell<'a>, decision: &KickDecision) -> [Cell<'a>; 6] {
-    let target = maybe(decision.target.map(|cpu| cpu.0));
-    let reason = Cell::Text(decision.reason.name());
+    let (reason, target) = (Cell::Text(decision.reason.name()), maybe(decision.target.map(|cpu| cpu.0)));
     [at, cpu(decision.cpu), reason, int(decision.flags), target, int(decision.kicked)]
 }

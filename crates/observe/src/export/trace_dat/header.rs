@@ -6,6 +6,7 @@
 
 use super::TraceDatVersion;
 use super::page::PAGE;
+use crate::export::sink::{put_u16, put_u32, put_u64};
 use crate::export::thread::ThreadTable;
 use crate::export::tracepoint::format::{HEADER_EVENT, HEADER_PAGE, format_of, symbols, texts};
 use crate::export::tracepoint::{TRACEPOINTS, TracepointDefinition};
@@ -36,35 +37,24 @@ pub(super) struct TraceDatHead<'a> {
     pub(super) machine: &'a str,
 }
 
-/// Number of bytes of events for each CPU.
-pub(super) struct BufferLengths {
-    pub(super) lengths: Vec<u64>,
-}
-
 impl TraceDatHead<'_> {
-    /// Returns the header up to the first page, and its length.
-    pub(super) fn bytes(&self, version: TraceDatVersion, buffer: &BufferLengths) -> (Vec<u8>, u64) {
+    /// Returns the header up to the first page. `lengths` are the numbers of bytes of events for each CPU.
+    pub(super) fn bytes(&self, version: TraceDatVersion, lengths: &[u64]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(if version == TraceDatVersion::V6 { b"6\0" } else { b"7\0" });
         // Little endian, 64 bits, pages of 4 KiB.
         bytes.extend_from_slice(&[0, 8]);
         put_u32(&mut bytes, PAGE as u32);
         match version {
-            TraceDatVersion::V6 => self.put_v6(&mut bytes, buffer),
-            TraceDatVersion::V7 => self.put_v7(&mut bytes, buffer),
+            TraceDatVersion::V6 => self.put_v6(&mut bytes, lengths),
+            TraceDatVersion::V7 => self.put_v7(&mut bytes, lengths),
         }
-        let length = bytes.len() as u64;
-        (bytes, length)
+        bytes
     }
 
-    fn put_v6(&self, bytes: &mut Vec<u8>, buffer: &BufferLengths) {
-        put_headers(bytes);
-        put_ftrace_formats(bytes);
-        put_event_formats(bytes);
-        put_sized32(bytes, &symbols());
-        put_sized32(bytes, &texts());
-        put_sized64(bytes, &self.names());
-        let nr_cpus = buffer.lengths.len();
+    fn put_v6(&self, bytes: &mut Vec<u8>, lengths: &[u64]) {
+        put_descriptions(bytes, self.threads);
+        let nr_cpus = lengths.len();
         put_u32(bytes, nr_cpus as u32);
         bytes.extend_from_slice(b"options  \0");
         self.put_options(bytes, nr_cpus);
@@ -72,15 +62,15 @@ impl TraceDatHead<'_> {
         bytes.extend_from_slice(b"flyrecord\0");
         let first = (bytes.len() + 16 * nr_cpus).next_multiple_of(PAGE);
         let mut offset = first as u64;
-        for &length in &buffer.lengths {
-            bytes.extend_from_slice(&offset.to_le_bytes());
-            bytes.extend_from_slice(&length.to_le_bytes());
+        for &length in lengths {
+            put_u64(bytes, offset);
+            put_u64(bytes, length);
             offset += length;
         }
         bytes.resize(first, 0);
     }
 
-    fn put_v7(&self, bytes: &mut Vec<u8>, buffer: &BufferLengths) {
+    fn put_v7(&self, bytes: &mut Vec<u8>, lengths: &[u64]) {
         // Name and version of the compression algorithm: none.
         bytes.extend_from_slice(b"none\0\0");
         let options_at = bytes.len();
@@ -95,27 +85,27 @@ impl TraceDatHead<'_> {
         section(bytes, SECTION_EVENTS, &put_event_formats);
         section(bytes, SECTION_SYMBOLS, &|bytes| put_sized32(bytes, &symbols()));
         section(bytes, SECTION_TEXTS, &|bytes| put_sized32(bytes, &texts()));
-        section(bytes, SECTION_NAMES, &|bytes| put_sized64(bytes, &self.names()));
+        section(bytes, SECTION_NAMES, &|bytes| put_sized64(bytes, &names(self.threads)));
         // No option points to this section; readers find it by a scan of all sections.
         put_section(bytes, SECTION_STRINGS, &|bytes| bytes.extend_from_slice(b"fairlab\0"));
         let options = bytes.len() as u64;
         bytes[options_at..options_at + 8].copy_from_slice(&options.to_le_bytes());
         // The options contain the location of the buffer section, which follows them and whose data begin at
         // a page boundary.
-        let options_length = self.options_v7(&places, buffer, 0).len();
+        let options_length = self.options_v7(&places, lengths, 0).len();
         let buffer_at = bytes.len() + SECTION_HEAD + options_length;
-        let content = self.options_v7(&places, buffer, buffer_at);
+        let content = self.options_v7(&places, lengths, buffer_at);
         put_section(bytes, SECTION_OPTIONS, &|bytes| bytes.extend_from_slice(&content));
         let first = (bytes.len() + SECTION_HEAD).next_multiple_of(PAGE);
-        let length = buffer.lengths.iter().sum::<u64>() + (first - bytes.len() - SECTION_HEAD) as u64;
+        let length = lengths.iter().sum::<u64>() + (first - bytes.len() - SECTION_HEAD) as u64;
         put_section_head(bytes, SECTION_BUFFER, length);
         bytes.resize(first, 0);
     }
 
     /// Returns the options of version 7 for a buffer section at offset `buffer_at`.
-    fn options_v7(&self, places: &[(u16, u64)], buffer: &BufferLengths, buffer_at: usize) -> Vec<u8> {
+    fn options_v7(&self, places: &[(u16, u64)], lengths: &[u64], buffer_at: usize) -> Vec<u8> {
         let mut options = Vec::new();
-        self.put_options(&mut options, buffer.lengths.len());
+        self.put_options(&mut options, lengths.len());
         for &(id, at) in places {
             put_option(&mut options, id, &at.to_le_bytes());
         }
@@ -124,11 +114,11 @@ impl TraceDatHead<'_> {
         // Buffer name (empty), clock, page length, number of CPUs.
         data.extend_from_slice(b"\0global\0");
         put_u32(&mut data, PAGE as u32);
-        put_u32(&mut data, buffer.lengths.len() as u32);
-        for (cpu, &length) in buffer.lengths.iter().enumerate() {
+        put_u32(&mut data, lengths.len() as u32);
+        for (cpu, &length) in lengths.iter().enumerate() {
             put_u32(&mut data, cpu as u32);
-            data.extend_from_slice(&offset.to_le_bytes());
-            data.extend_from_slice(&length.to_le_bytes());
+            put_u64(&mut data, offset);
+            put_u64(&mut data, length);
             offset += length;
         }
         put_option(&mut options, OPTION_BUFFER, &data);
@@ -143,27 +133,31 @@ impl TraceDatHead<'_> {
         put_option(bytes, OPTION_UNAME, &text(&format!("Linux {} fairlab", self.machine)));
         put_option(bytes, OPTION_CPUS, &(nr_cpus as u32).to_le_bytes());
     }
-
-    /// Returns the pids and names of all threads except idle tasks.
-    fn names(&self) -> String {
-        let named = self.threads.iter().filter(|info| info.pid != 0);
-        named.map(|info| format!("{} {}\n", info.pid, info.comm.as_str())).collect()
-    }
 }
 
-/// Appends the tracing data that a `perf.data` includes: page and event headers, formats, symbols, texts and
-/// thread names.
-pub(in crate::export) fn put_tracing_data(bytes: &mut Vec<u8>, threads: &ThreadTable) {
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(b"0.6\0");
-    bytes.extend_from_slice(&[0, 8]);
-    put_u32(bytes, PAGE as u32);
+/// Returns the pids and names of all threads except idle tasks.
+fn names(threads: &ThreadTable) -> String {
+    let named = threads.iter().filter(|info| info.pid != 0);
+    named.map(|info| format!("{} {}\n", info.pid, info.comm.as_str())).collect()
+}
+
+/// Appends page and event headers, formats, symbols, texts and thread names.
+fn put_descriptions(bytes: &mut Vec<u8>, threads: &ThreadTable) {
     put_headers(bytes);
     put_ftrace_formats(bytes);
     put_event_formats(bytes);
     put_sized32(bytes, &symbols());
     put_sized32(bytes, &texts());
-    put_sized64(bytes, &TraceDatHead { threads, machine: "" }.names());
+    put_sized64(bytes, &names(threads));
+}
+
+/// Appends the tracing data that a `perf.data` includes.
+pub(in crate::export) fn put_tracing_data(bytes: &mut Vec<u8>, threads: &ThreadTable) {
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(b"0.6\0");
+    bytes.extend_from_slice(&[0, 8]);
+    put_u32(bytes, PAGE as u32);
+    put_descriptions(bytes, threads);
 }
 
 /// Length of a section header in bytes.
@@ -174,7 +168,7 @@ fn put_section_head(bytes: &mut Vec<u8>, id: u16, length: u64) {
     // No compression. The section's description is the first string of the strings section.
     put_u16(bytes, 0);
     put_u32(bytes, 0);
-    bytes.extend_from_slice(&length.to_le_bytes());
+    put_u64(bytes, length);
 }
 
 fn put_section(bytes: &mut Vec<u8>, id: u16, put: &dyn Fn(&mut Vec<u8>)) {
@@ -221,20 +215,12 @@ fn put_option(bytes: &mut Vec<u8>, id: u16, data: &[u8]) {
     bytes.extend_from_slice(data);
 }
 
-fn put_u16(bytes: &mut Vec<u8>, number: u16) {
-    bytes.extend_from_slice(&number.to_le_bytes());
-}
-
-fn put_u32(bytes: &mut Vec<u8>, number: u32) {
-    bytes.extend_from_slice(&number.to_le_bytes());
-}
-
 fn put_sized32(bytes: &mut Vec<u8>, text: &str) {
     put_u32(bytes, text.len() as u32);
     bytes.extend_from_slice(text.as_bytes());
 }
 
 fn put_sized64(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    put_u64(bytes, text.len() as u64);
     bytes.extend_from_slice(text.as_bytes());
 }

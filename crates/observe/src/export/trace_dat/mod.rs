@@ -15,8 +15,8 @@ use super::sink::{BufferedOut, Spool, TraceSink};
 use super::thread::ThreadTable;
 use super::tracepoint::{encode, values};
 use super::{EVENT_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener};
+use header::TraceDatHead;
 pub(super) use header::put_tracing_data;
-use header::{BufferLengths, TraceDatHead};
 use page::{PAGE, RingPage};
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,36 +28,24 @@ pub(super) const FORMAT_6: ExportFormat = ExportFormat {
     meaning: "trace.dat of version 6: trace-cmd, KernelShark, LISA",
     groups: EVENT_GROUPS,
     opener: FormatOpener::Events(SinkOpener::File(|out, directory, run| {
-        open(out, directory, run, TraceDatVersion::V6)
+        Ok(Box::new(TraceDat::new(out, TraceDatVersion::V6, run, directory)?))
     })),
 };
 
 /// Format `trace-dat-7`.
 pub(super) const FORMAT_7: ExportFormat = ExportFormat {
     name: "trace-dat-7",
-    extension: "dat",
     meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
-    groups: EVENT_GROUPS,
     opener: FormatOpener::Events(SinkOpener::File(|out, directory, run| {
-        open(out, directory, run, TraceDatVersion::V7)
+        Ok(Box::new(TraceDat::new(out, TraceDatVersion::V7, run, directory)?))
     })),
+    ..FORMAT_6
 };
 
-fn open(
-    out: Box<dyn Write>,
-    directory: &Path,
-    run: &ExportRun<'_>,
-    version: TraceDatVersion,
-) -> io::Result<Box<dyn TraceSink>> {
-    Ok(Box::new(TraceDat::new(out, version, run.nr_cpus(), run.name(), directory)?))
-}
-
-/// Version of the file format.
+/// Version of the file format. Version 6 is for all versions of trace-cmd, version 7 for 3.0 or later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TraceDatVersion {
-    /// Version 6, which all versions of trace-cmd read.
+enum TraceDatVersion {
     V6,
-    /// Version 7, for trace-cmd 3.0 or later. fairlab never compresses it.
     V7,
 }
 
@@ -69,7 +57,7 @@ struct TraceDatCpu {
 }
 
 /// Writer of a `trace.dat` file.
-pub(super) struct TraceDat<W: Write> {
+struct TraceDat<W: Write> {
     out: BufferedOut<W>,
     spool: Spool,
     cpus: Vec<TraceDatCpu>,
@@ -80,23 +68,16 @@ pub(super) struct TraceDat<W: Write> {
 }
 
 impl<W: Write> TraceDat<W> {
-    pub(super) fn new(
-        to: W,
-        version: TraceDatVersion,
-        nr_cpus: usize,
-        machine: String,
-        directory: &Path,
-    ) -> io::Result<Self> {
-        let cpus = (0..nr_cpus).map(|_| TraceDatCpu { page: RingPage::new(), pages: Vec::new() }).collect();
-        let spool = Spool::new(directory)?;
+    fn new(to: W, version: TraceDatVersion, run: &ExportRun<'_>, directory: &Path) -> io::Result<Self> {
+        let cpus = (0..run.nr_cpus()).map(|_| TraceDatCpu { page: RingPage::new(), pages: Vec::new() }).collect();
+        let (spool, machine) = (Spool::new(directory)?, run.name());
         Ok(Self { out: BufferedOut::new(to), spool, cpus, version, event: Vec::new(), machine })
     }
 }
 
 /// Writes the CPU's page to the temporary file.
 fn spool_page(spool: &mut Spool, cpu: &mut TraceDatCpu) {
-    let place = u32::try_from(spool.len() / PAGE as u64).expect("a trace has less than 16 TiB");
-    cpu.pages.push(place);
+    cpu.pages.push(u32::try_from(spool.len() / PAGE as u64).expect("a trace has less than 16 TiB"));
     cpu.page.take_into(spool.next());
 }
 
@@ -123,11 +104,9 @@ impl<W: Write> TraceSink for TraceDat<W> {
                 spool_page(&mut self.spool, cpu);
             }
         }
-        let lengths = self.cpus.iter().map(|cpu| (cpu.pages.len() * PAGE) as u64).collect();
+        let lengths: Vec<u64> = self.cpus.iter().map(|cpu| (cpu.pages.len() * PAGE) as u64).collect();
         let head = TraceDatHead { threads, machine: &self.machine };
-        let (head, length) = head.bytes(self.version, &BufferLengths { lengths });
-        self.out.next().extend_from_slice(&head);
-        debug_assert_eq!(head.len() as u64, length, "the pages begin behind the head");
+        self.out.next().extend_from_slice(&head.bytes(self.version, &lengths));
         let places = self.cpus.iter().flat_map(|cpu| cpu.pages.iter().copied());
         self.spool.copy_pieces(PAGE, places, &mut self.out)?;
         self.out.finish()

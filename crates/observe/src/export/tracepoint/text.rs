@@ -3,6 +3,8 @@
 
 use super::Tracepoint;
 use super::values::{FieldValue, reason, state_letter};
+use crate::export::schedstat::mask;
+use fairlab_sched::cpumask::CpuMask;
 use std::io::Write;
 
 /// Appends an event's name and fields: `sched_waking: comm=a pid=1 prio=120 target_cpu=000`.
@@ -41,17 +43,8 @@ fn put_value(bytes: &mut Vec<u8>, conversion: &str, value: &FieldValue<'_>, nr_c
         FieldValue::State(state) => bytes.extend_from_slice(state_letter(state).as_bytes()),
         FieldValue::Reason(kind) => bytes.extend_from_slice(reason(kind).1.as_bytes()),
         FieldValue::Text(text) => bytes.extend_from_slice(text.as_bytes()),
-        FieldValue::Mask(cpu) => put_mask(bytes, cpu.index(), nr_cpus),
-    }
-}
-
-/// Writes a CPU mask as hexadecimal words of 32 bits, the highest first.
-fn put_mask(bytes: &mut Vec<u8>, cpu: usize, nr_cpus: usize) {
-    for word in (0..nr_cpus.div_ceil(32)).rev() {
-        let bits: u32 = if cpu / 32 == word { 1 << (cpu % 32) } else { 0 };
-        let separator = if word == 0 { "" } else { "," };
-        // The highest word has only the digits that its CPUs need.
-        let digits = if word == nr_cpus.div_ceil(32) - 1 { (nr_cpus - 32 * word).div_ceil(4) } else { 8 };
-        drop(write!(bytes, "{bits:0digits$x}{separator}"));
+        FieldValue::Mask(cpu) => {
+            bytes.extend_from_slice(mask(&CpuMask::from_cpus(nr_cpus, [cpu]), nr_cpus).as_bytes());
+        }
     }
 }
