@@ -243,20 +243,21 @@ fn domains_that_are_missing_are_found_and_named() {
 
 #[test]
 fn the_same_is_found_in_a_trace_as_far_as_its_events_tell() {
-    use crate::import::event::{Context, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
+    use crate::import::event::{Context, Recording, ThreadRef, TraceEvent, TraceEventKind};
+    use fairlab_sched::ctx::PrevState;
     let who = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
     let event =
         |ms: u64, cpu, what| TraceEvent { at: ms * 1_000_000, cpu, pid: 0, context: Context::Thread, kind: what };
     let switch = |prev, state, next| TraceEventKind::Switch { prev: who(prev), state, next: who(next) };
     let wakeup = |pid| TraceEventKind::Wakeup { who: who(pid), cpu: 0, is_new: false };
     let events = vec![
-        event(0, 0, switch(0, ThreadState::Runnable, 7)),
-        event(0, 1, switch(5, ThreadState::Blocked, 0)),
+        event(0, 0, switch(0, PrevState::Runnable, 7)),
+        event(0, 1, switch(5, PrevState::Blocked, 0)),
         event(10, 0, wakeup(8)),
-        event(50, 0, switch(7, ThreadState::Blocked, 8)),
+        event(50, 0, switch(7, PrevState::Blocked, 8)),
         event(900, 0, wakeup(7)),
-        event(1500, 0, switch(8, ThreadState::Blocked, 7)),
-        event(1501, 1, switch(0, ThreadState::Runnable, 5)),
+        event(1500, 0, switch(8, PrevState::Blocked, 7)),
+        event(1501, 1, switch(0, PrevState::Runnable, 5)),
     ];
     let findings = find_in_trace(
         &Recording { events, nr_cpus: 2, ..Recording::default() },

@@ -74,7 +74,7 @@ impl TraceScan<'_> {
                 if let Some(prev) = self.threads.find(prev.pid) {
                     let track = &mut self.tracks[prev];
                     // A thread without a recorded switch-in waited for an unknown time.
-                    track.activity.switch_out(now, cpu, state.into());
+                    track.activity.switch_out(now, cpu, state);
                     track.woken_at = None;
                 }
                 if let Some(next) = self.threads.find(next.pid) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reader for binary files. A read beyond the end is an error with its position, never a panic.
 
-use super::error::{ReadError, ReadResult};
+use super::error::{ImportError, ReadResult};
 
 /// Remedy for a file that ends too early.
 const CUT: &str = "the file is truncated or damaged: copy it again, or record again";
 
-/// Little-endian reader of a part of a file. `at` is the position in the whole file, for error messages.
+/// Little-endian reader of a part of a file. `at` is its position in bytes in the whole file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByteReader<'a> {
     rest: &'a [u8],
@@ -18,7 +18,6 @@ impl<'a> ByteReader<'a> {
         Self { rest: bytes, at: from }
     }
 
-    /// Position in the file, in bytes.
     pub(super) const fn at(&self) -> usize {
         self.at
     }
@@ -34,7 +33,7 @@ impl<'a> ByteReader<'a> {
     pub(super) fn take(&mut self, nr: usize, what: &str) -> ReadResult<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(nr) else {
             let message = format!("{what} needs {nr} bytes; bytes left: {}", self.rest.len());
-            return Err(ReadError::at(self.at, message, CUT));
+            return Err(ImportError::at(self.at, message, CUT));
         };
         (self.rest, self.at) = (rest, self.at + nr);
         Ok(taken)
@@ -66,21 +65,20 @@ impl<'a> ByteReader<'a> {
         self.array(what).map(u64::from_le_bytes)
     }
 
-    /// Reads a length of 64 bits.
     pub(super) fn length(&mut self, what: &str) -> ReadResult<usize> {
         let at = self.at;
         let length = self.u64(what)?;
-        usize::try_from(length).map_err(|_| ReadError::at(at, format!("{what} is too large: {length} bytes"), CUT))
+        usize::try_from(length).map_err(|_| ImportError::at(at, format!("{what} is too large: {length} bytes"), CUT))
     }
 
     /// Reads a text that ends with a zero byte.
     pub(super) fn text(&mut self, what: &str) -> ReadResult<&'a str> {
         let at = self.at;
         let Some(end) = self.rest.iter().position(|&byte| byte == 0) else {
-            return Err(ReadError::at(at, format!("{what} has no terminating zero"), CUT));
+            return Err(ImportError::at(at, format!("{what} has no terminating zero"), CUT));
         };
         let text = &self.take(end + 1, what)?[..end];
-        std::str::from_utf8(text).map_err(|_| ReadError::at(at, format!("{what} is not valid UTF-8"), CUT))
+        std::str::from_utf8(text).map_err(|_| ImportError::at(at, format!("{what} is not valid UTF-8"), CUT))
     }
 
     /// Fails unless the next bytes are `bytes`.
@@ -89,19 +87,16 @@ impl<'a> ByteReader<'a> {
         if self.take(bytes.len(), what)? == bytes {
             return Ok(());
         }
-        Err(ReadError::at(at, format!("{what} is missing at this position"), CUT))
+        Err(ImportError::at(at, format!("{what} is missing at this position"), CUT))
     }
 }
 
 /// Returns a reader for `length` bytes at position `at` of a file.
 pub(super) fn slice<'a>(file: &'a [u8], at: u64, length: u64, what: &str) -> ReadResult<ByteReader<'a>> {
-    let range = usize::try_from(at).ok().zip(usize::try_from(length).ok());
-    let range = range.and_then(|(at, length)| Some((at, at.checked_add(length)?)));
-    match range.and_then(|(at, end)| Some((at, file.get(at..end)?))) {
-        Some((at, bytes)) => Ok(ByteReader::new(bytes, at)),
-        None => {
-            let message = format!("{what} ({length} bytes at byte {at}) is beyond the end of the file");
-            Err(ReadError::at(file.len(), message, CUT))
-        }
-    }
+    let [start, size] = [at, length].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+    let Some(bytes) = file.get(start..).and_then(|rest| rest.get(..size)) else {
+        let message = format!("{what} ({length} bytes at byte {at}) is beyond the end of the file");
+        return Err(ImportError::at(file.len(), message, CUT));
+    };
+    Ok(ByteReader::new(bytes, start))
 }

@@ -3,7 +3,7 @@
 //! memory than that, up to [`MAX_BLOCK`].
 
 use super::bytes::ByteReader;
-use super::error::{ReadError, ReadResult};
+use super::error::{ImportError, ReadResult};
 use std::io::Read as _;
 
 /// Largest decompressed block in bytes. Blocks of trace-cmd have about ten pages.
@@ -16,17 +16,6 @@ pub(super) enum Compression {
     Zstd,
 }
 
-impl Compression {
-    /// Returns the algorithm with this name in a file.
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "zlib" => Some(Self::Zlib),
-            "zstd" => Some(Self::Zstd),
-            _ => None,
-        }
-    }
-}
-
 /// Decompresses a block: compressed length, decompressed length, data.
 pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult<Vec<u8>> {
     let place = at.at();
@@ -34,7 +23,11 @@ pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult
     let length = at.u32("the length of a block")? as usize;
     let packed = at.take(packed, "a compressed block")?;
     let damaged = |why: &str| {
-        ReadError::at(place, format!("a compressed block {why}"), "the file is damaged: copy it again, or record again")
+        ImportError::at(
+            place,
+            format!("a compressed block {why}"),
+            "the file is damaged: copy it again, or record again",
+        )
     };
     if length > MAX_BLOCK {
         return Err(damaged(&format!("has a decompressed length of {length} bytes, above the limit")));
@@ -44,10 +37,8 @@ pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult
     let mut bytes = Vec::new();
     let unpacked = match packing {
         Compression::Zlib => flate2::read::ZlibDecoder::new(packed).take(most).read_to_end(&mut bytes).is_ok(),
-        Compression::Zstd => match ruzstd::decoding::StreamingDecoder::new(packed) {
-            Ok(decoder) => decoder.take(most).read_to_end(&mut bytes).is_ok(),
-            Err(_) => false,
-        },
+        Compression::Zstd => ruzstd::decoding::StreamingDecoder::new(packed)
+            .is_ok_and(|decoder| decoder.take(most).read_to_end(&mut bytes).is_ok()),
     };
     if !unpacked {
         return Err(damaged("cannot be decompressed"));

@@ -24,28 +24,19 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Read error without the file name, which the readers do not know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ReadError {
-    pub(super) place: String,
-    pub(super) message: String,
-    pub(super) help: String,
-}
-
-impl ReadError {
+/// Errors of the readers, which do not know the name of the file.
+impl ImportError {
     pub(super) fn at(byte: usize, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { place: format!("byte {byte}"), message: message.into(), help: help.into() }
+        Self { place: format!("byte {byte}"), ..Self::whole(message, help) }
     }
 
     pub(super) fn whole(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { place: String::new(), message: message.into(), help: help.into() }
+        Self { file: String::new(), place: String::new(), message: message.into(), help: help.into() }
     }
 
-    pub(super) fn in_file(self, file: &str) -> ImportError {
-        let Self { place, message, help } = self;
-        ImportError { file: file.to_owned(), place, message, help }
+    pub(super) fn in_file(self, file: &str) -> Self {
+        Self { file: file.to_owned(), ..self }
     }
 }
 
-/// Result of reading a part of a file.
-pub(super) type ReadResult<T> = Result<T, ReadError>;
+pub(super) type ReadResult<T> = Result<T, ImportError>;

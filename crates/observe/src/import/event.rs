@@ -42,12 +42,12 @@ impl NameTable {
     }
 }
 
-/// Thread in an event.
+/// Thread in an event, with its name at that time.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadRef {
     /// Thread id; 0 for idle tasks, [`UNKNOWN_PID`] if unknown.
     pub pid: i32,
-    /// Thread name at the time of the event.
     pub comm: InternedName,
     /// Kernel priority; `None` if the event does not contain it.
     pub prio: Option<i32>,
@@ -79,51 +79,28 @@ impl Context {
     }
 }
 
-/// State of a thread when it is switched out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThreadState {
-    /// Preempted or yielding; the thread stays on its runqueue.
-    Runnable,
-    /// Sleeping, or stopped by a signal or tracer.
-    Blocked,
-    /// Exited, as a zombie or already released.
-    Dead,
-}
-
-impl From<ThreadState> for PrevState {
-    fn from(state: ThreadState) -> Self {
-        match state {
-            ThreadState::Runnable => Self::Runnable,
-            ThreadState::Blocked => Self::Blocked,
-            ThreadState::Dead => Self::Dead,
-        }
+/// Returns the state in the bits of `prev_state`.
+///
+/// The lowest eight bits have the same meaning in all kernels. A bit above them marks a preempted thread
+/// whose lower bits are zero; its position differs between releases.
+pub(super) const fn state_from_bits(bits: i64) -> PrevState {
+    match bits & 0xff {
+        0 => PrevState::Runnable,
+        low if low & 0x30 != 0 => PrevState::Dead,
+        _ => PrevState::Blocked,
     }
 }
 
-impl ThreadState {
-    /// Returns the state in the bits of `prev_state`.
-    ///
-    /// The lowest eight bits have the same meaning in all kernels. A bit above them marks a preempted thread
-    /// whose lower bits are zero; its position differs between releases.
-    pub const fn from_bits(bits: i64) -> Self {
-        match bits & 0xff {
-            0 => Self::Runnable,
-            low if low & 0x30 != 0 => Self::Dead,
-            _ => Self::Blocked,
-        }
+/// Returns the state in letters, as tracepoints print them (`R`, `R+`, `S`, `D|K`, `x`), or in a number.
+pub(super) fn state_from_text(text: &str) -> Option<PrevState> {
+    if let Ok(bits) = text.parse::<i64>() {
+        return Some(state_from_bits(bits));
     }
-
-    /// Returns the state in letters, as tracepoints print them (`R`, `R+`, `S`, `D|K`, `x`), or in a number.
-    pub fn from_text(text: &str) -> Option<Self> {
-        if let Ok(bits) = text.parse::<i64>() {
-            return Some(Self::from_bits(bits));
-        }
-        match text.chars().next()? {
-            'R' => Some(Self::Runnable),
-            'x' | 'X' | 'Z' => Some(Self::Dead),
-            'S' | 'D' | 'T' | 't' | 'I' | 'P' | 'K' | 'W' | 'N' | 'n' => Some(Self::Blocked),
-            _ => None,
-        }
+    match text.chars().next()? {
+        'R' => Some(PrevState::Runnable),
+        'x' | 'X' | 'Z' => Some(PrevState::Dead),
+        'S' | 'D' | 'T' | 't' | 'I' | 'P' | 'K' | 'W' | 'N' | 'n' => Some(PrevState::Blocked),
+        _ => None,
     }
 }
 
@@ -142,88 +119,34 @@ pub struct TraceEvent {
 }
 
 /// Kind of an event, with its data.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEventKind {
-    /// A CPU switches to another thread: `sched_switch`.
-    Switch {
-        /// Thread that is switched out; its pid is unknown if the format contains only the next thread.
-        prev: ThreadRef,
-        /// State in which `prev` stops running.
-        state: ThreadState,
-        /// Thread that is switched in.
-        next: ThreadRef,
-    },
+    /// A CPU switches to another thread: `sched_switch`. Formats that contain only the next thread leave the
+    /// pid of `prev` unknown.
+    Switch { prev: ThreadRef, state: PrevState, next: ThreadRef },
     /// A wake-up of a thread begins: `sched_waking`.
-    Waking {
-        /// Thread that is woken.
-        who: ThreadRef,
-    },
-    /// A thread becomes runnable: `sched_wakeup`, `sched_wakeup_new`.
-    Wakeup {
-        /// Thread that is now runnable.
-        who: ThreadRef,
-        /// CPU on whose runqueue the thread is placed.
-        cpu: u32,
-        /// Whether the thread was just forked.
-        is_new: bool,
-    },
+    Waking { who: ThreadRef },
+    /// A thread becomes runnable on a CPU: `sched_wakeup`, or `sched_wakeup_new` after its fork.
+    Wakeup { who: ThreadRef, cpu: u32, is_new: bool },
     /// A thread is moved to another CPU: `sched_migrate_task`.
-    Migrate {
-        /// Thread that is moved.
-        pid: i32,
-        /// CPU to which the thread is moved.
-        to: u32,
-    },
+    Migrate { pid: i32, to: u32 },
     /// A thread forks another one: `sched_process_fork`.
-    Fork {
-        /// Pid of the thread that forks.
-        parent: i32,
-        /// Thread that was created.
-        child: ThreadRef,
-    },
+    Fork { parent: i32, child: ThreadRef },
     /// A thread executes a new program: `sched_process_exec`.
-    Exec {
-        /// Thread that executes a program.
-        pid: i32,
-    },
+    Exec { pid: i32 },
     /// A thread exits: `sched_process_exit`.
-    Exit {
-        /// Pid of the thread that exits.
-        pid: i32,
-    },
-    /// A thread changes its name: `task_rename`.
-    Rename {
-        /// Thread with its new name.
-        who: ThreadRef,
-    },
-    /// A thread is moved to another cgroup: `cgroup_attach_task`.
-    Attach {
-        /// Thread that is moved.
-        pid: i32,
-        /// Hierarchy id; 0 is cgroup v2.
-        root: i32,
-        /// Path of the destination cgroup.
-        path: InternedName,
-    },
-    /// A CPU enters or leaves an idle state: `cpu_idle`.
-    Idle {
-        /// CPU that enters or leaves an idle state.
-        cpu: u32,
-        /// State that the CPU enters; `None` if it leaves one.
-        state: Option<u32>,
-    },
+    Exit { pid: i32 },
+    /// A thread has a new name: `task_rename`.
+    Rename { who: ThreadRef },
+    /// A thread is moved to another cgroup: `cgroup_attach_task`. Hierarchy 0 is cgroup v2.
+    Attach { pid: i32, root: i32, path: InternedName },
+    /// A CPU enters an idle state, or leaves it (`None`): `cpu_idle`.
+    Idle { cpu: u32, state: Option<u32> },
     /// The frequency of a CPU changes: `cpu_frequency`.
-    Frequency {
-        /// CPU whose frequency changes.
-        cpu: u32,
-        /// New frequency in kHz.
-        khz: u64,
-    },
-    /// Events of this CPU were lost before this one.
-    Lost {
-        /// Number of lost events, if known.
-        nr: Option<u64>,
-    },
+    Frequency { cpu: u32, khz: u64 },
+    /// Events of this CPU were lost before this one; the number may be unknown.
+    Lost { nr: Option<u64> },
 }
 
 /// Kind of an event, for counts.
@@ -267,23 +190,22 @@ impl TraceEventKind {
     }
 }
 
-/// Part of a file that could not be used: number of occurrences, and the position of the first.
+/// Part of a file that could not be used: number of occurrences, and the position of the first, a byte or a
+/// line.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportProblem {
-    /// Number of times that the problem occurred.
     pub count: u64,
-    /// Position of the first occurrence: a byte of the file, or a line.
     pub first: String,
 }
 
 /// Content of a trace file.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    /// Name of the file format.
     pub format: &'static str,
     /// Events, in the order in which they happened.
     pub events: Vec<TraceEvent>,
-    /// Names of threads and cgroups, to which the events refer.
     pub names: NameTable,
     /// Thread names that the format stores outside of events, by pid.
     pub threads: BTreeMap<i32, InternedName>,
@@ -310,6 +232,12 @@ impl Recording {
         self.order.sources.push(EventSource { position, stamp });
     }
 
+    /// Adds a report of lost events.
+    pub(super) fn push_lost(&mut self, at: u64, cpu: u32, nr: Option<u64>, position: usize, stamp: TimeStamp) {
+        let kind = TraceEventKind::Lost { nr };
+        self.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind }, position, stamp);
+    }
+
     /// Records a part of the file that could not be used.
     pub(super) fn record_problem(&mut self, what: &str, place: impl FnOnce() -> String) {
         self.record_problems(what, 1, place);
@@ -317,11 +245,10 @@ impl Recording {
 
     /// Records several occurrences of a problem. `place` is the position of the first.
     pub(super) fn record_problems(&mut self, what: &str, nr: u64, place: impl FnOnce() -> String) {
-        if let Some(problem) = self.problems.get_mut(what) {
-            problem.count += nr;
-            return;
+        match self.problems.get_mut(what) {
+            Some(problem) => problem.count += nr,
+            None => drop(self.problems.insert(what.to_owned(), ImportProblem { count: nr, first: place() })),
         }
-        self.problems.insert(what.to_owned(), ImportProblem { count: nr, first: place() });
     }
 
     /// Number of events of each kind.

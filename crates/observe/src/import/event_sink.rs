@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Trace sink that turns a run into the event stream of an imported trace.
 
-use super::event::{Context, InternedName, NameTable, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
-use crate::export::record::{self, TraceRecord};
-use crate::export::{TraceSink, thread};
-use fairlab_sched::ctx::PrevState;
+use super::event::{Context, NameTable, ThreadRef, TraceEvent, TraceEventKind};
+use crate::export::TraceSink;
+use crate::export::record::{RecordKind, TraceRecord};
+use crate::export::thread::{ThreadId, ThreadTable};
 use std::cell::RefCell;
-use std::io;
 use std::rc::Rc;
 
 /// Callback for each event, with the table of thread names.
@@ -24,60 +23,45 @@ impl TraceEventSink {
         Self { names: NameTable::default(), to }
     }
 
-    fn thread_ref(&mut self, threads: &thread::ThreadTable, thread: thread::ThreadId) -> ThreadRef {
+    fn thread_ref(&mut self, threads: &ThreadTable, thread: ThreadId) -> ThreadRef {
         let info = threads.get(thread);
-        let comm: InternedName = self.names.intern(info.comm.as_str());
-        ThreadRef { pid: info.pid, comm, prio: Some(info.prio) }
+        ThreadRef { pid: info.pid, comm: self.names.intern(info.comm.as_str()), prio: Some(info.prio) }
     }
 
-    fn event_kind(&mut self, threads: &thread::ThreadTable, what: &record::RecordKind<'_>) -> Option<TraceEventKind> {
+    fn event_kind(&mut self, threads: &ThreadTable, what: &RecordKind<'_>) -> Option<TraceEventKind> {
         Some(match *what {
-            record::RecordKind::Switch { prev, prev_state, next } => TraceEventKind::Switch {
+            RecordKind::Switch { prev, prev_state, next } => TraceEventKind::Switch {
                 prev: self.thread_ref(threads, prev),
-                state: match prev_state {
-                    PrevState::Runnable => ThreadState::Runnable,
-                    PrevState::Blocked => ThreadState::Blocked,
-                    PrevState::Dead => ThreadState::Dead,
-                },
+                state: prev_state,
                 next: self.thread_ref(threads, next),
             },
-            record::RecordKind::Waking { thread, .. } => {
-                TraceEventKind::Waking { who: self.thread_ref(threads, thread) }
-            }
-            record::RecordKind::Wakeup { thread, target_cpu, is_new } => {
+            RecordKind::Waking { thread, .. } => TraceEventKind::Waking { who: self.thread_ref(threads, thread) },
+            RecordKind::Wakeup { thread, target_cpu, is_new } => {
                 TraceEventKind::Wakeup { who: self.thread_ref(threads, thread), cpu: target_cpu.0, is_new }
             }
-            record::RecordKind::Migrate { thread, dest_cpu, .. } => {
+            RecordKind::Migrate { thread, dest_cpu, .. } => {
                 TraceEventKind::Migrate { pid: threads.get(thread).pid, to: dest_cpu.0 }
             }
-            record::RecordKind::Fork { parent, child } => {
+            RecordKind::Fork { parent, child } => {
                 TraceEventKind::Fork { parent: threads.get(parent).pid, child: self.thread_ref(threads, child) }
             }
-            record::RecordKind::Exit { thread } => TraceEventKind::Exit { pid: threads.get(thread).pid },
-            record::RecordKind::Idle { cpu_id, state } => TraceEventKind::Idle { cpu: cpu_id.0, state },
-            record::RecordKind::Frequency { cpu_id, khz } => TraceEventKind::Frequency { cpu: cpu_id.0, khz },
+            RecordKind::Exit { thread } => TraceEventKind::Exit { pid: threads.get(thread).pid },
+            RecordKind::Idle { cpu_id, state } => TraceEventKind::Idle { cpu: cpu_id.0, state },
+            RecordKind::Frequency { cpu_id, khz } => TraceEventKind::Frequency { cpu: cpu_id.0, khz },
             _ => return None,
         })
     }
 }
 
 impl TraceSink for TraceEventSink {
-    fn record(&mut self, threads: &thread::ThreadTable, record: &TraceRecord<'_>) {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let Some(what) = self.event_kind(threads, &record.what) else { return };
         let context = match record.what {
-            record::RecordKind::Waking { by_interrupt: true, .. } => Context::Interrupt,
+            RecordKind::Waking { by_interrupt: true, .. } => Context::Interrupt,
             _ => Context::Thread,
         };
         let pid = threads.get(record.current).pid;
         let event = TraceEvent { at: record.at.0, cpu: record.cpu.0, pid, context, kind: what };
         (self.to.borrow_mut())(&event, &self.names);
-    }
-
-    fn finish(&mut self, _threads: &thread::ThreadTable) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn has_failed(&self) -> bool {
-        false
     }
 }

@@ -17,24 +17,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// Pair of the recorded and the simulated value of a metric.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RecordedSimulated<T> {
-    /// Value in the trace.
     pub recorded: T,
-    /// Value in the simulated run.
     pub simulated: T,
 }
 
 /// Comparison for a task, or for all tasks of a family.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TaskFidelity {
-    /// Name of the task or of the family.
     pub name: String,
     /// Number of tasks that the row covers.
     pub tasks: u64,
-    /// Time running on a CPU, in ns.
     pub run_ns: RecordedSimulated<u64>,
-    /// Time runnable without a CPU, in ns.
+    /// Time runnable without a CPU.
     pub wait_ns: RecordedSimulated<u64>,
     /// Number of times that the tasks were switched in.
     pub switches: RecordedSimulated<u64>,
@@ -47,18 +45,18 @@ pub struct TaskFidelity {
 }
 
 /// Comparison for a CPU.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CpuFidelity {
-    /// Time with a task other than the idle task, in ns.
+    /// Time with a task other than the idle task.
     pub busy_ns: RecordedSimulated<u64>,
-    /// Number of context switches.
     pub switches: RecordedSimulated<u64>,
 }
 
 /// Comparison of a recording with its replay.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Serialize)]
 pub struct ReplayFidelity {
-    /// Length of the recording in ns.
     pub length_ns: u64,
     /// Whether the trace has wake-up events, which waiting times and latencies need.
     pub has_wakeups: bool,
@@ -66,9 +64,7 @@ pub struct ReplayFidelity {
     pub families: Vec<TaskFidelity>,
     /// Tasks, in the order of the workload.
     pub tasks: Vec<TaskFidelity>,
-    /// Rows of the CPUs, by CPU number.
     pub cpus: Vec<CpuFidelity>,
-    /// Sum over all tasks.
     pub all: TaskFidelity,
     /// Sum of the tasks' run time differences, in percent of the recorded run time.
     pub run_off_percent: f64,
@@ -76,8 +72,7 @@ pub struct ReplayFidelity {
     pub wait_off_percent: f64,
     /// Sum of the CPUs' busy time differences, in percent of the recorded run time.
     pub cpu_off_percent: f64,
-    /// Kolmogorov-Smirnov distance of the wake-up latency distributions, 0 to 1; `None` without wake-up
-    /// events.
+    /// Kolmogorov-Smirnov distance of the wake-up latencies, 0 to 1; `None` without wake-up events.
     pub latency_distance: Option<f64>,
     /// Descriptions of the largest differences, at most three.
     pub largest: Vec<String>,
@@ -116,16 +111,12 @@ pub fn compare(
 ) -> ReplayFidelity {
     let recorded = TraceMeasurement::of(recording);
     let nothing = ThreadMeasurement::default();
-    // Task specification of each task in the run, by its pid.
-    let mut spec_of = HashMap::new();
-    for task in machine.tasks().iter().filter(|task| task.id.is_some()) {
-        spec_of.insert(task.pid, task.spec);
-    }
+    let started = machine.tasks().iter().filter(|task| task.id.is_some());
+    let spec_of: HashMap<i32, usize> = started.map(|task| (task.pid, task.spec)).collect();
     let mut of_task: Vec<&ThreadMeasurement> = vec![&nothing; imported.recorded.tasks.len()];
     for (thread, figures) in simulated.threads.list().iter().zip(&simulated.figures) {
         let Some(&spec) = spec_of.get(&thread.pid) else { continue };
-        // A governor thread of the simulated kernel corresponds to the recorded thread with its name, if
-        // there is one.
+        // A governor thread of the simulated kernel corresponds to the recorded thread with its name.
         let of_name = || {
             let name = &machine.workload().tasks[spec].name;
             imported.recorded.tasks.iter().position(|task| is_governor_thread(name) && task.family == *name)

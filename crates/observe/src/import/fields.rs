@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tracepoints that the import uses, and their conversion to events, independent of the file format.
 
-use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::event::{
+    Context, InternedName, Recording, ThreadRef, TraceEvent, TraceEventKind, UNKNOWN_PID, state_from_bits,
+};
 use super::file_order::TimeStamp;
+use fairlab_sched::ctx::PrevState;
 use std::borrow::Cow;
 
 /// Access to the fields of an event by name.
 pub(super) trait TracepointFields {
-    /// Returns the value of a number field.
     fn number(&self, name: &str) -> Option<i64>;
-    /// Returns the value of a text field.
+
     fn text(&self, name: &str) -> Option<Cow<'_, str>>;
+
     /// Returns the state of a thread that is switched out: from bits, unless the format prints letters.
-    fn state(&self, name: &str) -> Option<ThreadState> {
-        self.number(name).map(ThreadState::from_bits)
+    fn state(&self, name: &str) -> Option<PrevState> {
+        self.number(name).map(state_from_bits)
     }
 }
 
-/// Declares the tracepoints with their names.
+/// Declares the tracepoints that the import uses, with their names.
 macro_rules! tracepoints {
     ($($tracepoint:ident $name:literal)*) => {
-        /// Tracepoint that the import uses.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Tracepoint {
             $($tracepoint,)*
         }
 
         impl Tracepoint {
-            /// Returns the tracepoint with this name.
             pub(super) fn named(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$tracepoint),)*
@@ -64,15 +65,21 @@ pub(super) struct EventHead {
     pub(super) stamp: TimeStamp,
 }
 
+impl EventHead {
+    pub(super) const fn new(at: u64, cpu: u32, position: usize, stamp: TimeStamp) -> Self {
+        Self { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, position, stamp }
+    }
+}
+
 /// State number of `cpu_idle` for an idle exit.
 const LEFT_IDLE_STATE: i64 = 0xffff_ffff;
 
 /// Adds the event, or records a problem if a field is missing.
 pub(super) fn push(recording: &mut Recording, head: EventHead, tracepoint: Tracepoint, fields: &dyn TracepointFields) {
     match event_kind(recording, tracepoint, fields) {
-        Some(Some(what)) => {
+        Some(Some(kind)) => {
             let EventHead { at, cpu, pid, context, position, stamp } = head;
-            recording.push(TraceEvent { at, cpu, pid, context, kind: what }, position, stamp);
+            recording.push(TraceEvent { at, cpu, pid, context, kind }, position, stamp);
         }
         Some(None) => {}
         None => {
@@ -88,13 +95,12 @@ fn event_kind(
     tracepoint: Tracepoint,
     fields: &dyn TracepointFields,
 ) -> Option<Option<TraceEventKind>> {
-    let pid = |name: &str| fields.number(name).and_then(|pid| i32::try_from(pid).ok());
+    let int = |name: &str| fields.number(name).and_then(|number| i32::try_from(number).ok());
     let cpu = |name: &str| fields.number(name).and_then(|cpu| u32::try_from(cpu).ok());
-    let prio = |name: &str| fields.number(name).and_then(|prio| i32::try_from(prio).ok());
     let mut comm =
         |name: &str| fields.text(name).map_or_else(InternedName::default, |comm| recording.names.intern(&comm));
     let mut who = |comm_name: &str, pid_name: &str, prio_name: &str| {
-        Some(ThreadRef { pid: pid(pid_name)?, comm: comm(comm_name), prio: prio(prio_name) })
+        Some(ThreadRef { pid: int(pid_name)?, comm: comm(comm_name), prio: int(prio_name) })
     };
     Some(Some(match tracepoint {
         Tracepoint::Switch => {
@@ -112,19 +118,18 @@ fn event_kind(
             cpu: cpu("target_cpu")?,
             is_new: tracepoint == Tracepoint::WakeupNew,
         },
-        Tracepoint::Migrate => TraceEventKind::Migrate { pid: pid("pid")?, to: cpu("dest_cpu")? },
+        Tracepoint::Migrate => TraceEventKind::Migrate { pid: int("pid")?, to: cpu("dest_cpu")? },
         Tracepoint::Fork => {
             // The text format prints the record's `parent_comm` and `parent_pid` as `comm=` and `pid=`.
-            let parent = pid("parent_pid").or_else(|| pid("pid")).unwrap_or(UNKNOWN_PID);
+            let parent = int("parent_pid").or_else(|| int("pid")).unwrap_or(UNKNOWN_PID);
             TraceEventKind::Fork { parent, child: who("child_comm", "child_pid", "")? }
         }
-        Tracepoint::Exec => TraceEventKind::Exec { pid: pid("pid")? },
-        Tracepoint::Exit => TraceEventKind::Exit { pid: pid("pid")? },
+        Tracepoint::Exec => TraceEventKind::Exec { pid: int("pid")? },
+        Tracepoint::Exit => TraceEventKind::Exit { pid: int("pid")? },
         Tracepoint::Rename => TraceEventKind::Rename { who: who("newcomm", "pid", "")? },
         Tracepoint::Attach => {
-            let root = i32::try_from(fields.number("dst_root")?).ok()?;
-            let path = fields.text("dst_path")?;
-            TraceEventKind::Attach { pid: pid("pid")?, root, path: recording.names.intern(&path) }
+            let (root, path) = (int("dst_root")?, fields.text("dst_path")?);
+            TraceEventKind::Attach { pid: int("pid")?, root, path: recording.names.intern(&path) }
         }
         Tracepoint::Idle => {
             let state = fields.number("state")?;

@@ -2,13 +2,12 @@
 //! Event formats of a file (the kernel's format files), and access to events through them. The reader assumes
 //! no field offset.
 
-use super::event::Context;
+use super::event::{Context, UNKNOWN_PID};
 use super::fields::{Tracepoint, TracepointFields};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Field of an event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Field {
     name: String,
     offset: usize,
@@ -38,8 +37,7 @@ impl TracepointFormats {
     pub(super) fn add(&mut self, text: &str) {
         let value = |key: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::trim);
         let (Some(name), Some(Ok(id))) = (value("name:"), value("ID:").map(str::parse)) else { return };
-        let fields = text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?)).collect();
-        self.0.insert(id, TracepointFormat { tracepoint: Tracepoint::named(name), fields });
+        self.0.insert(id, TracepointFormat { tracepoint: Tracepoint::named(name), fields: fields_of(text).collect() });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -54,26 +52,25 @@ impl TracepointFormats {
 
     /// Returns the size of a field in a header description, such as the length in `header_page`.
     pub(super) fn size_of_field(text: &str, name: &str) -> Option<usize> {
-        let mut fields =
-            text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?.trim_start()));
-        fields.find(|field| field.name == name).map(|field| field.size)
+        fields_of(text).find(|field| field.name == name).map(|field| field.size)
     }
+}
+
+fn fields_of(text: &str) -> impl Iterator<Item = Field> {
+    text.lines().filter_map(|line| field_of(line.trim_start().strip_prefix("field:")?))
 }
 
 /// Parses a line of a format file after `field:`: a declaration, then offset, size and sign.
 fn field_of(line: &str) -> Option<Field> {
     let mut parts = line.split(';').map(str::trim);
     let declaration = parts.next()?;
+    let last = declaration.split_whitespace().next_back()?;
     let mut field = Field {
-        name: String::new(),
-        offset: 0,
-        size: 0,
-        is_signed: false,
+        name: last.split('[').next()?.trim_start_matches('*').to_owned(),
         is_data_loc: declaration.contains("__data_loc") || declaration.contains("__rel_loc"),
         is_rel_loc: declaration.contains("__rel_loc"),
+        ..Field::default()
     };
-    let last = declaration.split_whitespace().next_back()?;
-    last.split('[').next()?.trim_start_matches('*').clone_into(&mut field.name);
     for part in parts {
         let Some((key, value)) = part.split_once(':') else { continue };
         let number = value.trim().parse().ok()?;
@@ -106,7 +103,7 @@ impl<'a> BinaryEvent<'a> {
     pub(super) fn common(&self) -> (i32, Context) {
         let pid = self.number("common_pid").and_then(|pid| i32::try_from(pid).ok());
         let flags = self.number("common_flags").map(|flags| flags as u8);
-        (pid.unwrap_or(super::event::UNKNOWN_PID), flags.map_or(Context::Unknown, Context::from_flags))
+        (pid.unwrap_or(UNKNOWN_PID), flags.map_or(Context::Unknown, Context::from_flags))
     }
 }
 
@@ -126,15 +123,13 @@ impl TracepointFields for BinaryEvent<'_> {
 
     fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         let field = self.field(name)?;
-        let bytes = self.bytes(field)?;
-        let bytes = if field.is_data_loc {
+        let mut bytes = self.bytes(field)?;
+        if field.is_data_loc {
             let place = u32::from_le_bytes(bytes.try_into().ok()?);
             let (at, length) = ((place & 0xffff) as usize, (place >> 16) as usize);
             let at = if field.is_rel_loc { at + field.offset + field.size } else { at };
-            self.data.get(at..at + length)?
-        } else {
-            bytes
-        };
+            bytes = self.data.get(at..at + length)?;
+        }
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         Some(String::from_utf8_lossy(&bytes[..end]))
     }

@@ -4,8 +4,9 @@
 //! A thread waits from the event that makes it runnable, or from a switch that leaves it runnable, until it
 //! is switched in. A thread has migrated if it is switched in on another CPU than the last time.
 
-use super::event::{Recording, ThreadState, TraceEvent, TraceEventKind, TraceEventName};
+use super::event::{Recording, TraceEvent, TraceEventKind, TraceEventName};
 use super::threads::TraceThreads;
+use fairlab_sched::ctx::PrevState;
 use std::collections::BTreeMap;
 
 /// Event from which wake-up latency is counted.
@@ -32,9 +33,9 @@ impl LatencyBasis {
 }
 
 /// Measurements of a thread.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadMeasurement {
-    /// Time running on a CPU.
     pub run_ns: u64,
     /// Time runnable without a CPU.
     pub wait_ns: u64,
@@ -49,11 +50,11 @@ pub struct ThreadMeasurement {
 }
 
 /// Measurements of a CPU.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuMeasurement {
     /// Time with a thread other than the idle task.
     pub busy_ns: u64,
-    /// Number of context switches.
     pub switches: u64,
 }
 
@@ -68,15 +69,14 @@ struct MeasuredThread {
 }
 
 /// Counter of events, for a trace or a run.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug)]
 pub struct TraceMeasurement {
     basis: LatencyBasis,
     start: u64,
-    /// Threads seen so far.
     pub threads: TraceThreads,
     /// Measurements of each thread, in the order of `threads`.
     pub figures: Vec<ThreadMeasurement>,
-    /// Measurements of each CPU, by number.
     pub cpus: Vec<CpuMeasurement>,
     tracks: Vec<MeasuredThread>,
     current: Vec<Option<Option<usize>>>,
@@ -126,8 +126,7 @@ impl TraceMeasurement {
                 self.on_wakeup(event.at, who.pid, is_new);
             }
             TraceEventKind::Lost { .. } => {
-                let current = self.current.get_mut(event.cpu as usize).and_then(Option::take);
-                if let Some(Some(thread)) = current {
+                if let Some(Some(thread)) = self.current.get_mut(event.cpu as usize).and_then(Option::take) {
                     self.tracks[thread].runs = None;
                 }
             }
@@ -148,7 +147,7 @@ impl TraceMeasurement {
         }
     }
 
-    fn switch(&mut self, now: u64, cpu: u32, prev: Option<usize>, next: Option<usize>, state: ThreadState) {
+    fn switch(&mut self, now: u64, cpu: u32, prev: Option<usize>, next: Option<usize>, state: PrevState) {
         let Some(current) = self.current.get_mut(cpu as usize) else { return };
         let before = current.replace(next);
         let is_first = before.is_none();
@@ -164,12 +163,12 @@ impl TraceMeasurement {
             if is_first && track.runs.is_none() && track.last_cpu.is_none() {
                 (track.runs, track.last_cpu) = (Some((cpu, self.start)), Some(cpu));
             }
-            if self.tracks[prev].runs.is_none() {
+            if track.runs.is_none() {
                 // The trace lacks the switch to this thread, so its waiting time is unknown.
-                (self.tracks[prev].waits_since, self.tracks[prev].woken_at) = (None, None);
+                (track.waits_since, track.woken_at) = (None, None);
             }
             self.stop_running(now, prev);
-            if state == ThreadState::Runnable {
+            if state == PrevState::Runnable {
                 self.tracks[prev].waits_since = Some(now);
             }
         }
@@ -188,7 +187,6 @@ impl TraceMeasurement {
         }
     }
 
-    /// Ends the run of a thread.
     fn stop_running(&mut self, now: u64, thread: usize) {
         let Some((cpu, since)) = self.tracks[thread].runs.take() else { return };
         let (figures, time) = (&mut self.figures[thread], now.saturating_sub(since));

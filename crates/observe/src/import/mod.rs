@@ -36,7 +36,7 @@ mod tests;
 pub use error::ImportError;
 pub use leaps::LeapHandling;
 
-use error::{ReadError, ReadResult};
+use error::ReadResult;
 use event::Recording;
 
 /// Reads a trace. The first bytes decide the format; `file` is the name used in messages. `leaps` is the
@@ -53,7 +53,7 @@ pub fn read(file: &str, bytes: &[u8], leaps: LeapHandling) -> Result<Recording, 
     if recording.events.is_empty() {
         let help =
             "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
-        return Err(ReadError::whole("the trace has no scheduler events", help).in_file(file));
+        return Err(ImportError::whole("the trace has no scheduler events", help).in_file(file));
     }
     Ok(recording)
 }
@@ -67,10 +67,10 @@ fn read_format(bytes: &[u8]) -> ReadResult<Recording> {
     }
     if bytes.starts_with(b"PERFFILE") || bytes.starts_with(b"2ELIFREP") {
         let help = "record again on a little-endian machine with a current perf, or import the output of `perf script`";
-        return Err(ReadError::whole("old and big-endian perf.data files are not supported", help));
+        return Err(ImportError::whole("old and big-endian perf.data files are not supported", help));
     }
     if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(b"\xfd7zXZ") || bytes.starts_with(b"PK\x03\x04") {
-        return Err(ReadError::whole("the file is compressed", "decompress it first: gunzip, xz -d, unzip"));
+        return Err(ImportError::whole("the file is compressed", "decompress it first: gunzip, xz -d, unzip"));
     }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_DETECT_BYTES)]);
     let start = text.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
@@ -84,7 +84,7 @@ fn read_format(bytes: &[u8]) -> ReadResult<Recording> {
         return perfetto::read(bytes);
     }
     let help = "supported are trace.dat, perf.data, ftrace text (trace-cmd report, perf script), systrace pages and Perfetto traces";
-    Err(ReadError::whole("the file has no known trace format", help))
+    Err(ImportError::whole("the file has no known trace format", help))
 }
 
 /// Number of bytes at the start of a file that are checked for the text format.

@@ -4,15 +4,14 @@
 //! Files store events by CPU or in columns. Events of several CPUs with equal times are ordered so that a
 //! thread runs only after its wake-up, and is woken only after it blocked.
 
-use super::event::{
-    Context, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, TraceEventName, UNKNOWN_PID,
-};
+use super::event::{Context, Recording, ThreadRef, TraceEvent, TraceEventKind, TraceEventName, UNKNOWN_PID};
+use fairlab_sched::ctx::PrevState;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Largest number of simultaneous events that are ordered. More indicate a trace without times.
 const MAX_EVENTS_AT_ONCE: usize = 10_000;
 
-/// State of a thread, as far as it decides which event can come next.
+/// State of a thread that decides which event can come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OrderThreadState {
     Running,
@@ -27,14 +26,11 @@ struct OrderContext {
     threads: HashMap<i32, OrderThreadState>,
     current: HashMap<u32, ThreadRef>,
     has_wakings: bool,
-    /// Threads that are forked or woken at the current time. A thread without known state runs only after
-    /// that.
+    /// Threads that are forked or woken at the current time; without a known state they run only after that.
     announced: HashSet<i32>,
-    /// Threads that are forked at the current time. Forks are ordered by pid, because pids are assigned in
-    /// that order.
+    /// Threads that are forked at the current time, in the order in which the kernel assigns pids.
     forked: BTreeSet<i32>,
-    /// Whether the format stores switches and wake-ups in columns, whose order relative to each other is
-    /// unknown.
+    /// Whether switches and wake-ups come from columns, whose order relative to each other is unknown.
     in_columns: bool,
 }
 
@@ -66,7 +62,8 @@ pub(super) fn sort_events(recording: &mut Recording) {
 fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
     let mut left: Vec<Option<TraceEvent>> = group.iter().copied().map(Some).collect();
     known.announced = group.iter().filter_map(announced_pid).collect();
-    known.forked = group.iter().filter_map(forked_pid).collect();
+    let forked_pid = |kind| if let TraceEventKind::Fork { child, .. } = kind { Some(child.pid) } else { None };
+    known.forked = group.iter().filter_map(|event| forked_pid(event.kind)).collect();
     for slot in group {
         let mut tried = Vec::new();
         let mut first = None;
@@ -79,17 +76,13 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
                 continue;
             }
             tried.push(lane);
-            let is_better = |known: &OrderContext| chosen.is_none() && known.can_happen(event);
-            if is_better(known) {
+            let is_waking = matches!(event.kind, TraceEventKind::Waking { .. });
+            if (chosen.is_none() || is_waking) && known.can_happen(event) {
                 chosen = Some(index);
                 // A waking from another column takes precedence over a switch.
                 if !(known.in_columns && matches!(event.kind, TraceEventKind::Switch { .. })) {
                     break;
                 }
-            } else if known.in_columns && matches!(event.kind, TraceEventKind::Waking { .. }) && known.can_happen(event)
-            {
-                chosen = Some(index);
-                break;
             }
         }
         let index = chosen.or(first).expect("there is an event left for each slot");
@@ -99,11 +92,6 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
     }
     known.announced.clear();
     known.forked.clear();
-}
-
-/// Returns the pid of the thread that an event forks.
-fn forked_pid(event: &TraceEvent) -> Option<i32> {
-    if let TraceEventKind::Fork { child, .. } = event.kind { Some(child.pid) } else { None }
 }
 
 /// Returns the pid of the thread that an event forks or wakes.
@@ -181,16 +169,13 @@ impl OrderContext {
         match event.kind {
             TraceEventKind::Switch { prev, state, next } => {
                 let is =
-                    if state == ThreadState::Runnable { OrderThreadState::Runnable } else { OrderThreadState::Blocked };
+                    if state == PrevState::Runnable { OrderThreadState::Runnable } else { OrderThreadState::Blocked };
                 self.threads.insert(prev.pid, is);
                 self.threads.insert(next.pid, OrderThreadState::Running);
                 self.current.insert(event.cpu, next);
             }
             TraceEventKind::Waking { who } if self.state_of(who.pid) != Some(OrderThreadState::Running) => {
                 self.threads.insert(who.pid, OrderThreadState::Waking);
-                if !self.has_wakings {
-                    self.threads.insert(who.pid, OrderThreadState::Runnable);
-                }
             }
             TraceEventKind::Wakeup { who, .. } if self.state_of(who.pid) != Some(OrderThreadState::Running) => {
                 self.threads.insert(who.pid, OrderThreadState::Runnable);
@@ -221,7 +206,7 @@ mod tests {
     }
 
     fn switch(prev: i32, next: i32) -> TraceEventKind {
-        TraceEventKind::Switch { prev: who(prev), state: ThreadState::Blocked, next: who(next) }
+        TraceEventKind::Switch { prev: who(prev), state: PrevState::Blocked, next: who(next) }
     }
 
     #[test]
@@ -239,7 +224,7 @@ mod tests {
     fn in_columns_a_thread_wakes_another_before_it_leaves_and_gaps_are_filled() {
         let unknown = |at, what| event(at, 0, UNKNOWN_PID, what);
         let comes =
-            |next| TraceEventKind::Switch { prev: who(UNKNOWN_PID), state: ThreadState::Blocked, next: who(next) };
+            |next| TraceEventKind::Switch { prev: who(UNKNOWN_PID), state: PrevState::Blocked, next: who(next) };
         let events = vec![
             unknown(1, comes(7)),
             unknown(5, comes(0)),
@@ -252,7 +237,7 @@ mod tests {
         assert_eq!(pids, [UNKNOWN_PID, 7, 7, 0], "thread 7 is the waker");
         assert_eq!(
             recording.events[2].kind,
-            TraceEventKind::Switch { prev: who(7), state: ThreadState::Blocked, next: who(0) }
+            TraceEventKind::Switch { prev: who(7), state: PrevState::Blocked, next: who(0) }
         );
     }
 }

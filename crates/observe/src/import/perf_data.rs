@@ -6,11 +6,13 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt`.
 
 use super::bytes::{ByteReader, slice};
-use super::error::{ReadError, ReadResult};
-use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::error::{ImportError, ReadResult};
+use super::event::{MAX_CPUS, Recording};
+use super::fields::EventHead;
 use super::file_order::TimeStamp;
-use super::ring::{self, RecordHead};
-use super::trace_dat;
+use super::format::TracepointFormats;
+use super::{ring, trace_dat};
+use std::collections::HashMap;
 
 /// First bytes of every `perf.data`.
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
@@ -48,7 +50,6 @@ const MIN_ATTRIBUTE_BYTES: usize = 64;
 /// Remedy for files without usable tracepoints.
 const HINT: &str = "record again: perf sched record, or perf record -a -e 'sched:*'";
 
-/// Event attribute of the file.
 #[derive(Clone, Copy, Debug)]
 struct Attribute {
     is_tracepoint: bool,
@@ -59,7 +60,7 @@ struct Attribute {
 /// Event attributes, with the index of the attribute for each event id.
 struct Attributes {
     all: Vec<Attribute>,
-    by_id: std::collections::HashMap<u64, usize>,
+    by_id: HashMap<u64, usize>,
 }
 
 /// Reads the recording in a `perf.data` file. Fails with the position of the first damage.
@@ -69,19 +70,19 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     head.expect(MAGIC, "the header of a perf.data")?;
     head.u64("the length of the header")?;
     let attribute_length = head.length("the length of attributes")?;
-    let mut section = |what: &str| Ok::<_, ReadError>((head.u64(what)?, head.u64(what)?));
+    let mut section = |what: &str| Ok::<_, ImportError>((head.u64(what)?, head.u64(what)?));
     let (attributes, data) = (section("the attributes")?, section("the records")?);
     section("the event types")?;
     let features = head.u64("the features")?;
     if data.1 == 0 {
         let message = "the file is incomplete: its header reports no records";
-        return Err(ReadError::at(40, message, "record again, and stop `perf record` with Ctrl-C"));
+        return Err(ImportError::at(40, message, "record again, and stop `perf record` with Ctrl-C"));
     }
     let attributes = read_attributes(file, attributes, attribute_length)?;
     let there = data.1.min((file.len() as u64).saturating_sub(data.0));
     if there < data.1 {
         let message = "the file is truncated: the event descriptions at its end are missing";
-        return Err(ReadError::at(file.len(), message, "copy it again"));
+        return Err(ImportError::at(file.len(), message, "copy it again"));
     }
     let mut formats = None;
     let mut table = slice(file, data.0 + data.1, 16 * u64::from(features.count_ones()), "the table of features")?;
@@ -93,13 +94,13 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
             }
             FEATURE_NR_CPUS => {
                 let mut content = slice(file, at, length, "the number of CPUs")?;
-                recording.nr_cpus = content.u32("the number of CPUs")?.min(super::event::MAX_CPUS);
+                recording.nr_cpus = content.u32("the number of CPUs")?.min(MAX_CPUS);
             }
             _ => {}
         }
     }
     let Some(formats) = formats.filter(|formats| !formats.is_empty()) else {
-        return Err(ReadError::whole("the file has no tracepoints, only samples of other events", HINT));
+        return Err(ImportError::whole("the file has no tracepoints, only samples of other events", HINT));
     };
     let records = slice(file, data.0, data.1, "the records")?;
     read_records(&mut recording, &formats, &attributes, records)?;
@@ -107,9 +108,9 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
 }
 
 fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usize) -> ReadResult<Attributes> {
-    let mut attributes = Attributes { all: Vec::new(), by_id: std::collections::HashMap::new() };
+    let mut attributes = Attributes { all: Vec::new(), by_id: HashMap::new() };
     if attribute_length < MIN_ATTRIBUTE_BYTES + 16 {
-        return Err(ReadError::at(16, format!("event attributes of {attribute_length} bytes are too short"), HINT));
+        return Err(ImportError::at(16, format!("event attributes of {attribute_length} bytes are too short"), HINT));
     }
     let mut bytes = slice(file, at, length, "the attributes")?;
     while bytes.rest().len() >= attribute_length {
@@ -128,7 +129,7 @@ fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usiz
         attributes.all.push(attribute);
     }
     if attributes.all.is_empty() {
-        return Err(ReadError::at(24, "the file describes no events", HINT));
+        return Err(ImportError::at(24, "the file describes no events", HINT));
     }
     Ok(attributes)
 }
@@ -136,7 +137,7 @@ fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usiz
 impl Attributes {
     /// Returns the attribute of a sample. All attributes have the same fields before the id, or the file has
     /// only one event.
-    fn of(&self, record: ByteReader<'_>) -> Option<&Attribute> {
+    fn of(&self, mut record: ByteReader<'_>) -> Option<&Attribute> {
         let first = &self.all[0];
         if self.all.len() == 1 {
             return Some(first);
@@ -147,7 +148,6 @@ impl Attributes {
             with if with & ID != 0 => before,
             _ => return Some(first),
         };
-        let mut record = record;
         record.take(8 * words, "a sample").ok()?;
         Some(&self.all[*self.by_id.get(&record.u64("an id").ok()?)?])
     }
@@ -155,7 +155,7 @@ impl Attributes {
 
 fn read_records(
     recording: &mut Recording,
-    formats: &super::format::TracepointFormats,
+    formats: &TracepointFormats,
     attributes: &Attributes,
     mut records: ByteReader<'_>,
 ) -> ReadResult<()> {
@@ -164,17 +164,20 @@ fn read_records(
         let at = records.at();
         let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
         let Some(length) = usize::from(length).checked_sub(8) else {
-            return Err(ReadError::at(at, "a record is shorter than its header", "the file is damaged: copy it again"));
+            return Err(ImportError::at(
+                at,
+                "a record is shorter than its header",
+                "the file is damaged: copy it again",
+            ));
         };
-        let record = records.part(length, "a record")?;
+        let mut record = records.part(length, "a record")?;
         match kind {
             SAMPLE => match attributes.of(record) {
                 Some(attribute) if attribute.is_tracepoint && attribute.sample_type & RAW != 0 => {
                     match sample(attribute, record) {
-                        Ok(PerfSample { at: time, cpu, raw }) => {
+                        Ok((time, cpu, raw)) => {
                             last = (time, cpu);
-                            let head = RecordHead { at: time, cpu, position: at, stamp: TimeStamp::Absolute };
-                            ring::push(recording, formats, head, raw);
+                            ring::push(recording, formats, EventHead::new(time, cpu, at, TimeStamp::Absolute), raw);
                         }
                         Err(_) => recording.record_problem("damaged samples", || format!("byte {at}")),
                     }
@@ -182,13 +185,15 @@ fn read_records(
                 Some(_) => recording.others += 1,
                 None => recording.record_problem("samples of no known event", || format!("byte {at}")),
             },
-            LOST | LOST_SAMPLES => lost(recording, kind, last, record, at),
+            LOST | LOST_SAMPLES => {
+                // perf does not report the time of the loss, so the time of the previous sample is used.
+                let first = record.u64("lost events");
+                let nr = if kind == LOST { first.and_then(|_| record.u64("lost events")) } else { first };
+                recording.push_lost(last.0, last.1, nr.ok(), at, TimeStamp::Borrowed);
+            }
             kind if COMPRESSED.contains(&kind) => {
-                return Err(ReadError::at(
-                    at,
-                    "the records are compressed",
-                    "record again without -z (--compression-level)",
-                ));
+                let help = "record again without -z (--compression-level)";
+                return Err(ImportError::at(at, "the records are compressed", help));
             }
             _ => {}
         }
@@ -196,53 +201,19 @@ fn read_records(
     Ok(())
 }
 
-/// Records lost events. perf does not report the time of the loss, so the time of the previous sample is
-/// used.
-fn lost(recording: &mut Recording, kind: u32, (at, cpu): (u64, u32), mut record: ByteReader<'_>, position: usize) {
-    let nr = if kind == LOST {
-        record.u64("lost events").and_then(|_| record.u64("lost events"))
-    } else {
-        record.u64("lost events")
-    };
-    let event = TraceEvent {
-        at,
-        cpu,
-        pid: UNKNOWN_PID,
-        context: Default::default(),
-        kind: TraceEventKind::Lost { nr: nr.ok() },
-    };
-    recording.push(event, position, TimeStamp::Borrowed);
-}
-
-/// Sample of a tracepoint.
-struct PerfSample<'a> {
-    at: u64,
-    cpu: u32,
-    raw: &'a [u8],
-}
-
-fn sample<'a>(attribute: &Attribute, mut record: ByteReader<'a>) -> ReadResult<PerfSample<'a>> {
+/// Returns the time, the CPU and the raw record of a tracepoint's sample.
+fn sample<'a>(attribute: &Attribute, mut record: ByteReader<'a>) -> ReadResult<(u64, u32, &'a [u8])> {
     let has = |part: u64| attribute.sample_type & part != 0;
     let (mut at, mut cpu) = (0, 0);
-    for part in [IDENTIFIER, IP, TID] {
-        if has(part) {
-            record.u64("a sample")?;
+    let parts = [IDENTIFIER, IP, TID, TIME, ADDR, ID, STREAM_ID, CPU, PERIOD];
+    for part in parts.into_iter().filter(|&part| has(part)) {
+        let value = record.u64("a sample")?;
+        match part {
+            TIME => at = value,
+            // The upper half is reserved.
+            CPU => cpu = value as u32,
+            _ => {}
         }
-    }
-    if has(TIME) {
-        at = record.u64("the time of a sample")?;
-    }
-    for part in [ADDR, ID, STREAM_ID] {
-        if has(part) {
-            record.u64("a sample")?;
-        }
-    }
-    if has(CPU) {
-        cpu = record.u32("the CPU of a sample")?;
-        record.u32("the CPU of a sample")?;
-    }
-    if has(PERIOD) {
-        record.u64("a sample")?;
     }
     if has(READ) {
         skip_reading(attribute.read_format, &mut record)?;
@@ -254,9 +225,9 @@ fn sample<'a>(attribute: &Attribute, mut record: ByteReader<'a>) -> ReadResult<P
     let length = record.u32("the length of a raw record")? as usize;
     let raw = record.take(length, "a raw record")?;
     if !has(TIME) || !has(CPU) {
-        return Err(ReadError::at(record.at(), "samples without time or CPU", HINT));
+        return Err(ImportError::at(record.at(), "samples without time or CPU", HINT));
     }
-    Ok(PerfSample { at, cpu, raw })
+    Ok((at, cpu, raw))
 }
 
 fn skip_reading(format: u64, record: &mut ByteReader<'_>) -> ReadResult<()> {

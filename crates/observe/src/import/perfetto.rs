@@ -4,8 +4,10 @@
 //! Messages declare only the fields that the import uses, with the numbers of Perfetto's public protocol; all
 //! others are skipped.
 
-use super::error::{ReadError, ReadResult};
-use super::event::{Context, InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::error::{ImportError, ReadResult};
+use super::event::{
+    Context, InternedName, Recording, ThreadRef, TraceEvent, TraceEventKind, UNKNOWN_PID, state_from_bits,
+};
 use super::file_order::{Anchor, TimeStamp};
 use prost::Message;
 
@@ -109,9 +111,9 @@ struct FtraceEvent {
     #[prost(message, optional, tag = "236")]
     task_rename: Option<TaskRename>,
     #[prost(message, optional, tag = "237")]
-    sched_process_exec: Option<SchedProcessExec>,
+    sched_process_exec: Option<ThreadEvent>,
     #[prost(message, optional, tag = "238")]
-    sched_process_exit: Option<SchedProcessExit>,
+    sched_process_exit: Option<ThreadEvent>,
     #[prost(message, optional, tag = "239")]
     sched_process_fork: Option<SchedProcessFork>,
     #[prost(message, optional, tag = "491")]
@@ -166,14 +168,9 @@ struct TaskRename {
     newcomm: String,
 }
 
+/// `SchedProcessExec` or `SchedProcessExit`.
 #[derive(Clone, PartialEq, Message)]
-struct SchedProcessExec {
-    #[prost(int32, tag = "2")]
-    pid: i32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct SchedProcessExit {
+struct ThreadEvent {
     #[prost(int32, tag = "2")]
     pid: i32,
 }
@@ -220,9 +217,8 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut rest = file;
     while !rest.is_empty() {
         let at = file.len() - rest.len();
-        let cut = |message: &str| {
-            ReadError::at(at, message.to_owned(), "copy the file again, and check that it is a Perfetto trace")
-        };
+        let cut =
+            |message: &str| ImportError::at(at, message, "copy the file again, and check that it is a Perfetto trace");
         if rest[0] != PACKET {
             return Err(cut("no packet begins here"));
         }
@@ -243,7 +239,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     if recording.events.is_empty() {
         let help =
             "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace";
-        return Err(ReadError::whole("the trace has no scheduler events", help));
+        return Err(ImportError::whole("the trace has no scheduler events", help));
     }
     Ok(recording)
 }
@@ -258,8 +254,7 @@ fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
         take_bundle(recording, bundle, at);
     }
     for ThreadName { tid, name } in packet.process_tree.into_iter().flat_map(|tree| tree.threads) {
-        let comm = recording.names.intern(&name);
-        recording.threads.insert(tid, comm);
+        recording.threads.insert(tid, recording.names.intern(&name));
     }
 }
 
@@ -273,9 +268,7 @@ fn take_bundle(recording: &mut Recording, bundle: Bundle, place: usize) {
         let first = event.first().map(|event| event.timestamp);
         let at = [first, compact.switch_timestamp.first().copied(), compact.waking_timestamp.first().copied()];
         let at = at.into_iter().flatten().min().unwrap_or(0);
-        let what = TraceEventKind::Lost { nr: None };
-        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what };
-        recording.push(event, place, TimeStamp::Borrowed);
+        recording.push_lost(at, cpu, None, place, TimeStamp::Borrowed);
     }
     take_compact(recording, cpu, &compact, place);
     for event in event {
@@ -297,7 +290,7 @@ fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEven
     if let Some(it) = event.sched_switch {
         let prev = who(&it.prev_comm, it.prev_pid, it.prev_prio);
         let next = who(&it.next_comm, it.next_pid, it.next_prio);
-        return Some(TraceEventKind::Switch { prev, state: ThreadState::from_bits(it.prev_state), next });
+        return Some(TraceEventKind::Switch { prev, state: state_from_bits(it.prev_state), next });
     }
     if let Some(it) = event.sched_waking.filter(|it| it.success != Some(0)) {
         return Some(TraceEventKind::Waking { who: who(&it.comm, it.pid, it.prio) });
@@ -361,8 +354,8 @@ fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, pla
         let prio = compact.switch_next_prio.get(row).copied();
         let next = ThreadRef { pid, comm: name(compact.switch_next_comm_index.get(row)), prio };
         let prev = ThreadRef { pid: UNKNOWN_PID, ..ThreadRef::default() };
-        let what = TraceEventKind::Switch { prev, state: ThreadState::from_bits(bits), next };
-        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind: what };
+        let kind = TraceEventKind::Switch { prev, state: state_from_bits(bits), next };
+        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind };
         recording.push(event, place, SWITCHES);
     }
     let mut at = 0_u64;

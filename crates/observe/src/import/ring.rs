@@ -4,7 +4,7 @@
 
 use super::bytes::ByteReader;
 use super::error::ReadResult;
-use super::event::{Recording, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::event::{MAX_CPUS, Recording};
 use super::fields::{self, EventHead};
 use super::file_order::{Anchor, TimeStamp};
 use super::format::TracepointFormats;
@@ -18,25 +18,21 @@ const TIME_STAMP: u32 = 31;
 /// event.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
-/// Mask of the length itself.
 const LENGTH: u64 = (1 << 30) - 1;
 /// Bits of an absolute time stamp; the higher bits are those of the page's time.
 const STAMP_BITS: u32 = 59;
 
-/// Source of the times in a page.
 const DELTA: TimeStamp = TimeStamp::Delta(0);
 
-/// Layout of the pages in a file.
-#[derive(Clone, Copy, Debug)]
+/// Layout of the pages in a file, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PageLayout {
-    /// Length of a page in bytes.
     pub(super) size: usize,
-    /// Size in bytes of the length field in the page header.
+    /// Size of the length field in the page header.
     pub(super) length_size: usize,
 }
 
-/// Reads the pages of a CPU. A damaged page is recorded as a problem, and reading continues with the next
-/// page.
+/// Reads the pages of a CPU. A damaged page is recorded as a problem, and the next page is read.
 pub(super) fn read(
     recording: &mut Recording,
     formats: &TracepointFormats,
@@ -44,7 +40,7 @@ pub(super) fn read(
     cpu: u32,
     bytes: ByteReader<'_>,
 ) {
-    recording.nr_cpus = recording.nr_cpus.max(cpu.saturating_add(1).min(super::event::MAX_CPUS));
+    recording.nr_cpus = recording.nr_cpus.max(cpu.saturating_add(1).min(MAX_CPUS));
     let (all, from) = (bytes.rest(), bytes.at());
     for (place, page) in all.chunks(pages.size).enumerate() {
         let at = from + place * pages.size;
@@ -74,9 +70,7 @@ fn read_page(
     }
     if length & MISSED != 0 {
         let nr = if length & MISSED_STORED != 0 { page.u64("the number of lost events").ok() } else { None };
-        let kind = TraceEventKind::Lost { nr };
-        let event = TraceEvent { at: time, cpu, pid: UNKNOWN_PID, context: Default::default(), kind };
-        recording.push(event, position, DELTA);
+        recording.push_lost(time, cpu, nr, position, DELTA);
     }
     while !events.is_empty() {
         let at = events.at();
@@ -104,32 +98,22 @@ fn read_page(
         };
         time = time.wrapping_add(delta);
         let data = events.take(length, "an event")?;
-        push(recording, formats, RecordHead { at: time, cpu, position: at, stamp: DELTA }, data);
+        push(recording, formats, EventHead::new(time, cpu, at, DELTA), data);
     }
     Ok(())
 }
 
-/// Time, CPU and position of a record.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RecordHead {
-    pub(super) at: u64,
-    pub(super) cpu: u32,
-    pub(super) position: usize,
-    pub(super) stamp: TimeStamp,
-}
-
-/// Adds an event, decoded with its format.
-pub(super) fn push(recording: &mut Recording, formats: &TracepointFormats, head: RecordHead, data: &[u8]) {
-    let RecordHead { at, cpu, position, stamp } = head;
+/// Adds an event, decoded with its format, which also has the thread and the context.
+pub(super) fn push(recording: &mut Recording, formats: &TracepointFormats, head: EventHead, data: &[u8]) {
     let Some(event) = formats.of(data) else {
-        recording.record_problem("events of which the file has no format", || format!("byte {position}"));
-        return;
+        return recording
+            .record_problem("events of which the file has no format", || format!("byte {}", head.position));
     };
-    let Some(tracepoint) = event.format.tracepoint else {
-        recording.others += 1;
-        return;
-    };
-    let (pid, context) = event.common();
-    let head = EventHead { at, cpu, pid, context, position, stamp };
-    fields::push(recording, head, tracepoint, &event);
+    match event.format.tracepoint {
+        Some(tracepoint) => {
+            let (pid, context) = event.common();
+            fields::push(recording, EventHead { pid, context, ..head }, tracepoint, &event);
+        }
+        None => recording.others += 1,
+    }
 }

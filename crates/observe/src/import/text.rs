@@ -6,10 +6,11 @@
 //! blanks, as thread names do. The output of trace-cmd's plugins (`comm:pid [prio] state ==> comm:pid
 //! [prio]`) is read too.
 
-use super::error::{ReadError, ReadResult};
-use super::event::{Context, Recording, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::error::{ImportError, ReadResult};
+use super::event::{Context, MAX_CPUS, Recording, state_from_text};
 use super::fields::{self, EventHead, Tracepoint, TracepointFields};
 use super::file_order::{PositionUnit, TimeStamp};
+use fairlab_sched::ctx::PrevState;
 use std::borrow::Cow;
 
 /// Number of lines that are checked before a text is rejected as not a trace.
@@ -24,18 +25,23 @@ pub(super) fn is_text_trace(text: &str) -> bool {
 pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadResult<Recording> {
     let mut recording = Recording { format, ..Recording::default() };
     recording.order.unit = PositionUnit::Line;
-    // Reports of lost events precede the events that follow the loss, and get the time of the next event.
-    let mut lost: Vec<LossReport> = Vec::new();
+    // Reports of lost events (position, CPU, number) precede the events that follow the loss, and get the
+    // time of the next event.
+    let mut lost = Vec::new();
     let mut last = 0;
+    let push_lost = |recording: &mut Recording, lost: &mut Vec<(usize, u32, Option<u64>)>, at| {
+        let reports = lost.drain(..);
+        reports.for_each(|(position, cpu, nr)| recording.push_lost(at, cpu, nr, position, TimeStamp::Borrowed));
+    };
     for (index, line) in text.lines().enumerate() {
         let position = first_line + index;
         let place = || format!("line {position}");
         if let Some(event) = line_of(line, position) {
             last = event.head.at;
-            lost.drain(..).for_each(|report| report.push(&mut recording, last));
+            push_lost(&mut recording, &mut lost, last);
             take(&mut recording, &event);
         } else if let Some((cpu, nr)) = lost_of(line) {
-            lost.push(LossReport { position, cpu, nr });
+            lost.push((position, cpu, nr));
         } else if let Some(nr) = nr_cpus_of(line) {
             recording.nr_cpus = recording.nr_cpus.max(nr);
         } else if line.starts_with("# tracer:") && !line.trim_end().ends_with("nop") {
@@ -44,29 +50,13 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadR
             recording.record_problem("lines that are no events", place);
         }
     }
-    lost.drain(..).for_each(|report| report.push(&mut recording, last));
+    push_lost(&mut recording, &mut lost, last);
     if recording.events.is_empty() {
         let help =
             "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
-        return Err(ReadError::whole("the text has no scheduler events", help));
+        return Err(ImportError::whole("the text has no scheduler events", help));
     }
     Ok(recording)
-}
-
-/// Line that reports lost events.
-struct LossReport {
-    position: usize,
-    cpu: u32,
-    nr: Option<u64>,
-}
-
-impl LossReport {
-    fn push(self, recording: &mut Recording, at: u64) {
-        let Self { position, cpu, nr } = self;
-        let kind = TraceEventKind::Lost { nr };
-        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind };
-        recording.push(event, position, TimeStamp::Borrowed);
-    }
 }
 
 /// Whether a line that is not an event belongs to the header of a trace.
@@ -82,15 +72,14 @@ fn is_about_the_trace(line: &str) -> bool {
 fn take(recording: &mut Recording, event: &EventLine<'_>) {
     // perf prints the event's group too: `sched:sched_switch`.
     let name = event.name.rsplit(':').next().unwrap_or_default();
-    let Some(tracepoint) = Tracepoint::named(name) else {
-        recording.others += 1;
-        return;
-    };
-    let fields = TextFields::of(tracepoint, event.fields);
-    fields::push(recording, event.head, tracepoint, &fields);
+    match Tracepoint::named(name) {
+        Some(tracepoint) => {
+            fields::push(recording, event.head, tracepoint, &TextFields::of(tracepoint, event.fields));
+        }
+        None => recording.others += 1,
+    }
 }
 
-/// Parsed line of an event.
 struct EventLine<'a> {
     head: EventHead,
     name: &'a str,
@@ -100,14 +89,7 @@ struct EventLine<'a> {
 /// Parses the line of an event. `position` is its number in the file.
 fn line_of(line: &str, position: usize) -> Option<EventLine<'_>> {
     // The CPU in brackets is the reliable anchor: thread names may contain blanks, dashes and brackets.
-    let mut from = 0;
-    while let Some(open) = line[from..].find('[').map(|at| at + from) {
-        if let Some(found) = line_with(line, open, position) {
-            return Some(found);
-        }
-        from = open + 1;
-    }
-    None
+    line.match_indices('[').find_map(|(open, _)| line_with(line, open, position))
 }
 
 fn line_with(line: &str, open: usize, position: usize) -> Option<EventLine<'_>> {
@@ -126,18 +108,12 @@ fn line_with(line: &str, open: usize, position: usize) -> Option<EventLine<'_>> 
             (first, second.strip_suffix(':').and_then(time_of)?, after)
         }
     };
+    // The name ends with a colon; in perf's text the group precedes it.
     let rest = rest.trim_start();
-    let (name, fields) = name_of(rest)?;
-    let context = if flags.len() >= 4 { context_of(flags) } else { Context::Unknown };
-    let cpu = cpu.parse().ok()?;
-    let head = EventHead { at: time, cpu, pid, context, position, stamp: TimeStamp::Absolute };
-    Some(EventLine { head, name, fields })
-}
-
-/// Splits the event name from the fields. The name ends with a colon; in perf's text the group precedes it.
-fn name_of(text: &str) -> Option<(&str, &str)> {
-    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    Some((word.strip_suffix(':')?, rest.trim()))
+    let (name, fields) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let context = context_of(flags);
+    let head = EventHead { at: time, cpu: cpu.parse().ok()?, pid, context, position, stamp: TimeStamp::Absolute };
+    Some(EventLine { head, name: name.strip_suffix(':')?, fields: fields.trim() })
 }
 
 /// Parses the pid at the end of `TASK-PID`, `TASK-PID (TGID)`, or perf's `TASK PID` and `TASK PID/TID`.
@@ -162,13 +138,13 @@ pub(super) fn time_of(text: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
-/// Returns the context in the third flag: `h` and `z` for interrupts, `s` for softirqs, `H` and `Z` for an
-/// interrupt during a softirq.
+/// Returns the context in the third of at least four flags: `h` and `z` for interrupts, `s` for softirqs, `H`
+/// and `Z` for an interrupt during a softirq.
 fn context_of(flags: &str) -> Context {
-    match flags.as_bytes()[2] {
-        b'h' | b'H' | b'z' | b'Z' => Context::Interrupt,
-        b's' => Context::Softirq,
-        b'.' => Context::Thread,
+    match flags.as_bytes() {
+        [_, _, b'h' | b'H' | b'z' | b'Z', _, ..] => Context::Interrupt,
+        [_, _, b's', _, ..] => Context::Softirq,
+        [_, _, b'.', _, ..] => Context::Thread,
         _ => Context::Unknown,
     }
 }
@@ -188,7 +164,7 @@ fn lost_of(line: &str) -> Option<(u32, Option<u64>)> {
 /// Parses the number of CPUs: trace-cmd's `cpus=6`, or `#P:8` in the kernel's header.
 fn nr_cpus_of(line: &str) -> Option<u32> {
     let number = line.strip_prefix("cpus=").or_else(|| Some(line.strip_prefix('#')?.split_once("#P:")?.1))?;
-    number.trim().parse().ok().filter(|nr| (1..=super::event::MAX_CPUS).contains(nr))
+    number.trim().parse().ok().filter(|nr| (1..=MAX_CPUS).contains(nr))
 }
 
 /// Fields of a line.
@@ -204,17 +180,15 @@ struct PluginThread<'a> {
     comm: &'a str,
     pid: i64,
     prio: i64,
-    state: Option<ThreadState>,
+    state: Option<PrevState>,
 }
 
 impl<'a> TextFields<'a> {
     fn of(tracepoint: Tracepoint, text: &'a str) -> Self {
         let has_plugin =
             matches!(tracepoint, Tracepoint::Switch | Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew);
-        if !has_plugin || text.contains("comm=") {
-            return Self::Keys(text);
-        }
-        Self::plugin(text).unwrap_or(Self::Keys(text))
+        let plugin = if has_plugin && !text.contains("comm=") { Self::plugin(text) } else { None };
+        plugin.unwrap_or(Self::Keys(text))
     }
 
     fn plugin(text: &'a str) -> Option<Self> {
@@ -232,14 +206,11 @@ impl<'a> TextFields<'a> {
 /// Parses `comm:pid [prio]`. Returns the thread and the rest of the text.
 fn thread_of(text: &str) -> Option<(PluginThread<'_>, &str)> {
     let open = text.find(" [")?;
-    let (who, rest) = (&text[..open], &text[open + 2..]);
-    let (prio, rest) = rest.split_once(']')?;
-    let (comm, pid) = who.rsplit_once(':')?;
-    let state = rest.split_whitespace().next().and_then(ThreadState::from_text);
-    Some((
-        PluginThread { comm: comm.trim_start(), pid: pid.parse().ok()?, prio: prio.trim().parse().ok()?, state },
-        rest,
-    ))
+    let (prio, rest) = text[open + 2..].split_once(']')?;
+    let (comm, pid) = text[..open].rsplit_once(':')?;
+    let (pid, prio) = (pid.parse().ok()?, prio.trim().parse().ok()?);
+    let state = rest.split_whitespace().next().and_then(state_from_text);
+    Some((PluginThread { comm: comm.trim_start(), pid, prio, state }, rest))
 }
 
 impl TextFields<'_> {
@@ -261,66 +232,29 @@ impl TextFields<'_> {
         };
         let rest = &text[start..];
         // The value ends before the next word that is a known key and an equals sign.
-        let mut end = rest.len();
-        let mut from = 0;
-        while let Some(blank) = rest[from..].find(char::is_whitespace).map(|at| at + from) {
+        let mut blanks = rest.match_indices(char::is_whitespace).map(|(blank, _)| blank);
+        let end = blanks.find(|&blank| {
             let word = rest[blank..].split_whitespace().next().unwrap_or_default();
-            if word == "==>" || word.split_once('=').is_some_and(|(key, _)| is_key(key)) {
-                end = blank;
-                break;
-            }
-            from = blank + 1;
-        }
-        Some(rest[..end].trim_end())
+            word == "==>" || word.split_once('=').is_some_and(|(key, _)| KEYS.iter().any(|keys| keys.contains(&key)))
+        });
+        Some(rest[..end.unwrap_or(rest.len())].trim_end())
     }
 }
 
 /// Keys of the events that are used. Only these end a value, because thread names may contain equals signs
 /// too.
-const KEYS: &[&str] = &[
-    "prev_comm",
-    "prev_pid",
-    "prev_prio",
-    "prev_state",
-    "next_comm",
-    "next_pid",
-    "next_prio",
-    "comm",
-    "pid",
-    "prio",
-    "success",
-    "target_cpu",
-    "orig_cpu",
-    "dest_cpu",
-    "parent_comm",
-    "parent_pid",
-    "child_comm",
-    "child_pid",
-    "oldcomm",
-    "newcomm",
-    "oom_score_adj",
-    "state",
-    "cpu_id",
-    "filename",
-    "old_pid",
-    "dst_root",
-    "dst_id",
-    "dst_level",
-    "dst_path",
+const KEYS: &[&[&str]] = &[
+    &["prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"],
+    &["comm", "pid", "prio", "success", "target_cpu", "orig_cpu", "dest_cpu"],
+    &["parent_comm", "parent_pid", "child_comm", "child_pid", "filename", "old_pid"],
+    &["oldcomm", "newcomm", "oom_score_adj", "state", "cpu_id"],
+    &["dst_root", "dst_id", "dst_level", "dst_path"],
 ];
-
-/// Whether a word is a key, and not a part of a name.
-fn is_key(word: &str) -> bool {
-    KEYS.contains(&word)
-}
 
 impl TracepointFields for TextFields<'_> {
     fn number(&self, name: &str) -> Option<i64> {
         match self {
-            Self::Keys(_) => {
-                let value = self.value(name)?.split_whitespace().next()?;
-                value.parse().ok()
-            }
+            Self::Keys(_) => self.value(name)?.split_whitespace().next()?.parse().ok(),
             Self::Plugin { first, second, cpu, success } => match name {
                 "pid" | "prev_pid" => Some(first.pid),
                 "prio" | "prev_prio" => Some(first.prio),
@@ -344,9 +278,9 @@ impl TracepointFields for TextFields<'_> {
         }
     }
 
-    fn state(&self, name: &str) -> Option<ThreadState> {
+    fn state(&self, name: &str) -> Option<PrevState> {
         match self {
-            Self::Keys(_) => ThreadState::from_text(self.value(name)?),
+            Self::Keys(_) => state_from_text(self.value(name)?),
             Self::Plugin { first, .. } => first.state,
         }
     }
@@ -355,7 +289,7 @@ impl TracepointFields for TextFields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::event::ThreadRef;
+    use crate::import::event::{ThreadRef, TraceEvent, TraceEventKind};
 
     fn parse_line(line: &str) -> (TraceEvent, Recording) {
         let recording = read(line, 1, "text").unwrap_or_else(|fault| panic!("{line}: {fault:?}"));
@@ -379,7 +313,7 @@ mod tests {
             let TraceEventKind::Switch { prev, state, next } = event.kind else { panic!("{line}: {event:?}") };
             assert_eq!(
                 (recording.names.get(prev.comm), prev.pid, prev.prio, state),
-                ("a b=c", 17, Some(120), ThreadState::Blocked),
+                ("a b=c", 17, Some(120), PrevState::Blocked),
                 "{line}"
             );
             assert_eq!((recording.names.get(next.comm), next.pid), ("swapper/1", 0), "{line}");

@@ -2,15 +2,15 @@
 //! Threads of a trace, one per pid; a pid that is used again is a new thread. Every pass over the same events
 //! yields the same threads in the same order.
 
-use super::event::{InternedName, ThreadRef, ThreadState, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use super::event::{InternedName, ThreadRef, TraceEvent, TraceEventKind, UNKNOWN_PID};
+use fairlab_sched::ctx::PrevState;
 use std::collections::HashMap;
 
-/// Thread of a trace.
+/// Thread of a trace, with its last name.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceThread {
-    /// Thread id as the kernel counts.
     pub pid: i32,
-    /// Last name of the thread.
     pub comm: InternedName,
 }
 
@@ -33,13 +33,10 @@ impl TraceThreads {
     }
 
     fn register(&mut self, who: ThreadRef) {
-        if who.pid <= 0 {
-            return;
-        }
         match self.find(who.pid) {
             Some(place) if who.comm != InternedName::default() => self.list[place].comm = who.comm,
-            Some(_) => {}
-            None => self.add(who),
+            None if who.pid > 0 => self.add(who),
+            _ => {}
         }
     }
 
@@ -66,7 +63,7 @@ impl TraceThreads {
 
     /// Frees the pid of a thread that exits. To be called after its last event is processed.
     pub fn remove_dead(&mut self, event: &TraceEvent) {
-        if let TraceEventKind::Switch { prev, state: ThreadState::Dead, .. } = event.kind
+        if let TraceEventKind::Switch { prev, state: PrevState::Dead, .. } = event.kind
             && prev.pid != UNKNOWN_PID
         {
             self.by_pid.remove(&prev.pid);

@@ -7,11 +7,12 @@
 
 use super::bytes::{ByteReader, slice};
 use super::compression::{self, Compression};
-use super::error::{ReadError, ReadResult};
+use super::error::{ImportError, ReadResult};
 use super::event::Recording;
 use super::format::TracepointFormats;
 use super::ring::{self, PageLayout};
 use super::text::time_of;
+use std::borrow::Cow;
 
 /// First bytes of every `trace.dat`.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -35,13 +36,15 @@ const MAX_OPTIONS: usize = 100_000;
 #[derive(Debug, Default)]
 struct TraceDatHeader {
     formats: TracepointFormats,
-    length_size: usize,
-    page: usize,
+    pages: PageLayout,
 }
 
 impl TraceDatHeader {
-    const fn pages(&self) -> PageLayout {
-        PageLayout { size: self.page, length_size: self.length_size }
+    /// Reads the descriptions of pages and all event formats, which follow each other in version 6.
+    fn read_all(&mut self, at: &mut ByteReader<'_>) -> ReadResult<()> {
+        read_headers(at, self)?;
+        read_ftrace(at, &mut self.formats)?;
+        read_systems(at, &mut self.formats)
     }
 }
 
@@ -65,7 +68,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
         "7" => read_v7(&mut recording, file, at, &mut head)?,
         other => {
             let help = "record with trace-cmd 2 or 3, or import the output of `trace-cmd report`";
-            return Err(ReadError::at(version_at, format!("version {other:?} is not supported, only 6 and 7"), help));
+            return Err(ImportError::at(version_at, format!("version {other:?} is not supported, only 6 and 7"), help));
         }
     }
     Ok(recording)
@@ -76,19 +79,21 @@ fn begin(at: &mut ByteReader<'_>) -> ReadResult<TraceDatHeader> {
     let place = at.at();
     if at.u8("the byte order")? != 0 {
         let help = "import the output of `trace-cmd report` instead";
-        return Err(ReadError::at(place, "big-endian files are not supported", help));
+        return Err(ImportError::at(place, "big-endian files are not supported", help));
     }
     at.u8("the word size")?;
+    let pages = PageLayout { size: page_size(at)?, length_size: 8 };
+    Ok(TraceDatHeader { pages, ..TraceDatHeader::default() })
+}
+
+fn page_size(at: &mut ByteReader<'_>) -> ReadResult<usize> {
     let place = at.at();
     let page = at.u32("the page size")?;
     if !PAGE_SIZES.contains(&page) {
-        return Err(ReadError::at(
-            place,
-            format!("invalid page size of {page} bytes"),
-            "the file is damaged: copy it again",
-        ));
+        let message = format!("invalid page size of {page} bytes");
+        return Err(ImportError::at(place, message, "the file is damaged: copy it again"));
     }
-    Ok(TraceDatHeader { page: page as usize, length_size: 8, ..TraceDatHeader::default() })
+    Ok(page as usize)
 }
 
 /// Reads the formats in the tracing data of a `perf.data`, which resembles the header of a `trace.dat`.
@@ -96,9 +101,7 @@ pub(super) fn formats_of_perf(mut at: ByteReader<'_>) -> ReadResult<TracepointFo
     at.expect(MAGIC, "the formats of events")?;
     at.text("the version")?;
     let mut head = begin(&mut at)?;
-    read_headers(&mut at, &mut head)?;
-    read_ftrace(&mut at, &mut head.formats)?;
-    read_systems(&mut at, &mut head.formats)?;
+    head.read_all(&mut at)?;
     Ok(head.formats)
 }
 
@@ -108,20 +111,18 @@ fn read_headers(at: &mut ByteReader<'_>, head: &mut TraceDatHeader) -> ReadResul
         let length = at.length("the length of the description of pages")?;
         let text = String::from_utf8_lossy(at.take(length, "the description of pages")?);
         if let Some(size) = TracepointFormats::size_of_field(&text, "commit") {
-            head.length_size = size;
+            head.pages.length_size = size;
         }
     }
     Ok(())
 }
 
-fn read_format(at: &mut ByteReader<'_>, formats: &mut TracepointFormats) -> ReadResult<()> {
-    let length = at.length("the length of a format")?;
-    formats.add(&String::from_utf8_lossy(at.take(length, "a format")?));
-    Ok(())
-}
-
 fn read_ftrace(at: &mut ByteReader<'_>, formats: &mut TracepointFormats) -> ReadResult<()> {
-    (0..at.u32("the number of formats")?).try_for_each(|_| read_format(at, formats))
+    (0..at.u32("the number of formats")?).try_for_each(|_| {
+        let length = at.length("the length of a format")?;
+        formats.add(&String::from_utf8_lossy(at.take(length, "a format")?));
+        Ok(())
+    })
 }
 
 fn read_systems(at: &mut ByteReader<'_>, formats: &mut TracepointFormats) -> ReadResult<()> {
@@ -142,9 +143,7 @@ fn read_v6(
     mut at: ByteReader<'_>,
     head: &mut TraceDatHeader,
 ) -> ReadResult<()> {
-    read_headers(&mut at, head)?;
-    read_ftrace(&mut at, &mut head.formats)?;
-    read_systems(&mut at, &mut head.formats)?;
+    head.read_all(&mut at)?;
     skip32(&mut at, "the kernel's symbols")?;
     skip32(&mut at, "the kernel's texts")?;
     let length = at.length("the length of the names")?;
@@ -166,13 +165,17 @@ fn read_v6(
     }
     if kind != b"flyrecord\0" {
         let help = "record with `trace-cmd record`; files of its `latency` tracers have no events";
-        return Err(ReadError::at(place, "the file has no recorded events", help));
+        return Err(ImportError::at(place, "the file has no recorded events", help));
     }
     for cpu in 0..nr_cpus {
-        let (offset, length) = (at.u64("the position of a CPU's events")?, at.u64("the length of a CPU's events")?);
-        read_cpu(recording, file, head, None, &CpuData { cpu, at: offset, length })?;
+        read_cpu(recording, file, head, None, &read_cpu_data(&mut at, cpu)?)?;
     }
     Ok(())
+}
+
+fn read_cpu_data(data: &mut ByteReader<'_>, cpu: u32) -> ReadResult<CpuData> {
+    let at = data.u64("the position of a CPU's events")?;
+    Ok(CpuData { cpu, at, length: data.u64("the length of a CPU's events")? })
 }
 
 /// Reads the events of a CPU; of a truncated file, the events up to its end.
@@ -193,10 +196,10 @@ fn read_cpu(
     }
     let bytes = slice(file, at, there, "a CPU's events")?;
     match packing {
-        None => ring::read(recording, &head.formats, head.pages(), cpu, bytes),
+        None => ring::read(recording, &head.formats, head.pages, cpu, bytes),
         Some(packing) => {
             compression::chunks(packing, bytes, &mut |unpacked, at| {
-                ring::read(recording, &head.formats, head.pages(), cpu, ByteReader::new(unpacked, at));
+                ring::read(recording, &head.formats, head.pages, cpu, ByteReader::new(unpacked, at));
             })?;
         }
     }
@@ -228,28 +231,22 @@ fn refuse_clock(text: &str, at: usize) -> ReadResult<()> {
     let counts = ["counter", "uptime", "x86-tsc", "tsc2nsec", "ppc-tb"];
     if counts.contains(&used.trim()) {
         let help = "record with a nanosecond clock: trace-cmd record -C mono";
-        return Err(ReadError::at(
-            at,
-            format!("the trace's clock is `{}`, which does not count nanoseconds", used.trim()),
-            help,
-        ));
+        let message = format!("the trace's clock is `{}`, which does not count nanoseconds", used.trim());
+        return Err(ImportError::at(at, message, help));
     }
     Ok(())
 }
 
-/// Section of version 7, with its decompressed content if it is compressed.
+/// Section of version 7, with its content, decompressed if it is compressed.
 struct FileSection<'a> {
     packing: Option<Compression>,
-    content: ByteReader<'a>,
-    owned: Option<Vec<u8>>,
+    at: usize,
+    content: Cow<'a, [u8]>,
 }
 
 impl FileSection<'_> {
     fn bytes(&self) -> ByteReader<'_> {
-        match &self.owned {
-            Some(owned) => ByteReader::new(owned, self.content.at()),
-            None => self.content,
-        }
+        ByteReader::new(&self.content, self.at)
     }
 }
 
@@ -267,16 +264,17 @@ fn section(
     let length = head.u64("the length of a section")?;
     if id != wanted {
         let help = "the file is damaged: copy it again";
-        return Err(ReadError::at(at as usize, format!("found section {id} instead of section {wanted}"), help));
+        return Err(ImportError::at(at as usize, format!("found section {id} instead of section {wanted}"), help));
     }
     let there = length.min((file.len() as u64).saturating_sub(at + 16));
-    let content = slice(file, at + 16, if unpack { length } else { there }, "a section")?;
+    let mut content = slice(file, at + 16, if unpack { length } else { there }, "a section")?;
     let packing = if flags & COMPRESSED != 0 { packing } else { None };
-    let owned = match packing.filter(|_| unpack) {
-        Some(packing) => Some(compression::block(packing, &mut content.clone())?),
-        None => None,
+    let at = content.at();
+    let content = match packing.filter(|_| unpack) {
+        Some(packing) => compression::block(packing, &mut content)?.into(),
+        None => content.rest().into(),
     };
-    Ok(FileSection { packing, content, owned })
+    Ok(FileSection { packing, at, content })
 }
 
 fn read_v7(
@@ -290,10 +288,12 @@ fn read_v7(
     at.text("the version of the compression")?;
     let packing = match algorithm {
         "none" => None,
-        name => Some(Compression::from_name(name).ok_or_else(|| {
+        "zlib" => Some(Compression::Zlib),
+        "zstd" => Some(Compression::Zstd),
+        name => {
             let help = "decompress it first: trace-cmd convert --compression none";
-            ReadError::at(place, format!("compression `{name}` is not supported"), help)
-        })?),
+            return Err(ImportError::at(place, format!("compression `{name}` is not supported"), help));
+        }
     };
     let mut options_at = at.u64("the position of the options")?;
     let mut buffer = None;
@@ -307,17 +307,14 @@ fn read_v7(
             let mut data = options.part(length, "an option")?;
             match id {
                 OPTION_DONE => options_at = data.u64("the position of more options").unwrap_or(0),
-                OPTION_HEADERS => {
+                OPTION_HEADERS | OPTION_FTRACE | OPTION_EVENTS => {
                     let content = section(file, data.u64("the position of a section")?, id, packing, true)?;
-                    read_headers(&mut content.bytes(), head)?;
-                }
-                OPTION_FTRACE => {
-                    let content = section(file, data.u64("the position of a section")?, id, packing, true)?;
-                    read_ftrace(&mut content.bytes(), &mut head.formats)?;
-                }
-                OPTION_EVENTS => {
-                    let content = section(file, data.u64("the position of a section")?, id, packing, true)?;
-                    read_systems(&mut content.bytes(), &mut head.formats)?;
+                    let mut content = content.bytes();
+                    match id {
+                        OPTION_HEADERS => read_headers(&mut content, head)?,
+                        OPTION_FTRACE => read_ftrace(&mut content, &mut head.formats)?,
+                        _ => read_systems(&mut content, &mut head.formats)?,
+                    }
                 }
                 OPTION_BUFFER if buffer.is_none() => buffer = Some(read_buffer(&mut data)?),
                 OPTION_BUFFER => {
@@ -334,9 +331,9 @@ fn read_v7(
         }
     }
     let Some(Buffer { at, page, cpus }) = buffer else {
-        return Err(ReadError::whole("the file has no event buffer", "record with `trace-cmd record`"));
+        return Err(ImportError::whole("the file has no event buffer", "record with `trace-cmd record`"));
     };
-    head.page = page;
+    head.pages.size = page;
     // The flags of the buffer's section contain whether its pages are compressed.
     let packing = section(file, at, OPTION_BUFFER, packing, false)?.packing;
     for cpu in &cpus {
@@ -358,23 +355,11 @@ fn read_buffer(data: &mut ByteReader<'_>) -> ReadResult<Buffer> {
     let clock_at = data.at();
     let clock = data.text("the clock of a buffer")?;
     refuse_clock(&format!("[{clock}]"), clock_at)?;
-    let place = data.at();
-    let page = data.u32("the page size")?;
-    if !PAGE_SIZES.contains(&page) {
-        return Err(ReadError::at(
-            place,
-            format!("invalid page size of {page} bytes"),
-            "the file is damaged: copy it again",
-        ));
-    }
+    let page = page_size(data)?;
     let nr_cpus = data.u32("the number of CPUs")?;
     let cpus = (0..nr_cpus).map(|_| {
         let cpu = data.u32("a CPU")?;
-        Ok(CpuData {
-            cpu,
-            at: data.u64("the position of a CPU's events")?,
-            length: data.u64("the length of a CPU's events")?,
-        })
+        read_cpu_data(data, cpu)
     });
-    Ok(Buffer { at, page: page as usize, cpus: cpus.collect::<ReadResult<_>>()? })
+    Ok(Buffer { at, page, cpus: cpus.collect::<ReadResult<_>>()? })
 }

@@ -9,9 +9,10 @@ use super::cpu_rates::CpuRates;
 use super::gaps::Gaps;
 use super::names;
 use super::timers::Sleep;
-use crate::import::event::{InternedName, Recording, ThreadRef, ThreadState, TraceEvent, TraceEventKind};
+use crate::import::event::{InternedName, Recording, ThreadRef, TraceEvent, TraceEventKind};
 use crate::import::threads::TraceThreads;
 use fairlab_machine::hardware::Hardware;
+use fairlab_sched::ctx::PrevState;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::recorded::{RecordedOp, RecordedPriority};
 use fairlab_workload::workload::PolicySpec;
@@ -21,9 +22,10 @@ use std::collections::BTreeSet;
 const FULL_SPEED: u128 = 1 << 20;
 
 /// State of a thread in the pass over the trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 enum ThreadPhase {
     /// No event of the thread was seen yet.
+    #[default]
     Unknown,
     Running {
         cpu: u32,
@@ -44,7 +46,7 @@ enum DraftOp {
 }
 
 /// Thread of the trace that becomes a task.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ImportedThread {
     state: ThreadPhase,
     drafts: Vec<DraftOp>,
@@ -62,27 +64,9 @@ struct ImportedThread {
     group: Option<usize>,
     /// CPUs on which the thread ran.
     cpus: BTreeSet<u32>,
-    is_left_out: bool,
 }
 
 impl ImportedThread {
-    fn new() -> Self {
-        Self {
-            state: ThreadPhase::Unknown,
-            drafts: Vec::new(),
-            work: 0,
-            prio: None,
-            first: RecordedPriority::default(),
-            cpu: None,
-            start_at: None,
-            is_placed: false,
-            first_group: None,
-            group: None,
-            cpus: BTreeSet::new(),
-            is_left_out: false,
-        }
-    }
-
     fn push(&mut self, op: RecordedOp) {
         self.flush();
         self.drafts.push(DraftOp::Op(op));
@@ -144,7 +128,7 @@ impl<'a> WorkloadBuilder<'a> {
 
     pub(super) fn event(&mut self, event: &TraceEvent) {
         self.threads.register_threads(event);
-        self.tasks.resize_with(self.threads.list().len(), ImportedThread::new);
+        self.tasks.resize_with(self.threads.list().len(), ImportedThread::default);
         match event.kind {
             TraceEventKind::Switch { prev, state, next } => self.switch(event, prev, state, next),
             TraceEventKind::Waking { who } => self.waking(event, who),
@@ -198,7 +182,7 @@ impl<'a> WorkloadBuilder<'a> {
         Some(task)
     }
 
-    fn switch(&mut self, event: &TraceEvent, prev: ThreadRef, state: ThreadState, next: ThreadRef) {
+    fn switch(&mut self, event: &TraceEvent, prev: ThreadRef, state: PrevState, next: ThreadRef) {
         let TraceEvent { at, cpu, .. } = *event;
         let host = self.cpus.get(cpu as usize).copied().unwrap_or_default();
         match host.current {
@@ -210,17 +194,17 @@ impl<'a> WorkloadBuilder<'a> {
         if let Some(task) = self.threads.find(prev.pid) {
             self.switch_out(at, cpu, task, prev, state);
         }
-        if let Some(task) = self.threads.find(next.pid) {
+        let current = self.threads.find(next.pid);
+        if let Some(task) = current {
             self.switch_in(at, cpu, task, next);
         }
-        let current = self.threads.find(next.pid);
         if let Some(host) = self.cpus.get_mut(cpu as usize) {
             (host.current, host.is_known) = (current, true);
         }
     }
 
-    /// Handles a missing switch: another thread leaves the CPU than the one that runs there. The running
-    /// thread is assumed to run until the CPU's last event, and to sleep until its next event.
+    /// Handles a missing switch. The running thread is assumed to run until the CPU's last event, and to sleep
+    /// until its next event.
     fn switch_out_unseen(&mut self, cpu: u32, task: usize, last: u64) {
         self.gaps.unseen_switches += 1;
         self.settle(last, cpu);
@@ -229,7 +213,7 @@ impl<'a> WorkloadBuilder<'a> {
         self.cpus[cpu as usize].current = None;
     }
 
-    fn switch_out(&mut self, at: u64, cpu: u32, task: usize, who: ThreadRef, state: ThreadState) {
+    fn switch_out(&mut self, at: u64, cpu: u32, task: usize, who: ThreadRef, state: PrevState) {
         let host = self.cpus.get(cpu as usize).copied().unwrap_or_default();
         match self.tasks[task].state {
             ThreadPhase::Running { cpu: on, .. } if on == cpu => {}
@@ -256,12 +240,12 @@ impl<'a> WorkloadBuilder<'a> {
         self.set_prio(task, who.prio);
         let task = &mut self.tasks[task];
         task.state = match state {
-            ThreadState::Runnable => ThreadPhase::Runnable,
-            ThreadState::Blocked => {
+            PrevState::Runnable => ThreadPhase::Runnable,
+            PrevState::Blocked => {
                 task.flush();
                 ThreadPhase::Blocked { since: at }
             }
-            ThreadState::Dead => {
+            PrevState::Dead => {
                 task.push(RecordedOp::Exit);
                 ThreadPhase::Dead
             }
@@ -347,13 +331,10 @@ impl<'a> WorkloadBuilder<'a> {
 
     fn idle(&mut self, at: u64, cpu: u32, state: Option<u32>) {
         let Some(host) = self.cpus.get_mut(cpu as usize) else { return };
-        match state {
-            Some(state) => host.idle = Some((state, at)),
-            None => {
-                if let Some((state, since)) = host.idle.take() {
-                    host.left = Some((state, at, at - since));
-                }
-            }
+        if let Some(state) = state {
+            host.idle = Some((state, at));
+        } else if let Some((state, since)) = host.idle.take() {
+            host.left = Some((state, at, at - since));
         }
     }
 

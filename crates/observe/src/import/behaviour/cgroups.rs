@@ -20,14 +20,12 @@ pub(super) struct Cgroups {
 
 impl Cgroups {
     pub(super) fn from_recording(recording: &Recording) -> Self {
-        let of_event =
-            |what: &TraceEventKind| if let TraceEventKind::Attach { root, .. } = what { Some(*root) } else { None };
-        let roots: BTreeSet<i32> = recording.events.iter().filter_map(|event| of_event(&event.kind)).collect();
+        let of_event = |kind| if let TraceEventKind::Attach { root, .. } = kind { Some(root) } else { None };
+        let roots: BTreeSet<i32> = recording.events.iter().filter_map(|event| of_event(event.kind)).collect();
         let root = roots.first().copied().filter(|&root| root == 0 || roots.len() == 1);
         Self { root, paths: Vec::new() }
     }
 
-    /// Whether the import uses a hierarchy.
     pub(super) fn uses_hierarchy(&self, root: i32) -> bool {
         self.root == Some(root)
     }

@@ -26,8 +26,8 @@ pub(super) struct CpuRates {
 }
 
 impl CpuRates {
-    /// Returns the speeds at the start of a trace. Without a machine all CPUs have full capacity, and the
-    /// highest frequency of each is the highest in the trace.
+    /// Returns the speeds at the start of a trace. Without a machine all CPUs have full capacity, and their
+    /// highest frequencies are those in the trace.
     pub(super) fn new(recording: &Recording, machine: Option<&Hardware>) -> Self {
         let mut seen: Vec<Option<u64>> = vec![None; recording.nr_cpus as usize];
         for event in &recording.events {

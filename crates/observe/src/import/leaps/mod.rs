@@ -21,7 +21,7 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-use super::error::{ReadError, ReadResult};
+use super::error::{ImportError, ReadResult};
 use super::event::{Recording, TraceEvent, TraceEventKind};
 use super::file_order::{Anchor, FileOrder, TimeStamp};
 use std::collections::BTreeMap;
@@ -61,11 +61,8 @@ pub(super) fn handle(recording: &mut Recording, handling: LeapHandling) -> ReadR
         let nr = leaps.iter().filter(|&&leaps| leaps).count() as u64;
         recording.record_problems("events whose time stamps leap, which are left out", nr, || place);
     }
-    let mut index = 0;
-    recording.events.retain(|_| {
-        index += 1;
-        !leaps[index - 1]
-    });
+    let mut leaps_of_events = leaps.iter();
+    recording.events.retain(|_| leaps_of_events.next() == Some(&false));
     let mut kept = leaps.iter().zip(&order.sources).filter(|(leaps, _)| !**leaps).map(|(_, source)| source.stamp);
     clamp_borrowed(&mut recording.events, &mut kept);
     Ok(())
@@ -149,8 +146,7 @@ impl Timeline<'_> {
                 next = right.next();
             }
             if !leaps[index] && is_outside(self.events[index].at, low, next.map(|anchor| anchor.at)) {
-                leaps[index] = true;
-                has_found = true;
+                (leaps[index], has_found) = (true, true);
             }
         }
         has_found
@@ -185,13 +181,12 @@ impl Timeline<'_> {
     }
 
     /// Returns the error for the first event that leaps.
-    fn error(&self, leaps: &[bool], first: usize) -> ReadError {
+    fn error(&self, leaps: &[bool], first: usize) -> ImportError {
         let TraceEvent { at, cpu, kind, .. } = self.events[first];
-        let is_neighbour = |index: &usize| {
-            let event = &self.events[*index];
-            let is_own =
-                self.stamp(*index) != TimeStamp::Borrowed && !matches!(event.kind, TraceEventKind::Lost { .. });
-            event.cpu == cpu && !leaps[*index] && is_own
+        let is_neighbour = |&index: &usize| {
+            let event = &self.events[index];
+            let has_time = self.stamp(index) != TimeStamp::Borrowed;
+            event.cpu == cpu && !leaps[index] && has_time && !matches!(event.kind, TraceEventKind::Lost { .. })
         };
         let before = (0..first).rev().find(is_neighbour);
         let after = (first + 1..self.events.len()).find(is_neighbour);
@@ -203,7 +198,8 @@ impl Timeline<'_> {
         let count = if nr > 1 { format!("; {nr} events leap") } else { String::new() };
         let name = serde_json::to_value(kind.name()).ok();
         let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or("event");
-        ReadError {
+        let help = "copy the file or record again; or `--leaps drop` leaves such events out, and `--leaps keep` uses their times";
+        ImportError {
             place: self.order.place(self.order.sources[first].position),
             message: format!(
                 "a time stamp leaps: {name} on CPU {cpu} has {}, {}, {}{count}",
@@ -211,8 +207,7 @@ impl Timeline<'_> {
                 neighbour("previous", before),
                 neighbour("next", after)
             ),
-            help: "copy the file or record again; or `--leaps drop` leaves such events out, and `--leaps keep` uses their times"
-                .to_owned(),
+            ..ImportError::whole("", help)
         }
     }
 }

@@ -8,8 +8,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::recorded::{RecordedOp, RecordedTask, RecordedWorkload};
 use std::collections::BTreeSet;
 
-/// Time for which threads that run or wait at the end of the trace continue, so that they do not block before
-/// it.
+/// Time for which threads that run or wait at the end of the trace continue, to not block before it.
 const BEHIND_THE_END: Nanos = Nanos(1);
 
 impl WorkloadBuilder<'_> {
@@ -48,18 +47,16 @@ impl WorkloadBuilder<'_> {
         let mut task_of = Vec::new();
         let mut nr = 0;
         for thread in 0..self.tasks.len() {
-            let task = &self.tasks[thread];
             let is_stopper = self.is_left_out(thread);
             self.gaps.stoppers += u64::from(is_stopper);
-            let never_began = task.cpu.is_none();
-            self.tasks[thread].is_left_out = is_stopper || never_began;
-            task_of.push((!self.tasks[thread].is_left_out).then_some(nr));
-            nr += usize::from(!self.tasks[thread].is_left_out);
+            let is_task = !is_stopper && self.tasks[thread].cpu.is_some();
+            task_of.push(is_task.then_some(nr));
+            nr += usize::from(is_task);
         }
         let mut taken = BTreeSet::new();
         let mut all = Vec::new();
         for (place, task) in std::mem::take(&mut self.tasks).into_iter().enumerate() {
-            if task.is_left_out {
+            if task_of[place].is_none() {
                 continue;
             }
             let thread = self.threads.list()[place];
@@ -86,11 +83,8 @@ impl WorkloadBuilder<'_> {
     }
 
     fn ops_of(&mut self, task: &ImportedThread, task_of: &[Option<usize>]) -> Vec<RecordedOp> {
-        let sleeps: Vec<Sleep> = task
-            .drafts
-            .iter()
-            .filter_map(|draft| if let DraftOp::Sleep(sleep) = draft { Some(*sleep) } else { None })
-            .collect();
+        let sleep = |draft: &DraftOp| if let DraftOp::Sleep(sleep) = draft { Some(*sleep) } else { None };
+        let sleeps: Vec<Sleep> = task.drafts.iter().filter_map(sleep).collect();
         let has_timer = timers::period_of(&sleeps).is_some();
         let ops = task.drafts.iter().filter_map(|draft| {
             Some(match *draft {
