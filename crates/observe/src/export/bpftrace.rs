@@ -25,7 +25,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Format `bpftrace`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "bpftrace",
     extension: "hist.txt",
@@ -34,7 +33,6 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Bpftrace::new(out, run.nr_cpus()))))),
 };
 
-/// Groups of events from which the histograms are built.
 const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Ipi]);
 
 /// Length of the longest bar in characters.
@@ -93,7 +91,6 @@ fn bound(power: usize) -> String {
     format!("{}{suffix}", 1_u64 << power)
 }
 
-/// Histograms indexed by thread or CPU.
 #[derive(Debug, Default)]
 struct IndexedHistograms(Vec<Histogram>);
 
@@ -115,7 +112,6 @@ impl IndexedHistograms {
     }
 }
 
-/// Histograms of one metric, by thread and by CPU.
 #[derive(Debug, Default)]
 struct HistogramSet {
     of_threads: IndexedHistograms,
@@ -129,7 +125,6 @@ impl HistogramSet {
     }
 }
 
-/// Trace sink that counts during the run, and writes the text at its end.
 struct Bpftrace<W: Write> {
     out: BufferedOut<W>,
     runqlat: HistogramSet,
@@ -138,10 +133,8 @@ struct Bpftrace<W: Write> {
     cpus: Vec<BpftraceCpu>,
 }
 
-/// Unfinished periods of a CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct BpftraceCpu {
-    /// Start of the current task's run.
     runs_since: Option<Nanos>,
     is_idle: bool,
     /// Time of the first IPI since the CPU became idle.

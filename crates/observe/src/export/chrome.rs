@@ -16,7 +16,6 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::io::{self, Write};
 
-/// Format `chrome`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "chrome",
     extension: "json",
@@ -38,13 +37,11 @@ impl ChromeRows {
         [(Self::Running, "CPUs"), (Self::Balancing, "balancing"), (Self::Decisions, "selections and kicks")];
 }
 
-/// Writer of a JSON trace.
 struct Chrome<W: Write> {
     out: BufferedOut<W>,
     /// Current thread of each CPU, and the start of its run.
     running: Vec<(ThreadId, Nanos)>,
     spans: PassSpans,
-    /// Time of the last record.
     now: Nanos,
 }
 
@@ -109,7 +106,6 @@ impl<W: Write> Chrome<W> {
         put_details(bytes, threads, details);
     }
 
-    /// Writes a span of load balancing if the record ends one.
     fn put_spans(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let Some(span) = self.spans.record(record) else { return };
         let bytes = self.out.next();

@@ -8,7 +8,6 @@ use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 
-/// Value of an input of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Detail {
     Number(i64),
@@ -100,7 +99,6 @@ pub(super) fn of_kick(decision: &KickDecision) -> Option<(&'static str, Details)
     Some((decision.reason.name(), details))
 }
 
-/// Returns the totals of a span of load-balance passes.
 pub(super) fn of_span(span: &PassSpan) -> Details {
     vec![
         ("passes", number(span.passes)),
@@ -111,7 +109,6 @@ pub(super) fn of_span(span: &PassSpan) -> Details {
     ]
 }
 
-/// Returns a thread's name and pid as one text.
 pub(super) fn thread_text(threads: &ThreadTable, thread: ThreadId) -> String {
     let info = threads.get(thread);
     format!("{} ({})", info.comm.as_str(), info.pid)

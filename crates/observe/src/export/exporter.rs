@@ -24,14 +24,11 @@ use std::io;
 
 /// State number of `cpu_idle` on a machine without idle states, as a kernel without cpuidle reports it.
 const PLAIN_IDLE_STATE: u32 = 1;
-/// State of a CPU as the trace reports it.
 struct ExportedCpu {
     current: ThreadId,
     /// End of the run time reported so far for the current task.
     reported_until: Nanos,
-    /// Idle state that the CPU is in; `None` if it is not idle.
     asleep: Option<IdleKind>,
-    /// Last reported value of each counter.
     counters: [Option<u64>; Counter::ALL.len()],
     nr_running: u64,
     /// Highest frequency in kHz; `None` for a CPU without a frequency domain.
@@ -47,7 +44,6 @@ enum IdleKind {
     Plain,
 }
 
-/// State of a thread as the trace reports it.
 #[derive(Clone, Copy, Default)]
 struct ExporterThread {
     activity: TaskActivity,
@@ -55,13 +51,11 @@ struct ExporterThread {
     is_counted: bool,
     /// CPU to which the thread belongs, also while it sleeps.
     cpu: Option<CpuId>,
-    /// rt-app loop that the thread executes.
     place: Option<LoopPlace>,
     /// Whether the pending wake-up comes from an interrupt (timer or device).
     is_woken_by_interrupt: bool,
 }
 
-/// Trace that is being written, with its groups of events.
 struct ActiveTrace {
     groups: EventGroups,
     sink: OpenedSink,
@@ -76,21 +70,18 @@ pub struct Exporter {
     of_task: Vec<ThreadId>,
     traces: Vec<ActiveTrace>,
     groups: EventGroups,
-    /// Fork that is not reported yet, because its CPU is not known, and whether the workload itself starts
-    /// the task.
+    /// Fork whose CPU is not known yet, and whether the workload itself starts the task.
     fork: Option<(ThreadId, bool)>,
     /// Frequency changes that the machine description schedules, the next one last.
     frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     has_markers: bool,
-    /// Whether the marker with the reference time of rt-app's logs was written.
     has_clock_ref: bool,
     only: Option<String>,
 }
 
 impl Exporter {
-    /// Creates an exporter for a machine whose run has not begun.
-    ///
-    /// `main` is the name of the process to which the workload's tasks belong, if they are its threads.
+    /// Creates an exporter for a machine whose run has not begun. `main` is the name of the process to which
+    /// the workload's tasks belong, if they are its threads.
     pub fn new(machine: &Machine<impl Engine>, main: Option<&str>) -> Self {
         let threads = ThreadTable::new(machine, main);
         let (hardware, nr_threads) = (machine.hardware(), threads.iter().len());
@@ -123,8 +114,7 @@ impl Exporter {
         }
     }
 
-    /// Restricts formats that are added from now on and can do so to one task or one family, given by name or
-    /// pid.
+    /// Restricts formats that are added later and can do so to one task or family, given by name or pid.
     pub fn emit_only_for(&mut self, task: String) {
         self.only = Some(task);
     }
@@ -240,7 +230,6 @@ impl Exporter {
         }
     }
 
-    /// Emits the pending fork, now that its CPU is known.
     fn emit_fork(&mut self, now: Nanos, cpu: CpuId) {
         if let Some((child, is_started)) = self.fork.take() {
             let current = self.cpus[cpu.index()].current;
@@ -293,8 +282,7 @@ impl Exporter {
         }
     }
 
-    /// Writes the markers for the beginning of an rt-app loop, and for the thread's start before its first
-    /// loop.
+    /// Writes the markers for the beginning of an rt-app loop, and for the thread's start before its first one.
     fn begin_loop(&mut self, now: Nanos, thread: ThreadId, place: LoopPlace) {
         let track = &mut self.tracks[thread.index()];
         let before = track.place.replace(place);
@@ -346,13 +334,10 @@ impl SchedObserver for Exporter {
             }
             Event::Ipi { cpu, kind, on } => self.emit(now, on, RecordKind::Ipi { target: cpu, kind }),
             Event::WakeupDecision(decision) => {
-                self.leave_idle_on_activity(now, decision.waker);
-                self.emit_fork(now, decision.waker);
-                self.emit(
-                    now,
-                    decision.waker,
-                    RecordKind::Selected { thread: ThreadId::from_task(decision.task), decision },
-                );
+                let (thread, waker) = (ThreadId::from_task(decision.task), decision.waker);
+                self.leave_idle_on_activity(now, waker);
+                self.emit_fork(now, waker);
+                self.emit(now, waker, RecordKind::Selected { thread, decision });
             }
             Event::BalanceDecision(decision) => self.emit(now, decision.on, RecordKind::BalancedReason(decision)),
             Event::KickDecision(decision) => self.emit(now, decision.cpu, RecordKind::Kicked(decision)),

@@ -11,7 +11,6 @@ use super::tracepoint::{text, values};
 use super::{EVENT_GROUPS, ExportFormat, FormatOpener, SinkOpener};
 use std::io::{self, Write};
 
-/// Format `ftrace`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "ftrace",
     extension: "txt",
@@ -20,7 +19,6 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(FtraceText::new(out, run.nr_cpus()))))),
 };
 
-/// Column headings before the events.
 const HEAD: &str = "\
 #                                _-----=> irqs-off/BH-disabled
 #                               / _----=> need-resched
@@ -32,7 +30,6 @@ const HEAD: &str = "\
 #              | |         |   |||||     |         |
 ";
 
-/// Writer of an ftrace text.
 struct FtraceText<W: Write> {
     out: BufferedOut<W>,
     nr_cpus: usize,

@@ -83,7 +83,6 @@ pub struct ExportFormat {
     opener: FormatOpener,
 }
 
-/// Opener of a format's sink, by what the format prints.
 enum FormatOpener {
     /// Events, which every engine has.
     Events(SinkOpener<dyn TraceSink>),
@@ -91,28 +90,18 @@ enum FormatOpener {
     State(SinkOpener<dyn StateSink>),
 }
 
-/// Result of opening a sink.
 type Opened<S> = io::Result<Box<S>>;
 
 /// Function that opens a sink, by where it writes.
 enum SinkOpener<S: ?Sized> {
     /// Opens a single file; the second argument is the directory for temporary files.
     File(fn(Box<dyn Write>, &Path, &ExportRun<'_>) -> Opened<S>),
-    /// Opens a directory of files.
     Directory(fn(&Path, &ExportRun<'_>) -> Opened<S>),
     /// Opens a directory with one file per task; the user may restrict it to one task or one family.
     Tasks(fn(&Path, &ExportRun<'_>) -> Opened<S>),
 }
 
 impl<S: ?Sized> SinkOpener<S> {
-    const fn is_directory(&self) -> bool {
-        matches!(self, Self::Directory(_) | Self::Tasks(_))
-    }
-
-    const fn takes_task(&self) -> bool {
-        matches!(self, Self::Tasks(_))
-    }
-
     fn open(&self, target: ExportTarget<'_>, run: &ExportRun<'_>) -> Opened<S> {
         match (self, target) {
             (Self::File(open), ExportTarget::File { out, directory }) => open(out, directory, run),
@@ -122,12 +111,10 @@ impl<S: ?Sized> SinkOpener<S> {
     }
 }
 
-/// Groups that the kernel's tracepoints cover. PELT averages are left out by default, because they would be
-/// most of a trace.
+/// Groups that the kernel's tracepoints cover, without PELT averages, which would be most of a trace.
 const EVENT_GROUPS: EventGroups =
     EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Idle, Group::Frequency, Group::Ipi, Group::Markers]);
 
-/// Groups that trace viewers draw.
 const CHART_GROUPS: EventGroups = EventGroups::from_slice(&[
     Group::Sched,
     Group::Idle,
@@ -160,22 +147,15 @@ pub const FORMATS: &[ExportFormat] = &[
 impl ExportFormat {
     /// Whether the format writes a directory of files.
     pub const fn is_directory(&self) -> bool {
-        match &self.opener {
-            FormatOpener::Events(opener) => opener.is_directory(),
-            FormatOpener::State(opener) => opener.is_directory(),
-        }
+        !matches!(self.opener, FormatOpener::Events(SinkOpener::File(_)) | FormatOpener::State(SinkOpener::File(_)))
     }
 
     /// Whether the format can be restricted to one task or one family: see [`Exporter::emit_only_for`].
     pub const fn takes_task(&self) -> bool {
-        match &self.opener {
-            FormatOpener::Events(opener) => opener.takes_task(),
-            FormatOpener::State(opener) => opener.takes_task(),
-        }
+        matches!(self.opener, FormatOpener::Events(SinkOpener::Tasks(_)) | FormatOpener::State(SinkOpener::Tasks(_)))
     }
 
-    /// Whether the format prints state of the built-in scheduler, so it is not available for runs of other
-    /// engines.
+    /// Whether the format prints state of the built-in scheduler, which other engines do not have.
     pub const fn is_of_state(&self) -> bool {
         matches!(self.opener, FormatOpener::State(_))
     }
@@ -185,9 +165,8 @@ impl ExportFormat {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    /// Opens a trace and adds it to the exporter. Must be called before the run begins.
-    ///
-    /// `groups` replaces the default groups of the format; groups that the format needs are always added.
+    /// Opens a trace and adds it to the exporter. Must be called before the run begins. `groups` replaces the
+    /// default groups of the format; groups that the format needs are always added.
     ///
     /// # Errors
     /// If the files or the temporary file cannot be created, or `target` is a file for a format that

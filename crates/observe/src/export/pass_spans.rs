@@ -7,10 +7,8 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceVerdict;
 use fairlab_sched::units::Nanos;
 
-/// Kernel paths that balance load.
 const PATHS: [KernelPath; 3] = [KernelPath::NewIdle, KernelPath::Softirq, KernelPath::NohzIdle];
 
-/// Execution of a load-balance path on a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PassSpan {
     pub(super) cpu: CpuId,
@@ -26,7 +24,6 @@ pub(super) struct PassSpan {
     pub(super) moved: u32,
 }
 
-/// Unfinished spans of all CPUs, by path.
 pub(super) struct PassSpans {
     open: Vec<[Option<PassSpan>; PATHS.len()]>,
     /// Per CPU, the passes of a phase that is not recorded yet: number, passes with moves, moved tasks.

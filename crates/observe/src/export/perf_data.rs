@@ -13,7 +13,6 @@ use super::{EVENT_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Format `perf`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "perf",
     extension: "data",
@@ -31,8 +30,7 @@ const ATTR: u64 = 128;
 const ATTR_WITH_IDS: u64 = ATTR + 16;
 /// Type of attributes that select a tracepoint: `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
-/// Fields of a sample: instruction pointer, pid and tid, time, CPU, period, raw data, and the id of its
-/// event.
+/// Fields of a sample: instruction pointer, pid and tid, time, CPU, period, raw data, event id.
 const SAMPLE_TYPE: u64 = 0x0001_0587;
 /// Read format with the event id: `PERF_FORMAT_ID`.
 const READ_FORMAT: u64 = 4;
@@ -46,7 +44,6 @@ const FINISHED_ROUND: u32 = 68;
 const IN_KERNEL: u16 = 1;
 /// Bytes between two `FINISHED_ROUND` records, at which readers sort and flush the events read so far.
 const ROUND: u64 = 1 << 20;
-/// Bit numbers of the features in the header.
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_HOSTNAME: u32 = 3;
 const FEATURE_OSRELEASE: u32 = 4;
@@ -58,7 +55,6 @@ const FEATURE_CPU_ID: u32 = 9;
 const FEATURE_CMDLINE: u32 = 11;
 const FEATURE_EVENT_DESC: u32 = 12;
 
-/// Writer of a `perf.data` file.
 struct PerfData<W: Write> {
     out: BufferedOut<W>,
     records: Spool,
@@ -66,8 +62,7 @@ struct PerfData<W: Write> {
     nr_cpus: usize,
     machine: String,
     event: Vec<u8>,
-    /// Bit mask of the tracepoints that occurred, by their index. Others get no attribute, because a
-    /// reader may not support them.
+    /// Bit mask of the tracepoints that occurred. Others, which readers may not support, get no attribute.
     seen: u64,
 }
 
@@ -90,18 +85,15 @@ impl<W: Write> PerfData<W> {
         Ok(data)
     }
 
-    /// Tracepoints that get an attribute.
     fn tracepoints(&self) -> impl Iterator<Item = Tracepoint> {
         let seen = self.seen;
         TRACEPOINTS.iter().map(|definition| definition.tracepoint).filter(move |&it| seen & bit_of(it) != 0)
     }
 
-    /// File offset of the records.
     fn data_at(&self) -> u64 {
         HEAD + self.tracepoints().count() as u64 * (ATTR_WITH_IDS + 8)
     }
 
-    /// Writes a COMM record, which names a thread.
     fn put_comm(&mut self, info: &ThreadInfo, at: u64, cpu: u32) {
         let bytes = self.records.next();
         put_record_head(bytes, COMM, 0, 8 + 8 + COMM_LEN as u16 + 32);
@@ -216,7 +208,6 @@ impl<W: Write> TraceSink for PerfData<W> {
     }
 }
 
-/// Bit of a tracepoint in [`PerfData::seen`].
 const fn bit_of(tracepoint: Tracepoint) -> u64 {
     1 << tracepoint as u32
 }

@@ -11,7 +11,7 @@
 //! failed and forced migrations, `nr_wakeups_sync`, `_affine`, `_affine_attempts`, `_passive` and `_idle`,
 //! `core_forceidle_sum`, and `clock-delta`, which measures the printing kernel itself.
 
-use super::proc_text::{has_ended, listed_tasks, policy_number, split_ns};
+use super::proc_text::{has_ended, listed_tasks, ms_text, policy_number};
 use super::record::{EventGroups, TraceRecord};
 use super::sink::{StateSink, TraceSink};
 use super::task_counts::{self, AllCounts, TaskCounts};
@@ -26,7 +26,6 @@ use std::fmt::{Display, Write};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Format `proc-sched`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "proc-sched",
     extension: "proc.d",
@@ -35,7 +34,6 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     opener: FormatOpener::State(SinkOpener::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only))))),
 };
 
-/// Trace sink that counts during the run, and writes the files at its end.
 struct ProcSched {
     directory: PathBuf,
     /// Task or family to write; `None` for all tasks.
@@ -50,7 +48,6 @@ impl ProcSched {
         Self { directory, only, counts: AllCounts::default(), error: None }
     }
 
-    /// Returns the tasks to write.
     fn selected_tasks(&self, machine: &Machine, threads: &ThreadTable) -> io::Result<Vec<TaskId>> {
         let Some(only) = &self.only else { return Ok(listed_tasks(machine, threads).collect()) };
         let places = find_tasks(machine, only).map_err(io::Error::other)?;
@@ -105,7 +102,6 @@ impl StateSink for ProcSched {
     }
 }
 
-/// Text of one task.
 struct TaskText<'a> {
     text: String,
     machine: &'a Machine,
@@ -117,8 +113,7 @@ impl TaskText<'_> {
     }
 
     fn time(&mut self, name: &str, ns: u64) {
-        let (ms, rest) = split_ns(ns as i64);
-        let _ = writeln!(self.text, "{name:<45}:{ms:>14}.{rest:06}");
+        self.field(name, ms_text(ns));
     }
 
     fn of(mut self, id: TaskId, counts: TaskCounts) -> String {

@@ -7,16 +7,20 @@ use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::task::{Policy, TaskState};
 
-/// Splits a time into milliseconds and a six-digit remainder in ns. Only whole milliseconds keep the sign, as
-/// in `SPLIT_NS()`.
-pub(super) const fn split_ns(ns: i64) -> (i64, u64) {
+/// Splits a time into milliseconds and ns. Only whole milliseconds keep the sign, as in `SPLIT_NS()`.
+const fn split_ns(ns: i64) -> (i64, u64) {
     let size = ns.unsigned_abs();
     let whole = (size / 1_000_000) as i64;
     (if ns < 0 { -whole } else { whole }, size % 1_000_000)
 }
 
-/// Returns the path of a task group: `cgroup_path()`. A group name may be an absolute path already, as in
-/// rt-app files.
+/// Returns a time as the kernel prints it: milliseconds with six decimal places.
+pub(super) fn ms_text(ns: u64) -> String {
+    let (ms, rest) = split_ns(ns as i64);
+    format!("{ms}.{rest:06}")
+}
+
+/// Returns the path of a task group: `cgroup_path()`. Group names of rt-app are absolute paths already.
 pub(super) fn group_path(machine: &Machine, group: GroupId) -> String {
     let groups = &machine.workload().groups;
     let mut path = String::new();
@@ -33,8 +37,7 @@ pub(super) fn group_path(machine: &Machine, group: GroupId) -> String {
     if path.is_empty() { "/".to_owned() } else { path }
 }
 
-/// Returns the letter of a task's state: `task_state_to_char()`. A task that is new or being woken counts as
-/// runnable.
+/// Returns the letter of a task's state: `task_state_to_char()`. New and waking tasks are runnable.
 pub(super) const fn state_letter(state: TaskState) -> char {
     match state {
         TaskState::New | TaskState::Running | TaskState::Waking => 'R',
@@ -55,8 +58,7 @@ pub(super) const fn policy_number(policy: Policy) -> u32 {
     }
 }
 
-/// Returns the scheduler's tasks except idle tasks, which process lists do not contain, in the order of their
-/// creation.
+/// Returns the tasks in the order of their creation, without idle tasks, which `/proc` does not list.
 pub(super) fn listed_tasks<'a>(machine: &'a Machine, threads: &'a ThreadTable) -> impl Iterator<Item = TaskId> + 'a {
     let all = (0..machine.sched().nr_tasks()).map(TaskId::from_index);
     all.filter(|&task| !threads.is_idle(ThreadId::from_task(task)))

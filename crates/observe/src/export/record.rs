@@ -23,7 +23,6 @@ pub struct TraceRecord<'a> {
     pub what: RecordKind<'a>,
 }
 
-/// Declares the groups of events once: name, meaning.
 macro_rules! groups {
     ($($(#[$attribute:meta])* $group:ident $name:literal $meaning:literal)*) => {
         /// Group of events that a trace may include.
@@ -95,12 +94,7 @@ impl EventGroups {
 #[derive(Clone, Copy, Debug)]
 pub enum RecordKind<'a> {
     /// A CPU switches to another task: `sched_switch`.
-    Switch {
-        prev: ThreadId,
-        /// State in which `prev` stops running.
-        prev_state: PrevState,
-        next: ThreadId,
-    },
+    Switch { prev: ThreadId, prev_state: PrevState, next: ThreadId },
     /// A wake-up of a task begins: `sched_waking`.
     Waking {
         thread: ThreadId,
@@ -109,14 +103,8 @@ pub enum RecordKind<'a> {
         /// Whether a timer or a device wakes the task, rather than the running thread.
         by_interrupt: bool,
     },
-    /// A task becomes runnable: `sched_wakeup`, `sched_wakeup_new`.
-    Wakeup {
-        thread: ThreadId,
-        /// CPU on whose runqueue the task is placed.
-        target_cpu: CpuId,
-        /// Whether the task was just forked.
-        is_new: bool,
-    },
+    /// A task becomes runnable on the runqueue of a CPU: `sched_wakeup`, or `sched_wakeup_new` after its fork.
+    Wakeup { thread: ThreadId, target_cpu: CpuId, is_new: bool },
     /// A task is moved to another CPU: `sched_migrate_task`.
     Migrate { thread: ThreadId, orig_cpu: CpuId, dest_cpu: CpuId },
     /// A task is forked: `sched_process_fork`.
@@ -125,51 +113,22 @@ pub enum RecordKind<'a> {
     Exit { thread: ThreadId },
     /// A task inherits a priority: `sched_pi_setprio`.
     Setprio { thread: ThreadId, oldprio: i32, newprio: i32 },
-    /// Run time of a task is accounted: `sched_stat_runtime`.
-    StatRuntime {
-        thread: ThreadId,
-        /// Run time since the last record for this task.
-        runtime: Nanos,
-    },
+    /// Run time of a task since its last record of this kind is accounted: `sched_stat_runtime`.
+    StatRuntime { thread: ThreadId, runtime: Nanos },
     /// A task that waited on a runqueue gets a CPU: `sched_stat_wait`.
-    StatWait {
-        thread: ThreadId,
-        /// Time that the task waited.
-        delay: Nanos,
-    },
-    /// A CPU enters or leaves an idle state: `cpu_idle`.
-    Idle {
-        cpu_id: CpuId,
-        /// State that the CPU enters; `None` if it leaves one.
-        state: Option<u32>,
-    },
+    StatWait { thread: ThreadId, delay: Nanos },
+    /// A CPU enters an idle state, or leaves it (`None`): `cpu_idle`.
+    Idle { cpu_id: CpuId, state: Option<u32> },
     /// The frequency of a CPU changes: `cpu_frequency`.
     Frequency { cpu_id: CpuId, khz: u64 },
     /// A CPU sends an interrupt to another CPU: `ipi_raise`.
     Ipi { target: CpuId, kind: IpiKind },
-    /// The PELT averages of a task's or group's scheduling entity were updated.
-    PeltSe {
-        /// Task of the entity; `None` for the entity of a group.
-        thread: Option<ThreadId>,
-        /// CPU of the entity.
-        of: CpuId,
-        avg: &'a SchedAvg,
-    },
-    /// The PELT averages of a `cfs_rq` were updated.
-    PeltCfs {
-        /// CPU of the `cfs_rq`.
-        of: CpuId,
-        /// Whether this is the root `cfs_rq`, which covers all fair tasks of the CPU.
-        is_root: bool,
-        avg: &'a SchedAvg,
-    },
-    /// A counter of a CPU changed.
-    Counter {
-        /// The CPU, or the first CPU of a cache.
-        of: CpuId,
-        counter: Counter,
-        value: u64,
-    },
+    /// The PELT averages of a scheduling entity on a CPU were updated: a task, or a group (`None`).
+    PeltSe { thread: Option<ThreadId>, of: CpuId, avg: &'a SchedAvg },
+    /// The PELT averages of a CPU's `cfs_rq` were updated. The root `cfs_rq` covers all fair tasks of the CPU.
+    PeltCfs { of: CpuId, is_root: bool, avg: &'a SchedAvg },
+    /// A counter of a CPU, or of the first CPU of a cache, changed.
+    Counter { of: CpuId, counter: Counter, value: u64 },
     /// A CPU was selected for a task: the result of `select_task_rq()`.
     Selected { thread: ThreadId, decision: &'a WakeupDecision },
     /// A load-balance pass ended.
@@ -182,7 +141,6 @@ pub enum RecordKind<'a> {
         began: Nanos,
         /// Duration without the lock wait.
         took: Nanos,
-        /// Time waited for locks.
         waited: Nanos,
         /// Whether this is the last phase of the path.
         ends: bool,
@@ -227,11 +185,7 @@ pub enum Marker {
     /// Start or end of rt-app.
     Main { starts: bool },
     /// Reference time of rt-app's logs, taken by the first thread that starts.
-    ClockRef {
-        thread: ThreadId,
-        /// Reference time on the machine's clock.
-        time: Nanos,
-    },
+    ClockRef { thread: ThreadId, time: Nanos },
     /// Start or end of a thread.
     Task { thread: ThreadId, starts: bool },
     /// Start or end of a loop of a phase.

@@ -9,7 +9,7 @@
 //! `nr_spread_over`, a group's `se->` statistics of waiting and sleeping, and the frequency after `cpu#N`,
 //! which only x86 prints.
 
-use super::proc_text::{group_path, has_ended, listed_tasks, split_ns, state_letter};
+use super::proc_text::{group_path, has_ended, listed_tasks, ms_text, state_letter};
 use super::record::{EventGroups, TraceRecord};
 use super::sink::{BufferedOut, StateSink, TraceSink};
 use super::task_counts::{self, AllCounts};
@@ -22,7 +22,6 @@ use fairlab_sched::state::rq::cfs_rq::CfsRq;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
 
-/// Format `sched-debug`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "sched-debug",
     extension: "sched_debug",
@@ -33,17 +32,14 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     })),
 };
 
-/// Release of the modelled kernel.
 const RELEASE: &str = "6.1.192";
 
-/// Heading of the table of tasks.
 const TASKS: &str = "\
 \nrunnable tasks:
  S            task   PID         tree-key  switches  prio     wait-time             sum-exec        sum-sleep
 -------------------------------------------------------------------------------------------------------------
 ";
 
-/// Trace sink that counts during the run, and writes the text at its end.
 struct SchedDebug<W: Write> {
     out: BufferedOut<W>,
     counts: AllCounts,
@@ -83,12 +79,11 @@ impl<W: Write> StateSink for SchedDebug<W> {
     }
 }
 
-/// Returns the text before the CPUs.
 fn header(machine: &Machine) -> String {
-    let (sched, now) = (machine.sched(), split_ns(machine.now().0 as i64));
+    let (sched, now) = (machine.sched(), ms_text(machine.now().0));
     let mut text = format!("Sched Debug Version: v0.11, {RELEASE} fairlab\n");
     for clock in ["ktime", "sched_clk", "cpu_clk"] {
-        let _ = writeln!(text, "{clock:<40}: {}.{:06}", now.0, now.1);
+        let _ = writeln!(text, "{clock:<40}: {now}");
     }
     let _ = writeln!(text, "{:<40}: {}\n\nsysctl_sched", "jiffies", sched.jiffies());
     let tunables = sched.tunables();
@@ -98,8 +93,7 @@ fn header(machine: &Machine) -> String {
         ("sysctl_sched_idle_min_granularity", tunables.idle_min_granularity_ns),
         ("sysctl_sched_wakeup_granularity", tunables.wakeup_granularity_ns),
     ] {
-        let (ms, rest) = split_ns(ns as i64);
-        let _ = writeln!(text, "  .{name:<40}: {ms}.{rest:06}");
+        let _ = writeln!(text, "  .{name:<40}: {}", ms_text(ns));
     }
     let on = Feature::ALL.iter().enumerate().filter(|(_, feature)| sched.features().has(**feature));
     let features = on.fold(0_u64, |bits, (place, _)| bits | 1 << place);
@@ -111,7 +105,6 @@ fn header(machine: &Machine) -> String {
     text
 }
 
-/// Text of one CPU, with the state from which it is written.
 struct CpuText<'a> {
     text: String,
     machine: &'a Machine,
@@ -124,10 +117,8 @@ impl CpuText<'_> {
         let _ = writeln!(self.text, "  .{name:<30}: {value}");
     }
 
-    /// Writes a field in the format of a time in ns.
     fn time(&mut self, name: &str, ns: u64) {
-        let (ms, rest) = split_ns(ns as i64);
-        self.field(name, format_args!("{ms}.{rest:06}"));
+        self.field(name, ms_text(ns));
     }
 
     fn put(&mut self, cpu: CpuId, tasks: &[TaskId]) {
@@ -223,25 +214,21 @@ impl CpuText<'_> {
         let sched = self.machine.sched();
         let (task, se, thread) = (sched.task(id), sched.entity(id), ThreadId::from_task(id));
         let (info, counts) = (self.threads.get(thread), self.counts.of(thread));
-        let ms = |ns: u64| {
-            let (ms, rest) = split_ns(ns as i64);
-            format!("{ms:9}.{rest:06}")
-        };
         let state = if sched.curr(cpu) == id { ">R".to_owned() } else { format!(" {}", state_letter(task.state)) };
         let path = group_path(self.machine, task.group);
         // The last column, the sum of uninterruptible sleep, is 0: I/O waits count as interruptible sleep.
         let _ = writeln!(
             self.text,
-            "{state} {:>15} {:5} {} {:9} {:5} {} {} {} {} {path}",
+            "{state} {:>15} {:5} {:>16} {:9} {:5} {:>16} {:>16} {:>16} {:>16} {path}",
             info.comm.as_str(),
             info.pid,
-            ms(se.vruntime),
+            ms_text(se.vruntime),
             counts.nr_switches(),
             task.prio(),
-            ms(counts.wait_sum.0),
-            ms(se.sum_exec_runtime),
-            ms(counts.sum_sleep_runtime.0),
-            ms(0),
+            ms_text(counts.wait_sum.0),
+            ms_text(se.sum_exec_runtime),
+            ms_text(counts.sum_sleep_runtime.0),
+            ms_text(0),
         );
     }
 }

@@ -16,7 +16,6 @@ use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Format `schedstat`.
 pub(super) const FORMAT_15: ExportFormat = ExportFormat {
     name: "schedstat",
     extension: "schedstat.d",
@@ -27,7 +26,6 @@ pub(super) const FORMAT_15: ExportFormat = ExportFormat {
     })),
 };
 
-/// Format `schedstat-16`.
 pub(super) const FORMAT_16: ExportFormat = ExportFormat {
     name: "schedstat-16",
     meaning: "a directory with /proc/schedstat (version 16, since Linux 6.8) before and after the run",
@@ -109,7 +107,6 @@ pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
     words.collect::<Vec<_>>().join(",")
 }
 
-/// Trace sink that writes both texts into a directory.
 struct SchedstatFiles {
     directory: PathBuf,
     version: SchedstatVersion,

@@ -11,13 +11,11 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Size in bytes at which the buffer is written out.
 const MAX_BUFFERED_BYTES: usize = 1 << 17;
 
 /// Writer of one trace in one format.
 pub trait TraceSink {
-    /// Groups of events that the format needs for correct output. They are recorded even if the user did not
-    /// request them.
+    /// Groups of events that the format needs, which are recorded even if the user did not request them.
     fn needs(&self) -> EventGroups {
         EventGroups::default()
     }
@@ -52,7 +50,6 @@ pub trait StateSink: TraceSink {
     fn end(&mut self, machine: &Machine, threads: &ThreadTable);
 }
 
-/// Sink of a trace, by what it prints.
 pub(super) enum OpenedSink {
     Events(Box<dyn TraceSink>),
     State(Box<dyn StateSink>),
@@ -116,7 +113,6 @@ impl<W: Write> BufferedOut<W> {
         &mut self.bytes
     }
 
-    /// Number of bytes written so far, including buffered ones.
     pub(super) fn len(&self) -> u64 {
         self.handed_on + self.bytes.len() as u64
     }
@@ -162,13 +158,11 @@ impl Spool {
         Ok(Self(BufferedOut::new(tempfile::tempfile_in(directory)?)))
     }
 
-    /// Returns the buffer for the next bytes.
     #[inline]
     pub(super) fn next(&mut self) -> &mut Vec<u8> {
         self.0.next()
     }
 
-    /// Number of bytes written so far.
     pub(super) fn len(&self) -> u64 {
         self.0.len()
     }
@@ -177,7 +171,6 @@ impl Spool {
         self.0.has_failed()
     }
 
-    /// Appends the whole contents to `out`.
     pub(super) fn copy_to<W: Write>(&mut self, out: &mut BufferedOut<W>) -> io::Result<()> {
         self.0.finish()?;
         let mut from = &self.0.to;

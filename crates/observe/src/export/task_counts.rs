@@ -13,10 +13,8 @@ use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-/// Groups of events from which the statistics are counted.
 pub(super) const GROUPS: EventGroups = EventGroups::from_slice(&[Group::Sched, Group::Stat]);
 
-/// Statistics of one task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TaskCounts {
     /// Voluntary switches: the task blocked or exited.
@@ -42,7 +40,6 @@ pub(super) struct TaskCounts {
 }
 
 impl TaskCounts {
-    /// Number of all switches.
     pub(super) const fn nr_switches(&self) -> u64 {
         self.nvcsw + self.nivcsw
     }
@@ -56,12 +53,10 @@ impl TaskCounts {
     }
 }
 
-/// Statistics of all threads.
 #[derive(Debug, Default)]
 pub(super) struct AllCounts(Vec<TaskCounts>);
 
 impl AllCounts {
-    /// Returns the statistics of a thread.
     pub(super) fn of(&self, thread: ThreadId) -> TaskCounts {
         self.0.get(thread.index()).copied().unwrap_or_default()
     }
@@ -73,7 +68,6 @@ impl AllCounts {
         &mut self.0[thread.index()]
     }
 
-    /// Updates the statistics of the threads that a record concerns.
     pub(super) fn record(&mut self, record: &TraceRecord<'_>) {
         match record.what {
             RecordKind::Switch { prev, prev_state, .. } => {

@@ -17,8 +17,7 @@ pub const COMM_LEN: usize = 16;
 pub struct Comm([u8; COMM_LEN]);
 
 impl Comm {
-    /// Returns `name`, truncated at a character boundary. Control characters become `_`, because they would
-    /// break lines and fields of text formats.
+    /// Returns `name`, truncated at a character boundary. Control characters, which break lines, become `_`.
     pub fn new(name: &str) -> Self {
         let mut comm = [0; COMM_LEN];
         let kept = &name[..name.floor_char_boundary(COMM_LEN - 1)];
@@ -45,8 +44,7 @@ impl Comm {
 pub struct ThreadId(u32);
 
 impl ThreadId {
-    /// Process that started the tasks of the workload. It has a name and a pid, but runs on no CPU of the
-    /// machine.
+    /// Process that started the tasks of the workload. It runs on no CPU of the machine.
     pub const MAIN: Self = Self(0);
 
     /// Returns the thread of a scheduler task.
@@ -75,12 +73,10 @@ pub struct ThreadInfo {
     pub is_kernel: bool,
 }
 
-/// Task of the workload from which threads are forked.
 #[derive(Debug)]
 struct ForkSpec {
     name: String,
     family: String,
-    /// Number of instances forked so far.
     forks: u32,
     /// Whether the workload itself starts the task, rather than another task.
     is_started: bool,
@@ -96,10 +92,8 @@ pub struct ThreadTable {
 }
 
 impl ThreadTable {
-    /// Returns the threads of a machine whose run has not begun.
-    ///
-    /// `main` is the name of the process to which all tasks of the workload belong; with `None` each task is
-    /// a process.
+    /// Returns the threads of a machine whose run has not begun. `main` is the name of the process to which
+    /// all tasks of the workload belong; with `None` each task is a process.
     pub fn new(machine: &Machine<impl Engine>, main: Option<&str>) -> Self {
         let pid = FIRST_PID as i32 - 1;
         let info =
@@ -109,20 +103,13 @@ impl ThreadTable {
         list.extend(cpus().map(|cpu| info(0, &format!("swapper/{cpu}"), DEFAULT_PRIO, true)));
         list.extend(cpus().map(|cpu| info(FIRST_STOPPER_PID + cpu as i32, &format!("migration/{cpu}"), 0, true)));
         list.push(info(1, "init", DEFAULT_PRIO, false));
-        let specs = machine.workload().tasks.iter();
-        let specs = specs.map(|spec| ForkSpec {
+        let specs = machine.workload().tasks.iter().map(|spec| ForkSpec {
             name: spec.name.clone(),
             family: spec.family.clone(),
             forks: 0,
             is_started: spec.start_at.is_some(),
         });
-        let specs = specs.collect();
-        Self { list, specs, is_one_process: main.is_some() }
-    }
-
-    /// Whether the workload's tasks are threads of [`ThreadId::MAIN`]'s process.
-    pub const fn is_one_process(&self) -> bool {
-        self.is_one_process
+        Self { list, specs: specs.collect(), is_one_process: main.is_some() }
     }
 
     /// Returns the data of a thread.
@@ -167,7 +154,6 @@ impl ThreadTable {
         (thread, is_started)
     }
 
-    /// Stores a new priority and returns the former one.
     pub(super) fn set_prio(&mut self, thread: ThreadId, prio: i32) -> i32 {
         std::mem::replace(&mut self.list[thread.index()].prio, prio)
     }

@@ -8,13 +8,11 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 
-/// Frequency in kHz per unit of frequency capacity. For a CPU without a frequency domain only the share of
-/// 1024 is known.
+/// Frequency in kHz per unit of frequency capacity of a CPU without a frequency domain.
 const PLAIN_KHZ_PER_PART: u64 = 1000;
 
 impl Exporter {
-    /// Records counters for which no event exists: capacity and `nr_idle_scan`. To be called at intervals
-    /// during the run.
+    /// Records counters for which no event exists. To be called at intervals during the run.
     pub fn sample(&mut self, machine: &Machine<impl Engine>) {
         if !self.groups.contains(Group::Counters) {
             return;
@@ -49,7 +47,6 @@ impl Exporter {
         self.emit(now, cpu_id, RecordKind::Frequency { cpu_id, khz });
     }
 
-    /// Emits the scheduled frequency changes that are due.
     pub(super) fn step_frequencies(&mut self, now: Nanos) {
         while let Some(&(at, cpu, part)) = self.frequency_steps.last().filter(|(at, ..)| START + *at <= now) {
             self.frequency_steps.pop();

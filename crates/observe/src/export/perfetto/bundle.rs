@@ -8,7 +8,6 @@ use crate::export::thread::{ThreadId, ThreadInfo, ThreadTable};
 use crate::export::tracepoint::values::{LEFT_IDLE_STATE, MARK_WRITE_ADDRESS, reason, state_bits};
 use std::collections::BTreeMap;
 
-/// Size in bytes at which a bundle is written.
 const MAX_BUNDLE_BYTES: usize = 1 << 15;
 /// Field numbers of the protocol's `FtraceEventBundle`.
 const CPU: u32 = 1;
@@ -37,14 +36,12 @@ impl Columns {
     }
 }
 
-/// Collected events of a CPU.
 #[derive(Default)]
 pub(super) struct BundleWriter {
     /// Fields 1 to 4 and 6 (field 5 is the list of names): time, `prev_state`, `next_pid`, `next_prio`, name.
     switches: Columns,
     /// Fields 7 to 12: time, pid, `target_cpu`, prio, name, flags.
     wakings: Columns,
-    /// Encoded names, in the order of their numbers.
     names: Vec<u8>,
     named: BTreeMap<ThreadId, u64>,
     events: Vec<u8>,
@@ -74,7 +71,6 @@ impl BundleWriter {
         self.events.is_empty() && self.switches.nr_rows + self.wakings.nr_rows == 0
     }
 
-    /// Returns the number of a thread's name in this bundle.
     fn name(&mut self, threads: &ThreadTable, thread: ThreadId) -> u64 {
         let next = self.named.len() as u64;
         *self.named.entry(thread).or_insert_with(|| {
@@ -83,7 +79,6 @@ impl BundleWriter {
         })
     }
 
-    /// Appends the bundle's content, and clears it.
     pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>, cpu: u32) {
         put_number(bytes, CPU, cpu.into());
         bytes.append(&mut self.events);
@@ -163,8 +158,7 @@ fn put_event(bytes: &mut Vec<u8>, threads: &ThreadTable, record: &TraceRecord<'_
             put_number(bytes, 2, cpu_id.0.into());
         }),
         RecordKind::Ipi { target, kind } => event(23, &|bytes| {
-            // The field has 32 bits, although the protocol defines it as a mask; it can name only the first
-            // 32 CPUs.
+            // The field is a mask of 32 bits, so it can name only the first 32 CPUs.
             put_number(bytes, 1, if target.0 < 32 { 1 << target.0 } else { 0 });
             put_bytes(bytes, 2, reason(kind).1.as_bytes());
         }),

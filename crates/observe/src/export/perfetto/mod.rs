@@ -29,12 +29,10 @@ const TIMESTAMP: u32 = 8;
 const SEQUENCE: u32 = 10;
 const SEQUENCE_FLAGS: u32 = 13;
 const SYSTEM_INFO: u32 = 45;
-/// Id of the only packet sequence.
 const THIS_SEQUENCE: u64 = 1;
 /// `SEQ_INCREMENTAL_STATE_CLEARED`: the numbering of interned names starts.
 const CLEARED: u64 = 1;
 
-/// Format `perfetto`.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "perfetto",
     extension: "pftrace",
@@ -43,7 +41,6 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
     opener: FormatOpener::Events(SinkOpener::File(|out, _, run| Ok(Box::new(Perfetto::new(out, run))))),
 };
 
-/// Writer of a Perfetto trace.
 struct Perfetto<W: Write> {
     out: BufferedOut<W>,
     bundles: Vec<BundleWriter>,
@@ -81,7 +78,6 @@ impl<W: Write> Perfetto<W> {
         });
     }
 
-    /// Writes decisions, load-balance spans and lock waits.
     fn put_details(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let (bytes, at, cpu) = (self.out.next(), record.at, record.cpu);
         if let Some(span) = self.spans.record(record) {
@@ -155,7 +151,6 @@ impl<W: Write> TraceSink for Perfetto<W> {
     }
 }
 
-/// Appends a packet of the sequence.
 fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     put_message(bytes, PACKET, |bytes| {
         put_number(bytes, SEQUENCE, THIS_SEQUENCE);
@@ -163,7 +158,6 @@ fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     });
 }
 
-/// Writes the descriptions of processes and threads.
 fn put_process_tree<'a>(
     bytes: &mut Vec<u8>,
     threads: &ThreadTable,

@@ -3,8 +3,7 @@
 
 use prost::encoding::encode_varint;
 
-/// Bytes reserved for the length of a message: up to 256 MiB. Protocol buffers allow a length to have more
-/// bytes than it needs.
+/// Bytes reserved for the length of a message: up to 256 MiB. A length may have more bytes than it needs.
 const LENGTH: usize = 4;
 
 /// Appends a number field. A negative number takes ten bytes.
@@ -19,7 +18,6 @@ pub(super) fn put_signed(bytes: &mut Vec<u8>, field: u32, number: i64) {
     put_number(bytes, field, number as u64);
 }
 
-/// Appends a field of bytes or text.
 pub(super) fn put_bytes(bytes: &mut Vec<u8>, field: u32, content: &[u8]) {
     encode_varint(u64::from(field) << 3 | 2, bytes);
     encode_varint(content.len() as u64, bytes);

@@ -35,17 +35,12 @@ const EXPLICIT: u64 = 3;
 /// Maximum number of CPUs per group, which separates the ids of the groups.
 const MAX_CPUS: u64 = 1 << 20;
 
-/// Track of a CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PerfettoTrack {
     Counter(Counter, CpuId),
-    /// Selections by wakers on this CPU.
     Selection(CpuId),
-    /// Load balancing on this CPU.
     Balance(CpuId),
-    /// Kicks by this CPU's tick.
     Kick(CpuId),
-    /// Waits of this CPU for runqueue locks.
     Lock(CpuId),
 }
 
@@ -101,19 +96,16 @@ impl InternedTexts {
     }
 }
 
-/// Tracks and texts that the trace has defined.
 #[derive(Default)]
 pub(super) struct PerfettoTracks {
     described: BTreeSet<u64>,
     names: InternedTexts,
     keys: InternedTexts,
     words: InternedTexts,
-    /// Buffer for the event that is being encoded.
     event: Vec<u8>,
 }
 
 impl PerfettoTracks {
-    /// Writes a new value of a counter.
     pub(super) fn put_counter(&mut self, bytes: &mut Vec<u8>, track: PerfettoTrack, at: Nanos, value: u64) {
         self.put_descriptor(bytes, track);
         put_packet(bytes, |bytes| {
@@ -126,12 +118,10 @@ impl PerfettoTracks {
         });
     }
 
-    /// Writes an event without duration.
     pub(super) fn put_instant(&mut self, bytes: &mut Vec<u8>, threads: &ThreadTable, event: TrackEvent<'_>, at: Nanos) {
         self.put_event(bytes, threads, event, INSTANT, at);
     }
 
-    /// Writes an event with a start and an end.
     pub(super) fn put_span(
         &mut self,
         bytes: &mut Vec<u8>,

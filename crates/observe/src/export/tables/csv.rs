@@ -10,7 +10,6 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Format `csv`.
 pub(in crate::export) const FORMAT: ExportFormat = ExportFormat {
     name: "csv",
     extension: "csv.d",
@@ -27,7 +26,6 @@ struct Csv {
 }
 
 impl Csv {
-    /// Creates a writer for an existing directory.
     fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }

@@ -14,7 +14,6 @@ use super::record::TraceRecord;
 use super::thread::ThreadTable;
 use std::io;
 
-/// Value of one column in a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell<'a> {
     Int(i64),
@@ -23,17 +22,14 @@ pub(super) enum Cell<'a> {
     Null,
 }
 
-/// Data type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CellKind {
     Int,
     Text,
 }
 
-/// Declares the tables once: name and columns.
 macro_rules! tables {
     ($($table:ident $name:literal [$($column:literal $kind:ident),* $(,)?])*) => {
-        /// Table of one kind of event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Table {
             $($table,)*
@@ -83,7 +79,6 @@ impl Table {
     }
 }
 
-/// Writer of table rows in one format.
 pub(super) trait TableRows {
     /// Adds a row, which has a value for each column.
     fn add(&mut self, table: Table, cells: &[Cell<'_>]);
@@ -98,7 +93,6 @@ pub(super) trait TableRows {
     }
 }
 
-/// Adapter from a writer of tables to a trace sink.
 #[derive(Default)]
 pub(super) struct TableSink<R>(pub(super) R);
 

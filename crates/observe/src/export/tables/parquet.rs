@@ -18,7 +18,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Format `parquet`.
 pub(in crate::export) const FORMAT: ExportFormat = ExportFormat {
     name: "parquet",
     extension: "parquet.d",
@@ -29,10 +28,8 @@ pub(in crate::export) const FORMAT: ExportFormat = ExportFormat {
     })),
 };
 
-/// Number of rows in a row group.
 const GROUP: usize = 1 << 16;
 
-/// Values of a column in the current row group.
 #[derive(Default)]
 struct ParquetColumn {
     ints: Vec<i64>,
@@ -41,7 +38,6 @@ struct ParquetColumn {
     levels: Vec<i16>,
 }
 
-/// Parquet file of a table.
 struct TableFile {
     writer: SerializedFileWriter<File>,
     columns: Vec<(CellKind, ParquetColumn)>,
@@ -55,7 +51,6 @@ struct Parquet {
 }
 
 impl Parquet {
-    /// Creates a writer for an existing directory.
     fn new(directory: &Path) -> Self {
         Self { directory: directory.to_owned(), files: TABLES.iter().map(|_| None).collect(), error: None }
     }

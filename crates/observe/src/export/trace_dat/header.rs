@@ -11,7 +11,6 @@ use crate::export::thread::ThreadTable;
 use crate::export::tracepoint::format::{HEADER_EVENT, HEADER_PAGE, format_of, symbols, texts};
 use crate::export::tracepoint::{TRACEPOINTS, TracepointDefinition};
 
-/// First bytes of every `trace.dat`.
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// Name of the trace clock, which all CPUs share.
 const CLOCK: &str = "[global]";
@@ -31,7 +30,6 @@ const SECTION_TEXTS: u16 = 20;
 const SECTION_NAMES: u16 = 21;
 const SECTION_STRINGS: u16 = 15;
 
-/// Run data that the header contains.
 pub(super) struct TraceDatHead<'a> {
     pub(super) threads: &'a ThreadTable,
     pub(super) machine: &'a str,
@@ -90,8 +88,7 @@ impl TraceDatHead<'_> {
         put_section(bytes, SECTION_STRINGS, &|bytes| bytes.extend_from_slice(b"fairlab\0"));
         let options = bytes.len() as u64;
         bytes[options_at..options_at + 8].copy_from_slice(&options.to_le_bytes());
-        // The options contain the location of the buffer section, which follows them and whose data begin at
-        // a page boundary.
+        // The options locate the buffer section, which follows them and whose data begin at a page boundary.
         let options_length = self.options_v7(&places, lengths, 0).len();
         let buffer_at = bytes.len() + SECTION_HEAD + options_length;
         let content = self.options_v7(&places, lengths, buffer_at);
@@ -135,7 +132,6 @@ impl TraceDatHead<'_> {
     }
 }
 
-/// Returns the pids and names of all threads except idle tasks.
 fn names(threads: &ThreadTable) -> String {
     let named = threads.iter().filter(|info| info.pid != 0);
     named.map(|info| format!("{} {}\n", info.pid, info.comm.as_str())).collect()
@@ -160,7 +156,6 @@ pub(in crate::export) fn put_tracing_data(bytes: &mut Vec<u8>, threads: &ThreadT
     put_descriptions(bytes, threads);
 }
 
-/// Length of a section header in bytes.
 const SECTION_HEAD: usize = 16;
 
 fn put_section_head(bytes: &mut Vec<u8>, id: u16, length: u64) {

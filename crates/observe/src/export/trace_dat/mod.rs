@@ -21,7 +21,6 @@ use page::{PAGE, RingPage};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Format `trace-dat`.
 pub(super) const FORMAT_6: ExportFormat = ExportFormat {
     name: "trace-dat",
     extension: "dat",
@@ -32,7 +31,6 @@ pub(super) const FORMAT_6: ExportFormat = ExportFormat {
     })),
 };
 
-/// Format `trace-dat-7`.
 pub(super) const FORMAT_7: ExportFormat = ExportFormat {
     name: "trace-dat-7",
     meaning: "trace.dat of version 7, not compressed: trace-cmd since 3.0",
@@ -49,20 +47,17 @@ enum TraceDatVersion {
     V7,
 }
 
-/// Events of one CPU.
 struct TraceDatCpu {
     page: RingPage,
     /// Indices of the CPU's pages in the temporary file.
     pages: Vec<u32>,
 }
 
-/// Writer of a `trace.dat` file.
 struct TraceDat<W: Write> {
     out: BufferedOut<W>,
     spool: Spool,
     cpus: Vec<TraceDatCpu>,
     version: TraceDatVersion,
-    /// Buffer for the event that is being encoded.
     event: Vec<u8>,
     machine: String,
 }
@@ -75,7 +70,6 @@ impl<W: Write> TraceDat<W> {
     }
 }
 
-/// Writes the CPU's page to the temporary file.
 fn spool_page(spool: &mut Spool, cpu: &mut TraceDatCpu) {
     cpu.pages.push(u32::try_from(spool.len() / PAGE as u64).expect("a trace has less than 16 TiB"));
     cpu.page.take_into(spool.next());

@@ -4,10 +4,8 @@
 
 /// Length of a page in bytes.
 pub(super) const PAGE: usize = 4096;
-/// Length of a page header in bytes.
 const HEAD: usize = 16;
-/// Event header: 5 bits for the type, or the length in words, and 27 bits for the time since the previous
-/// event in ns.
+/// Event header: 5 bits for the type or the length in words, 27 bits for the ns since the previous event.
 const TYPE_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
 /// Largest number of data words whose length fits into the event header.
@@ -15,11 +13,9 @@ const MAX_WORDS: usize = 28;
 /// Type of an event that only extends the time since the previous event.
 const TIME_EXTEND: u32 = 30;
 
-/// Page that is being filled.
 #[derive(Debug)]
 pub(super) struct RingPage {
     begins: u64,
-    /// Time of the last event.
     last: u64,
     data: Vec<u8>,
 }
@@ -64,7 +60,6 @@ impl RingPage {
         true
     }
 
-    /// Appends the page in its file format to `bytes`, and clears it.
     pub(super) fn take_into(&mut self, bytes: &mut Vec<u8>) {
         let end = bytes.len() + PAGE;
         bytes.extend_from_slice(&self.begins.to_le_bytes());

@@ -18,7 +18,6 @@ use super::thread::COMM_LEN;
 #[expect(missing_docs, reason = "the variants are named after the C types")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// Task name of 16 bytes.
     Comm,
     Pid,
     Int,
@@ -31,7 +30,6 @@ pub enum FieldKind {
     Mask,
     /// Kernel string, stored as its address.
     Reason,
-    /// Address of kernel code.
     Address,
     /// Text of variable length at the end of the event.
     Text,
@@ -93,8 +91,7 @@ impl Tracepoint {
         &TRACEPOINTS[self as usize]
     }
 
-    /// Returns the event type number in files. `print` has the kernel's number, because some readers rely on
-    /// it.
+    /// Returns the event type number in files. Some readers rely on the kernel's number of `print`.
     pub const fn id(self) -> u16 {
         match self {
             Self::Print => 5,

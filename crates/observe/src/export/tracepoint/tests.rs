@@ -7,7 +7,6 @@ use crate::export::thread::Comm;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::CpuId;
 
-/// Returns a test value for a field.
 fn some(kind: FieldKind) -> FieldValue<'static> {
     match kind {
         FieldKind::Comm => FieldValue::Comm(Comm::new("a-name")),

@@ -19,7 +19,6 @@ pub fn put_event(bytes: &mut Vec<u8>, tracepoint: Tracepoint, values: &[FieldVal
     put_fields(bytes, tracepoint.definition().template, values, nr_cpus);
 }
 
-/// Writes the template with its conversions replaced by the values.
 fn put_fields(bytes: &mut Vec<u8>, template: &str, values: &[FieldValue<'_>], nr_cpus: usize) {
     let mut parts = template.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());

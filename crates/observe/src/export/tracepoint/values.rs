@@ -25,15 +25,11 @@ pub enum FieldValue<'a> {
     Short(i16),
     U32(u32),
     U64(u64),
-    /// State in which a task stopped running.
     State(PrevState),
     /// CPU mask with a single CPU.
     Mask(CpuId),
-    /// Reason of an IPI.
     Reason(IpiKind),
-    /// Address of kernel code.
     Address(u64),
-    /// Text of a marker.
     Text(&'a str),
 }
 
@@ -66,14 +62,13 @@ pub const fn reason(kind: IpiKind) -> (u64, &'static str) {
 /// Calls `visit` for each tracepoint that a record stands for, with the values of its fields.
 pub fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl FnMut(Tracepoint, &[FieldValue<'_>])) {
     use FieldValue::{Int, State, U64};
-    let of = |thread: ThreadId| threads.get(thread);
-    let named = |thread: ThreadId| {
-        let &ThreadInfo { comm, pid, .. } = of(thread);
-        (FieldValue::Comm(comm), Int(pid))
-    };
     let full = |thread: ThreadId| {
-        let &ThreadInfo { comm, pid, prio, .. } = of(thread);
+        let &ThreadInfo { comm, pid, prio, .. } = threads.get(thread);
         [FieldValue::Comm(comm), Int(pid), Int(prio)]
+    };
+    let named = |thread: ThreadId| {
+        let [comm, pid, _] = full(thread);
+        (comm, pid)
     };
     let cpu = |cpu: CpuId| Int(cpu.0 as i32);
     match record.what {
