@@ -39,7 +39,6 @@ impl<'a> ByteReader<'a> {
         Ok(taken)
     }
 
-    /// Returns a reader for the next `nr` bytes, and skips them.
     pub(super) fn part(&mut self, nr: usize, what: &str) -> ReadResult<Self> {
         let at = self.at;
         Ok(Self::new(self.take(nr, what)?, at))

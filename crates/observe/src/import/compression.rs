@@ -9,7 +9,6 @@ use std::io::Read as _;
 /// Largest decompressed block in bytes. Blocks of trace-cmd have about ten pages.
 const MAX_BLOCK: usize = 256 << 20;
 
-/// Compression algorithm of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Compression {
     Zlib,

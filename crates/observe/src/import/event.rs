@@ -68,8 +68,7 @@ pub enum Context {
 }
 
 impl Context {
-    /// Returns the context in a tracepoint's common flags (`TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`,
-    /// `TRACE_FLAG_NMI`).
+    /// Returns the context in a tracepoint's common flags (`TRACE_FLAG_HARDIRQ`, `_SOFTIRQ`, `_NMI`).
     pub const fn from_flags(flags: u8) -> Self {
         match flags {
             flags if flags & 0x48 != 0 => Self::Interrupt,
@@ -122,8 +121,7 @@ pub struct TraceEvent {
 #[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEventKind {
-    /// A CPU switches to another thread: `sched_switch`. Formats that contain only the next thread leave the
-    /// pid of `prev` unknown.
+    /// A CPU switches to another thread: `sched_switch`. Some formats contain only `next`.
     Switch { prev: ThreadRef, state: PrevState, next: ThreadRef },
     /// A wake-up of a thread begins: `sched_waking`.
     Waking { who: ThreadRef },
@@ -190,8 +188,7 @@ impl TraceEventKind {
     }
 }
 
-/// Part of a file that could not be used: number of occurrences, and the position of the first, a byte or a
-/// line.
+/// Part of a file that could not be used: number of occurrences, and the position of the first.
 #[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportProblem {
@@ -217,7 +214,6 @@ pub struct Recording {
     pub others: u64,
     /// Number of lost events that the recorder reports without their position in the stream.
     pub overrun: u64,
-    /// Order of the events in the file; empty once they are sorted.
     pub(crate) order: FileOrder,
 }
 
@@ -232,18 +228,16 @@ impl Recording {
         self.order.sources.push(EventSource { position, stamp });
     }
 
-    /// Adds a report of lost events.
     pub(super) fn push_lost(&mut self, at: u64, cpu: u32, nr: Option<u64>, position: usize, stamp: TimeStamp) {
         let kind = TraceEventKind::Lost { nr };
         self.push(TraceEvent { at, cpu, pid: UNKNOWN_PID, context: Context::Unknown, kind }, position, stamp);
     }
 
-    /// Records a part of the file that could not be used.
     pub(super) fn record_problem(&mut self, what: &str, place: impl FnOnce() -> String) {
         self.record_problems(what, 1, place);
     }
 
-    /// Records several occurrences of a problem. `place` is the position of the first.
+    /// Records occurrences of a problem. `place` is the position of the first.
     pub(super) fn record_problems(&mut self, what: &str, nr: u64, place: impl FnOnce() -> String) {
         match self.problems.get_mut(what) {
             Some(problem) => problem.count += nr,
@@ -266,5 +260,4 @@ impl Recording {
     }
 }
 
-/// Maximum number of CPUs of a machine.
 pub(super) const MAX_CPUS: u32 = 4096;

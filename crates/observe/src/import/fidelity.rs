@@ -214,10 +214,8 @@ fn distance(pairs: &[(&ThreadMeasurement, &ThreadMeasurement)]) -> f64 {
     distances.fold(0.0, f64::max)
 }
 
-/// Maximum number of differences in [`ReplayFidelity::largest`].
 const MAX_DIFFERENCES: usize = 3;
 
-/// Returns descriptions of the largest differences in time.
 fn largest(families: &[TaskFidelity], has_wakeups: bool) -> Vec<String> {
     let mut all: Vec<(u64, String)> = Vec::new();
     for row in families {

@@ -8,7 +8,6 @@ use super::file_order::TimeStamp;
 use fairlab_sched::ctx::PrevState;
 use std::borrow::Cow;
 
-/// Access to the fields of an event by name.
 pub(super) trait TracepointFields {
     fn number(&self, name: &str) -> Option<i64>;
 
@@ -54,7 +53,6 @@ tracepoints! {
     Frequency "cpu_frequency"
 }
 
-/// Time, CPU, thread and position of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventHead {
     pub(super) at: u64,

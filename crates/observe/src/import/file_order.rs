@@ -4,7 +4,6 @@
 //! Readers record it while they read. [`super::leaps`] compares time stamps with their neighbours in this
 //! order, before the events are sorted by time.
 
-/// Source of an event's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TimeStamp {
     /// The event has a time of its own.
@@ -16,7 +15,6 @@ pub(crate) enum TimeStamp {
     Borrowed,
 }
 
-/// Position of an event in the file, and the source of its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventSource {
     pub(crate) position: usize,
@@ -30,11 +28,9 @@ pub(crate) struct Anchor {
     pub(crate) stamp: TimeStamp,
     /// Time in ns. Later events of the CPU and column are not earlier, earlier ones not later.
     pub(crate) at: u64,
-    /// Number of events before it.
     pub(crate) index: usize,
 }
 
-/// Unit of the positions in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PositionUnit {
     #[default]
@@ -42,11 +38,9 @@ pub(crate) enum PositionUnit {
     Line,
 }
 
-/// Order of the events in a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileOrder {
     pub(crate) unit: PositionUnit,
-    /// Source of each event, in the order of the file.
     pub(crate) sources: Vec<EventSource>,
     pub(crate) anchors: Vec<Anchor>,
     /// Time in ns at the end of the recording, if the file reports it.
@@ -54,7 +48,6 @@ pub(crate) struct FileOrder {
 }
 
 impl FileOrder {
-    /// Returns a position as text.
     pub(crate) fn place(&self, position: usize) -> String {
         match self.unit {
             PositionUnit::Byte => format!("byte {position}"),

@@ -19,7 +19,6 @@ struct Field {
     is_rel_loc: bool,
 }
 
-/// Format of a file's event.
 #[derive(Clone, Debug)]
 pub(super) struct TracepointFormat {
     /// Tracepoint that the event stands for; `None` if the import does not use it.
@@ -32,8 +31,7 @@ pub(super) struct TracepointFormat {
 pub(super) struct TracepointFormats(HashMap<u16, TracepointFormat>);
 
 impl TracepointFormats {
-    /// Adds the format in the text of a format file. A text without name or id is ignored, because no event
-    /// can refer to it.
+    /// Adds the format in the text of a format file. No event can refer to a text without name or id.
     pub(super) fn add(&mut self, text: &str) {
         let value = |key: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(key)).map(str::trim);
         let (Some(name), Some(Ok(id))) = (value("name:"), value("ID:").map(str::parse)) else { return };
@@ -44,7 +42,6 @@ impl TracepointFormats {
         self.0.is_empty()
     }
 
-    /// Returns the event of a record, if its type is known.
     pub(super) fn of<'a>(&'a self, data: &'a [u8]) -> Option<BinaryEvent<'a>> {
         let id = u16::from_le_bytes(data.get(..2)?.try_into().expect("two bytes"));
         Some(BinaryEvent { format: self.0.get(&id)?, data })
@@ -84,7 +81,6 @@ fn field_of(line: &str) -> Option<Field> {
     Some(field)
 }
 
-/// Record of a ring buffer with its format.
 pub(super) struct BinaryEvent<'a> {
     pub(super) format: &'a TracepointFormat,
     data: &'a [u8],
@@ -99,7 +95,6 @@ impl<'a> BinaryEvent<'a> {
         self.data.get(field.offset..field.offset.checked_add(field.size)?)
     }
 
-    /// Returns the pid of the thread that ran, and the context of the event.
     pub(super) fn common(&self) -> (i32, Context) {
         let pid = self.number("common_pid").and_then(|pid| i32::try_from(pid).ok());
         let flags = self.number("common_flags").map(|flags| flags as u8);

@@ -58,7 +58,6 @@ pub struct CpuMeasurement {
     pub switches: u64,
 }
 
-/// State of a thread while events are counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct MeasuredThread {
     /// CPU on which the thread runs, and the start of this run.
@@ -80,7 +79,6 @@ pub struct TraceMeasurement {
     pub cpus: Vec<CpuMeasurement>,
     tracks: Vec<MeasuredThread>,
     current: Vec<Option<Option<usize>>>,
-    /// Time of the last event of each CPU.
     last: Vec<u64>,
 }
 

@@ -11,7 +11,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// Largest number of simultaneous events that are ordered. More indicate a trace without times.
 const MAX_EVENTS_AT_ONCE: usize = 10_000;
 
-/// State of a thread that decides which event can come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OrderThreadState {
     Running,
@@ -20,7 +19,6 @@ enum OrderThreadState {
     Waking,
 }
 
-/// State of threads and CPUs while events are ordered.
 #[derive(Default)]
 struct OrderContext {
     threads: HashMap<i32, OrderThreadState>,
@@ -94,7 +92,6 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
     known.forked.clear();
 }
 
-/// Returns the pid of the thread that an event forks or wakes.
 fn announced_pid(event: &TraceEvent) -> Option<i32> {
     match event.kind {
         TraceEventKind::Waking { who }

@@ -14,7 +14,6 @@ use super::format::TracepointFormats;
 use super::{ring, trace_dat};
 use std::collections::HashMap;
 
-/// First bytes of every `perf.data`.
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
 /// Type of attributes that select a tracepoint: `PERF_TYPE_TRACEPOINT`.
 const TRACEPOINT: u32 = 2;
@@ -45,7 +44,6 @@ const READ_LOST: u64 = 16;
 /// Bit numbers of the features with the event formats and with the number of CPUs.
 const FEATURE_TRACING_DATA: u32 = 1;
 const FEATURE_NR_CPUS: u32 = 7;
-/// Minimum length of an event attribute in bytes.
 const MIN_ATTRIBUTE_BYTES: usize = 64;
 /// Remedy for files without usable tracepoints.
 const HINT: &str = "record again: perf sched record, or perf record -a -e 'sched:*'";
@@ -57,7 +55,6 @@ struct Attribute {
     read_format: u64,
 }
 
-/// Event attributes, with the index of the attribute for each event id.
 struct Attributes {
     all: Vec<Attribute>,
     by_id: HashMap<u64, usize>,
@@ -135,8 +132,7 @@ fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usiz
 }
 
 impl Attributes {
-    /// Returns the attribute of a sample. All attributes have the same fields before the id, or the file has
-    /// only one event.
+    /// Returns the attribute of a sample. All attributes have the same fields before the id.
     fn of(&self, mut record: ByteReader<'_>) -> Option<&Attribute> {
         let first = &self.all[0];
         if self.all.len() == 1 {

@@ -211,7 +211,6 @@ pub(super) fn is_perfetto(file: &[u8]) -> bool {
     file.first() == Some(&PACKET) && file.get(1).is_some_and(|&byte| byte != 0)
 }
 
-/// Reads a file packet by packet.
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "Perfetto", ..Recording::default() };
     let mut rest = file;
@@ -332,15 +331,13 @@ fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEven
 const SWITCHES: TimeStamp = TimeStamp::Delta(0);
 const WAKINGS: TimeStamp = TimeStamp::Delta(1);
 
-/// Records the time of a column's first row, which is absolute.
 fn anchor(recording: &mut Recording, cpu: u32, stamp: TimeStamp, column: &[u64]) {
     if let Some(&at) = column.first() {
         recording.order.anchors.push(Anchor { cpu, stamp, at, index: recording.events.len() });
     }
 }
 
-/// Reads the columns of a bundle. Times are differences to the previous row, names are indices into the
-/// bundle's table.
+/// Reads the columns of a bundle. Times are differences, names are indices into the bundle's table.
 fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, place: usize) {
     let names: Vec<InternedName> = compact.intern_table.iter().map(|name| recording.names.intern(name)).collect();
     let name = |index: Option<&u32>| index.and_then(|&index| names.get(index as usize)).copied().unwrap_or_default();

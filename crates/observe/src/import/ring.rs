@@ -9,13 +9,11 @@ use super::fields::{self, EventHead};
 use super::file_order::{Anchor, TimeStamp};
 use super::format::TracepointFormats;
 
-/// Special values of an event's type field; smaller values are lengths in words. See `header_event` in a
-/// file.
+/// Special values of an event's type field (see `header_event`); smaller values are lengths in words.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
-/// Flags in a page's length: events were lost before this page, and their number is stored after its last
-/// event.
+/// Flags in a page's length: events were lost before this page, and their number follows its last event.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 const LENGTH: u64 = (1 << 30) - 1;

@@ -6,7 +6,6 @@ use super::error::{ImportError, ReadResult};
 use super::event::Recording;
 use super::text;
 
-/// Reads the trace in a page.
 pub(super) fn read(page: &str) -> ReadResult<Recording> {
     let Some(start) = page.match_indices("# tracer:").map(|(at, _)| at).find(|&at| !is_in_program(page, at)) else {
         let help = "record sched events with systrace, or import the text of the trace itself";

@@ -28,7 +28,6 @@ pub(super) const SCENARIO: &str = "cpus 4\nend 300ms\n\
     task real fifo=20 start=1ms loop run 100us sleep 5ms\n\
     task short start=50ms run 5ms exit\n";
 
-/// Runs a machine and returns its trace in each format.
 pub(super) fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
     let directory = tempfile::tempdir().expect("a directory");
     let mut exporter = Exporter::new(&machine, None);
@@ -44,11 +43,15 @@ pub(super) fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
     FORMATS.map(|name| (name, std::fs::read(directory.path().join(name)).expect("it was written"))).to_vec()
 }
 
+pub(super) fn machine(text: &str) -> Machine {
+    let scenario = scenario::parse("test.scn", text).unwrap_or_else(|error| panic!("{error}"));
+    Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
+}
+
 fn read(name: &str, bytes: &[u8]) -> Recording {
     super::read(name, bytes, LeapHandling::Reject).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Replays a trace on the machine on which it was recorded.
 fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> ReplayFidelity {
     let imported = import(recording, knows_machine.then_some(hardware));
     // Convert to text and back, as users do.
@@ -65,8 +68,7 @@ fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Re
     fidelity::compare(recording, &imported, &machine, &meter.measurement(&machine))
 }
 
-/// Asserts that each task has the same waits, switches, migrations and latencies, and the same run time
-/// within 0.1 %.
+/// Asserts equal waits, switches, migrations and latencies of each task, and run times within 0.1 %.
 fn is_the_same(fidelity: &ReplayFidelity, name: &str) {
     for row in &fidelity.tasks {
         let (recorded, simulated) = (row.run_ns.recorded, row.run_ns.simulated);
@@ -81,9 +83,8 @@ fn is_the_same(fidelity: &ReplayFidelity, name: &str) {
 
 #[test]
 fn a_closed_run_survives_every_format_and_replays_exactly() {
-    let parse = || scenario::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
-    let hardware = Hardware::from_scenario(&parse());
-    let machine = Machine::new(Setup::from_scenario(parse())).expect("a possible machine");
+    let machine = machine(SCENARIO);
+    let hardware = machine.hardware().clone();
     for (name, bytes) in traces(machine) {
         let recording = read(name, &bytes);
         assert!(recording.problems.is_empty(), "{name}: {:?}", recording.problems);
@@ -119,9 +120,7 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
 
 #[test]
 fn a_trace_without_its_machine_says_what_it_does_not_tell() {
-    let scenario = scenario::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
-    let (name, bytes) = traces(machine).remove(0);
+    let (name, bytes) = traces(machine(SCENARIO)).remove(0);
     let imported = import(&read(name, &bytes), None);
     let has = |part: &str| imported.recorded.notes.iter().any(|note| note.contains(part));
     assert!(has("no machine was given") && has("affinities, cgroups"), "{:?}", imported.recorded.notes);
@@ -141,11 +140,8 @@ impl TraceRandom {
 
 #[test]
 fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
-    let text = SCENARIO.replace("300ms", "12ms");
-    let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     let mut rng = TraceRandom(7);
-    for (name, bytes) in traces(machine) {
+    for (name, bytes) in traces(machine(&SCENARIO.replace("300ms", "12ms"))) {
         let whole = read(name, &bytes).events.len();
         let (mut rejected, mut with_problems) = (0, 0);
         for round in 0..400 {
@@ -177,16 +173,12 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
     }
 }
 
-/// Function that compresses bytes.
 type TestPacker<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
 
 #[test]
 fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
     use std::io::Write;
-    let text = SCENARIO.replace("300ms", "12ms");
-    let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
-    let (_, bytes) = traces(machine).remove(1);
+    let (_, bytes) = traces(machine(&SCENARIO.replace("300ms", "12ms"))).remove(1);
     let plain = read("plain", &bytes);
     let zlib = |content: &[u8]| {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
@@ -203,9 +195,7 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
 
 /// Converts a version 7 `trace.dat` to one with all sections and pages compressed.
 fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
-    let u32_at = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
-    let u64_at = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
-    let u16_at = |at: usize| u16::from_le_bytes(file[at..at + 2].try_into().expect("two bytes"));
+    let number = |bytes: &[u8]| bytes.iter().rfold(0_usize, |number, &byte| number << 8 | usize::from(byte));
     let block = |content: &[u8]| {
         let packed = pack(content);
         let mut bytes = (packed.len() as u32).to_le_bytes().to_vec();
@@ -224,7 +214,7 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
     // Magic, version, byte order, word size and page size precede the algorithm and the position of the
     // options.
     let head = 10 + 2 + 2 + 4;
-    let options = u64_at(head + 6) as usize;
+    let options = number(&file[head + 6..][..8]);
     let mut out = file[..head].to_vec();
     out.extend_from_slice(algorithm.as_bytes());
     out.extend_from_slice(b"\x001\0");
@@ -232,15 +222,15 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
     out.extend_from_slice(&[0; 8]);
     let mut put = Vec::new();
     let mut at = options + 16;
-    let end = at + u64_at(options + 8) as usize;
+    let end = at + number(&file[options + 8..][..8]);
     while at < end {
-        let (id, length) = (u16_at(at), u32_at(at + 2) as usize);
+        let (id, length) = (number(&file[at..][..2]) as u16, number(&file[at + 2..][..4]));
         let data = file[at + 6..at + 6 + length].to_vec();
         at += 6 + length;
         let data = match id {
             16..=21 => {
-                let from = u64::from_le_bytes(data[..8].try_into().expect("eight bytes")) as usize;
-                let content = &file[from + 16..][..u64_at(from + 8) as usize];
+                let from = number(&data[..8]);
+                let content = &file[from + 16..][..number(&file[from + 8..][..8])];
                 let place = out.len() as u64;
                 out.extend_from_slice(&section(id, 1, &block(content)));
                 place.to_le_bytes().to_vec()
@@ -248,13 +238,12 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
             3 => {
                 // Position, empty name, `global`, page size, number of CPUs, and three numbers for each CPU.
                 let cpus = 8 + 1 + 7 + 4;
-                let nr = u32::from_le_bytes(data[cpus..cpus + 4].try_into().expect("four bytes")) as usize;
+                let nr = number(&data[cpus..cpus + 4]);
                 let buffer_at = out.len() as u64;
                 let (mut content, mut places) = (Vec::new(), Vec::new());
                 for cpu in 0..nr {
                     let entry = &data[cpus + 4 + 20 * cpu..][..20];
-                    let from = u64::from_le_bytes(entry[4..12].try_into().expect("eight bytes")) as usize;
-                    let length = u64::from_le_bytes(entry[12..].try_into().expect("eight bytes")) as usize;
+                    let (from, length) = (number(&entry[4..12]), number(&entry[12..]));
                     let begins = content.len();
                     // Two blocks for each CPU that has enough pages.
                     let pages: Vec<&[u8]> = file[from..from + length].chunks(8192).collect();
@@ -290,8 +279,7 @@ fn runs_begin_at_the_start_of_machines() {
     assert_eq!(START.0 % 4_000_000, 0);
 }
 
-/// Returns a trace of 100 ms in which two tasks alternate on a CPU; `more` are lines to insert at their
-/// times.
+/// Returns a trace of 100 ms in which two tasks alternate on a CPU, with the lines of `more`.
 fn lines(more: &[&str]) -> Recording {
     let mut text = String::new();
     for ms in 0..100 {

@@ -25,8 +25,7 @@ pub(super) fn is_text_trace(text: &str) -> bool {
 pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadResult<Recording> {
     let mut recording = Recording { format, ..Recording::default() };
     recording.order.unit = PositionUnit::Line;
-    // Reports of lost events (position, CPU, number) precede the events that follow the loss, and get the
-    // time of the next event.
+    // Reports of lost events (position, CPU, number) get the time of the next event.
     let mut lost = Vec::new();
     let mut last = 0;
     let push_lost = |recording: &mut Recording, lost: &mut Vec<(usize, u32, Option<u64>)>, at| {
@@ -86,7 +85,6 @@ struct EventLine<'a> {
     fields: &'a str,
 }
 
-/// Parses the line of an event. `position` is its number in the file.
 fn line_of(line: &str, position: usize) -> Option<EventLine<'_>> {
     // The CPU in brackets is the reliable anchor: thread names may contain blanks, dashes and brackets.
     line.match_indices('[').find_map(|(open, _)| line_with(line, open, position))
@@ -149,8 +147,7 @@ fn context_of(flags: &str) -> Context {
     }
 }
 
-/// Parses a report of lost events: `CPU:2 [LOST 12 EVENTS]` of the kernel, `[12 EVENTS DROPPED]` of
-/// trace-cmd.
+/// Parses the kernel's `CPU:2 [LOST 12 EVENTS]`, or trace-cmd's `CPU:2 [12 EVENTS DROPPED]`.
 fn lost_of(line: &str) -> Option<(u32, Option<u64>)> {
     let (_, rest) = line.split_once("CPU:")?;
     let (cpu, rest) = rest.trim_start().split_once(' ')?;
@@ -167,7 +164,6 @@ fn nr_cpus_of(line: &str) -> Option<u32> {
     number.trim().parse().ok().filter(|nr| (1..=MAX_CPUS).contains(nr))
 }
 
-/// Fields of a line.
 enum TextFields<'a> {
     /// `key=value` fields, where the part after `==>` repeats keys.
     Keys(&'a str),
@@ -175,7 +171,6 @@ enum TextFields<'a> {
     Plugin { first: PluginThread<'a>, second: Option<PluginThread<'a>>, cpu: Option<i64>, success: Option<i64> },
 }
 
-/// Thread in the output of that plugin.
 struct PluginThread<'a> {
     comm: &'a str,
     pid: i64,
@@ -241,8 +236,7 @@ impl TextFields<'_> {
     }
 }
 
-/// Keys of the events that are used. Only these end a value, because thread names may contain equals signs
-/// too.
+/// Keys that end a value. Others do not, because thread names may contain equals signs too.
 const KEYS: &[&[&str]] = &[
     &["prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"],
     &["comm", "pid", "prio", "success", "target_cpu", "orig_cpu", "dest_cpu"],

@@ -14,7 +14,6 @@ use super::ring::{self, PageLayout};
 use super::text::time_of;
 use std::borrow::Cow;
 
-/// First bytes of every `trace.dat`.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 /// Option ids of both versions.
 const OPTION_DONE: u16 = 0;
@@ -25,14 +24,11 @@ const OPTION_CLOCK: u16 = 4;
 const OPTION_HEADERS: u16 = 16;
 const OPTION_FTRACE: u16 = 17;
 const OPTION_EVENTS: u16 = 18;
-/// Flag of a compressed section.
 const COMPRESSED: u16 = 1;
-/// Valid page sizes in bytes.
 const PAGE_SIZES: std::ops::RangeInclusive<u32> = 4096..=1 << 20;
 /// Maximum number of options; more indicate a damaged file.
 const MAX_OPTIONS: usize = 100_000;
 
-/// Header data that the events need.
 #[derive(Debug, Default)]
 struct TraceDatHeader {
     formats: TracepointFormats,
@@ -48,14 +44,12 @@ impl TraceDatHeader {
     }
 }
 
-/// Position and length of a CPU's events in the file.
 struct CpuData {
     cpu: u32,
     at: u64,
     length: u64,
 }
 
-/// Reads a file of either version.
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "trace.dat", ..Recording::default() };
     let mut at = ByteReader::new(file, 0);
@@ -74,7 +68,6 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     Ok(recording)
 }
 
-/// Reads byte order, word size and page size.
 fn begin(at: &mut ByteReader<'_>) -> ReadResult<TraceDatHeader> {
     let place = at.at();
     if at.u8("the byte order")? != 0 {
@@ -206,7 +199,6 @@ fn read_cpu(
     Ok(())
 }
 
-/// Processes the options that the import uses.
 fn option(recording: &mut Recording, id: u16, data: ByteReader<'_>) -> ReadResult<()> {
     let text = String::from_utf8_lossy(data.rest());
     match id {
@@ -342,7 +334,6 @@ fn read_v7(
     Ok(())
 }
 
-/// Event buffer of version 7.
 struct Buffer {
     at: u64,
     page: usize,

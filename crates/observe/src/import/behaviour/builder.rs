@@ -21,7 +21,6 @@ use std::collections::BTreeSet;
 /// Units of work per nanosecond at full speed.
 const FULL_SPEED: u128 = 1 << 20;
 
-/// State of a thread in the pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 enum ThreadPhase {
     /// No event of the thread was seen yet.
@@ -45,7 +44,6 @@ enum DraftOp {
     Sleep(Sleep),
 }
 
-/// Thread of the trace that becomes a task.
 #[derive(Debug, Default)]
 struct ImportedThread {
     state: ThreadPhase,
@@ -53,7 +51,6 @@ struct ImportedThread {
     /// Work since the last operation, in units of 2^-20 ns.
     work: u128,
     prio: Option<i32>,
-    /// Priority at the start.
     first: RecordedPriority,
     /// First CPU and start time; `None` as the start time means that another thread forks it.
     cpu: Option<u32>,
@@ -62,7 +59,6 @@ struct ImportedThread {
     /// Task group at the start, and now.
     first_group: Option<usize>,
     group: Option<usize>,
-    /// CPUs on which the thread ran.
     cpus: BTreeSet<u32>,
 }
 
@@ -81,13 +77,11 @@ impl ImportedThread {
     }
 }
 
-/// State of a CPU in the pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 struct ImportedCpu {
     current: Option<usize>,
     /// Whether the current thread, or that none runs, is known.
     is_known: bool,
-    /// Time of the last event.
     last: u64,
     /// Current idle state, and the time of its entry.
     idle: Option<(u32, u64)>,
@@ -96,7 +90,6 @@ struct ImportedCpu {
     has_lost: bool,
 }
 
-/// Pass over the events of a trace that builds its workload.
 pub(super) struct WorkloadBuilder<'a> {
     recording: &'a Recording,
     has_machine: bool,
@@ -355,7 +348,6 @@ impl<'a> WorkloadBuilder<'a> {
     }
 }
 
-/// Returns the policy and nice value of a kernel priority.
 fn priority(gaps: &mut Gaps, prio: i32) -> Option<RecordedPriority> {
     if prio < 0 {
         gaps.deadline_threads += 1;

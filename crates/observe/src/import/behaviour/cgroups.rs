@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 /// Cgroups to which threads moved, and their parents.
 #[derive(Debug)]
 pub(super) struct Cgroups {
-    /// Hierarchy that the import uses.
     root: Option<i32>,
     /// Paths, parents before children.
     paths: Vec<String>,
@@ -30,8 +29,7 @@ impl Cgroups {
         self.root == Some(root)
     }
 
-    /// Returns the index of the group with this path, and adds the group if it is new; `None` is the root
-    /// group.
+    /// Returns the index of the group with this path, adding a new one; `None` is the root group.
     pub(super) fn group(&mut self, path: &str) -> Option<usize> {
         let mut own = None;
         let mut whole = String::new();

@@ -5,7 +5,6 @@ use crate::import::event::{Recording, TraceEvent, TraceEventKind};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
 
-/// Speed and idle states of a CPU.
 #[derive(Clone, Debug)]
 struct RateCpu {
     capacity: Capacity,
@@ -19,7 +18,6 @@ struct RateCpu {
     exit_ns: Vec<u64>,
 }
 
-/// Speeds of all CPUs at the current time of the pass over a trace.
 #[derive(Clone, Debug)]
 pub(super) struct CpuRates {
     cpus: Vec<RateCpu>,
@@ -43,8 +41,7 @@ impl CpuRates {
             });
             let states = machine.and_then(|machine| machine.idle_states.get(cpu));
             let capacity = machine.and_then(|machine| machine.topology.capacity.get(cpu));
-            // Frequencies that the machine does not have belong to another machine, so only the trace's own
-            // maximum is used.
+            // Frequencies that the machine does not have belong to another machine.
             let highest = domain.filter(|domain| seen.is_none_or(|seen| domain.khz().contains(&seen)));
             RateCpu {
                 capacity: capacity.copied().unwrap_or(SCHED_CAPACITY_SCALE),

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Gaps {
     /// Number of lost events, as far as the trace reports it.
     pub lost_events: u64,
-    /// Number of times that events were lost.
+    /// Times that events were lost.
     pub losses: u64,
     /// Switches from a thread that was not known to run: its run time before is not counted.
     pub unknown_runs: u64,
@@ -33,8 +33,7 @@ pub struct Gaps {
     pub stoppers: u64,
     /// Kernel threads that are pinned to the CPU in their names.
     pub per_cpu_threads: u64,
-    /// Deadline tasks, which become SCHED_FIFO tasks of the highest priority because the trace lacks their
-    /// parameters.
+    /// Deadline tasks, which become SCHED_FIFO tasks of the highest priority as their parameters are unknown.
     pub deadline_threads: u64,
     /// Moves of threads to cgroups that became moves to task groups.
     pub attachments: u64,

@@ -26,15 +26,13 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_workload::recorded::RecordedWorkload;
 pub use gaps::Gaps;
 
-/// Imported workload, with the information that is lost.
+/// Imported workload, with the information that the trace lacks.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Debug)]
 pub struct ImportedWorkload {
-    /// Workload that repeats what the threads did.
     pub recorded: RecordedWorkload,
-    /// Task of each thread of the trace, in the order of [`super::threads::TraceThreads`]; `None` for omitted
-    /// threads.
+    /// Task of each thread in [`super::threads::TraceThreads`]; `None` for omitted threads.
     pub task_of: Vec<Option<usize>>,
-    /// Information that the trace lacks.
     pub gaps: Gaps,
 }
 

@@ -9,7 +9,6 @@ const MAX_NAME_BYTES: usize = 15;
 /// Kernel threads that exist once per CPU: the name before the CPU number.
 const PER_CPU: &[&str] = &["ksoftirqd", "kworker", "cpuhp", "rcuc", "idle_inject", "watchdog", "irq_work", "ktimers"];
 
-/// Converts a thread name to a single token.
 pub(super) fn word(comm: &str, pid: i32) -> String {
     let clean = clean(comm);
     if clean.is_empty() { format!("pid-{pid}") } else { cut(&clean, MAX_NAME_BYTES).to_owned() }

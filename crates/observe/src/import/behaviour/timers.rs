@@ -11,12 +11,10 @@ pub(super) struct Sleep {
     pub(super) to: u64,
 }
 
-/// Minimum number of sleeps for a period.
 const MIN_SLEEPS: usize = 8;
 /// Minimum period in ns. Shorter sleeps are waits for a device.
 const MIN_PERIOD_NS: u64 = 500_000;
-/// Divisor of the period that gives the tolerated distance of an end from the grid, as interrupts may be
-/// late.
+/// Divisor of the period that gives the tolerated distance of an end from the grid.
 const TOLERANCE_DIVISOR: u64 = 32;
 
 /// Returns the period in ns of the timer that ends a task's sleeps, if there is one.

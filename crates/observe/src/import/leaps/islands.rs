@@ -19,9 +19,7 @@ const MIN_DELTA_GAP_NS: u64 = 10_000_000_000;
 /// Minimum quotient of the gap and the length of the rest.
 const MIN_GAP_FACTOR: u64 = 4;
 
-/// Events without a long gap between them.
 struct Island {
-    /// Range of its events in the order of time.
     events: std::ops::Range<usize>,
     start: u64,
     end: u64,
@@ -30,7 +28,6 @@ struct Island {
     has_deltas: bool,
 }
 
-/// Marks the events of islands that leap.
 pub(super) fn find(timeline: &Timeline<'_>, leaps: &mut [bool]) {
     let mut by_time: Vec<usize> = (0..timeline.events.len())
         .filter(|&index| !leaps[index] && timeline.stamp(index) != TimeStamp::Borrowed)

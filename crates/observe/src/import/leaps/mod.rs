@@ -68,8 +68,7 @@ pub(super) fn handle(recording: &mut Recording, handling: LeapHandling) -> ReadR
     Ok(())
 }
 
-/// Moves events with borrowed times that are far outside of the recording to its nearest end: they have the
-/// time of an event that leaps.
+/// Moves events with the borrowed time of an event that leaps to the nearest end of the recording.
 fn clamp_borrowed(events: &mut [TraceEvent], stamps: &mut dyn Iterator<Item = TimeStamp>) {
     let borrowed: Vec<bool> = stamps.map(|stamp| stamp == TimeStamp::Borrowed).collect();
     let own = || events.iter().zip(&borrowed).filter(|(_, borrowed)| !**borrowed).map(|(event, _)| event.at);
@@ -82,17 +81,14 @@ fn clamp_borrowed(events: &mut [TraceEvent], stamps: &mut dyn Iterator<Item = Ti
     }
 }
 
-/// Events in the order of the file, with the sources of their times.
 struct Timeline<'a> {
     events: &'a [TraceEvent],
     order: &'a FileOrder,
 }
 
-/// CPU and source of time of the events of a lane.
 type Lane = (u32, TimeStamp);
 
 impl Timeline<'_> {
-    /// Returns whether the time stamp of each event leaps.
     fn leaps(&self) -> Vec<bool> {
         let mut leaps = vec![false; self.events.len()];
         self.after_the_end(&mut leaps);
@@ -180,7 +176,6 @@ impl Timeline<'_> {
         !displaced.is_empty()
     }
 
-    /// Returns the error for the first event that leaps.
     fn error(&self, leaps: &[bool], first: usize) -> ImportError {
         let TraceEvent { at, cpu, kind, .. } = self.events[first];
         let is_neighbour = |&index: &usize| {
@@ -218,7 +213,6 @@ fn is_outside(at: u64, low: Option<u64>, high: Option<u64>) -> bool {
         || high.is_some_and(|high| at > high.saturating_add(MAX_JITTER_NS))
 }
 
-/// Returns a time as traces print it.
 fn seconds(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }

@@ -4,12 +4,9 @@
 use super::LeapHandling;
 use crate::import::event::Recording;
 use crate::import::file_order::TimeStamp;
-use crate::import::tests::{SCENARIO, traces};
+use crate::import::tests::{SCENARIO, machine, traces};
 use crate::import::{ImportError, read, read_format};
-use fairlab_machine::sim::{Machine, Setup};
-use fairlab_workload::scenario;
 
-/// Times of events of a CPU, in ms.
 type CpuTimes<'a> = (u32, &'a [u64]);
 
 /// Returns ftrace text with a wake-up at each of the times.
@@ -164,8 +161,7 @@ fn samples(recording: &Recording) -> Vec<usize> {
     all
 }
 
-/// Flips each bit of the time stamps of some events, one at a time. Asserts that the recording stays short,
-/// and keeps its events.
+/// Flips each bit of some time stamps. Asserts that the recording stays short, and keeps its events.
 fn flip_stamps(name: &str, bytes: &[u8]) {
     let whole = read(name, bytes, LeapHandling::Reject).unwrap_or_else(|error| panic!("{error}"));
     let unsorted = read_format(bytes).unwrap_or_else(|fault| panic!("{fault:?}"));
@@ -196,9 +192,7 @@ fn flip_stamps(name: &str, bytes: &[u8]) {
 
 #[test]
 fn one_flipped_bit_in_a_time_stamp_does_not_make_a_recording_long() {
-    let scenario =
-        scenario::parse("test.scn", &SCENARIO.replace("300ms", "25ms")).unwrap_or_else(|error| panic!("{error}"));
-    for (name, bytes) in traces(Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")) {
+    for (name, bytes) in traces(machine(&SCENARIO.replace("300ms", "25ms"))) {
         flip_stamps(name, &bytes);
     }
 }

@@ -65,8 +65,7 @@ impl WorkloadBuilder<'_> {
         names::is_stopper(self.recording.names.get(self.threads.list()[task].comm))
     }
 
-    /// Whether the simulated machine may have its own thread instead, so that no other thread may wait for
-    /// this one.
+    /// Whether the simulated machine may have its own thread instead, for which no thread may wait.
     fn is_optional(&self, task: usize) -> bool {
         self.is_left_out(task) || is_governor_thread(self.recording.names.get(self.threads.list()[task].comm))
     }
