@@ -298,6 +298,14 @@ fn lines(more: &[&str]) -> Recording {
 }
 
 #[test]
+fn a_blank_of_several_bytes_in_a_field_ends_its_value() {
+    let waking =
+        |field: &str| format!("a-11 [000] ..... 1.050200: sched_waking: comm=b {field} prio=120 target_cpu=000\n");
+    let (plain, odd) = (lines(&[&waking("pid=12")]), lines(&[&waking("pid=12\u{a0}x")]));
+    assert_eq!(import(&odd, None).recorded, import(&plain, None).recorded);
+}
+
+#[test]
 fn moves_to_cgroups_become_task_groups_where_the_hierarchy_is_known() {
     let attach = |ms: u32, root: u32, path: &str| {
         format!(
