@@ -40,7 +40,7 @@ impl Snapshot {
         let (out, messages) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let text = format!("{}{messages}{:?}", without_speed(&out), output.status.code());
         let label = args.join(" ").replace(place, "DIR").replace(&format!("{DATA}/"), "");
-        self.add(label, text.replace(place, "DIR"));
+        self.add(label, text.replace(place, "DIR").replace(env!("CARGO_BIN_EXE_fairlab"), "fairlab"));
     }
 
     /// Compares the digests with the recorded ones.
