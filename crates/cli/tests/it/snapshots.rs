@@ -178,6 +178,45 @@ fn check_run(name: &'static str, options: &[&str]) {
             snapshot.add_command(&["explain", &directory, "--task", &format!("{task}0"), "--at", &at], place);
         }
     }
+    for question in [["--task", "1002"], ["--task", "unknown"], ["--task", "t"], ["--cpu", "99"]] {
+        snapshot.add_command(&[&["explain", &directory], &question[..], &["--at", "1ms"]].concat(), place);
+    }
+    add_partial_traces(&mut snapshot, &path("ftrace"), place);
+    snapshot.check();
+}
+
+/// Imports a trace without some of its events, or without its begin.
+fn add_partial_traces(snapshot: &mut Snapshot, trace: &str, place: &Path) {
+    let text = std::fs::read_to_string(trace).expect("the trace was written");
+    let half = text.lines().count() / 2;
+    let file = place.join("part.txt");
+    let file = file.to_str().expect("a path is text");
+    let missing: [&[&str]; 4] =
+        [&["sched_waking"], &["sched_wakeup_new", "sched_process_fork"], &["sched_wak"], &["cpu_idle"]];
+    for without in missing {
+        let part: Vec<&str> = text.lines().filter(|line| !without.iter().any(|name| line.contains(name))).collect();
+        std::fs::write(file, part.join("\n")).expect("the trace can be written");
+        snapshot.add_command(&["import", file, "--json"], place);
+        snapshot.add_command(&["replay", file], place);
+    }
+    let late: Vec<&str> =
+        text.lines().enumerate().filter(|(nr, line)| *nr > half || line.starts_with('#')).map(|it| it.1).collect();
+    std::fs::write(file, late.join("\n")).expect("the trace can be written");
+    snapshot.add_command(&["import", file], place);
+    snapshot.add_command(&["replay", file, "--json"], place);
+}
+
+#[test]
+fn trace_levels() {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let mut snapshot = Snapshot::new("trace_levels");
+    let text = std::fs::read_to_string(root().join(DATA).join("quotas.scn")).expect("the scenario exists");
+    for level in 0..=4 {
+        let file = place.path().join("run.scn");
+        std::fs::write(&file, format!("{text}trace {level}\n")).expect("the scenario can be written");
+        let args = ["run", file.to_str().expect("a path is text"), "--trace-jsonl", "-"];
+        snapshot.add_command(&args, place.path());
+    }
     snapshot.check();
 }
 
@@ -213,6 +252,7 @@ runs! {
     threads: "threads.rec" "--perturb" "604";
     steal: "steal.scn" "--for" "60ms";
     families: "families.scn";
+    rejected: "rejected.scn";
     deadlock: "deadlock.json" "--for" "50ms";
     server: "scenarios/hello.json" "--machine" "xeon-2s-104" "--for" "20ms";
     board: "scenarios/energy-aware.json" "--for" "100ms";
@@ -287,8 +327,15 @@ fn experiments() {
             let runs = ["--runs", "4", "--format", format, "--all"];
             snapshot.add_command(&[&["compare"], arms, &runs].concat(), place.path());
         }
-        let runs = ["--runs", "5", "--statistic", "mean", "--matters", "20"];
-        snapshot.add_command(&[&["compare"], arms, &runs].concat(), place.path());
+        for runs in [
+            ["--runs", "5", "--statistic", "mean", "--matters", "20"],
+            ["--runs", "3", "--level", "10", "--detect", "30"],
+        ] {
+            snapshot.add_command(&[&["compare"], arms, &runs[..]].concat(), place.path());
+        }
+        for format in ["text", "markdown", "lkp"] {
+            snapshot.add_command(&[&["compare"], arms, &["--runs", "8", "--format", format]].concat(), place.path());
+        }
     }
     snapshot.check();
 }
