@@ -114,6 +114,14 @@ mod tests {
     }
 
     #[test]
+    fn rates_and_ratios_have_two_or_three_digits() {
+        let rates = [999.4, 1e3, 999_400.0, 1e6, 9_994_000.0, 1e7].map(rate);
+        assert_eq!(rates, ["999", "1k", "999k", "1.00M", "9.99M", "10.0M"]);
+        let ratios = [0.0049, 0.095, 0.94, 0.95, 9.94, 9.95].map(ratio);
+        assert_eq!(ratios, ["0.005", "0.10", "0.94", "0.9", "9.9", "10"]);
+    }
+
+    #[test]
     fn bars_have_their_width() {
         for part in 0..=100 {
             assert_eq!(bar(part, 100, 7).chars().count(), 7);

@@ -119,6 +119,18 @@ fn a_cpu_idles_while_tasks_wait_that_may_not_run_there() {
 }
 
 #[test]
+fn the_name_of_a_task_comes_before_that_of_a_family() {
+    let work = "do run 1ms sleep 1ms run 1ms wait";
+    let tasks = [("x", "y", 0), ("a", "x", 0), ("b", "x", 1)];
+    let tasks = tasks.map(|(name, family, cpu)| format!("task {name} family={family} cpu={cpu} start=0ms\n{work}\n"));
+    let (place, _) = run(&format!("recorded 1\ncpus 2\nend 20ms\n{}", tasks.concat()));
+    let (_, of_task) = explain(&place, &["--task", "x", "--at", "5ms"]);
+    assert!(of_task.contains("task x (pid") && !of_task.contains("task a (pid"), "{of_task}");
+    let (_, of_family) = explain(&place, &["--task", "y", "--at", "5ms"]);
+    assert_eq!(of_family, of_task);
+}
+
+#[test]
 fn questions_without_an_answer_fail_with_a_way_out() {
     let (place, _) = run("cpus 2\nend 10ms\ntask hog run 1s\n");
     let dir = place.path().join("run");

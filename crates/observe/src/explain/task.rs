@@ -301,10 +301,10 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
             text.push_str(", which is of a higher class");
         } else if own.class == SchedClass::Fair && other.class == SchedClass::Fair && se.cfs_rq == curr_se.cfs_rq {
             let ahead = curr_se.vruntime.wrapping_sub(se.vruntime) as i64;
-            let (word, lead) = if ahead > 0 { ("ahead of", ahead) } else { ("behind", -ahead) };
+            let word = if ahead > 0 { "ahead of" } else { "behind" };
             text.push_str(&format!(
                 ", whose vruntime is {} {word} that of the waiting task as of the last update (weights {} and {})",
-                Nanos(lead.unsigned_abs()),
+                Nanos(ahead.unsigned_abs()),
                 curr_se.weight(),
                 se.weight()
             ));
