@@ -178,6 +178,9 @@ def jobs(arguments):
         for path in sorted((ROOT / "scenarios").rglob("*")):
             if path.suffix in (".scn", ".json"):
                 yield "file", f"scenario {path.relative_to(ROOT / 'scenarios')}", [str(path), "--for", "200ms"]
+        # Stoppers, interrupts, frequencies and idle states before and after the end of a warm-up.
+        hello = str(ROOT / "scenarios/hello.json")
+        yield "file", "hello.json after a warm-up", [hello, "--warmup", "100ms", "--for", "100ms"]
         for path in sorted((ROOT / "xtask/audit/runs").glob("*.scn")):
             yield "file", f"run {path.name}", [str(path), *options_in(path)]
         for command, options in bench.RUNS:

@@ -256,6 +256,7 @@ runs! {
     deadlock: "deadlock.json" "--for" "50ms";
     server: "scenarios/hello.json" "--machine" "xeon-2s-104" "--for" "20ms";
     board: "scenarios/energy-aware.json" "--for" "100ms";
+    warm: "scenarios/hello.json" "--warmup" "100ms" "--for" "100ms";
 }
 
 #[test]

@@ -61,7 +61,19 @@ pub(super) fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::segments::Segment;
     use super::*;
+    use crate::export::thread::ThreadId;
+
+    #[test]
+    fn only_merged_segments_have_the_time_in_which_tasks_ran() {
+        let one = Segment { start: 10, end: 210, thread: ThreadId::MAIN, busy: 200, nr: 1, waited: 5, rule: 2 };
+        let merged = Segment { start: 215, end: 230, busy: 9, nr: 3, ..one };
+        let mut segments = Segments::new(1, 10);
+        segments.push(0, one);
+        segments.push(0, merged);
+        assert_eq!(segments_of(&segments), [2, 10, 0xC8, 1, 0, 1, 5, 2, 5, 15, 0, 3, 9, 5, 2]);
+    }
 
     #[test]
     fn base64_is_that_of_the_standard() {
