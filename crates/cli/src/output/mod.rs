@@ -17,6 +17,7 @@ use fairlab_workload::error::is_unsafe_to_print;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
@@ -31,6 +32,19 @@ pub(crate) enum Color {
     Auto,
     Always,
     Never,
+}
+
+impl Color {
+    /// Whether text is coloured. An empty NO_COLOR has no effect; a dumb terminal has no colours.
+    fn is_on(self, is_terminal: bool, variable: impl Fn(&str) -> Option<OsString>) -> bool {
+        let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = || variable("TERM").is_some_and(|term| term == "dumb");
+        match self {
+            Self::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb(),
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
 }
 
 /// Destination of results and warnings.
@@ -110,14 +124,7 @@ impl Output {
     }
 
     fn styles_of(&self, is_terminal: bool) -> Styles {
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let on = match self.color {
-            Color::Auto => is_terminal && !is_set("NO_COLOR") && !is_dumb,
-            Color::Always => true,
-            Color::Never => false,
-        };
-        Styles { on }
+        Styles { on: self.color.is_on(is_terminal, |name| std::env::var_os(name)) }
     }
 
     pub(crate) fn text(&mut self, text: &str) -> Result<(), CliError> {
@@ -268,6 +275,15 @@ mod tests {
     fn what_steers_a_terminal_is_replaced() {
         assert_eq!(sanitize("a\u{1b}[31m\tb"), "a\u{fffd}[31m\u{fffd}b");
         assert_eq!(sanitize("t\u{e9}st"), "t\u{e9}st");
+    }
+
+    #[test]
+    fn colours_need_a_terminal_that_has_them_and_no_objection() {
+        let with = |name: &'static str, value: &'static str| move |asked: &str| (asked == name).then(|| value.into());
+        assert!(Color::Auto.is_on(true, |_| None) && !Color::Auto.is_on(false, |_| None));
+        assert!(Color::Auto.is_on(true, with("NO_COLOR", "")) && !Color::Auto.is_on(true, with("NO_COLOR", "1")));
+        assert!(Color::Auto.is_on(true, with("TERM", "xterm")) && !Color::Auto.is_on(true, with("TERM", "dumb")));
+        assert!(Color::Always.is_on(false, with("NO_COLOR", "1")) && !Color::Never.is_on(true, |_| None));
     }
 
     #[test]

@@ -94,7 +94,7 @@ mod tests {
         assert_eq!((segments.of_cpu[0].len(), segments.resolution), (100, 0), "there is room for all");
         segments.push(0, segment(200_000, 900_000));
         let all = &segments.of_cpu[0];
-        assert!(all.len() <= 100, "{}", all.len());
+        assert_eq!((all.len(), segments.resolution), (26, 1 << 12), "four short ones each, and the long one");
         assert_eq!(all.last(), Some(&segment(200_000, 900_000)));
         assert_eq!(all.iter().map(|segment| segment.busy).sum::<u64>(), 100 * 500 + 700_000, "no time is lost");
         assert_eq!(all.iter().map(|segment| segment.nr).sum::<u32>(), 101);
