@@ -18,8 +18,9 @@ pub(crate) fn mutant(id: usize) -> bool {
     static HAS_REACHED: [AtomicBool; 4096] = [const { AtomicBool::new(false) }; 4096];
     if let Some(path) = &*REACHED {
         if !HAS_REACHED[id].swap(true, Ordering::Relaxed) {
-            let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
-            std::io::Write::write_all(&mut file, format!(\"{id}\\n\").as_bytes()).unwrap();
+            let mut file = std::fs::File::options().create(true).append(true).open(path);
+            let file = file.as_mut().expect(\"the file of reached mutants can be opened\");
+            std::io::Write::write_all(file, format!(\"{id}\\n\").as_bytes()).expect(\"it can be written\");
         }
     }
     *SELECTED == Some(id)

@@ -48,7 +48,7 @@ impl TestPrograms {
             let name = text(&message["target"]["kind"][0]) + " " + &text(&message["target"]["name"]);
             if message["profile"]["test"] == true {
                 let args = vec!["--quiet".to_owned(), "--exact".to_owned()];
-                programs.push(TestProgram { name, executable, args, directory, tests: Vec::new(), reached: None });
+                programs.push(TestProgram::new(name, executable, args, directory));
             } else if message["target"]["name"] == PACKAGES[1].0 {
                 fairlab = Some(executable);
             }
@@ -57,15 +57,7 @@ impl TestPrograms {
         programs.sort_by_key(|program| (key(program), program.name.clone()));
         let audit = small_audit(&tree.root, &tree.build, &fairlab.context("the program was not built")?)?;
         let args = audit.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        let (name, directory) = ("audit".to_owned(), tree.root.clone());
-        programs.push(TestProgram {
-            name,
-            executable: audit.get_program().into(),
-            args,
-            directory,
-            tests: Vec::new(),
-            reached: None,
-        });
+        programs.push(TestProgram::new("audit".to_owned(), audit.get_program().into(), args, tree.root.clone()));
         Ok(Some(Self(programs)))
     }
 
@@ -89,6 +81,10 @@ impl TestPrograms {
 }
 
 impl TestProgram {
+    fn new(name: String, executable: PathBuf, args: Vec<String>, directory: PathBuf) -> Self {
+        Self { name, executable, args, directory, tests: Vec::new(), reached: None }
+    }
+
     fn is_harness(&self) -> bool {
         self.name != "audit"
     }

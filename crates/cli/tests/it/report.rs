@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of `fairlab report`: the report is one file whose data are those of the runs.
 
-use crate::common::{complaint, fairlab, json_of, number, stdout_of, sum};
-use serde_json::Value;
+use crate::common::{complaint, data_of, fairlab, json_of, number, stdout_of, sum};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -10,12 +9,6 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("temporary files have plain names")
 }
 
-/// Returns the data of a report.
-fn data_of(page: &str) -> Value {
-    let (_, rest) = page.split_once("type=\"application/json\">").expect("the page has data");
-    let (data, _) = rest.split_once("</script>").expect("they end");
-    serde_json::from_str(data).expect("they are JSON")
-}
 fn bytes_of(text: &str) -> Vec<u8> {
     let value = |letter: u8| match letter {
         b'A'..=b'Z' => letter - b'A',

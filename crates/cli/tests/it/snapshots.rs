@@ -6,7 +6,7 @@
 //! has the digest of each output. An output with another digest is written to `target/snapshots/NAME`, to compare it with
 //! that of an earlier build. `FAIRLAB_BLESS=1 cargo test -p fairlab --test it snapshots` records the new digests.
 
-use crate::common::{fairlab, items, json_of, number, program, root, stdout_of};
+use crate::common::{data_of, fairlab, items, json_of, number, program, root, stdout_of};
 use fairlab_observe::sha256::hex_digest;
 use serde_json::Value;
 use std::fmt::Write;
@@ -222,10 +222,9 @@ fn trace_levels() {
 
 /// Returns the data of a page, without the speed of its runs.
 fn data_of_page(file: &str) -> String {
-    let page = std::fs::read_to_string(file).expect("the page was written");
-    let (_, data) = page.split_once("<script id=\"data\" type=\"application/json\">").expect("a page has data");
-    let (data, _) = data.split_once("</script>").expect("the data ends");
-    without_speed(data)
+    let mut data = data_of(&std::fs::read_to_string(file).expect("the page was written"));
+    remove_speed(&mut data);
+    serde_json::to_string_pretty(&data).expect("JSON can be written")
 }
 
 macro_rules! runs {

@@ -77,6 +77,13 @@ pub fn files(directory: &str, endings: &[&str]) -> Vec<String> {
     files
 }
 
+/// Returns the data of a report.
+pub fn data_of(page: &str) -> Value {
+    let (_, rest) = page.split_once("type=\"application/json\">").expect("the page has data");
+    let (data, _) = rest.split_once("</script>").expect("they end");
+    serde_json::from_str(data).expect("they are JSON")
+}
+
 /// Returns an integer of a JSON value.
 pub fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
