@@ -6,6 +6,7 @@ mod audit;
 mod bench_oracle;
 mod browser;
 mod codegen;
+mod count;
 mod engines;
 mod extended;
 mod fuzz_oracle;
@@ -92,6 +93,11 @@ enum XtaskCommand {
     /// of the compiled function. Functions of no path count for their callers. Compares fairlab with
     /// golden/paths.toml.
     Paths(paths::PathsArgs),
+    /// Count the instructions and cache-line transfers of running kernels under QEMU, and write count sheets.
+    ///
+    /// Needs Debian's qemu-system-x86 or qemu-system-arm and a C compiler. A count takes minutes; an interrupted
+    /// command continues with the counts that are complete.
+    Count(count::CountArgs),
     /// Run the extended tests: all tests, large swarms, ten thousand scenarios against the reference, the
     /// book, the optimised program.
     #[command(alias = "long")]
@@ -119,6 +125,7 @@ fn main() -> Result<()> {
         XtaskCommand::Release(args) => release::build(&root(), &args),
         XtaskCommand::Instructions(args) => instructions::run(&root(), &args),
         XtaskCommand::Paths(args) => paths::run(&root(), &args),
+        XtaskCommand::Count(args) => count::run(&root(), &args),
         XtaskCommand::Extended(args) => extended::run(&root(), &args),
         XtaskCommand::Engines(args) => engines::run(&root(), &args),
     }
