@@ -28,6 +28,7 @@ import log as event_log
 import metrics
 import page
 import tables
+import witnesses
 
 PROGRAM, ROOT, CATALOGUE = None, None, None
 
@@ -59,8 +60,9 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     files = ("events.jsonl", "tables", "trace.txt", "run", "page.html")
     log_file, table_directory, trace, run_directory, page_file = (Path(directory) / file for file in files)
     arguments = ["run", *arguments, "--json", "--findings", "--event-log", str(log_file)]
+    installed, formats = witnesses.tools() if with_exports else ([], [])
     if with_exports:
-        arguments += ["--export", f"csv={table_directory}", "--export", f"ftrace={trace}"]
+        arguments += ["--export", f"csv={table_directory}", "--export", f"ftrace={trace}", *formats]
     reported, error = fairlab(arguments, directory, cut_after)
     if reported is None:
         return {"name": name, "error": error.strip().splitlines()[:4]}
@@ -82,12 +84,14 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     if with_exports:
         exports.compare(comparison, log, exports.read_csv(table_directory), "csv")
         exports.compare(comparison, log, exports.read_ftrace(trace), "ftrace")
+        witnesses.compare(comparison, log, Path(directory), installed)
     found = [what for what, took_effect in cases.ingredients(log).items() if took_effect]
     if reported.get("cut_short_of_ns"):
         found.append("cut runs")
     if "kernel" in reported["run"] and reported["run"]["kernel"] != "6.1":
         found.append("kernels before 6.1")
-    return result(name, comparison, found, len(log.events))
+    row = result(name, comparison, found, len(log.events))
+    return {**row, "witnesses": installed}
 
 
 def audit_random(name, case, directory):
@@ -181,8 +185,14 @@ def jobs(arguments):
         # Stoppers, interrupts, frequencies and idle states before and after the end of a warm-up.
         hello = str(ROOT / "scenarios/hello.json")
         yield "file", "hello.json after a warm-up", [hello, "--warmup", "100ms", "--for", "100ms"]
-        for path in sorted((ROOT / "xtask/audit/runs").glob("*.scn")):
-            yield "file", f"run {path.name}", [str(path), *options_in(path)]
+        switches = ROOT / "scenarios/switches"
+        warnings = ["--features", "LATENCY_WARN", "--set", "latency_warn_once=0"]
+        run = [str(switches / "latency-warn.json"), "--machine", str(switches / "slow-wakeups.toml"), *warnings]
+        yield "file", "warnings of the scheduler", run
+        # Specs are benchmarks of studies, for shorter times.
+        for path in sorted((ROOT / "xtask/audit/runs").iterdir()):
+            if path.suffix in (".scn", ".json"):
+                yield "file", f"run {path.name}", [str(path), *options_in(path)]
         for command, options in bench.RUNS:
             yield "bench", f"bench {command} {options}", (command, options)
         for run in comparisons.RUNS:
@@ -221,6 +231,8 @@ def print_report(rows, random_runs):
     events = sum(row["events"] for row in audited)
     print(f"{len(audited)} runs, {events} events, {compared} numbers of {len(paths)} metrics compared, "
           f"{len(differences)} differences, {len(errors)} errors")
+    witnesses = Counter(tool for row in audited for tool in row.get("witnesses", []))
+    print("exports read by other tools:", ", ".join(f"{tool} {nr} runs" for tool, nr in witnesses.items()) or "none")
     missing = sorted(
         path for path in CATALOGUE[0]
         if path not in paths and not any(other.startswith(path + ".") for other in paths)

@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 
 FIRST_STOPPER_PID = 100_000
-LINE = re.compile(r"^ *.{16}-\d+ +\[(\d+)\] \S+ +(\d+)\.(\d{9}): (\w+): (.*)$")
+LINE = re.compile(r"^ *.{16}-\d+ +\[(\d+)\](?: \S{4,})? +(\d+)\.(\d{9}): (\w+): (.*)$")
 FIELD = re.compile(r"(\w+)=(\S+)")
 
 
@@ -85,23 +85,28 @@ def read_csv(directory):
 
 def read_ftrace(path):
     """Returns the rows of the tables that an `ftrace` export has."""
-    tables = {"switches": [], "wakeups": [], "migrations": []}
     with open(path, encoding="utf-8") as lines:
-        for line in lines:
-            match = LINE.match(line)
-            if not match:
-                continue
-            cpu, seconds, ns, event, rest = match.groups()
-            t, fields = int(seconds) * 10**9 + int(ns), dict(FIELD.findall(rest))
-            if event == "sched_switch":
-                row = (t, int(cpu), int(fields["prev_pid"]), int(fields["next_pid"]), fields["prev_state"])
-                tables["switches"].append(row)
-            elif event in ("sched_wakeup", "sched_wakeup_new"):
-                row = (t, int(cpu), int(fields["pid"]), int(fields["target_cpu"]), int(event == "sched_wakeup_new"))
-                tables["wakeups"].append(row)
-            elif event == "sched_migrate_task":
-                row = (t, int(cpu), int(fields["pid"]), int(fields["orig_cpu"]), int(fields["dest_cpu"]))
-                tables["migrations"].append(row)
+        return read_lines(lines)
+
+
+def read_lines(lines, states=None):
+    """Returns the rows in lines of a trace; `states` maps numbers of task states to letters."""
+    tables = {"switches": [], "wakeups": [], "migrations": []}
+    for line in lines:
+        match = LINE.match(line)
+        if not match:
+            continue
+        cpu, seconds, ns, event, rest = match.groups()
+        t, fields = int(seconds) * 10**9 + int(ns), dict(FIELD.findall(rest))
+        if event == "sched_switch":
+            state = states[int(fields["prev_state"])] if states else fields["prev_state"]
+            tables["switches"].append((t, int(cpu), int(fields["prev_pid"]), int(fields["next_pid"]), state))
+        elif event in ("sched_wakeup", "sched_wakeup_new"):
+            row = (t, int(cpu), int(fields["pid"]), int(fields["target_cpu"]), int(event == "sched_wakeup_new"))
+            tables["wakeups"].append(row)
+        elif event == "sched_migrate_task":
+            row = (t, int(cpu), int(fields["pid"]), int(fields["orig_cpu"]), int(fields["dest_cpu"]))
+            tables["migrations"].append(row)
     return tables
 
 

@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 
 /// Number of random runs in CI.
 const RANDOM_IN_CI: u32 = 60;
+/// Programs that read exported traces back.
+const WITNESSES: [&str; 2] = ["perf", "trace-cmd"];
 const NO_PYTHON: &str = "the audit needs Python 3.9 with venv, and the package polars";
 
 #[derive(ClapArgs)]
@@ -45,6 +47,13 @@ pub(crate) fn run(root: &Path, args: &AuditArgs) -> Result<()> {
     let Some(python) = find_python(&directory)? else {
         return skip_or_fail(args.ci, "python3", NO_PYTHON);
     };
+    let is_installed = |name: &&str| {
+        let mut command = Command::new(name);
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    };
+    if args.ci && !WITNESSES.iter().all(is_installed) {
+        skip_or_fail(true, "witnesses", "perf and trace-cmd are needed to read exported traces back")?;
+    }
     let program =
         args.program.clone().map_or_else(|| programs::build_program(root), |it| Ok(std::path::absolute(it)?))?;
     let random = if args.ci { RANDOM_IN_CI } else { args.random };

@@ -77,16 +77,31 @@ fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
 
 fn an_engines_trace_is_that_of_the_built_in_one() {
     let place = tempfile::tempdir().expect("a folder");
-    let trace = |name: &str, engine: &[&str]| {
-        let file = place.path().join(name);
+    let trace = |scenario: &str, engine: &[&str]| {
+        let file = place.path().join("trace.txt");
         let export = format!("ftrace={}", file.display());
-        let run = ["run", "scenarios/group-shares.scn", "--export", &export, "--events", "sched,stat,idle"];
+        let run =
+            ["run", scenario, "--export", &export, "--events", "sched,stat,idle", "--for", "200ms", "--prices", "zero"];
         let output = with_engines(&[&run, engine].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         std::fs::read_to_string(file).expect("the trace was written")
     };
-    let (built_in, compiled) = (trace("built-in", &[]), trace("compiled", &["--engine", "kernel:under-test"]));
-    assert!(built_in.matches("sched_switch").count() > 100 && built_in == compiled, "the same trace");
+    // Groups; deadlines and hotplug; real-time tasks; nice; wake-ups of tasks about to sleep; inherited priorities.
+    for name in [
+        "group-shares.scn",
+        "deadline-hotplug.scn",
+        "realtime.scn",
+        "fair-share.scn",
+        "ksoftirqd.scn",
+        "inversion.json",
+    ] {
+        let scenario = format!("scenarios/{name}");
+        let (built_in, compiled) = (trace(&scenario, &[]), trace(&scenario, &["--engine", "kernel:under-test"]));
+        assert!(built_in.matches("sched_stat_runtime").count() > 40, "{name}: run times are reported");
+        let differing = built_in.lines().zip(compiled.lines()).find(|(built_in, compiled)| built_in != compiled);
+        assert_eq!(differing, None, "{name}: the same lines");
+        assert_eq!(built_in.len(), compiled.len(), "{name}: the same trace");
+    }
     let state = ["run", "scenarios/group-shares.scn", "--export", "sched-debug=here", "--engine", "kernel:under-test"];
     assert!(complaint(&state.join(" "), &with_engines(&state)).contains("sched-debug contains state of the built-in"));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Summary of the CPUs: busy and idle time, idle states, frequencies, ticks, interrupts and switches.
 
+use crate::each_field;
 use crate::states::{CpuActivity, CpuState, hotplug};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::MachineEvent;
@@ -81,19 +82,14 @@ impl SoftirqCounts {
     }
 
     #[must_use]
-    pub(crate) fn combined(self, other: Self) -> Self {
-        Self {
-            packets: self.packets + other.packets,
-            packets_dropped: self.packets_dropped + other.packets_dropped,
-            longest_backlog: self.longest_backlog.max(other.longest_backlog),
-            ksoftirqd_wakeups: self.ksoftirqd_wakeups + other.ksoftirqd_wakeups,
-        }
+    pub(crate) fn combined(mut self, other: Self) -> Self {
+        each_field!(self += other: packets packets_dropped ksoftirqd_wakeups);
+        self.longest_backlog = self.longest_backlog.max(other.longest_backlog);
+        self
     }
 
     fn subtract(&mut self, before: &Self) {
-        self.packets -= before.packets;
-        self.packets_dropped -= before.packets_dropped;
-        self.ksoftirqd_wakeups -= before.ksoftirqd_wakeups;
+        each_field!(self -= before: packets packets_dropped ksoftirqd_wakeups);
     }
 }
 
@@ -252,46 +248,17 @@ impl CpuStats {
 impl CpuSummary {
     /// Subtracts the counts of the warm-up.
     fn subtract(&mut self, before: &Self) {
-        let Self {
-            cpu: _,
-            capacity: _,
-            llc: _,
-            busy_ns,
-            stopper_ns,
-            idle_ns,
-            offline_ns,
-            interrupt_ns,
-            stolen_ns,
-            switches,
-            ticks,
-            reschedule_ipis,
-            call_function_ipis,
-            kernel_ns,
-            kernel_in_idle_ns,
-            softirqs,
-            frequencies,
-            idle_states,
-        } = before;
-        self.busy_ns -= busy_ns;
-        self.stopper_ns -= stopper_ns;
-        self.idle_ns -= idle_ns;
-        self.offline_ns -= offline_ns;
-        self.interrupt_ns -= interrupt_ns;
-        self.stolen_ns -= stolen_ns;
-        self.switches -= switches;
-        self.ticks -= ticks;
-        self.reschedule_ipis -= reschedule_ipis;
-        self.call_function_ipis -= call_function_ipis;
-        self.kernel_ns -= kernel_ns;
-        self.kernel_in_idle_ns -= kernel_in_idle_ns;
-        self.softirqs.subtract(softirqs);
-        for old in frequencies {
+        each_field!(self -= before:
+            busy_ns stopper_ns idle_ns offline_ns interrupt_ns stolen_ns switches ticks reschedule_ipis
+            call_function_ipis kernel_ns kernel_in_idle_ns);
+        self.softirqs.subtract(&before.softirqs);
+        for old in &before.frequencies {
             if let Some(time) = self.frequencies.iter_mut().find(|time| (time.part, time.khz) == (old.part, old.khz)) {
                 time.ns -= old.ns;
                 time.idle_ns -= old.idle_ns;
             }
         }
-        for (time, old) in self.idle_states.iter_mut().zip(idle_states) {
+        for (time, old) in self.idle_states.iter_mut().zip(&before.idle_states) {
             time.entries -= old.entries;
             time.ns -= old.ns;
         }

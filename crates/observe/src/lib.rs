@@ -37,6 +37,14 @@ mod sums;
 pub mod trace_jsonl;
 pub mod work_jsonl;
 
+/// Adds the named fields of one value to those of another, or subtracts them.
+macro_rules! each_field {
+    ($to:ident $operator:tt $from:ident: $($field:ident)+) => {
+        $($to.$field $operator $from.$field;)+
+    };
+}
+use each_field;
+
 /// Returns the element of a list at an index, after growing the list if necessary.
 #[inline]
 fn slot_mut<T: Clone + Default>(list: &mut Vec<T>, index: usize) -> &mut T {

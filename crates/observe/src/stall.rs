@@ -125,3 +125,15 @@ fn blocked_on_text(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> Str
         BlockedOn::Wake => "a task to wake it".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_tasks_are_named_and_the_rest_are_counted() {
+        let tasks: Vec<String> = (0..10).map(|nr| format!("t{nr}")).collect();
+        assert_eq!(name_list(&tasks[..8]), "t0, t1, t2, t3, t4, t5, t6, t7");
+        assert_eq!(name_list(&tasks), "t0, t1, t2, t3, t4, t5, t6, t7, and 2 more");
+    }
+}

@@ -223,15 +223,11 @@ impl<W: Write> SchedObserver for TraceJsonl<W> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         self.put_event(now.0, event);
     }
-
-    fn wants_pelt(&self) -> bool {
-        self.pelt
-    }
 }
 
 impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
     fn wants(&self) -> Interest {
-        Interest { events: self.level > 0, details: self.level > 1, pelt: self.pelt }
+        Interest { events: self.level > 0, details: self.level > 1, accounting: self.pelt }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

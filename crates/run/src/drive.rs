@@ -4,12 +4,14 @@
 #![expect(clippy::disallowed_methods, reason = "this is the loop")]
 
 use crate::observers::RunObservers;
+use crate::prepare::ReadyRun;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_observe::findings::{Finding, Findings, Limits};
 use fairlab_observe::import::fidelity::ReplayMeter;
 use fairlab_observe::import::measure::{LatencyBasis, TraceMeasurement};
+use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 
 /// Simulated time between two steps of a benchmark's run.
@@ -138,18 +140,20 @@ pub fn drive_until_done<E: Engine>(machine: &mut Machine<E>, observer: &mut dyn 
     Ok(())
 }
 
-/// Runs a machine and returns its findings, the worst first. `on_progress` is called with the simulated time.
+/// Executes a run and returns its findings, the worst first, without those of the warm-up. `on_progress` is called
+/// with the simulated time.
 ///
 /// # Errors
 /// If a program makes no progress.
 pub fn find(
-    machine: &mut Machine,
+    run: &mut ReadyRun<Sched>,
     limits: Limits,
     on_progress: &mut dyn FnMut(Nanos),
 ) -> Result<Vec<Finding>, RunError> {
+    let (machine, warmup) = (&mut run.machine, run.about.warmup);
     let mut observers =
         RunObservers { findings: Some(Findings::new(machine, limits)), ..RunObservers::for_summary(machine) };
-    drive(machine, &mut observers, Nanos::ZERO, &mut |elapsed| {
+    drive(machine, &mut observers, warmup, &mut |elapsed| {
         on_progress(elapsed);
         true
     })?;

@@ -156,13 +156,6 @@ impl SchedObserver for RunObservers {
         let Self { summary, findings, bench, marks: _, last_exit, writers } = self;
         for_each!(observer in summary findings bench last_exit writers => observer.event(now, event));
     }
-
-    fn wants_pelt(&self) -> bool {
-        self.writers.as_ref().is_some_and(|writers| {
-            writers.exporter.as_ref().is_some_and(SchedObserver::wants_pelt)
-                || writers.trace.as_ref().is_some_and(SchedObserver::wants_pelt)
-        })
-    }
 }
 
 impl<E: Engine> Observer<E> for RunObservers {

@@ -108,10 +108,15 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     let kernel = settings.kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
     apply(&mut setup, settings, Some(kernel))?;
     if let Some((_, benchmark)) = &benchmark
-        && benchmark.is_kernel_work()
         && setup.hardware.costs.is_zero_cost()
     {
-        return Err(no_time_would_pass(benchmark.name(), &setup.hardware.name, *plain));
+        let (bench, machine) = (benchmark.name(), &setup.hardware.name);
+        if benchmark.is_kernel_work() {
+            return Err(no_time_would_pass(bench, machine, *plain));
+        }
+        if prices.source != Some(CostSource::Zero) && plain.is_none() {
+            return Err(zero_cost_latencies(bench, machine));
+        }
     }
     if warmup > Nanos::ZERO && benchmark.is_none() && duration.is_none() {
         let help = "set the measured time, such as --for 500ms";
@@ -296,10 +301,18 @@ fn no_time_would_pass(bench: &str, machine: &str, plain: Option<Plain>) -> Reque
     let help = if plain == Some(Plain::Shape) {
         "`--plain=priced` keeps the costs of a machine that has them"
     } else {
-        "choose a machine with costs (see `fairlab machine show NAME`), or write `base = \"xeon-1s-112\"` into its file"
+        "choose a machine with costs, take those of another one with --prices NAME, or write `base = \"xeon-1s-112\"` into \
+         the machine's file"
     };
     RequestError::Input(format!(
         "{bench} does only kernel work, which has zero cost on {machine} without a cost model: no time would pass\nhelp: {help}"
+    ))
+}
+
+fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
+    RequestError::Input(format!(
+        "{bench} measures kernel code, which has zero cost on {machine} without a cost model\nhelp: choose a machine with \
+         costs, take those of another one with --prices NAME, or accept zero costs with --prices zero"
     ))
 }
 
@@ -402,6 +415,10 @@ impl LoadedWorkload {
         if settings.warmup() > Nanos::ZERO && !observer.reset() {
             let help = "omit --warmup: the benchmark runs until it has completed its work";
             return Err(RequestError::Input(format!("{name} has no warm-up\nhelp: {help}")));
+        }
+        if let Some(cpu) = benchmark.missing_cpu(nr_cpus) {
+            let (test, help) = (&bench.line, format!("CPUs are 0 to {}", nr_cpus - 1));
+            return Err(RequestError::Input(format!("{test} needs CPU {cpu}, which the machine lacks\nhelp: {help}")));
         }
         let workload = benchmark.workload(nr_cpus);
         let duration = workload.duration.unwrap_or(MAX_DURATION);

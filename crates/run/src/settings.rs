@@ -38,8 +38,10 @@ pub mod commands {
     pub const STUDY: u8 = 32;
     /// No command: arms of a study's file.
     pub const STUDY_ARM: u8 = 64;
+    /// `fairlab machine validate`.
+    pub const VALIDATE: u8 = 128;
     /// All commands with a run or a comparison of their own, which excludes studies.
-    pub const ALL: u8 = RUN | BENCH | REPEAT | CHECK | OTHERS;
+    pub const ALL: u8 = RUN | BENCH | REPEAT | CHECK | OTHERS | VALIDATE;
 }
 
 /// Declares each setting once: its field of [`Settings`], and its entry of [`SETTINGS`].
@@ -216,7 +218,6 @@ settings! {
         list: true,
         names: || vec!["machine", "zero"],
         in_study: "`prices` of an arm",
-        serde: serde(with = "cost_texts"),
         schema: schemars(with = "Vec<String>"),
         read: CostChoice::read,
         texts: CostChoice::texts,
@@ -363,24 +364,6 @@ macro_rules! time_as_text {
 
 time_as_text!(duration_text, parse_time);
 time_as_text!(latency_text, parse_micros);
-
-mod cost_texts {
-    use crate::values::CostChoice;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(costs: &CostChoice, serializer: S) -> Result<S::Ok, S::Error> {
-        costs.texts().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CostChoice, D::Error> {
-        let mut costs = CostChoice::default();
-        for text in Vec::<String>::deserialize(deserializer)? {
-            costs.read(&text).map_err(D::Error::custom)?;
-        }
-        Ok(costs)
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -231,8 +231,21 @@ pub enum CostSource {
     Of(InputFile),
 }
 
+/// Parses two different CPUs, such as `0,1`.
+///
+/// # Errors
+/// A description of what is expected.
+pub fn parse_two_cpus(text: &str) -> Result<[u32; 2], String> {
+    let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.parse().ok()).collect();
+    match cpus.as_deref() {
+        Some(&[first, second]) if first != second => Ok([first, second]),
+        _ => Err("two different CPUs are needed, such as 0,1".to_owned()),
+    }
+}
+
 /// Cost model of kernel code, and costs of single operations that differ from it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct CostChoice {
     /// Source; that of the machine if absent.
     pub source: Option<CostSource>,
@@ -270,6 +283,22 @@ impl CostChoice {
         });
         let costs = self.operations.iter().map(|(operation, ps)| format!("{operation}={}", *ps as f64 / 1000.0));
         source.into_iter().chain(costs).collect()
+    }
+}
+
+impl TryFrom<Vec<String>> for CostChoice {
+    type Error = String;
+
+    fn try_from(texts: Vec<String>) -> Result<Self, String> {
+        let mut costs = Self::default();
+        texts.iter().try_for_each(|text| costs.read(text))?;
+        Ok(costs)
+    }
+}
+
+impl From<CostChoice> for Vec<String> {
+    fn from(costs: CostChoice) -> Self {
+        costs.texts()
     }
 }
 

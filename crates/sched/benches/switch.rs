@@ -59,6 +59,7 @@ impl OneCpu {
             self_timed: None,
             effects: &mut self.effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut self.work,
             policy: None,
         };

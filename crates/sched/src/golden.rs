@@ -113,6 +113,7 @@ impl GoldenTestMachine {
             self_timed: None,
             effects: &mut self.effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut self.work,
             policy: None,
         };

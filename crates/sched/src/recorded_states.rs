@@ -253,6 +253,7 @@ impl RecordedState {
             self_timed: None,
             effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: work,
             policy: None,
         };

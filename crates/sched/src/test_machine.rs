@@ -100,6 +100,7 @@ impl TestMachine {
             self_timed: Some((KernelOp::NewidlePass, self.newidle_pass_cost)),
             effects: &mut self.effects,
             observer: &mut self.heard,
+            wants_accounting: false,
             op_counts: &mut self.work,
             policy: self.policy.as_mut(),
         };

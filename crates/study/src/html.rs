@@ -9,7 +9,7 @@ use crate::report::{ReportRow, ReportTable, RowVerdict, StudyReport};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeSet;
 
-pub(crate) const STYLE: &str = "
+const STYLE: &str = "
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24; background: #fff }
 h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.15rem; margin-top: 2.2rem } .source { color: #57606a }
 .headline { font-weight: 600 } table { border-collapse: collapse; margin: .6rem 0 1.2rem; font-variant-numeric: tabular-nums }
@@ -25,52 +25,58 @@ details { margin: .8rem 0 } summary { cursor: pointer } h1 { overflow-wrap: anyw
 }
 ";
 
-/// Returns the HTML page of a report. `text` is the study's file.
-pub fn page(report: &StudyReport, definition: &StudyDefinition, text: &str) -> String {
-    let changes: BTreeSet<&str> =
-        definition.tables.iter().filter(|table| table.reports_changes()).map(|table| table.name.as_str()).collect();
-    let (effects, others): (Vec<&ReportTable>, Vec<&ReportTable>) =
-        report.tables.iter().partition(|table| changes.contains(table.name.as_str()));
+/// Returns a page without external resources.
+pub(crate) fn document(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (report.title) }
+                title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
-            body {
-                h1 { (report.title) }
-                p.source { (report.source) }
-                p.headline { (report.headline().to_string()) }
-                @if !effects.is_empty() {
-                    h2 { "The effect" }
-                    @for table in &effects { (effect_picture(table)) (table_of(table)) }
-                }
-                @for table in &others {
-                    h2 { (table.title) }
-                    (table_of(table))
-                }
-                @for picture in &report.pictures {
-                    figure { (PreEscaped(&picture.svg)) }
-                }
-                @for (heading, text) in &report.outputs {
-                    h2 { (heading) }
-                    pre { (text) }
-                }
-                h2 { "Method" }
-                (arms_of(&definition.arms))
-                ul { @for note in &report.notes { li { (note) } } }
-                details {
-                    summary { "The study's file" }
-                    pre { (text) }
-                }
-                p.source { "fairlab " (env!("CARGO_PKG_VERSION")) ", study " code { (report.study) } }
-            }
+            body { (body) }
         }
     };
     page.into_string()
+}
+
+/// Returns the HTML page of a report. `text` is the study's file.
+pub fn page(report: &StudyReport, definition: &StudyDefinition, text: &str) -> String {
+    let changes: BTreeSet<&str> =
+        definition.tables.iter().filter(|table| table.reports_changes()).map(|table| table.name.as_str()).collect();
+    let (effects, others): (Vec<&ReportTable>, Vec<&ReportTable>) =
+        report.tables.iter().partition(|table| changes.contains(table.name.as_str()));
+    let body = html! {
+        h1 { (report.title) }
+        p.source { (report.source) }
+        p.headline { (report.headline().to_string()) }
+        @if !effects.is_empty() {
+            h2 { "The effect" }
+            @for table in &effects { (effect_picture(table)) (table_of(table)) }
+        }
+        @for table in &others {
+            h2 { (table.title) }
+            (table_of(table))
+        }
+        @for picture in &report.pictures {
+            figure { (PreEscaped(&picture.svg)) }
+        }
+        @for (heading, text) in &report.outputs {
+            h2 { (heading) }
+            pre { (text) }
+        }
+        h2 { "Method" }
+        (arms_of(&definition.arms))
+        ul { @for note in &report.notes { li { (note) } } }
+        details {
+            summary { "The study's file" }
+            pre { (text) }
+        }
+        p.source { "fairlab " (env!("CARGO_PKG_VERSION")) ", study " code { (report.study) } }
+    };
+    document(&report.title, &body)
 }
 
 fn effect_picture(table: &ReportTable) -> Markup {

@@ -31,6 +31,7 @@ pub mod sweep;
 pub mod switches;
 mod table_schema;
 pub mod template;
+pub mod validation;
 mod window;
 
 pub use data::execute::PreparedCase;

@@ -27,11 +27,13 @@ pub(crate) struct BenchArgs {
     pub(crate) exports: ExportArgs,
 }
 
-/// Adds the options of fairlab to the commands that are a benchmark.
+/// Adds the options of fairlab to the commands that are a benchmark, once such a command is used: a run of another
+/// command does not pay for them.
 fn with_settings(command: Command) -> Command {
-    if command.has_subcommands() {
-        return command.mut_subcommands(with_settings);
-    }
+    if command.has_subcommands() { command.mut_subcommands(with_settings) } else { command.defer(add_settings) }
+}
+
+fn add_settings(command: Command) -> Command {
     let about = command.get_about().cloned();
     let command = command.next_help_heading("Options of fairlab");
     // A group of options describes the command, if it is added by hand.

@@ -30,6 +30,9 @@ pub(crate) struct CaptureArgs {
     /// Machine file to write [default: standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    /// Add facts of the processor from a measurement, so that kernel code has costs (see `fairlab machine calibrate`)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) measured: Option<PathBuf>,
     /// Write the file even if fairlab cannot simulate that machine, as a draft to edit
     #[arg(long)]
     pub(crate) raw: bool,

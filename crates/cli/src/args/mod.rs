@@ -10,6 +10,7 @@ pub(crate) mod fuzz;
 pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod kernel_bisect;
+pub(crate) mod measure;
 pub(crate) mod patch;
 pub(crate) mod regressions;
 pub(crate) mod replay;
@@ -27,6 +28,7 @@ use crate::args::exports::{events_from_name, format_from_name};
 use crate::args::fuzz::FuzzArgs;
 use crate::args::import::{ImportArgs, LeapArgs};
 use crate::args::kernel::KernelArgs;
+use crate::args::measure::{CalibrateArgs, ValidateArgs};
 use crate::args::patch::PatchArgs;
 use crate::args::replay::ReplayArgs;
 use crate::args::run::RunArgs;
@@ -272,7 +274,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
 #[command(
-    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0\n  fairlab machine capture -o mine.toml"
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0\n  fairlab machine capture -o mine.toml\n  fairlab machine calibrate -o measured.json\n  fairlab machine validate --prices epyc-16llc"
 )]
 pub(crate) struct MachineArgs {
     #[command(subcommand)]
@@ -292,8 +294,18 @@ pub(crate) enum MachineCommand {
         #[arg(long)]
         toml: bool,
     },
+    /// List what each kernel operation costs on a machine, with the counts that its costs follow from
+    Costs {
+        /// Name of a machine, or path of a machine file
+        #[arg(value_parser = hints::text(hints::machines))]
+        machine: String,
+    },
     /// Describe this machine, or one whose sysfs, hwloc XML or lscpu output was saved, as a machine file
     Capture(CaptureArgs),
+    /// Measure this machine: system calls, switches, wake-ups, messages, interrupts, cache lines
+    Calibrate(CalibrateArgs),
+    /// Run operations on this machine and on a simulated one, and compare
+    Validate(Box<ValidateArgs>),
     /// Show the sched domains of a machine, as in the kernel's debugfs, with their groups
     Domains {
         /// Name of a machine, or path of a machine file

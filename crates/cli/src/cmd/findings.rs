@@ -37,14 +37,14 @@ pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), C
         return trace_findings(output, args);
     }
     let manifest = Manifest::read(&args.dir)?;
-    let mut machine = rerun::repeat(&manifest)?.machine;
-    let mut limits = Limits::of(&machine);
+    let mut run = rerun::repeat(&manifest)?;
+    let mut limits = Limits::of(&run.machine);
     apply_limits(&mut limits, args);
-    let mut progress = Progress::new("simulating", machine.duration());
-    let found = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
+    let mut progress = Progress::new("simulating", run.machine.duration());
+    let found = find(&mut run, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
     let found = found.map_err(CliError::run)?;
-    let digest = machine.digest().to_string();
+    let digest = run.machine.digest().to_string();
     if let Some(warning) = rerun::digest_warning(&digest, &manifest, &args.dir, "these are findings of") {
         output.warn(&warning)?;
     }

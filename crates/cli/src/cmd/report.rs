@@ -77,10 +77,10 @@ fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {
 
 /// Adds findings and explanations. For each of the two the run is repeated once more.
 fn diagnose(page: &mut PageRun, manifest: &Manifest) -> Result<(), CliError> {
-    let mut machine = rerun::repeat(manifest)?.machine;
-    let limits = Limits::of(&machine);
-    let mut progress = Progress::new("looking for findings", machine.duration());
-    let findings = find(&mut machine, limits, &mut |elapsed| progress.show(elapsed));
+    let mut run = rerun::repeat(manifest)?;
+    let limits = Limits::of(&run.machine);
+    let mut progress = Progress::new("looking for findings", run.machine.duration());
+    let findings = find(&mut run, limits, &mut |elapsed| progress.show(elapsed));
     progress.clear();
     let mut has_started = false;
     let diagnosed = page.diagnose(

@@ -11,11 +11,13 @@ use crate::output::experiment;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
 use crate::values::hints;
+use fairlab_native::record::{self, Calibration};
 use fairlab_observe::summary;
 use fairlab_observe::trace_jsonl;
 use fairlab_run::manifest::{self, Manifest, SpecFile};
 use fairlab_run::spec;
 use fairlab_study::report::{self, StudyReport};
+use fairlab_study::validation::{self, Validation};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -77,6 +79,12 @@ const SCHEMAS: &[SchemaEntry] = &[
         what: "fairlab kernel regressions --json",
         make: schema_of::<regressions::RegressionsOutput<'static>>,
     },
+    SchemaEntry {
+        version: record::SCHEMA,
+        what: "fairlab machine calibrate --json; its file",
+        make: schema_of::<Calibration>,
+    },
+    SchemaEntry { version: validation::SCHEMA, what: "fairlab machine validate --json", make: schema_of::<Validation> },
     SchemaEntry { version: "trace/1", what: "a line of --trace-jsonl", make: trace_schema },
 ];
 

@@ -127,6 +127,8 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "patch",
         "kernel-bisect",
         "regressions",
+        "calibration",
+        "validation",
         "trace",
     ]
 }

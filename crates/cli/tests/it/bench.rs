@@ -32,6 +32,8 @@ fn every_benchmark_writes_its_own_form() {
         ("stress-ng --sock 2 -t 50ms --metrics", "stress-ng: metrc: sock "),
         ("netperf -l 1 --for 20ms --warmup 30ms", "16384  131072 1        1       0.02 "),
         ("oltp --threads 2 --time 1 --for 100ms", "    transactions: "),
+        ("micro pingpong-tcp-2cpus -r 50 --cpus 1,6", "pingpong-tcp-2cpus: "),
+        ("micro sleep-200us -r 5", " ns per sleep, without the requested 200 us, 5 rounds"),
         ("make -j4 --objects 5", "make -j4: 5 objects\n\nreal\t0m0."),
     ] {
         let text = bench(line);
@@ -77,6 +79,11 @@ fn wrong_options_get_a_way_out() {
         ("perf sched", "messaging"),
         ("make --jobs 4 --object", "--objects"),
         ("hackbench --machine nowhere", "nowhere"),
+        ("micro pingpong-pigeon-1cpu", "pass-pipe"),
+        ("micro empty-call", "runs on real machines only"),
+        ("micro pingpong-pipe-2cpus --cpus 3,3", "such as 0,1"),
+        ("micro pingpong-pipe-2cpus --cpus 0,99", "CPUs are 0 to 7"),
+        ("schbench --machine laptop-8", "--prices zero"),
         ("hackbench --warmup 5ms", "omit --warmup"),
         ("hackbench --prices zero", "no time would pass"),
         ("perf sched messaging --machine laptop-8", "only kernel work"),

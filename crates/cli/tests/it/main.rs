@@ -15,6 +15,7 @@ mod fuzz;
 mod group_clamps;
 mod import;
 mod malformed;
+mod measured;
 mod outputs;
 mod report;
 mod robust;

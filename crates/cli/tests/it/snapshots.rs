@@ -199,11 +199,88 @@ fn add_partial_traces(snapshot: &mut Snapshot, trace: &str, place: &Path) {
         snapshot.add_command(&["import", file, "--json"], place);
         snapshot.add_command(&["replay", file], place);
     }
+    for every in [3, 7, 20] {
+        let lines = text.lines().enumerate().filter(|(nr, line)| nr % every != 1 || line.starts_with('#'));
+        std::fs::write(file, lines.map(|it| it.1).collect::<Vec<_>>().join("\n")).expect("the trace can be written");
+        snapshot.add_command(&["import", file, "--json"], place);
+        snapshot.add_command(&["import", file], place);
+    }
     let late: Vec<&str> =
         text.lines().enumerate().filter(|(nr, line)| *nr > half || line.starts_with('#')).map(|it| it.1).collect();
     std::fs::write(file, late.join("\n")).expect("the trace can be written");
     snapshot.add_command(&["import", file], place);
     snapshot.add_command(&["replay", file, "--json"], place);
+}
+
+/// Summaries, findings and explanations of all scenarios.
+#[test]
+fn scenarios() {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let directory = place.path().join("run");
+    let directory = directory.to_str().expect("a path is text");
+    let mut snapshot = Snapshot::new("scenarios");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(root().join("scenarios"))
+        .expect("the directory exists")
+        .map(|entry| entry.expect("the directory can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "scn"))
+        .collect();
+    files.sort();
+    for file in files {
+        let name = format!("scenarios/{}", file.file_name().expect("a file has a name").display());
+        snapshot.add_command(&["run", &name, "--for", "150ms", "--tables", "all", "--measure", "all"], place.path());
+        snapshot.add_command(&["run", &name, "--for", "150ms", "--warmup", "30ms", "-o", directory], place.path());
+        let limits = ["--latency", "100us", "--starvation", "1ms", "--idle", "1ms", "--explain", "3"];
+        snapshot.add_command(&[&["findings", directory], &limits[..]].concat(), place.path());
+        for at in ["40ms", "100ms", "179ms"] {
+            for question in [["--cpu", "0"], ["--cpu", "1"], ["--balance", "0"], ["--balance", "1"], ["--task", "1001"]]
+            {
+                snapshot.add_command(&[&["explain", directory], &question[..], &["--at", at]].concat(), place.path());
+            }
+        }
+    }
+    snapshot.check();
+}
+
+/// As many warnings as are shown at most, one fewer and one more.
+#[test]
+fn warnings() {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let file = place.path().join("run.json");
+    let mut snapshot = Snapshot::new("warnings");
+    for nr in 19..=22 {
+        let tasks: Vec<String> = (0..nr).map(|task| format!(r#""t{task}": {{"run": 100, "unknown": 1}}"#)).collect();
+        let text = format!(r#"{{"global": {{"duration": 1}}, "tasks": {{{}}}}}"#, tasks.join(", "));
+        std::fs::write(&file, text).expect("the file can be written");
+        let name = file.to_str().expect("a path is text");
+        snapshot.add_command(&["run", name, "--for", "1ms"], place.path());
+    }
+    snapshot.check();
+}
+
+/// Traces of all formats with a byte changed, or cut off, at several places.
+#[test]
+fn damaged_traces() {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let path = |file: &str| place.path().join(file).to_str().expect("a path is text").to_owned();
+    let mut snapshot = Snapshot::new("damaged_traces");
+    for format in IMPORTED {
+        let (file, damaged) = (path(format), path("damaged"));
+        let export = format!("{format}={file}");
+        let run = ["run", "scenarios/ping-pong.scn", "--for", "60ms", "--export", &export];
+        program().args(run).output().expect("it runs");
+        let bytes = content(Path::new(&file));
+        for part in 0..40 {
+            // More places at the begin, where the headers are.
+            let at = bytes.len() * part * part / 1600 + part;
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << (part % 8);
+            std::fs::write(&damaged, changed).expect("the trace can be written");
+            snapshot.add_command(&["import", &damaged, "--leaps", "drop"], place.path());
+            std::fs::write(&damaged, &bytes[..at]).expect("the trace can be written");
+            snapshot.add_command(&["import", &damaged, "--json"], place.path());
+        }
+    }
+    snapshot.check();
 }
 
 #[test]
@@ -255,6 +332,7 @@ runs! {
     deadlock: "deadlock.json" "--for" "50ms";
     server: "scenarios/hello.json" "--machine" "xeon-2s-104" "--for" "20ms";
     board: "scenarios/energy-aware.json" "--for" "100ms";
+    inversion: "scenarios/inversion.json" "--for" "80ms";
     warm: "scenarios/hello.json" "--warmup" "100ms" "--for" "100ms";
 }
 
@@ -262,7 +340,7 @@ runs! {
 fn recorded_traces() {
     let place = TempDir::new().expect("there is a place for temporary files");
     let mut snapshot = Snapshot::new("recorded_traces");
-    for trace in ["lisa-6cpu.txt", "android-systrace.html"] {
+    for trace in ["lisa-6cpu.txt", "android-systrace.html", "perf-pipe.data", "perf-compressed.data"] {
         let file = format!("crates/observe/tests/data/traces/{trace}");
         for args in
             [&["import", &file][..], &["import", &file, "--json"], &["replay", &file], &["replay", &file, "--json"]]

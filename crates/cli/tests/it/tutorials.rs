@@ -8,7 +8,8 @@
 //!    are its standard output.
 //! 3. In other blocks of the kinds `console` and `sh`, commands of fairlab must succeed. Their output is not compared.
 //! 4. A block after `<!-- output: COMMAND -->` is the standard output of COMMAND.
-//! 5. All commands of a page share one temporary directory, which also has `scenarios`. [`INPUTS`] creates further files.
+//! 5. All commands of a page share one temporary directory, which also has `scenarios` and `machines`. [`INPUTS`] creates
+//!    further files.
 //! 6. Commands in [`NOT_EXECUTED`] are skipped. Those in [`LONG`] are executed by the extended tests, with smaller budgets:
 //!    `cargo test -p fairlab --release --test it tutorials -- --ignored`.
 //!
@@ -33,6 +34,9 @@ const MIN_LONG_COMMANDS: usize = 90;
 /// Parts of commands that are not executed, each with the reason.
 const NOT_EXECUTED: &[(&str, &str)] = &[
     ("machine capture", "its result depends on the machine at hand"),
+    ("machine calibrate", "it takes a minute, and its result depends on the machine at hand"),
+    ("machine validate --prices", "it takes a minute, and its result depends on the machine at hand"),
+    ("validate --machine mine.toml", "it needs the file of a measurement"),
     ("kernel bisect", "it needs Linux's git history"),
     ("SIS_PACK", "a feature that the guide adds to the sources"),
     ("run FILE", "a placeholder"),
@@ -104,7 +108,9 @@ struct Player {
 impl Player {
     fn new(name: &str, budget: PageBudget) -> Self {
         let directory = tempfile::tempdir().expect("there is room for temporary files");
-        std::os::unix::fs::symlink(root().join("scenarios"), directory.path().join("scenarios")).expect("a link");
+        for name in ["scenarios", "machines"] {
+            std::os::unix::fs::symlink(root().join(name), directory.path().join(name)).expect("a link");
+        }
         Self { directory, budget, is_compared: COMPARED.iter().any(|part| name.starts_with(part)), nr_commands: 0 }
     }
 

@@ -203,12 +203,10 @@ impl Engine for KernelEngine {
     }
 
     fn handle_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, sync: bool) -> bool {
-        self.emit_waking(ctx, task);
         self.begin_wakeup(ctx, c"try_to_wake_up", task.0, EngineCall::Wake { task: task.0, sync })
     }
 
     fn handle_wakeup_interrupt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        self.emit_waking(ctx, task);
         ctx.charge(KernelOp::IpiReceive);
         self.begin_wakeup(ctx, c"an interrupt that wakes a task", task.0, EngineCall::InterruptWake { task: task.0 })
     }

@@ -23,8 +23,7 @@ use crate::object::Object;
 use crate::operations;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, Effect};
-use fairlab_sched::ids::{CpuId, CpusetId, TaskId};
-use fairlab_sched::probe::Event;
+use fairlab_sched::ids::{CpusetId, TaskId};
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::tunables::Tunables;
@@ -62,6 +61,8 @@ pub struct KernelEngine {
     /// Whether idle CPUs poll. Waking a polling CPU costs no interrupt on either side, but the interrupt
     /// still arrives.
     polls: bool,
+    /// Whether charges of run time are recorded: from the first call on, if an observer wants them.
+    reports_runtimes: bool,
 }
 
 impl KernelEngine {
@@ -104,6 +105,7 @@ impl KernelEngine {
             pending_effects: Vec::new(),
             paths: YieldedCalls::new(nr_cpus),
             polls: false,
+            reports_runtimes: false,
         })
     }
 
@@ -122,6 +124,10 @@ impl KernelEngine {
     /// Calls the kernel's side as the CPU of the context, and applies its records.
     fn call<R>(&mut self, ctx: &mut Ctx<'_>, what: &'static CStr, act: impl FnOnce(&Object, u32) -> R) -> R {
         let cost = ctx.self_timed.map_or(Nanos::ZERO, |(_, cost)| cost);
+        if ctx.wants_accounting && !self.reports_runtimes {
+            self.reports_runtimes = true;
+            self.object.report_runtimes();
+        }
         self.object.set_clock(ctx.now.0, ctx.clock_offset.0, cost.0);
         self.object.set_current_call(what, ctx.cpu.0, ctx.now.0);
         let result = act(&self.object, ctx.cpu.0);
@@ -135,13 +141,6 @@ impl KernelEngine {
         self.object
             .counts(|operation, times| ctx.op_counts.count(KernelOp::ALL[operation], times.max(0).unsigned_abs()));
         result
-    }
-
-    /// Emits the event that a sleeping task is about to be woken.
-    fn emit_waking(&self, ctx: &mut Ctx<'_>, task: TaskId) {
-        if !self.object.is_queued(task.0) {
-            ctx.report(Event::Waking { task, cpu: CpuId(self.object.cpu_of(task.0)), on: ctx.cpu });
-        }
     }
 
     /// Updates a cpuset, and returns the tasks that have to follow it.

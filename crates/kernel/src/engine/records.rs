@@ -56,6 +56,15 @@ pub(super) fn apply_record(
             ctx.report(Event::Frequency { cpu, capacity, khz: 0 });
         }
         EngineRecord::Governor { cpu, domain } => ctx.emit(Effect::WakeGovernor { cpu: CpuId(cpu), policy: domain }),
+        EngineRecord::Runtime { on, task, runtime_ns } => {
+            ctx.report(Event::Runtime { task: TaskId(task), on: CpuId(on), runtime: Nanos(runtime_ns) });
+        }
+        EngineRecord::Waking { on, cpu, task } => {
+            ctx.report(Event::Waking { task: TaskId(task), cpu: CpuId(cpu), on: CpuId(on) });
+        }
+        EngineRecord::Priority { on, task, prio, is_inherited } => {
+            ctx.report(Event::Priority { task: TaskId(task), prio, is_inherited, on: CpuId(on) });
+        }
         EngineRecord::Timer { cpu, at } => {
             ctx.charge(KernelOp::HrtimerProgram);
             ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });

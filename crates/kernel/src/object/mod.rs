@@ -103,6 +103,11 @@ impl Object {
         call!(self, fl_set_clock(&raw const clock));
     }
 
+    /// Also records charges of run time from now on.
+    pub fn report_runtimes(&self) {
+        call!(self, fl_report_runtimes());
+    }
+
     /// Returns the offset by which clocks have run ahead, in ns.
     pub fn clock_offset(&self) -> u64 {
         call!(self, fl_ahead())
@@ -295,12 +300,6 @@ impl Object {
     /// Returns the CPU to which a task belongs.
     pub fn cpu_of(&self, task: u32) -> u32 {
         call!(self, fl_cpu_of(task)) as u32
-    }
-
-    /// Whether a task is on a runqueue, or migrating between two.
-    #[inline]
-    pub fn is_queued(&self, task: u32) -> bool {
-        call!(self, fl_is_queued(task)) != 0
     }
 
     /// Whether the tick of a CPU is stopped.

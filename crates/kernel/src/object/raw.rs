@@ -25,6 +25,9 @@ pub(crate) const STAT: c_uint = 4;
 pub(crate) const TIMER: c_uint = 5;
 pub(crate) const FREQUENCY: c_uint = 6;
 pub(crate) const GOVERNOR: c_uint = 7;
+pub(crate) const RUNTIME: c_uint = 8;
+pub(crate) const WAKING: c_uint = 9;
+pub(crate) const PRIO: c_uint = 10;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -247,6 +250,7 @@ macro_rules! functions {
 
 functions! {
     fl_set_clock(*const RawClock);
+    fl_report_runtimes();
     fl_ahead() -> c_ulonglong;
     fl_max_cpus() -> c_uint;
     fl_tick_hz() -> c_uint;
@@ -314,7 +318,6 @@ functions! {
     fl_duty(c_int) -> c_int;
     fl_running(c_int) -> c_uint;
     fl_cpu_of(c_uint) -> c_int;
-    fl_is_queued(c_uint) -> c_int;
     fl_tick_is_stopped(c_int) -> c_int;
     fl_show_nohz(*mut RawNohz);
     fl_show_llc(c_int, *mut RawLlc);

@@ -24,6 +24,12 @@ pub(crate) enum EngineRecord {
     Frequency { cpu: u32, part: u64 },
     /// The tree's schedutil wakes its thread for a frequency domain.
     Governor { cpu: u32, domain: u32 },
+    /// Task was charged for run time.
+    Runtime { on: u32, task: u32, runtime_ns: u64 },
+    /// Sleeping task is about to be woken; `cpu` is where it was.
+    Waking { on: u32, cpu: u32, task: u32 },
+    /// Priority of a task was set.
+    Priority { on: u32, task: u32, prio: i32, is_inherited: bool },
 }
 
 impl Object {
@@ -60,7 +66,10 @@ fn to_record(record: &raw::RawRecord) -> EngineRecord {
         raw::TIMER => EngineRecord::Timer { cpu, at: a as u64 },
         raw::FREQUENCY => EngineRecord::Frequency { cpu, part: a as u64 },
         raw::GOVERNOR => EngineRecord::Governor { cpu, domain: task },
-        other => unreachable!("records have eight kinds, not {other}"),
+        raw::RUNTIME => EngineRecord::Runtime { on, task, runtime_ns: a as u64 },
+        raw::WAKING => EngineRecord::Waking { on, cpu, task },
+        raw::PRIO => EngineRecord::Priority { on, task, prio: a as i32, is_inherited: b != 0 },
+        other => unreachable!("records have eleven kinds, not {other}"),
     }
 }
 

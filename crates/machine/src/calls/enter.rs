@@ -47,6 +47,7 @@ impl<E: Engine> Machine<E> {
             self_timed: Some((KernelOp::NewidlePass, self.hardware.newidle_cost)),
             effects: &mut self.effects,
             observer: &mut tap,
+            wants_accounting: self.interest.accounting,
             op_counts: &mut self.op_counts,
             policy: self.policy_slot.as_mut(),
         };

@@ -50,7 +50,7 @@ impl<E: Engine> Machine<E> {
         self.tasks[task].next_step();
         // The number is predicted, so that observers can name the task at its first scheduler event.
         let id = TaskId::from_index(self.sched.nr_tasks());
-        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec: place });
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec: place, on: cpu });
         self.tasks.set_id(task, id);
         self.announce_to_policy(task, id);
         self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
@@ -120,7 +120,7 @@ impl<E: Engine> Machine<E> {
         };
         self.tasks[task].next_step();
         let id = TaskId::from_index(self.sched.nr_tasks());
-        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec });
+        observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec, on: cpu });
         self.tasks.set_id(task, id);
         self.tasks[task].blocked_since = Some(START);
         self.announce_to_policy(task, id);

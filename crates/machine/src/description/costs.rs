@@ -4,7 +4,9 @@
 //! A cost is time on a CPU of capacity 1024 at its highest frequency. An operation that is not listed has no
 //! cost.
 
+use super::counted::{self, CallCosts, CountedCosts};
 use super::error::DescriptionFault;
+use super::processor::Processor;
 use super::raw::RawOpCost;
 use super::suggest;
 use super::values::number;
@@ -72,6 +74,11 @@ pub struct OpCost {
 }
 
 impl OpCost {
+    /// Creates the cost of one of [`OPERATIONS`].
+    pub(super) const fn new(operation: &'static str, ps: u64, source: String) -> Self {
+        Self { operation, ps, source }
+    }
+
     /// Operation: one of [`OPERATIONS`].
     pub const fn operation(&self) -> &'static str {
         self.operation
@@ -90,17 +97,26 @@ impl OpCost {
 
 /// Costs of a machine, in the order of [`OPERATIONS`], at most one for each operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CostList(Vec<OpCost>);
+pub struct CostList {
+    operations: Vec<OpCost>,
+    calls: Option<CallCosts>,
+}
 
 impl CostList {
     /// Returns all listed costs.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &OpCost> {
-        self.0.iter()
+        self.operations.iter()
+    }
+
+    /// Costs of system calls, if they follow from a count sheet. Then operations that stand for whole system
+    /// calls and messages (`Syscall`, `PipeTransfer`, ...) have no meaning.
+    pub const fn calls(&self) -> Option<&CallCosts> {
+        self.calls.as_ref()
     }
 
     /// Returns the cost of an operation, if it is listed.
     pub fn get(&self, operation: &str) -> Option<&OpCost> {
-        self.0.iter().find(|price| price.operation == operation)
+        self.operations.iter().find(|price| price.operation == operation)
     }
 
     /// Cost of an operation in picoseconds; 0 if it is not listed.
@@ -113,16 +129,26 @@ impl CostList {
     pub fn with_cost(&self, operation: &str, ps: u64) -> Self {
         let change =
             |price: &OpCost| OpCost { ps: if price.operation == operation { ps } else { price.ps }, ..price.clone() };
-        Self(self.0.iter().map(change).collect())
+        Self { operations: self.operations.iter().map(change).collect(), calls: self.calls.clone() }
     }
 
     /// Whether all costs are 0.
     pub fn is_zero_cost(&self) -> bool {
-        self.0.iter().all(|price| price.ps == 0)
+        self.calls.is_none() && self.operations.iter().all(|price| price.ps == 0)
     }
 }
 
-pub(super) fn from_raw(raw: &BTreeMap<Spanned<String>, Spanned<RawOpCost>>) -> Result<CostList, DescriptionFault> {
+pub(super) fn from_raw(
+    raw: &BTreeMap<Spanned<String>, Spanned<RawOpCost>>,
+    processor: Option<&Processor>,
+) -> Result<CostList, DescriptionFault> {
+    if let Some(processor) = processor {
+        if let Some(name) = raw.keys().next() {
+            return Err(excluded(name));
+        }
+        let CountedCosts { operations, calls } = counted::costs(processor);
+        return Ok(CostList { operations, calls: Some(calls) });
+    }
     let mut prices = Vec::with_capacity(raw.len());
     for (name, raw) in raw {
         let place = OPERATIONS.iter().position(|known| known == name.get_ref()).ok_or_else(|| {
@@ -132,7 +158,13 @@ pub(super) fn from_raw(raw: &BTreeMap<Spanned<String>, Spanned<RawOpCost>>) -> R
         prices.push((place, op_cost(OPERATIONS[place], raw)?));
     }
     prices.sort_by_key(|(place, _)| *place);
-    Ok(CostList(prices.into_iter().map(|(_, price)| price).collect()))
+    Ok(CostList { operations: prices.into_iter().map(|(_, price)| price).collect(), calls: None })
+}
+
+/// Error about an entry of a table that `[processor]` replaces.
+pub(super) fn excluded(name: &Spanned<String>) -> DescriptionFault {
+    let help = "remove the entry, or the table `[processor]`, from whose facts all costs follow";
+    DescriptionFault::from_value(name, "a cost beside the facts of `[processor]`".to_owned(), help)
 }
 
 fn op_cost(operation: &'static str, raw: &Spanned<RawOpCost>) -> Result<OpCost, DescriptionFault> {

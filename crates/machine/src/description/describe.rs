@@ -45,6 +45,9 @@ pub fn describe(machine: &MachineDescription) -> String {
     if !machine.frequency_limits().is_empty() {
         section(&mut page, "Frequency limits, of 1024", frequency_limits(machine));
     }
+    if machine.processor().is_some() {
+        section(&mut page, "Processor, from whose facts costs follow", processor(machine));
+    }
     section(&mut page, "Costs of kernel operations, at capacity 1024", costs(machine));
     if machine.channel_lines().iter().next().is_some() {
         section(&mut page, "Cache lines that a channel transfers", channel_lines(machine));
@@ -217,6 +220,23 @@ fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
         table.push(vec![limit.at().to_string(), limit.cpus().to_string(), reason.to_owned(), limit.part().to_string()]);
     }
     columns(table, &[true, false, false, true])
+}
+
+fn processor(machine: &MachineDescription) -> Vec<String> {
+    let Some(processor) = machine.processor() else { return Vec::new() };
+    let mut table = vec![owned_cells(&["fact", "value", "source"])];
+    for fact in processor.facts() {
+        let (least, greatest) = fact.range;
+        let range = if least == greatest { String::new() } else { format!(" ({least} to {greatest})") };
+        table.push(vec![fact.key.to_owned(), format!("{}{range}", fact.value), fact.source.clone()]);
+    }
+    let mut lines = vec![format!(
+        "count sheet: {}; `fairlab machine costs {}` lists what follows",
+        processor.sheet(),
+        machine.name()
+    )];
+    lines.extend(with_sources(table));
+    lines
 }
 
 fn costs(machine: &MachineDescription) -> Vec<String> {

@@ -9,9 +9,10 @@ use super::error::DescriptionFault;
 use super::hz::Hz;
 use super::idle::IdleGovernorKind;
 use super::machine::MachineDescription;
+use super::preemption::Preemption;
 use super::raw::{
     OptionalKey, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad,
-    RawLineCount, RawOpCost, RawSmt, RawTurbo,
+    RawLineCount, RawOpCost, RawProcessor, RawSmt, RawTurbo,
 };
 use super::values::{MAX_SPAN_NS, number};
 use fairlab_sched::units::Nanos;
@@ -159,6 +160,7 @@ macro_rules! keys {
             pub(super) steal: Vec<Spanned<RawInterruptLoad>>,
             #[serde(default)]
             pub(super) frequency_limit: Vec<Spanned<RawFrequencyLimit>>,
+            pub(super) processor: OptionalKey<RawProcessor>,
             #[serde(default)]
             pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawOpCost>>,
             #[serde(default)]
@@ -184,8 +186,14 @@ macro_rules! keys {
                     interrupt_load: or_base_list(self.interrupt_load, base.interrupt_load),
                     steal: or_base_list(self.steal, base.steal),
                     frequency_limit: or_base_list(self.frequency_limit, base.frequency_limit),
-                    prices: merge_entries(self.prices, base.prices),
-                    channel_lines: merge_entries(self.channel_lines, base.channel_lines),
+                    // Facts and single costs exclude each other, so facts of one file replace costs of the other.
+                    prices: if self.processor.is_some() { self.prices } else { merge_entries(self.prices, base.prices) },
+                    channel_lines: if self.processor.is_some() {
+                        self.channel_lines
+                    } else {
+                        merge_entries(self.channel_lines, base.channel_lines)
+                    },
+                    processor: self.processor.or(base.processor),
                 }
             }
         }
@@ -235,6 +243,10 @@ keys! {
     hz as hz: Hz = Hz::DEFAULT, "Ticks per second (`CONFIG_HZ`).";
     tick_skew_ns as tick_skew: Nanos = Nanos::ZERO, "Offset between the ticks of CPU i and of CPU i + 1. All CPUs tick within one period.";
     ipi_ns as ipi_latency: Nanos = Nanos::ZERO, "Time from the sending of an inter-processor interrupt to its handling.";
+    timer_slack_ns as timer_slack: Nanos = Nanos::ZERO,
+        "Timer slack of tasks (`PR_SET_TIMERSLACK`; Linux's default is 50000): a sleep of a task without a real-time policy ends this much later.";
+    preemption as preemption: Preemption = Preemption::Full,
+        "Preemption of a task in a system call (`preempt=` of the kernel's command line): only when the call returns, or anywhere. Matters with `[processor]`.";
     polling_idle as polling_idle: bool = false,
         "Idle CPUs monitor `TIF_NEED_RESCHED`, as with x86's MWAIT: a write wakes them, and neither `IpiSend` nor `IpiReceive` is charged.";
     idle_governor as idle_governor: IdleGovernorKind = IdleGovernorKind::Menu, "Idle governor (`/sys/devices/system/cpu/cpuidle/current_governor`).";

@@ -6,6 +6,7 @@
 //! are accessed. The costs of one line are `ChannelLine` and `ChannelLineRemote`.
 
 use super::error::DescriptionFault;
+use super::processor::Processor;
 use super::raw::RawLineCount;
 use super::suggest;
 use super::values::number;
@@ -61,7 +62,11 @@ impl ChannelLines {
 
 pub(super) fn from_raw(
     raw: &BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
+    processor: Option<&Processor>,
 ) -> Result<ChannelLines, DescriptionFault> {
+    if let (Some(name), Some(_)) = (raw.keys().next(), processor) {
+        return Err(super::costs::excluded(name));
+    }
     if let Some(name) = raw.keys().find(|name| KINDS.iter().all(|(known, _)| known != name.get_ref())) {
         let message = format!("there is no channel `{}` that has lines", name.get_ref());
         return Err(DescriptionFault::from_value(

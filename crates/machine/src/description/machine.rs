@@ -10,6 +10,7 @@ use super::interrupts::InterruptLoadDescription;
 use super::keys::PlainKeys;
 use super::limits::TimedFrequencyLimit;
 use super::lines::ChannelLines;
+use super::processor::Processor;
 use super::smt::Smt;
 use super::turbo::Turbo;
 use fairlab_sched::ids::CpuId;
@@ -46,6 +47,7 @@ pub struct MachineDescription {
     pub(super) interrupt_loads: Vec<InterruptLoadDescription>,
     pub(super) steals: Vec<InterruptLoadDescription>,
     pub(super) frequency_limits: Vec<TimedFrequencyLimit>,
+    pub(super) processor: Option<Processor>,
     pub(super) costs: CostList,
     pub(super) channel_lines: ChannelLines,
 }
@@ -151,6 +153,11 @@ impl MachineDescription {
     /// Steal time: periods that a hypervisor takes from the CPUs, which are virtual then.
     pub fn steals(&self) -> &[InterruptLoadDescription] {
         &self.steals
+    }
+
+    /// Facts of the processor that costs follow from; `None` if the file lists costs, or none.
+    pub const fn processor(&self) -> Option<&Processor> {
+        self.processor.as_ref()
     }
 
     /// Costs of kernel operations.

@@ -144,6 +144,25 @@ pub(super) struct RawOpCost {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(super) struct RawFact {
+    pub(super) value: Spanned<u64>,
+    pub(super) min: OptionalKey<u64>,
+    pub(super) max: OptionalKey<u64>,
+    pub(super) source: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawProcessor {
+    pub(super) sheet: Spanned<String>,
+    pub(super) instructions_per_us: Spanned<RawFact>,
+    pub(super) line_ns: Spanned<RawFact>,
+    pub(super) remote_line_ns: Spanned<RawFact>,
+    pub(super) line_share_percent: Spanned<RawFact>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct RawLineCount {
     pub(super) lines: Spanned<u64>,
     pub(super) source: Spanned<String>,

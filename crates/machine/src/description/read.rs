@@ -8,7 +8,7 @@ use super::machine::{Identity, KERNEL_PROFILES, MachineDescription};
 use super::raw::OptionalKey;
 use super::suggest;
 use super::values::name;
-use super::{base, costs, cpu_types, cpus, frequency, idle, interrupts, limits, lines, smt, turbo};
+use super::{base, costs, cpu_types, cpus, frequency, idle, interrupts, limits, lines, processor, smt, turbo};
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
@@ -42,6 +42,7 @@ fn from_raw(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
     let shape = cpus::from_raw(base::required(&raw.cpus, "cpus")?)?;
     let count = shape.nr_cpus();
     let cpu_types = cpu_types::from_raw(&raw.cpu_type, &shape)?;
+    let processor = processor::from_raw(&raw.processor)?;
     Ok(MachineDescription {
         identity: identity(raw)?,
         keys: keys(raw, count)?,
@@ -52,8 +53,9 @@ fn from_raw(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
         interrupt_loads: interrupts::from_raw(&raw.interrupt_load, count)?,
         steals: interrupts::from_raw(&raw.steal, count)?,
         frequency_limits: limits::from_raw(&raw.frequency_limit, count)?,
-        costs: costs::from_raw(&raw.prices)?,
-        channel_lines: lines::from_raw(&raw.channel_lines)?,
+        costs: costs::from_raw(&raw.prices, processor.as_ref())?,
+        channel_lines: lines::from_raw(&raw.channel_lines, processor.as_ref())?,
+        processor,
         shape,
         cpu_types,
     })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cost model: the time that kernel operations take on a machine.
 
-use crate::description::CostList;
+use crate::description::{CallCost, CallCosts, ChannelCosts, CostList};
 use fairlab_sched::work::{KernelOp, NR_OPS, OpCounts};
 use fairlab_workload::workload::ChannelKind;
 
@@ -49,18 +49,20 @@ const NR_MACHINE_OPS: usize = MachineOp::ALL.len();
 pub struct CostModel {
     ps: [u64; NR_OPS],
     extra_ps: [u64; NR_MACHINE_OPS],
+    /// Costs of system calls from a count sheet; `None` if the operations that stand for whole calls have costs.
+    calls: Option<CallCosts>,
 }
 
 impl CostModel {
     /// Returns the zero-cost model: kernel code takes no time.
     pub const fn zero_cost() -> Self {
-        Self { ps: [0; NR_OPS], extra_ps: [0; NR_MACHINE_OPS] }
+        Self { ps: [0; NR_OPS], extra_ps: [0; NR_MACHINE_OPS], calls: None }
     }
 
     /// Returns the cost model of a machine file. Operations that it does not list have no cost. The tracer is
     /// off until [`Self::enable_tracer`].
     pub fn from_list(list: &CostList) -> Self {
-        let mut prices = Self::zero_cost();
+        let mut prices = Self { calls: list.calls().cloned(), ..Self::zero_cost() };
         for &op in KernelOp::ALL {
             prices.ps[op as usize] = list.ps(op.name());
         }
@@ -117,14 +119,51 @@ impl CostModel {
         extra.is_some()
     }
 
-    /// Cost of moving a message, in picoseconds: the system call and the transfer, without the scheduler.
-    pub fn transfer_ps(&self, kind: ChannelKind) -> u64 {
-        transfer_op(kind).map_or(0, |transfer| self.machine_op_ps(MachineOp::Syscall) + self.machine_op_ps(transfer))
+    /// Costs of system calls without a channel, if a count sheet has them; otherwise such calls cost nothing.
+    pub const fn calls(&self) -> Option<&CallCosts> {
+        self.calls.as_ref()
+    }
+
+    /// Costs of messages through a kind of channel, from a count sheet.
+    fn channel(&self, kind: ChannelKind) -> Option<&ChannelCosts> {
+        Some(&self.calls.as_ref()?.channels[channel_index(kind)?])
+    }
+
+    /// Cost of sending or receiving a message, without the scheduler: the system call and the transfer.
+    ///
+    /// Without a count sheet, a loopback message costs its sender and its receiver half before the transfer and
+    /// half after it, and other channels charge all before.
+    pub fn transfer(&self, kind: ChannelKind, sends: bool) -> CallCost {
+        if let Some(channel) = self.channel(kind) {
+            return if sends { channel.send } else { channel.receive };
+        }
+        let ps = transfer_op(kind).map_or(0, |op| self.machine_op_ps(MachineOp::Syscall) + self.machine_op_ps(op));
+        match kind {
+            ChannelKind::Tcp | ChannelKind::Udp => CallCost { before_ps: ps / 2, after_ps: ps / 2 },
+            _ => CallCost { before_ps: ps, after_ps: 0 },
+        }
+    }
+
+    /// Additional cost of a send that wakes a receiver, in picoseconds.
+    pub fn message_wake_ps(&self, kind: ChannelKind) -> u64 {
+        self.channel(kind).map_or(0, |channel| channel.wake_ps)
+    }
+
+    /// Additional cost of a receive that waits, in picoseconds.
+    pub fn message_wait_ps(&self, kind: ChannelKind) -> u64 {
+        self.channel(kind).map_or(0, |channel| channel.wait_ps)
     }
 
     /// Cost of the softirq that delivers a message over the loopback device, in picoseconds.
-    pub fn loopback_softirq_ps(&self) -> u64 {
-        self.machine_op_ps(MachineOp::LoopbackSoftirq)
+    pub fn loopback_softirq_ps(&self, kind: ChannelKind) -> u64 {
+        self.channel(kind).map_or_else(|| self.machine_op_ps(MachineOp::LoopbackSoftirq), |channel| channel.softirq_ps)
+    }
+
+    /// Cost of moving a channel's `lines` cache lines to another CPU, in picoseconds: within a last-level cache,
+    /// and from another one. A count sheet has a number of lines of its own.
+    pub fn channel_lines_ps(&self, kind: ChannelKind, lines: u64) -> (u64, u64) {
+        let (local, remote) = self.channel_line_ps();
+        self.channel(kind).map_or((lines * local, lines * remote), |channel| channel.lines_ps)
     }
 
     /// Sets the cost of [`Self::loopback_softirq_ps`].
@@ -172,6 +211,17 @@ impl CostModel {
     /// Total cost of counted operations, in picoseconds.
     pub fn total(&self, work: &OpCounts) -> u64 {
         work.cost(&self.ps)
+    }
+}
+
+/// Returns the place of a kind of channel in [`CallCosts::channels`]; `None` for a queue in shared memory.
+const fn channel_index(kind: ChannelKind) -> Option<usize> {
+    match kind {
+        ChannelKind::Pipe => Some(0),
+        ChannelKind::Socket => Some(1),
+        ChannelKind::Tcp => Some(2),
+        ChannelKind::Udp => Some(3),
+        ChannelKind::Queue => None,
     }
 }
 

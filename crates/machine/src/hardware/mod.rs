@@ -4,8 +4,8 @@
 pub mod costs;
 pub mod vary;
 
-pub use crate::description::IdleGovernorKind;
 use crate::description::{self, ChannelLines, MachineDescription, Smt, Turbo};
+pub use crate::description::{IdleGovernorKind, Preemption};
 use costs::CostModel;
 use fairlab_sched::ids::CpuId;
 pub use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
@@ -87,6 +87,12 @@ pub struct Hardware {
     pub timer_resolution: Nanos,
     /// Time from the sending of an inter-processor interrupt to its handling.
     pub ipi_latency: Nanos,
+    /// Time by which a sleep ends later, unless the task starts with a real-time policy.
+    // DIFFERS: timers with slack expire together with another one in their range; here each expires at the end
+    // of its range, as it does without others.
+    pub timer_slack: Nanos,
+    /// Preemption model of the kernel.
+    pub preemption: Preemption,
     /// Whether idle CPUs poll `TIF_NEED_RESCHED`, so that no interrupt is sent to them and none is charged.
     pub polling_idle: bool,
     /// Whether an idle CPU that rescheduled without finding a task stays in its idle loop instead of entering
@@ -148,6 +154,8 @@ impl Hardware {
     pub fn topology_with_costs(&self) -> Self {
         Self {
             ipi_latency: self.ipi_latency,
+            timer_slack: self.timer_slack,
+            preemption: self.preemption,
             newidle_cost: self.newidle_cost,
             idle_states: self.idle_states.clone(),
             idle_governor: self.idle_governor,
@@ -165,6 +173,8 @@ impl Hardware {
             tick_skew: Nanos::ZERO,
             timer_resolution: Nanos(1),
             ipi_latency: Nanos::ZERO,
+            timer_slack: Nanos::ZERO,
+            preemption: Preemption::Full,
             polling_idle: false,
             idle_loop_once: false,
             scale_work: true,
@@ -268,6 +278,8 @@ impl Hardware {
             tick: machine.hz().tick(),
             tick_skew: machine.tick_skew(),
             ipi_latency: machine.ipi_latency(),
+            timer_slack: machine.timer_slack(),
+            preemption: machine.preemption(),
             polling_idle: machine.polling_idle(),
             scale_work: machine.scale_work(),
             smt_shares: machine.smt().map(Smt::shares).unwrap_or_default(),

@@ -87,6 +87,8 @@ pub enum MachineEvent {
         pid: i32,
         /// Index of the task or of its template in the workload.
         spec: usize,
+        /// CPU that executes the fork.
+        on: CpuId,
     },
     /// A tick was served.
     Tick { cpu: CpuId },
@@ -233,13 +235,13 @@ pub struct Interest {
     /// Interrupts, domain counters, and events of the machine that say so. On machines with many CPUs they
     /// outnumber all other events.
     pub details: bool,
-    /// Updates of PELT averages.
-    pub pelt: bool,
+    /// Charges of run time and updates of PELT averages.
+    pub accounting: bool,
 }
 
 impl Interest {
     /// Interest of an observer that wants no events.
-    pub const NONE: Self = Self { events: false, details: false, pelt: false };
+    pub const NONE: Self = Self { events: false, details: false, accounting: false };
 
     /// Returns the events that at least one of two observers wants.
     #[must_use]
@@ -247,7 +249,7 @@ impl Interest {
         Self {
             events: self.events || other.events,
             details: self.details || other.details,
-            pelt: self.pelt || other.pelt,
+            accounting: self.accounting || other.accounting,
         }
     }
 }

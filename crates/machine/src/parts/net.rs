@@ -89,6 +89,11 @@ impl NetSoftirq {
         self.backlog.is_empty()
     }
 
+    /// First packet that waits.
+    pub(crate) fn first_packet(&self) -> Option<Packet> {
+        self.backlog.front().copied()
+    }
+
     /// Number of packets that wait.
     pub(crate) fn backlog_len(&self) -> usize {
         self.backlog.len()

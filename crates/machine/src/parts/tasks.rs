@@ -51,6 +51,8 @@ pub struct SimTask {
     pub(crate) wall_start: Option<Nanos>,
     /// Whether the cost that precedes the step has been charged.
     pub(crate) has_charged: bool,
+    /// Cost that follows the step's system call, in picoseconds.
+    pub(crate) after_call_ps: u64,
     /// Whether the message being sent is left to the softirq of its CPU.
     pub(crate) defers_message: bool,
     /// Whether the block is queued but not yet executed.
@@ -206,6 +208,7 @@ impl TaskTable {
             completion_version: 0,
             wall_start: None,
             has_charged: false,
+            after_call_ps: 0,
             defers_message: false,
             will_block: false,
             waits_for_io: false,

@@ -45,17 +45,19 @@ impl<E: Engine> Machine<E> {
             self.tasks[task].resume = ResumeAction::Send(channel);
             return StepOutcome::Wait;
         }
+        let kind = state.kind();
+        let mut costs = self.hardware.costs.transfer(kind, true).after_ps;
         if core::mem::take(&mut self.tasks[task].defers_message) {
             state.begin_arrival();
             self.defer_message(cpu, channel);
         } else {
             let receiver = self.deliver(observer, channel);
-            let is_sync = self.sync.channel(channel).kind() != ChannelKind::Queue;
             if let Some(receiver) = receiver {
-                self.wake(observer, cpu, receiver, is_sync);
+                self.wake(observer, cpu, receiver, kind != ChannelKind::Queue);
+                costs += self.hardware.costs.message_wake_ps(kind);
             }
         }
-        self.charge_afterwards(task, channel, 0);
+        self.charge_return(task, costs);
         StepOutcome::Continue
     }
 
@@ -87,56 +89,49 @@ impl<E: Engine> Machine<E> {
         task: usize,
         channel: ObjectId,
     ) -> StepOutcome {
+        let kind = self.sync.channel(channel).kind();
         if !self.sync.channel(channel).receive_or_queue(task) {
             self.tasks[task].resume = ResumeAction::Receive(channel);
+            self.charge_at_resume(task, self.hardware.costs.message_wait_ps(kind));
             return StepOutcome::Wait;
         }
         while let Some(sender) = self.sync.channel(channel).pop_sender() {
             self.wake(observer, cpu, sender, true);
         }
         let moves = self.channel_lines_cost_ps(cpu, channel);
-        self.charge_afterwards(task, channel, moves);
+        self.charge_return(task, self.hardware.costs.transfer(kind, false).after_ps + moves);
         StepOutcome::Continue
-    }
-
-    /// Charges the cost that follows the transfer of a message, and `moves`, the cost of its cache lines in
-    /// picoseconds.
-    fn charge_afterwards(&mut self, task: usize, channel: ObjectId, moves: u64) {
-        let half = match self.sync.channel(channel).kind() {
-            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => self.hardware.costs.transfer_ps(kind) / 2,
-            _ => 0,
-        };
-        self.delay(task, half + moves);
     }
 
     /// Cost of a message before its transfer, in picoseconds at full capacity.
     ///
-    /// With TCP and UDP, sender and receiver each pay half of the cost before the transfer and half after it.
-    /// The sender's second half is the return path after the wake-up. A receiver that finds no message has
-    /// done the first half when it blocks. Between the halves the sender executes the delivering softirq,
-    /// unless the message is deferred. Other channels charge the whole cost before the transfer.
+    /// What follows the transfer is the return path. A receiver that finds no message has executed the part before
+    /// it when it blocks. Between the parts, the sender of a loopback message executes the delivering softirq,
+    /// unless the message is deferred.
     fn message_cost_ps(&mut self, cpu: CpuId, task: usize, channel: ObjectId, sends: bool) -> u64 {
         let puts_off = self.tasks[task].defers_message;
         let kind = self.sync.channel(channel).kind();
         let costs = &self.hardware.costs;
-        let work = match kind {
-            ChannelKind::Queue => return 0,
-            kind @ (ChannelKind::Tcp | ChannelKind::Udp) if !sends => return costs.transfer_ps(kind) / 2,
-            kind @ (ChannelKind::Tcp | ChannelKind::Udp) => {
-                costs.transfer_ps(kind) / 2 + if puts_off { 0 } else { costs.loopback_softirq_ps() }
-            }
-            kind => costs.transfer_ps(kind),
-        };
-        work + self.channel_lines_cost_ps(cpu, channel)
+        let is_loopback = matches!(kind, ChannelKind::Tcp | ChannelKind::Udp);
+        let mut work = costs.transfer(kind, sends).before_ps;
+        if is_loopback && sends && !puts_off {
+            work += costs.loopback_softirq_ps(kind);
+        }
+        match kind {
+            ChannelKind::Queue => 0,
+            // Its lines move when the message is received.
+            ChannelKind::Tcp | ChannelKind::Udp if !sends => work,
+            _ => work + self.channel_lines_cost_ps(cpu, channel),
+        }
     }
 
     /// Cost of moving the channel's cache lines to a CPU, in picoseconds; 0 if the CPU used the channel last.
     fn channel_lines_cost_ps(&mut self, cpu: CpuId, channel: ObjectId) -> u64 {
         let state = self.sync.channel(channel);
-        let lines = self.hardware.channel_lines.by_kind(state.kind());
-        let (local, remote) = self.hardware.costs.channel_line_ps();
+        let kind = state.kind();
+        let (local, remote) = self.hardware.costs.channel_lines_ps(kind, self.hardware.channel_lines.by_kind(kind));
         let Some(last) = state.move_to(cpu) else { return 0 };
         let places = &self.hardware.topology.cpus;
-        lines * if places[last.index()].llc == places[cpu.index()].llc { local } else { remote }
+        if places[last.index()].llc == places[cpu.index()].llc { local } else { remote }
     }
 }

@@ -44,6 +44,10 @@ impl<E: Engine> Machine<E> {
         if let Some(futex) = self.tasks[task].to_post.pop() {
             if !self.tasks[task].to_post.is_empty() {
                 self.tasks[task].resume = ResumeAction::Post;
+                // The first post was charged with the step.
+                if let Some(calls) = self.hardware.costs.calls() {
+                    self.charge_at_resume(task, calls.futex_wake.before_ps + calls.futex_wake.after_ps);
+                }
             }
             self.post_futex(observer, cpu, futex);
         }

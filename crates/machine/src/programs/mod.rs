@@ -5,6 +5,7 @@
 //! messages through `channels`.
 
 mod attributes;
+mod calls;
 mod channels;
 mod futexes;
 mod inherit;

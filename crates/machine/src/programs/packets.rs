@@ -10,6 +10,7 @@ use crate::parts::units::{FULL_SPEED, work_in};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::ChannelKind;
 
 impl<E: Engine> Machine<E> {
     /// Executes one step of the network softirq on a CPU. Returns whether the CPU is busy.
@@ -32,7 +33,12 @@ impl<E: Engine> Machine<E> {
 
     /// Charges the time of the protocols for a packet. Returns whether it takes time.
     fn process_packet(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
-        let work = work_in(self.hardware.costs.loopback_softirq_ps(), FULL_SPEED);
+        let kind = match self.cpus[cpu.index()].kernel.net.first_packet() {
+            Some(Packet::Message(channel)) => self.sync.channel(channel).kind(),
+            // A packet from outside counts as a datagram.
+            Some(Packet::ForTask(..)) | None => ChannelKind::Udp,
+        };
+        let work = work_in(self.hardware.costs.loopback_softirq_ps(kind), FULL_SPEED);
         let speed = self.speed_of(cpu);
         let took = self.cpus[cpu.index()].kernel.charge(work, speed);
         if took == Nanos::ZERO {

@@ -12,6 +12,7 @@ use crate::parts::units::FULL_SPEED;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::workload::PolicySpec;
 
 /// Work that exceeds any run, for a task that spins until another task stops it.
 const ENDLESS_WORK: u128 = u64::MAX as u128;
@@ -38,12 +39,21 @@ impl<E: Engine> Machine<E> {
 
     /// Blocks the running task until a time. An interrupt of the present CPU wakes it.
     pub(crate) fn sleep_until(&mut self, cpu: CpuId, task: usize, until: Nanos) {
+        let slack = self.hardware.timer_slack;
+        let has_slack = slack > Nanos::ZERO && !self.tasks[task].waits_for_io && !self.is_realtime(task);
+        let until = if has_slack { until + slack } else { until };
         let version = self.tasks[task].sleep_version;
         self.tasks[task].sleep_cpu = cpu;
         self.events.push(until, EventKind::SleepEnd(cpu, task as u32, version));
         self.record_sleep(cpu, until, task as u32, version);
         self.block(cpu, task);
         self.tasks[task].sleeps_until = Some(until);
+    }
+
+    /// Whether a task starts with a real-time or deadline policy, whose timers have no slack.
+    fn is_realtime(&self, task: usize) -> bool {
+        let policy = &self.workload.tasks[self.tasks[task].spec].start.policy;
+        matches!(policy, Some(PolicySpec::Fifo(_) | PolicySpec::RoundRobin(_) | PolicySpec::Deadline { .. }))
     }
 
     /// Ends a step on shared objects, or its rest. The task has already reached its next step. The work of

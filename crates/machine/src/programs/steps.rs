@@ -26,6 +26,10 @@ impl<E: Engine> Machine<E> {
         {
             return Ok(());
         }
+        let has_call_costs = self.hardware.costs.calls().is_some();
+        if has_call_costs && self.charge_before_call(task) {
+            return Ok(());
+        }
         match step {
             Step::Run(_) => {
                 self.tasks[task].next_step();
@@ -102,6 +106,9 @@ impl<E: Engine> Machine<E> {
             }
             _ => self.sync_step(observer, cpu, task),
         }
+        if has_call_costs {
+            self.charge_after_call(task);
+        }
         Ok(())
     }
 
@@ -169,13 +176,14 @@ impl<E: Engine> Machine<E> {
             }
             other => unreachable!("{other:?} is no step about shared objects"),
         };
+        self.charge_after_call(task);
         self.finish_step(cpu, task, outcome);
     }
 
     /// Resumes the rest of a step that has blocked a task.
     fn resume_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> StepOutcome {
         match core::mem::replace(&mut self.tasks[task].resume, ResumeAction::Nothing) {
-            ResumeAction::Nothing => StepOutcome::Continue,
+            ResumeAction::Nothing | ResumeAction::EndCall => StepOutcome::Continue,
             ResumeAction::Lock(mutex) => self.lock(observer, cpu, task, mutex),
             ResumeAction::SemWait(semaphore) => self.take_semaphore(task, semaphore),
             ResumeAction::Send(channel) => self.send(observer, cpu, task, channel),

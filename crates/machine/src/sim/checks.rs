@@ -40,14 +40,15 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Returns the violation if a settled CPU outside the kernel must reschedule and no interrupt is on its
-    /// way to it.
+    /// Returns the violation if a settled CPU outside the kernel must reschedule, no interrupt is on its way to
+    /// it, and its task is not in a system call that the kernel does not preempt.
     fn lost_reschedule(&self) -> Option<String> {
         let is_lost = |&cpu: &CpuId| {
             self.sched.need_resched(cpu)
                 && self.sched.is_online(cpu)
                 && !self.sched.is_ipi_pending(cpu, IpiKind::Reschedule)
                 && !self.cpus[cpu.index()].kernel.is_busy()
+                && self.unpreemptible_task(cpu).is_none()
         };
         let cpu = self.sched.cpu_ids().find(is_lost)?;
         Some(format!(

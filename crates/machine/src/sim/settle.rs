@@ -26,18 +26,19 @@ impl<E: Engine> Machine<E> {
                 KernelProgress::Done => continue,
                 KernelProgress::Nothing => {}
             }
-            match self.sched.next_action(cpu) {
-                CpuAction::Reschedule => {
+            let task = match self.sched.next_action(cpu) {
+                CpuAction::Reschedule => match self.unpreemptible_task(cpu) {
+                    Some(task) => task,
                     // A task that the scheduler has left on an offline CPU waits until the CPU comes back.
-                    if !self.sched.is_online(cpu) || !self.reschedule(observer, cpu) {
-                        return Ok(());
-                    }
-                }
+                    None if !self.sched.is_online(cpu) || !self.reschedule(observer, cpu) => return Ok(()),
+                    None => continue,
+                },
                 CpuAction::Stopper => {
                     if !self.try_enter(cpu, Entry::Stopper) {
                         return Ok(());
                     }
                     self.enter(observer, cpu, KernelPath::Stopper, |sched, ctx| sched.handle_stopper(ctx));
+                    continue;
                 }
                 CpuAction::Idle => {
                     self.release_unused_locks(cpu);
@@ -48,18 +49,20 @@ impl<E: Engine> Machine<E> {
                         return Ok(());
                     }
                     self.enter_idle_loop(observer, cpu);
+                    continue;
                 }
                 CpuAction::Task(id) => {
                     self.release_unused_locks(cpu);
                     let Some(task) = self.running_sim_index(id) else { return Ok(()) };
-                    self.account(task);
-                    if self.tasks[task].work_left > 0 {
-                        self.replan_after_kernel(cpu, task);
-                        return Ok(());
-                    }
-                    self.step(observer, cpu, task)?;
+                    task
                 }
+            };
+            self.account(task);
+            if self.tasks[task].work_left > 0 {
+                self.replan_after_kernel(cpu, task);
+                return Ok(());
             }
+            self.step(observer, cpu, task)?;
         }
         let task = self.running_task(cpu).map(|task| self.tasks[task].name.clone());
         Err(RunError::NoProgress { cpu, at: self.elapsed(), task })

@@ -47,7 +47,7 @@ impl<E> SchedObserver for CountingObserver<'_, E> {
                 }
                 self.interest.details
             }
-            Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.interest.pelt,
+            Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.interest.accounting,
             Event::Waking { .. }
             | Event::Priority { .. }
             | Event::Frequency { .. }
@@ -62,9 +62,5 @@ impl<E> SchedObserver for CountingObserver<'_, E> {
         if is_wanted {
             self.observer.event(now, event);
         }
-    }
-
-    fn wants_pelt(&self) -> bool {
-        self.interest.pelt
     }
 }

@@ -182,14 +182,14 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
             "cfs_rqs": update.nr_cfs_rqs,
         }),
         Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
-        Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => return None,
+        Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => return None,
     })
 }
 
 /// Returns the fields of a machine event.
 fn machine_event(event: &MachineEvent) -> Value {
     match *event {
-        MachineEvent::Forked { task, id, pid, spec } => {
+        MachineEvent::Forked { task, id, pid, spec, .. } => {
             json!({ "e": "fork", "index": task, "task": id.index(), "pid": pid, "spec": spec })
         }
         MachineEvent::Tick { cpu } => json!({ "e": "tick", "cpu": cpu.0 }),
@@ -240,7 +240,7 @@ impl<W: Write> SchedObserver for EventLog<W> {
 
 impl<W: Write, E> Observer<E> for EventLog<W> {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, pelt: false }
+        Interest { events: true, details: true, accounting: false }
     }
 
     fn wants_kernel_paths(&self) -> bool {

@@ -14,7 +14,7 @@ pub trait Observer<E = Sched>: SchedObserver {
     /// Returns the scheduler events that the observer wants. The result must not change during a run. Other
     /// events may arrive as well.
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, pelt: self.wants_pelt() }
+        Interest { events: true, details: true, accounting: false }
     }
 
     /// Receives an event of the machine.
@@ -60,10 +60,6 @@ impl<E> SchedObserver for Observers<'_, E> {
         for observer in &mut self.0 {
             observer.event(now, event);
         }
-    }
-
-    fn wants_pelt(&self) -> bool {
-        self.0.iter().any(|observer| observer.wants_pelt())
     }
 }
 

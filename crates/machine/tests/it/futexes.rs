@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Steps of benchmark programs: futexes, waiter lists, per-CPU locks, spinning, and waiters of a mutex.
 
+use crate::common::task_of_steps as task;
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
@@ -9,36 +10,8 @@ use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::step::{Behaviour, Step};
-use fairlab_workload::workload::{Affinity, Attributes, Channel, ChannelKind, Objects, TaskSpec, Workload};
-
-/// Steps that are executed once.
-struct StepList(std::vec::IntoIter<Step>);
-
-impl Behaviour for StepList {
-    fn next(&mut self) -> Step {
-        self.0.next().unwrap_or(Step::Exit)
-    }
-}
-
-/// Returns a task that executes these steps on one CPU, or on any.
-fn task(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec {
-    let affinity = cpu.map_or(Affinity::All, |cpu| Affinity::Cpus(vec![cpu]));
-    TaskSpec {
-        name: name.to_owned(),
-        family: name.to_owned(),
-        start: Attributes { affinity: Some(affinity), ..Attributes::default() },
-        attributes: Vec::new(),
-        cpuset: None,
-        start_cpu: cpu.unwrap_or(0),
-        start_at: Some(Nanos::from_micros(at_us)),
-        own_timers: Vec::new(),
-        timer_origin: Nanos::ZERO,
-        is_kthread: false,
-        awaits_origin: false,
-        behaviour: Box::new(move |_| Box::new(StepList(steps.clone().into_iter()))),
-    }
-}
+use fairlab_workload::step::Step;
+use fairlab_workload::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 
 /// Marks, recorded times and the last exit, in microseconds.
 #[derive(Default)]

@@ -2,6 +2,7 @@
 //! Tests of whole machines.
 
 mod bandwidth;
+mod calls;
 mod class_changes;
 mod common;
 mod cpusets;
@@ -23,6 +24,7 @@ mod limits;
 mod nr_idle_scan;
 mod pace;
 mod pm_qos;
+mod processor;
 mod properties;
 mod reclaim;
 mod steal;

@@ -10,6 +10,7 @@ use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
+use fairlab_workload::bench::micro::Micro;
 use serde::Serialize;
 
 /// Output format of a benchmark.
@@ -24,6 +25,8 @@ pub enum ElapsedFormat {
     Pipe { loops: u64, threads: bool },
     /// Format of the shell's `time make`.
     Build(KernelBuild),
+    /// Format of fairlab's microbenchmarks.
+    Micro(Micro),
 }
 
 /// Observer of the time at which the last task exited so far.
@@ -70,6 +73,9 @@ pub struct ElapsedResult {
     pub time_s: f64,
     /// Whether all tasks have exited.
     pub is_done: bool,
+    /// Nanoseconds per operation of a microbenchmark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ns_per_op: Option<f64>,
     /// Microseconds per round trip of `perf bench sched pipe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usecs_per_op: Option<f64>,
@@ -103,7 +109,11 @@ impl ElapsedObserver {
             ElapsedFormat::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
             _ => (None, None),
         };
-        ElapsedResult { time_s: time.0 as f64 / 1e9, is_done, usecs_per_op, ops_per_s }
+        let ns_per_op = match self.words {
+            ElapsedFormat::Micro(micro) if is_done => Some(micro.per_operation_ns(time)),
+            _ => None,
+        };
+        ElapsedResult { time_s: time.0 as f64 / 1e9, is_done, ns_per_op, usecs_per_op, ops_per_s }
     }
 
     fn text(&self, result: &ElapsedResult, cpu_s: f64) -> String {
@@ -146,6 +156,13 @@ impl ElapsedObserver {
                     clock(cpu_s)
                 )
             }
+            ElapsedFormat::Micro(micro) => format!(
+                "{}: {:.1} ns per {}, {} rounds\n",
+                micro.test.name(),
+                result.ns_per_op.unwrap_or(f64::NAN),
+                micro.test.unit(),
+                micro.rounds
+            ),
         };
         if result.is_done { page } else { page + "The run was cut off before all tasks had ended.\n" }
     }
@@ -184,8 +201,13 @@ mod tests {
 
     fn page(words: ElapsedFormat, time_s: f64) -> String {
         let per_op = matches!(words, ElapsedFormat::Pipe { .. }).then_some(8.091_833);
-        let result =
-            ElapsedResult { time_s, is_done: true, usecs_per_op: per_op, ops_per_s: per_op.map(|us| 1e6 / us) };
+        let result = ElapsedResult {
+            time_s,
+            is_done: true,
+            ns_per_op: None,
+            usecs_per_op: per_op,
+            ops_per_s: per_op.map(|us| 1e6 / us),
+        };
         ElapsedObserver::new(words).text(&result, 61.5)
     }
 

@@ -2,7 +2,7 @@
 //! All metrics, by their paths, and the numbers in results that are no metrics.
 
 use super::MetricDirection::{Less, More, Neither};
-use super::MetricInfo;
+use super::{Combination, MetricDirection, MetricInfo};
 
 const SWITCHES: &str = "`sched_switch`";
 const SWITCHES_AND_WAKEUPS: &str = "`sched_wakeup`, `sched_wakeup_new`, `sched_switch`";
@@ -34,244 +34,227 @@ const NO_FAIRNESS: &str = "absent with fewer than two tasks that were runnable";
 const NO_IDLE_POWER: &str = "null if time was spent in an idle state of unknown power";
 const BUILT_IN: &str = "absent with a compiled-kernel engine";
 
-/// All metrics.
-pub const METRICS: &[MetricInfo] = &[
-    MetricInfo::sum("duration_ns", "ns", Neither, "simulated time"),
-    MetricInfo::sum("totals.tasks", "", Neither, "`sched_process_fork`"),
-    MetricInfo::sum("totals.busy_ns", "ns", Neither, SWITCHES),
-    MetricInfo::sum("totals.idle_ns", "ns", Neither, SWITCHES),
-    MetricInfo::sum("totals.offline_ns", "ns", Neither, HOTPLUG),
-    MetricInfo::sum("totals.wait_ns", "ns", Less, SWITCHES_AND_WAKEUPS),
-    MetricInfo::sum("totals.throttled_ns", "ns", Less, THROTTLING).null("0 with a compiled-kernel engine"),
-    MetricInfo::level("totals.fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS),
-    MetricInfo::sum("totals.kernel_ns", "ns", Less, COUNTERS),
-    MetricInfo::sum("totals.events", "", Neither, COUNTERS),
-    MetricInfo::sum("totals.switches", "", Neither, COUNTERS),
-    MetricInfo::sum("totals.wakeups", "", Neither, "`sched_wakeup`"),
-    MetricInfo::sum("totals.migrations", "", Neither, "`sched_migrate_task`"),
-    MetricInfo::sum("totals.ticks", "", Neither, COUNTERS),
-    MetricInfo::sum("totals.ipis", "", Neither, COUNTERS),
-    MetricInfo::sum("totals.softirqs.packets", "", Neither, SOFTIRQS),
-    MetricInfo::sum("totals.softirqs.packets_dropped", "", Less, SOFTIRQS),
-    MetricInfo::max("totals.softirqs.longest_backlog", "", Less, SOFTIRQS),
-    MetricInfo::sum("totals.softirqs.ksoftirqd_wakeups", "", Neither, SOFTIRQS),
-    MetricInfo::sum("families[].tasks", "", Neither, "`sched_process_fork`"),
-    MetricInfo::sum("families[].run_ns", "ns", Neither, SWITCHES),
-    MetricInfo::sum("families[].run_by_capacity[][]", "ns", Neither, SWITCHES),
-    MetricInfo::sum("families[].wait_ns", "ns", Less, SWITCHES_AND_WAKEUPS),
-    MetricInfo::sum("families[].throttled_ns", "ns", Less, THROTTLING).null("0 with a compiled-kernel engine"),
-    MetricInfo::level("families[].fairness_ppm", "ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS),
-    MetricInfo::sum("families[].wakeups", "", Neither, "`sched_wakeup`"),
-    MetricInfo::latency(
-        "families[].wake_to_run",
-        Less,
-        "timer expiries, device interrupts, `sched_waking`, `sched_switch`",
-    ),
-    MetricInfo::latency("families[].wakeup_latency", Less, SWITCHES_AND_WAKEUPS),
-    MetricInfo::sum("families[].voluntary_switches", "", Neither, SWITCHES),
-    MetricInfo::sum("families[].involuntary_switches", "", Neither, SWITCHES),
-    MetricInfo::sum("families[].migrations", "", Neither, "`sched_migrate_task`"),
-    MetricInfo::sum("families[].timers.arrivals", "", Neither, TIMERS).null(NO_TIMERS),
-    MetricInfo::sum("families[].timers.missed", "", Less, TIMERS).null(NO_TIMERS),
-    MetricInfo::sum("families[].timers.slack.count", "", Neither, TIMERS).null(NO_TIMERS),
-    MetricInfo::level("families[].timers.slack.min_ns", "ns", More, TIMERS).null(NO_TIMERS),
-    MetricInfo::level("families[].timers.slack.mean_ns", "ns", More, TIMERS).null(NO_TIMERS),
-    MetricInfo::level("families[].timers.slack.p1_ns", "ns", More, TIMERS).null(NO_TIMERS),
-    MetricInfo::level("families[].timers.slack.p10_ns", "ns", More, TIMERS).null(NO_TIMERS),
-    MetricInfo::level("families[].timers.slack.p50_ns", "ns", More, TIMERS).null(NO_TIMERS),
-    MetricInfo::level("families[].timers.slack.max_ns", "ns", More, TIMERS).null(NO_TIMERS),
-    MetricInfo::latency("families[].timers.wakeup_latency", Less, TIMERS),
-    MetricInfo::sum("families[].residency.points[].ns", "ns", Neither, FREQUENCIES),
-    MetricInfo::sum("families[].residency.points[].uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("families[].residency.too_small_ns", "ns", Less, FREQUENCIES).null(BUILT_IN),
-    MetricInfo::sum("families[].residency.too_large_ns", "ns", Less, FREQUENCIES).null(BUILT_IN),
-    MetricInfo::sum("families[].residency.energy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("cpus[].busy_ns", "ns", Neither, SWITCHES),
-    MetricInfo::sum("cpus[].stopper_ns", "ns", Neither, SWITCHES),
-    MetricInfo::sum("cpus[].idle_ns", "ns", Neither, SWITCHES),
-    MetricInfo::sum("cpus[].offline_ns", "ns", Neither, HOTPLUG),
-    MetricInfo::sum("cpus[].interrupt_ns", "ns", Neither, "time lost to interrupts (`irq`)"),
-    MetricInfo::sum("cpus[].stolen_ns", "ns", Neither, "time that a hypervisor took (`steal`)"),
-    MetricInfo::sum("cpus[].switches", "", Neither, COUNTERS),
-    MetricInfo::sum("cpus[].ticks", "", Neither, COUNTERS),
-    MetricInfo::sum("cpus[].reschedule_ipis", "", Neither, COUNTERS),
-    MetricInfo::sum("cpus[].call_function_ipis", "", Neither, COUNTERS),
-    MetricInfo::sum("cpus[].kernel_ns", "ns", Less, COUNTERS),
-    MetricInfo::sum("cpus[].kernel_in_idle_ns", "ns", Neither, COUNTERS),
-    MetricInfo::sum("cpus[].softirqs.packets", "", Neither, SOFTIRQS),
-    MetricInfo::sum("cpus[].softirqs.packets_dropped", "", Less, SOFTIRQS),
-    MetricInfo::max("cpus[].softirqs.longest_backlog", "", Less, SOFTIRQS),
-    MetricInfo::sum("cpus[].softirqs.ksoftirqd_wakeups", "", Neither, SOFTIRQS),
-    MetricInfo::sum("cpus[].frequencies[].ns", "ns", Neither, FREQUENCIES),
-    MetricInfo::sum("cpus[].frequencies[].idle_ns", "ns", Neither, FREQUENCIES),
-    MetricInfo::sum("cpus[].idle_states[].entries", "", Neither, IDLE),
-    MetricInfo::sum("cpus[].idle_states[].ns", "ns", Neither, IDLE),
-    MetricInfo::sum("cgroups[].nr_periods", "", Neither, BANDWIDTH),
-    MetricInfo::sum("cgroups[].nr_throttled", "", Less, BANDWIDTH),
-    MetricInfo::sum("cgroups[].throttled_ns", "ns", Less, BANDWIDTH),
-    MetricInfo::sum("cgroups[].nr_bursts", "", Neither, BANDWIDTH),
-    MetricInfo::sum("cgroups[].burst_ns", "ns", Neither, BANDWIDTH),
-    MetricInfo::sum("selection.wakeups", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("selection.forks", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("selection.execs", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("selection.stayed", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("selection.scans", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("selection.cpus_scanned", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("selection.by_rule[][]", "", Neither, PLACEMENTS).null(BUILT_IN),
-    MetricInfo::sum("balance.passes", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("balance.moved", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("balance.tasks_moved", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("balance.active", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("balance.failed", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("balance.kicks", "", Neither, KICKS).null(BUILT_IN),
-    MetricInfo::sum("work{}", "", Neither, "the scheduler's operation counts"),
-    MetricInfo::sum("energy.busy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.idle_uj", "uJ", Less, IDLE).null(NO_IDLE_POWER),
-    MetricInfo::sum("energy.domains[].busy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.domains[].idle_uj", "uJ", Less, IDLE).null(NO_IDLE_POWER),
-    MetricInfo::sum("energy.domains[].opps[].busy_ns", "ns", Neither, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.domains[].opps[].idle_ns", "ns", Neither, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.domains[].opps[].busy_uj", "uJ", Less, FREQUENCIES).null(NO_POWER),
-    MetricInfo::sum("energy.domains[].idle_states[].ns", "ns", Neither, IDLE).null(NO_POWER),
-    MetricInfo::sum("energy.domains[].idle_states[].uj", "uJ", Less, IDLE).null("null if the state's power is unknown"),
-    MetricInfo::sum("measure.search.total.sis_search", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.total.sis_domain_search", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.total.sis_scanned", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.total.sis_failed", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.per_cpu[].sis_search", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.per_cpu[].sis_domain_search", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.per_cpu[].sis_scanned", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::sum("measure.search.per_cpu[].sis_failed", "", Neither, SEARCHES).null(BUILT_IN),
-    MetricInfo::level("measure.search.ratios.se_eff%", "%", More, SEARCHES).per("scanned runqueues").null(BUILT_IN),
-    MetricInfo::level("measure.search.ratios.dom_eff%", "%", More, SEARCHES).per(DOMAIN_SCANS).null(BUILT_IN),
-    MetricInfo::level("measure.search.ratios.fast_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
-    MetricInfo::level("measure.search.ratios.success_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
-    MetricInfo::level("measure.search.cpu_mean.se_eff%", "%", More, SEARCHES).per("scanned runqueues").null(BUILT_IN),
-    MetricInfo::level("measure.search.cpu_mean.dom_eff%", "%", More, SEARCHES).per(DOMAIN_SCANS).null(BUILT_IN),
-    MetricInfo::level("measure.search.cpu_mean.fast_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
-    MetricInfo::level("measure.search.cpu_mean.success_rate%", "%", More, SEARCHES).per("searches").null(BUILT_IN),
-    MetricInfo::sum("measure.kicks[].calls", "", Neither, KICKS).null(BUILT_IN),
-    MetricInfo::sum("measure.kicks[].interrupts", "", Neither, KICKS).null(BUILT_IN),
-    MetricInfo::sum("measure.kicks[].nobody_idle", "", Neither, KICKS).null(BUILT_IN),
-    MetricInfo::sum("measure.kicks[].by_reason{}", "", Neither, KICKS).null(BUILT_IN),
-    MetricInfo::sum("measure.no_kicks[].by_reason{}", "", Neither, KICKS).null(BUILT_IN),
-    MetricInfo::sum("measure.blocked.calls", "", Neither, BLOCKED).null(BUILT_IN),
-    MetricInfo::level("measure.blocked.calls_per_s", "/s", Neither, BLOCKED).per(MEASURED).null(BUILT_IN),
-    MetricInfo::sum("measure.blocked.cfs_rqs", "", Neither, BLOCKED).null(BUILT_IN),
-    MetricInfo::sum("measure.blocked.by_caller[].calls", "", Neither, BLOCKED).null(BUILT_IN),
-    MetricInfo::level("measure.blocked.by_caller[].calls_per_s", "/s", Neither, BLOCKED).per(MEASURED).null(BUILT_IN),
-    MetricInfo::sum("measure.blocked.by_caller[].cfs_rqs", "", Neither, BLOCKED).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].passes", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].not_ours", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].balanced", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].moved", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].active", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].failed", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].cpus", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].locked", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].locks", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].emptied", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].raced", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].redos", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].tasks_looked_at", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::sum("measure.passes[].tasks_moved", "", Neither, PASSES).null(BUILT_IN),
-    MetricInfo::level("measure.passes[].max_newidle_lb_cost_ns", "ns", Neither, PASSES)
-        .null("null for passes other than newly-idle balancing"),
-    MetricInfo::sum("measure.complaints[].double_clock", "", Less, "warnings of the scheduler"),
-    MetricInfo::sum("measure.complaints[].resched_latency", "", Less, "warnings of the scheduler"),
-    MetricInfo::max("measure.complaints[].worst_latency_ns", "ns", Less, "warnings of the scheduler"),
-    MetricInfo::latency("measure.times[].call", Less, PHASES).null(NO_COSTS),
-    MetricInfo::latency("measure.times[].lock_wait", Less, PHASES).null(NO_COSTS),
-    MetricInfo::sum("measure.times[].total_ns", "ns", Less, PHASES).null(NO_COSTS),
-    MetricInfo::sum("measure.times[].waited_ns", "ns", Less, PHASES).null(NO_COSTS),
-    MetricInfo::sum("measure.times[].usecs[][]", "", Neither, PHASES).null(NO_COSTS),
-    MetricInfo::sum("findings[].count", "", Less, "the rule of the finding"),
-    MetricInfo::sum("findings[].total_ns", "ns", Less, "the rule of the finding"),
-    MetricInfo::max("findings[].worst_ns", "ns", Less, "the rule of the finding"),
-    // Benchmarks.
-    MetricInfo::level("bench.time_s", "s", Less, EXITS),
-    MetricInfo::level("bench.usecs_per_op", "us", Less, EXITS).per("round trips").null("absent if the run was cut off"),
-    MetricInfo::level("bench.ops_per_s", "/s", More, EXITS).per("`time_s`").null("absent if the run was cut off"),
-    MetricInfo::sum("bench.elapsed_s", "s", Neither, "simulated time"),
-    MetricInfo::level("bench.per_instance[]", "/s", More, MARKS).per(MEASURED),
-    MetricInfo::level("bench.sum", "/s", More, MARKS).per(MEASURED),
-    MetricInfo::latency("bench.latency", Less, MARKS),
-    MetricInfo::sum("bench.transactions", "", More, MARKS),
-    MetricInfo::level("bench.per_s", "/s", More, MARKS).per(MEASURED),
-    MetricInfo::level("bench.latency_ms[]", "ms", Less, MARKS),
-    MetricInfo::sum("bench.total_time_s", "s", Neither, "simulated time"),
-    MetricInfo::sum("bench.runtime_s", "s", Neither, "simulated time"),
-    MetricInfo::sum("bench.samples", "", Neither, MARKS),
-    MetricInfo::level("bench.percentiles[].value", "us", Less, MARKS),
-    MetricInfo::sum("bench.percentiles[].samples", "", Neither, MARKS),
-    MetricInfo::level("bench.min_us", "us", Less, MARKS),
-    MetricInfo::max("bench.max_us", "us", Less, MARKS),
-    MetricInfo::sum("bench.wakeup_latency_us.samples", "", Neither, MARKS),
-    MetricInfo::level("bench.wakeup_latency_us.percentiles[].value", "us", Less, MARKS),
-    MetricInfo::sum("bench.wakeup_latency_us.percentiles[].samples", "", Neither, MARKS),
-    MetricInfo::level("bench.wakeup_latency_us.min", "us", Less, MARKS),
-    MetricInfo::max("bench.wakeup_latency_us.max", "us", Less, MARKS),
-    MetricInfo::sum("bench.request_latency_us.samples", "", Neither, MARKS),
-    MetricInfo::level("bench.request_latency_us.percentiles[].value", "us", Less, MARKS),
-    MetricInfo::sum("bench.request_latency_us.percentiles[].samples", "", Neither, MARKS),
-    MetricInfo::level("bench.request_latency_us.min", "us", Less, MARKS),
-    MetricInfo::max("bench.request_latency_us.max", "us", Less, MARKS),
-    MetricInfo::sum("bench.rps.samples", "", Neither, MARKS),
-    MetricInfo::level("bench.rps.percentiles[].value", "/s", More, MARKS),
-    MetricInfo::sum("bench.rps.percentiles[].samples", "", Neither, MARKS),
-    MetricInfo::level("bench.rps.min", "/s", More, MARKS),
-    MetricInfo::max("bench.rps.max", "/s", More, MARKS),
-    MetricInfo::level("bench.average_rps", "/s", More, MARKS).per(MEASURED),
-    MetricInfo::sum("bench.bogo_ops", "", More, MARKS),
-    MetricInfo::sum("bench.real_time_s", "s", Neither, "simulated time"),
-    MetricInfo::level("bench.bogo_ops_per_s", "/s", More, MARKS).per(MEASURED),
-    MetricInfo::sum("bench.switches", "", Neither, SWITCHES),
-    MetricInfo::sum("bench.involuntary", "", Neither, SWITCHES),
-    MetricInfo::level("bench.throughput_mb_s", "MB/s", More, MARKS).per(MEASURED),
-    MetricInfo::max("bench.max_latency_ms", "ms", Less, MARKS),
-    MetricInfo::sum("bench.operations[][]", "", More, MARKS),
-    MetricInfo::latency("bench.threads[].latency", Less, "timer expiries, marks of the benchmark's model"),
-    MetricInfo::level("bench.threads[].last_ns", "ns", Less, "timer expiries, marks of the benchmark's model"),
-];
+/// Properties of a count or a time that adds up over a run.
+const fn sum(unit: &'static str, better: MetricDirection, from: &'static str) -> MetricInfo {
+    let combination = Combination::Sum;
+    MetricInfo { path: "", unit, better, combination, per: "", from, undefined: "", is_latency: false }
+}
 
-/// Numbers in results that are not measured, each with the reason.
-pub const NO_METRICS: &[(&str, &str)] = &[
-    ("cut_short_of_ns", "setting: requested length"),
-    ("cpus[].cpu", "number of a CPU"),
-    ("cpus[].capacity", "property of the machine"),
-    ("cpus[].llc", "number of a CPU"),
-    ("cpus[].frequencies[].khz", "property of the machine"),
-    ("cpus[].frequencies[].part", "property of the machine"),
-    ("cgroups[].quota_ns", "setting of the workload"),
-    ("cgroups[].period_ns", "setting of the workload"),
-    ("energy.unknown_cpus[]", "number of a CPU"),
-    ("energy.domains[].cpus[]", "number of a CPU"),
-    ("energy.domains[].opps[].khz", "property of the machine"),
-    ("energy.domains[].opps[].power_uw", "property of the machine"),
-    ("energy.domains[].idle_states[].power_uw", "property of the machine"),
-    ("engine.log[].at_ns", "time of a kernel message"),
-    ("engine.log[].cpu", "number of a CPU"),
-    ("families[].residency.points[].capacity", "property of the machine"),
-    ("families[].residency.points[].cpus[]", "number of a CPU"),
-    ("families[].residency.points[].khz", "property of the machine"),
-    ("families[].residency.points[].part", "property of the machine"),
-    ("findings[].at_ns", "time of the worst occurrence"),
-    ("measure.kicks[].cpu", "number of a CPU"),
-    ("measure.no_kicks[].cpu", "number of a CPU"),
-    ("measure.passes[].level", "number of a domain level"),
-    ("measure.complaints[].cpu", "number of a CPU"),
-    ("standstill.stuck[].since_ns", "time since which a task is stuck"),
-    ("speed.wall_s", "speed of the simulation"),
-    ("speed.events_per_s", "speed of the simulation"),
-    ("speed.simulated_per_s", "speed of the simulation"),
-    ("speed.peak_rss_bytes", "memory of the simulation"),
-    ("bench.percentiles[].percent", "setting of the benchmark"),
-    ("bench.wakeup_latency_us.percentiles[].percent", "setting of the benchmark"),
-    ("bench.request_latency_us.percentiles[].percent", "setting of the benchmark"),
-    ("bench.rps.percentiles[].percent", "setting of the benchmark"),
-    ("bench.rps_goal", "setting of the benchmark"),
-    ("bench.clients", "setting of the benchmark"),
-    ("bench.threads[].thread", "number of a thread"),
-    ("bench.threads[].priority", "setting of the benchmark"),
-    ("bench.threads[].interval_us", "setting of the benchmark"),
+/// Properties of a rate, a ratio, a duration or a quantile.
+const fn level(unit: &'static str, better: MetricDirection, from: &'static str) -> MetricInfo {
+    MetricInfo { combination: Combination::No, ..sum(unit, better, from) }
+}
+
+const fn max(unit: &'static str, better: MetricDirection, from: &'static str) -> MetricInfo {
+    MetricInfo { combination: Combination::Max, ..sum(unit, better, from) }
+}
+
+const fn latency(better: MetricDirection, from: &'static str) -> MetricInfo {
+    MetricInfo { is_latency: true, undefined: "null without any latency", ..level("ns", better, from) }
+}
+
+impl MetricInfo {
+    const fn at(self, path: &'static str) -> Self {
+        Self { path, ..self }
+    }
+
+    const fn per(self, per: &'static str) -> Self {
+        Self { per, ..self }
+    }
+
+    const fn null(self, undefined: &'static str) -> Self {
+        Self { undefined, ..self }
+    }
+}
+
+/// Defines the metrics: rows of properties, each with the paths that have them.
+macro_rules! metrics {
+    ($($properties:expr => $($path:literal)+;)+) => {
+        /// All metrics.
+        pub const METRICS: &[MetricInfo] = &[$($($properties.at($path)),+),+];
+    };
+}
+
+metrics! {
+    sum("ns", Neither, "simulated time") => "duration_ns";
+    sum("", Neither, "`sched_process_fork`") => "totals.tasks";
+    sum("ns", Neither, SWITCHES) => "totals.busy_ns" "totals.idle_ns";
+    sum("ns", Neither, HOTPLUG) => "totals.offline_ns";
+    sum("ns", Less, SWITCHES_AND_WAKEUPS) => "totals.wait_ns";
+    sum("ns", Less, THROTTLING).null("0 with a compiled-kernel engine") => "totals.throttled_ns";
+    level("ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS) => "totals.fairness_ppm";
+    sum("ns", Less, COUNTERS) => "totals.kernel_ns";
+    sum("", Neither, COUNTERS) => "totals.events" "totals.switches" "totals.ticks" "totals.ipis";
+    sum("", Neither, "`sched_wakeup`") => "totals.wakeups";
+    sum("", Neither, "`sched_migrate_task`") => "totals.migrations";
+    sum("", Neither, SOFTIRQS) => "totals.softirqs.packets" "totals.softirqs.ksoftirqd_wakeups";
+    sum("", Less, SOFTIRQS) => "totals.softirqs.packets_dropped";
+    max("", Less, SOFTIRQS) => "totals.softirqs.longest_backlog";
+    sum("", Neither, "`sched_process_fork`") => "families[].tasks";
+    sum("ns", Neither, SWITCHES) => "families[].run_ns" "families[].run_by_capacity[][]";
+    sum("ns", Less, SWITCHES_AND_WAKEUPS) => "families[].wait_ns";
+    sum("ns", Less, THROTTLING).null("0 with a compiled-kernel engine") => "families[].throttled_ns";
+    level("ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS) => "families[].fairness_ppm";
+    sum("", Neither, "`sched_wakeup`") => "families[].wakeups";
+    latency(Less, "timer expiries, device interrupts, `sched_waking`, `sched_switch`") => "families[].wake_to_run";
+    latency(Less, SWITCHES_AND_WAKEUPS) => "families[].wakeup_latency";
+    sum("", Neither, SWITCHES) => "families[].voluntary_switches" "families[].involuntary_switches";
+    sum("", Neither, "`sched_migrate_task`") => "families[].migrations";
+    sum("", Neither, TIMERS).null(NO_TIMERS) => "families[].timers.arrivals" "families[].timers.slack.count";
+    sum("", Less, TIMERS).null(NO_TIMERS) => "families[].timers.missed";
+    level("ns", More, TIMERS).null(NO_TIMERS) =>
+        "families[].timers.slack.min_ns" "families[].timers.slack.mean_ns" "families[].timers.slack.p1_ns"
+        "families[].timers.slack.p10_ns" "families[].timers.slack.p50_ns" "families[].timers.slack.max_ns";
+    latency(Less, TIMERS) => "families[].timers.wakeup_latency";
+    sum("ns", Neither, FREQUENCIES) => "families[].residency.points[].ns";
+    sum("uJ", Less, FREQUENCIES).null(NO_POWER) => "families[].residency.points[].uj" "families[].residency.energy_uj";
+    sum("ns", Less, FREQUENCIES).null(BUILT_IN) =>
+        "families[].residency.too_small_ns" "families[].residency.too_large_ns";
+    sum("ns", Neither, SWITCHES) => "cpus[].busy_ns" "cpus[].stopper_ns" "cpus[].idle_ns";
+    sum("ns", Neither, HOTPLUG) => "cpus[].offline_ns";
+    sum("ns", Neither, "time lost to interrupts (`irq`)") => "cpus[].interrupt_ns";
+    sum("ns", Neither, "time that a hypervisor took (`steal`)") => "cpus[].stolen_ns";
+    sum("", Neither, COUNTERS) => "cpus[].switches" "cpus[].ticks" "cpus[].reschedule_ipis" "cpus[].call_function_ipis";
+    sum("ns", Less, COUNTERS) => "cpus[].kernel_ns";
+    sum("ns", Neither, COUNTERS) => "cpus[].kernel_in_idle_ns";
+    sum("", Neither, SOFTIRQS) => "cpus[].softirqs.packets" "cpus[].softirqs.ksoftirqd_wakeups";
+    sum("", Less, SOFTIRQS) => "cpus[].softirqs.packets_dropped";
+    max("", Less, SOFTIRQS) => "cpus[].softirqs.longest_backlog";
+    sum("ns", Neither, FREQUENCIES) => "cpus[].frequencies[].ns" "cpus[].frequencies[].idle_ns";
+    sum("", Neither, IDLE) => "cpus[].idle_states[].entries";
+    sum("ns", Neither, IDLE) => "cpus[].idle_states[].ns";
+    sum("", Neither, BANDWIDTH) => "cgroups[].nr_periods" "cgroups[].nr_bursts";
+    sum("", Less, BANDWIDTH) => "cgroups[].nr_throttled";
+    sum("ns", Less, BANDWIDTH) => "cgroups[].throttled_ns";
+    sum("ns", Neither, BANDWIDTH) => "cgroups[].burst_ns";
+    sum("", Neither, PLACEMENTS).null(BUILT_IN) =>
+        "selection.wakeups" "selection.forks" "selection.execs" "selection.stayed" "selection.scans"
+        "selection.cpus_scanned" "selection.by_rule[][]";
+    sum("", Neither, PASSES).null(BUILT_IN) =>
+        "balance.passes" "balance.moved" "balance.tasks_moved" "balance.active" "balance.failed";
+    sum("", Neither, KICKS).null(BUILT_IN) => "balance.kicks";
+    sum("", Neither, "the scheduler's operation counts") => "work{}";
+    sum("uJ", Less, FREQUENCIES).null(NO_POWER) =>
+        "energy.busy_uj" "energy.domains[].busy_uj" "energy.domains[].opps[].busy_uj";
+    sum("uJ", Less, IDLE).null(NO_IDLE_POWER) => "energy.idle_uj" "energy.domains[].idle_uj";
+    sum("ns", Neither, FREQUENCIES).null(NO_POWER) =>
+        "energy.domains[].opps[].busy_ns" "energy.domains[].opps[].idle_ns";
+    sum("ns", Neither, IDLE).null(NO_POWER) => "energy.domains[].idle_states[].ns";
+    sum("uJ", Less, IDLE).null("null if the state's power is unknown") => "energy.domains[].idle_states[].uj";
+    sum("", Neither, SEARCHES).null(BUILT_IN) =>
+        "measure.search.total.sis_search" "measure.search.total.sis_domain_search" "measure.search.total.sis_scanned"
+        "measure.search.total.sis_failed" "measure.search.per_cpu[].sis_search"
+        "measure.search.per_cpu[].sis_domain_search" "measure.search.per_cpu[].sis_scanned"
+        "measure.search.per_cpu[].sis_failed";
+    level("%", More, SEARCHES).per("scanned runqueues").null(BUILT_IN) =>
+        "measure.search.ratios.se_eff%" "measure.search.cpu_mean.se_eff%";
+    level("%", More, SEARCHES).per(DOMAIN_SCANS).null(BUILT_IN) =>
+        "measure.search.ratios.dom_eff%" "measure.search.cpu_mean.dom_eff%";
+    level("%", More, SEARCHES).per("searches").null(BUILT_IN) =>
+        "measure.search.ratios.fast_rate%" "measure.search.ratios.success_rate%" "measure.search.cpu_mean.fast_rate%"
+        "measure.search.cpu_mean.success_rate%";
+    sum("", Neither, KICKS).null(BUILT_IN) =>
+        "measure.kicks[].calls" "measure.kicks[].interrupts" "measure.kicks[].nobody_idle"
+        "measure.kicks[].by_reason{}";
+    sum("", Neither, KICKS).null(BUILT_IN) => "measure.no_kicks[].by_reason{}";
+    sum("", Neither, BLOCKED).null(BUILT_IN) =>
+        "measure.blocked.calls" "measure.blocked.cfs_rqs" "measure.blocked.by_caller[].calls"
+        "measure.blocked.by_caller[].cfs_rqs";
+    level("/s", Neither, BLOCKED).per(MEASURED).null(BUILT_IN) =>
+        "measure.blocked.calls_per_s" "measure.blocked.by_caller[].calls_per_s";
+    sum("", Neither, PASSES).null(BUILT_IN) =>
+        "measure.passes[].passes" "measure.passes[].not_ours" "measure.passes[].balanced" "measure.passes[].moved"
+        "measure.passes[].active" "measure.passes[].failed" "measure.passes[].cpus" "measure.passes[].locked"
+        "measure.passes[].locks" "measure.passes[].emptied" "measure.passes[].raced" "measure.passes[].redos"
+        "measure.passes[].tasks_looked_at" "measure.passes[].tasks_moved";
+    level("ns", Neither, PASSES).null("null for passes other than newly-idle balancing") =>
+        "measure.passes[].max_newidle_lb_cost_ns";
+    sum("", Less, "warnings of the scheduler") =>
+        "measure.complaints[].double_clock" "measure.complaints[].resched_latency";
+    max("ns", Less, "warnings of the scheduler") => "measure.complaints[].worst_latency_ns";
+    latency(Less, PHASES).null(NO_COSTS) => "measure.times[].call" "measure.times[].lock_wait";
+    sum("ns", Less, PHASES).null(NO_COSTS) => "measure.times[].total_ns" "measure.times[].waited_ns";
+    sum("", Neither, PHASES).null(NO_COSTS) => "measure.times[].usecs[][]";
+    sum("", Less, "the rule of the finding") => "findings[].count";
+    sum("ns", Less, "the rule of the finding") => "findings[].total_ns";
+    max("ns", Less, "the rule of the finding") => "findings[].worst_ns";
+    level("s", Less, EXITS) => "bench.time_s";
+    level("us", Less, EXITS).per("round trips").null("absent if the run was cut off") => "bench.usecs_per_op";
+    level("ns", Less, EXITS).per("operations").null("absent if the run was cut off") => "bench.ns_per_op";
+    level("/s", More, EXITS).per("`time_s`").null("absent if the run was cut off") => "bench.ops_per_s";
+    sum("s", Neither, "simulated time") => "bench.elapsed_s" "bench.total_time_s" "bench.runtime_s" "bench.real_time_s";
+    level("/s", More, MARKS).per(MEASURED) =>
+        "bench.per_instance[]" "bench.sum" "bench.per_s" "bench.average_rps" "bench.bogo_ops_per_s";
+    latency(Less, MARKS) => "bench.latency";
+    sum("", More, MARKS) => "bench.transactions" "bench.bogo_ops" "bench.operations[][]";
+    level("ms", Less, MARKS) => "bench.latency_ms[]";
+    sum("", Neither, MARKS) =>
+        "bench.samples" "bench.percentiles[].samples" "bench.wakeup_latency_us.samples"
+        "bench.wakeup_latency_us.percentiles[].samples" "bench.request_latency_us.samples"
+        "bench.request_latency_us.percentiles[].samples" "bench.rps.samples" "bench.rps.percentiles[].samples";
+    level("us", Less, MARKS) =>
+        "bench.percentiles[].value" "bench.min_us" "bench.wakeup_latency_us.percentiles[].value"
+        "bench.wakeup_latency_us.min" "bench.request_latency_us.percentiles[].value" "bench.request_latency_us.min";
+    max("us", Less, MARKS) => "bench.max_us" "bench.wakeup_latency_us.max" "bench.request_latency_us.max";
+    level("/s", More, MARKS) => "bench.rps.percentiles[].value" "bench.rps.min";
+    max("/s", More, MARKS) => "bench.rps.max";
+    sum("", Neither, SWITCHES) => "bench.switches" "bench.involuntary";
+    level("MB/s", More, MARKS).per(MEASURED) => "bench.throughput_mb_s";
+    max("ms", Less, MARKS) => "bench.max_latency_ms";
+    latency(Less, "timer expiries, marks of the benchmark's model") => "bench.threads[].latency";
+    level("ns", Less, "timer expiries, marks of the benchmark's model") => "bench.threads[].last_ns";
+}
+
+/// Numbers in results that are not measured, by the reason.
+pub const NO_METRICS: &[(&str, &[&str])] = &[
+    ("setting: requested length", &["cut_short_of_ns"]),
+    (
+        "number of a CPU",
+        &[
+            "cpus[].cpu",
+            "cpus[].llc",
+            "energy.unknown_cpus[]",
+            "energy.domains[].cpus[]",
+            "engine.log[].cpu",
+            "families[].residency.points[].cpus[]",
+            "measure.kicks[].cpu",
+            "measure.no_kicks[].cpu",
+            "measure.complaints[].cpu",
+        ],
+    ),
+    (
+        "property of the machine",
+        &[
+            "cpus[].capacity",
+            "cpus[].frequencies[].khz",
+            "cpus[].frequencies[].part",
+            "energy.domains[].opps[].khz",
+            "energy.domains[].opps[].power_uw",
+            "energy.domains[].idle_states[].power_uw",
+            "families[].residency.points[].capacity",
+            "families[].residency.points[].khz",
+            "families[].residency.points[].part",
+        ],
+    ),
+    ("setting of the workload", &["cgroups[].quota_ns", "cgroups[].period_ns"]),
+    ("time of a kernel message", &["engine.log[].at_ns"]),
+    ("time of the worst occurrence", &["findings[].at_ns"]),
+    ("number of a domain level", &["measure.passes[].level"]),
+    ("time since which a task is stuck", &["standstill.stuck[].since_ns"]),
+    ("speed of the simulation", &["speed.wall_s", "speed.events_per_s", "speed.simulated_per_s"]),
+    ("memory of the simulation", &["speed.peak_rss_bytes"]),
+    (
+        "setting of the benchmark",
+        &[
+            "bench.percentiles[].percent",
+            "bench.wakeup_latency_us.percentiles[].percent",
+            "bench.request_latency_us.percentiles[].percent",
+            "bench.rps.percentiles[].percent",
+            "bench.rps_goal",
+            "bench.clients",
+            "bench.threads[].priority",
+            "bench.threads[].interval_us",
+        ],
+    ),
+    ("number of a thread", &["bench.threads[].thread"]),
 ];

@@ -64,6 +64,7 @@ impl NamedMetric {
 pub const NAMED: &[NamedMetric] = &[
     NamedMetric::bench("time", "bench.time_s"),
     NamedMetric::bench("time of a round", "bench.usecs_per_op"),
+    NamedMetric::bench("time of an operation", "bench.ns_per_op"),
     NamedMetric::bench("transactions", "bench.sum"),
     NamedMetric::bench("transactions", "bench.per_s"),
     NamedMetric::bench("requests", "bench.average_rps"),

@@ -26,8 +26,6 @@ use std::io;
 const PLAIN_IDLE_STATE: u32 = 1;
 struct ExportedCpu {
     current: ThreadId,
-    /// End of the run time reported so far for the current task.
-    reported_until: Nanos,
     asleep: Option<IdleKind>,
     counters: [Option<u64>; Counter::ALL.len()],
     nr_running: u64,
@@ -70,8 +68,6 @@ pub struct Exporter {
     of_task: Vec<ThreadId>,
     traces: Vec<ActiveTrace>,
     groups: EventGroups,
-    /// Fork whose CPU is not known yet, and whether the workload itself starts the task.
-    fork: Option<(ThreadId, bool)>,
     /// Frequency changes that the machine description schedules, the next one last.
     frequency_steps: Vec<(Nanos, CpuId, Capacity)>,
     has_markers: bool,
@@ -89,7 +85,6 @@ impl Exporter {
             let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(cpu));
             ExportedCpu {
                 current: ThreadTable::idle(cpu),
-                reported_until: START,
                 asleep: None,
                 counters: Default::default(),
                 nr_running: 0,
@@ -106,7 +101,6 @@ impl Exporter {
             of_task: Vec::new(),
             traces: Vec::new(),
             groups: EventGroups::default(),
-            fork: None,
             frequency_steps,
             has_markers: main == Some("rt-app"),
             has_clock_ref: false,
@@ -222,25 +216,8 @@ impl Exporter {
         }
     }
 
-    fn emit_runtime(&mut self, now: Nanos, cpu: CpuId) {
-        let host = &mut self.cpus[cpu.index()];
-        let (thread, since) = (host.current, std::mem::replace(&mut host.reported_until, now));
-        if !self.threads.is_idle(thread) && now > since {
-            self.emit(now, cpu, RecordKind::StatRuntime { thread, runtime: now - since });
-        }
-    }
-
-    fn emit_fork(&mut self, now: Nanos, cpu: CpuId) {
-        if let Some((child, is_started)) = self.fork.take() {
-            let current = self.cpus[cpu.index()].current;
-            let parent = if is_started { ThreadId::MAIN } else { current };
-            self.emit(now, cpu, RecordKind::Fork { parent, child });
-        }
-    }
-
     fn on_wakeup(&mut self, now: Nanos, thread: ThreadId, target_cpu: CpuId, is_new: bool, on: CpuId) {
         self.leave_idle_on_activity(now, on);
-        self.emit_fork(now, on);
         let track = &mut self.tracks[thread.index()];
         track.cpu = Some(target_cpu);
         track.activity.wake(now);
@@ -264,7 +241,6 @@ impl Exporter {
 
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: ThreadId, next: ThreadId, prev_state: PrevState) {
         self.leave_idle_state(now, cpu);
-        self.emit_runtime(now, cpu);
         if prev_state == PrevState::Dead {
             self.end_loops(now, cpu, prev);
             self.emit(now, cpu, RecordKind::Exit { thread: prev });
@@ -336,11 +312,13 @@ impl SchedObserver for Exporter {
             Event::WakeupDecision(decision) => {
                 let (thread, waker) = (ThreadId::from_task(decision.task), decision.waker);
                 self.leave_idle_on_activity(now, waker);
-                self.emit_fork(now, waker);
                 self.emit(now, waker, RecordKind::Selected { thread, decision });
             }
             Event::BalanceDecision(decision) => self.emit(now, decision.on, RecordKind::BalancedReason(decision)),
             Event::KickDecision(decision) => self.emit(now, decision.cpu, RecordKind::Kicked(decision)),
+            Event::Runtime { task, on, runtime } => {
+                self.emit(now, on, RecordKind::StatRuntime { thread: ThreadId::from_task(task), runtime });
+            }
             Event::PeltEntity { task, cpu, avg, .. } => {
                 self.emit(now, cpu, RecordKind::PeltSe { thread: task.map(ThreadId::from_task), of: cpu, avg });
             }
@@ -359,15 +337,12 @@ impl SchedObserver for Exporter {
             | Event::Warning { .. } => {}
         }
     }
-
-    fn wants_pelt(&self) -> bool {
-        self.groups.contains(Group::Pelt) || self.groups.contains(Group::Counters)
-    }
 }
 
 impl<E: Engine> Observer<E> for Exporter {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: self.groups.contains(Group::Ipi), pelt: self.wants_pelt() }
+        let accounting = [Group::Stat, Group::Pelt, Group::Counters].iter().any(|&group| self.groups.contains(group));
+        Interest { events: true, details: self.groups.contains(Group::Ipi), accounting }
     }
 
     fn wants_kernel_paths(&self) -> bool {
@@ -377,12 +352,14 @@ impl<E: Engine> Observer<E> for Exporter {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         self.step_frequencies(now);
         match *event {
-            MachineEvent::Forked { task, id, pid, spec } => {
+            MachineEvent::Forked { task, id, pid, spec, on } => {
                 let (thread, is_started) = self.threads.forked(id, pid, spec);
                 self.of_task.resize(task + 1, thread);
                 self.of_task[task] = thread;
                 self.tracks.push(ExporterThread::default());
-                self.fork = Some((thread, is_started));
+                self.leave_idle_on_activity(now, on);
+                let parent = if is_started { ThreadId::MAIN } else { self.cpus[on.index()].current };
+                self.emit(now, on, RecordKind::Fork { parent, child: thread });
             }
             MachineEvent::Waking { task, by_interrupt, .. } => {
                 // A task that has not been forked yet has no thread to wake.
@@ -390,7 +367,6 @@ impl<E: Engine> Observer<E> for Exporter {
                     self.tracks[thread.index()].is_woken_by_interrupt = by_interrupt;
                 }
             }
-            MachineEvent::Tick { cpu } => self.emit_runtime(now, cpu),
             MachineEvent::TurboFrequency { cpu, khz } => {
                 self.emit(now, cpu, RecordKind::Frequency { cpu_id: cpu, khz });
             }

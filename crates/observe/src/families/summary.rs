@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Summaries of task families in the results of a run, and their sums.
 
+use crate::each_field;
 use crate::latency::LatencySummary;
 use crate::residency::FamilyResidency;
 use crate::slack::SlackSummary;
@@ -60,38 +61,15 @@ impl FamilySummary {
     }
 
     fn add(&mut self, other: &Self) {
-        let Self {
-            name: _,
-            tasks,
-            run_ns,
-            run_by_capacity,
-            wait_ns,
-            throttled_ns,
-            fairness_ppm: _,
-            wakeups,
-            wake_to_run: _,
-            wakeup_latency: _,
-            voluntary_switches,
-            involuntary_switches,
-            migrations,
-            timers: _,
-            residency,
-        } = other;
-        if let Some(residency) = residency {
+        if let Some(residency) = &other.residency {
             self.residency.get_or_insert_default().add(residency);
         }
-        self.tasks += tasks;
-        self.run_ns += run_ns;
-        self.wait_ns += wait_ns;
-        self.throttled_ns += throttled_ns;
-        self.wakeups += wakeups;
-        self.voluntary_switches += voluntary_switches;
-        self.involuntary_switches += involuntary_switches;
-        self.migrations += migrations;
+        each_field!(self += other:
+            tasks run_ns wait_ns throttled_ns wakeups voluntary_switches involuntary_switches migrations);
         if self.run_by_capacity.is_empty() {
-            self.run_by_capacity = run_by_capacity.iter().map(|&(capacity, _)| (capacity, 0)).collect();
+            self.run_by_capacity = other.run_by_capacity.iter().map(|&(capacity, _)| (capacity, 0)).collect();
         }
-        for ((_, sum), (_, more)) in self.run_by_capacity.iter_mut().zip(run_by_capacity) {
+        for ((_, sum), (_, more)) in self.run_by_capacity.iter_mut().zip(&other.run_by_capacity) {
             *sum += more;
         }
     }

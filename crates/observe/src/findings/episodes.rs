@@ -73,6 +73,7 @@ impl Episodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_machine::sim::START;
 
     #[test]
     fn what_lasts_as_long_as_the_limit_counts_and_the_worst_is_kept() {
@@ -84,5 +85,19 @@ mod tests {
         }
         assert_eq!((spells.count, spells.total), (3, ms(20 + 90 + 30)));
         assert_eq!(spells.worst, Some((ms(90), CpuId(1), ms(390))));
+        let now = START + ms(500);
+        let about = FindingContext {
+            name: &|_| String::new(),
+            families: &[],
+            summaries: &[],
+            machine: None,
+            since: START,
+            now,
+        };
+        let mut spells = Episodes::new(2, ms(20));
+        spells.since[1] = Some(START + ms(100));
+        spells.end_episode(START + ms(190), CpuId(1));
+        let found = spells.findings(&about, RuleInfo::from_name("misfit-left").expect("a rule"), ("x", "CPU"));
+        assert_eq!(found[0].at_ns, 145_000_000, "the middle of the worst episode");
     }
 }

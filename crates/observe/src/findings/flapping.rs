@@ -136,6 +136,18 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_episode_is_named() {
+        let mut flapping = after(10, 5);
+        flapping.on_overutilized(START + Nanos::from_millis(220), true, CpuId(1));
+        flapping.on_overutilized(START + Nanos::from_millis(229), false, CpuId(0));
+        flapping.on_overutilized(START + Nanos::from_millis(240), true, CpuId(2));
+        flapping.on_overutilized(START + Nanos::from_millis(247), false, CpuId(0));
+        let found = flapping.findings_in_run(START + Nanos::from_millis(260), true);
+        let finding = found.first().expect("it flaps");
+        assert_eq!((finding.worst_ns, finding.at_ns, &finding.question), (9_000_000, 220_000_000, &Question::Cpu(1)));
+    }
+
+    #[test]
     fn what_is_over_at_once_or_hardly_ever_over_is_not_found() {
         let now = START + Nanos::from_millis(400);
         assert!(after(20, 0).findings_in_run(now, true).is_empty(), "no time");

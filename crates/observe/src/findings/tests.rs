@@ -159,6 +159,9 @@ fn a_task_that_stays_on_a_small_cpu_is_found() {
     let finding = of(&findings, "misfit-left").unwrap_or_else(|| panic!("{findings:?}"));
     assert!(finding.worst_ns > 600_000_000 && finding.question == Question::Cpu(0), "{finding:?}");
     assert!(of(&with(&[]), "misfit-left").is_none(), "the kernel moves it");
+    let busy = format!("{tasks}task hog n=4 cpu=4 mask=4-7 run 10s\n");
+    let findings = found_in("misfit.scn", |_| format!("{big_little}{busy}"), &["no_misfit"]);
+    assert!(of(&findings, "misfit-left").is_none(), "only small CPUs are idle: {findings:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use super::rule::{Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, Limits, Severity};
 use crate::explain::Question;
-use crate::families::FamilySummary;
+use crate::families::{FamilySummary, TimerSummary};
 use fairlab_machine::sim::Machine;
 
 /// Number of timer periods of which one may be missed at the lower severity.
@@ -34,14 +34,29 @@ impl Rule for MissedTimers {
     }
 }
 
+const fn severity(timers: &TimerSummary) -> Severity {
+    MissedTimers::INFO.severity.of(timers.missed * PERIODS_PER_MISS > timers.arrivals)
+}
+
 fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
     let specs = &machine.workload().tasks;
     let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
     let sentence = format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals);
     Some(Finding {
-        severity: MissedTimers::INFO.severity.of(timers.missed * PERIODS_PER_MISS > timers.arrivals),
+        severity: severity(timers),
         count: timers.missed,
         ..MissedTimers::INFO.finding(sentence, Question::Task(first.name.clone()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_one_of_twenty_periods_is_worse() {
+        let of = |missed| severity(&TimerSummary { arrivals: 20, missed, ..TimerSummary::default() });
+        assert_eq!((of(1), of(2)), (Severity::Low, Severity::Medium));
+    }
 }

@@ -232,3 +232,16 @@ fn largest(families: &[TaskFidelity], has_wakeups: bool) -> Vec<String> {
     all.sort_by_key(|(by, _)| std::cmp::Reverse(*by));
     all.into_iter().filter(|(by, _)| *by > 0).take(MAX_DIFFERENCES).map(|(_, text)| text).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_differ_by_the_largest_distance() {
+        let with = |latencies: &[u64]| ThreadMeasurement { latencies: latencies.to_vec(), ..Default::default() };
+        let of = |recorded: &[u64], simulated: &[u64]| distance(&[(&with(recorded), &with(simulated))]);
+        assert_eq!((of(&[], &[]), of(&[5], &[]), of(&[], &[5])), (0.0, 1.0, 1.0));
+        assert_eq!((of(&[1, 2, 3, 4], &[4, 3, 2, 1]), of(&[1, 2, 3, 4], &[2, 3, 4, 5])), (0.0, 0.25));
+    }
+}

@@ -134,6 +134,25 @@ impl TracepointFields for BinaryEvent<'_> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn texts_at_the_end_of_an_event_are_found_by_both_kinds_of_offset() {
+        let mut formats = TracepointFormats::default();
+        for (id, kind) in [(7, "__data_loc"), (8, "__rel_loc")] {
+            let fields = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+                          \tfield:KIND char[] name;\toffset:4;\tsize:4;\tsigned:0;\n";
+            formats.add(&format!("name: x\nID: {id}\nformat:\n{}", fields.replace("KIND", kind)));
+        }
+        // The text follows a number of four bytes: at byte 12, which is 4 after the end of the field.
+        for (id, offset) in [(7_u8, 12_u32), (8, 4)] {
+            let mut data = vec![id, 0, 0, 0];
+            data.extend_from_slice(&(5 << 16 | offset).to_le_bytes());
+            data.extend_from_slice(&[1, 1, 1, 1]);
+            data.extend_from_slice(b"text\0");
+            let event = formats.of(&data).expect("the format is known");
+            assert_eq!(event.text("name").as_deref(), Some("text"));
+        }
+    }
+
     const FORMAT: &str = "name: sched_migrate_task\nID: 7\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
         \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
         \tfield:__data_loc char[] comm;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n";

@@ -238,3 +238,24 @@ fn skip_reading(format: u64, record: &mut ByteReader<'_>) -> ReadResult<()> {
     };
     record.take(words.saturating_mul(8), "a reading").map(|_| ())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_belongs_to_the_event_with_its_id() {
+        for (sample_type, id_at) in [(IP | TIME | ID, 2), (IP | TIME | IDENTIFIER, 0)] {
+            let attribute = |is_tracepoint| Attribute { is_tracepoint, sample_type, read_format: 0 };
+            let attributes =
+                Attributes { all: vec![attribute(true), attribute(false)], by_id: HashMap::from([(5, 0), (9, 1)]) };
+            for (id, is_tracepoint) in [(5, Some(true)), (9, Some(false)), (7, None)] {
+                let mut words = [1_u64; 3];
+                words[id_at] = id;
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let found = attributes.of(ByteReader::new(&bytes, 0));
+                assert_eq!(found.map(|attribute| attribute.is_tracepoint), is_tracepoint);
+            }
+        }
+    }
+}

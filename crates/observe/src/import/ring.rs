@@ -115,3 +115,38 @@ pub(super) fn push(recording: &mut Recording, formats: &TracepointFormats, head:
         None => recording.others += 1,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a page with one event, of an unknown format. `damage` is added to the page's length field.
+    fn page(length_size: usize, damage: usize) -> Vec<u8> {
+        let mut events = Vec::new();
+        events.extend_from_slice(&(5_u32 << 5 | 1).to_le_bytes());
+        events.extend_from_slice(&7_u32.to_le_bytes());
+        let mut page = 1000_u64.to_le_bytes().to_vec();
+        page.extend_from_slice(&(events.len() + damage).to_le_bytes()[..length_size]);
+        page.extend_from_slice(&events);
+        page.resize(64, 0);
+        page
+    }
+
+    #[test]
+    fn pages_of_32_bit_and_64_bit_kernels_are_read_and_damaged_ones_located() {
+        for length_size in [4, 8] {
+            let bytes: Vec<u8> = [page(length_size, 0), page(length_size, 0), page(length_size, 1000)].concat();
+            let mut recording = Recording::default();
+            let pages = PageLayout { size: 64, length_size };
+            read(&mut recording, &TracepointFormats::default(), pages, 3, ByteReader::new(&bytes, 100));
+            assert_eq!(recording.nr_cpus, 4);
+            let (unknown, damaged) = match recording.problems.values().collect::<Vec<_>>()[..] {
+                [damaged, unknown] => (unknown, damaged),
+                ref problems => panic!("{problems:?}"),
+            };
+            assert_eq!((unknown.count, damaged.count), (2, 1), "{:?}", recording.problems);
+            assert_eq!(damaged.first, "byte 228", "the third page begins there");
+            assert_eq!(unknown.first, format!("byte {}", 100 + 8 + length_size));
+        }
+    }
+}

@@ -11,6 +11,7 @@
 //!   published ratios of netperf and tbench are consistent, both before and after the change
 //! - `sis_failed`: searches that found no idle CPU
 
+use crate::each_field;
 use fairlab_sched::interface::wakeup::{WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
 
@@ -149,10 +150,7 @@ fn reach(decision: &WakeupDecision) -> SearchReach {
 impl SearchCounters {
     /// Adds the counters of another CPU.
     pub fn add(&mut self, other: &Self) {
-        self.sis_search += other.sis_search;
-        self.sis_domain_search += other.sis_domain_search;
-        self.sis_scanned += other.sis_scanned;
-        self.sis_failed += other.sis_failed;
+        each_field!(self += other: sis_search sis_domain_search sis_scanned sis_failed);
     }
 
     /// Computes the ratios of the counters, in percent.

@@ -7,6 +7,7 @@ use super::segments::{Segment, Segments};
 use crate::export::TraceSink;
 use crate::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
 use crate::export::thread::{ThreadId, ThreadTable};
+use crate::states::TaskActivity;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
@@ -77,6 +78,7 @@ pub(super) struct PageData {
     pub(super) migrations: BTreeMap<(u32, u32), u64>,
     /// For each CPU: the current thread, when it was switched in, and how long it had waited.
     running: Vec<(ThreadId, u64, u64)>,
+    activities: BTreeMap<ThreadId, TaskActivity>,
     woken: BTreeMap<ThreadId, u64>,
     waited: BTreeMap<ThreadId, u64>,
     rules: BTreeMap<ThreadId, u8>,
@@ -112,8 +114,18 @@ impl PageData {
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let at = (record.at - START).0;
         match record.what {
-            RecordKind::Switch { next, .. } => self.on_switch(threads, record.cpu.index(), at, next),
-            RecordKind::Wakeup { thread, is_new: false, .. } => self.on_wakeup(thread, at),
+            RecordKind::Switch { prev, prev_state, next } => {
+                self.activities.entry(prev).or_default().switch_out(record.at, record.cpu, prev_state);
+                self.activities.entry(next).or_default().switch_in(record.at, record.cpu);
+                self.on_switch(threads, record.cpu.index(), at, next);
+            }
+            RecordKind::Wakeup { thread, is_new, .. } => {
+                // A runnable thread begins no wait: it still runs, or was preempted on its way to sleep.
+                let begins_wait = self.activities.entry(thread).or_default().wake(record.at);
+                if begins_wait && !is_new {
+                    self.woken.insert(thread, at);
+                }
+            }
             RecordKind::StatWait { thread, delay } => drop(self.waited.insert(thread, delay.0)),
             RecordKind::Migrate { orig_cpu, dest_cpu, .. } => {
                 let cell = |cpu: CpuId| cpu.0 / self.per_cell;
@@ -149,13 +161,6 @@ impl PageData {
             self.keep_longest(Wait { length_ns: at - woken, woken_ns: woken, thread: next.index(), cpu });
         }
         self.running[cpu] = (next, at, self.waited.remove(&next).unwrap_or(0));
-    }
-
-    /// Begins a wait, unless the thread still runs. A thread that is woken before it has been switched out does not wait.
-    fn on_wakeup(&mut self, thread: ThreadId, at: u64) {
-        if self.running.iter().all(|&(running, ..)| running != thread) {
-            self.woken.insert(thread, at);
-        }
     }
 
     fn keep_longest(&mut self, wait: Wait) {

@@ -152,3 +152,14 @@ impl PageRun {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_three_digits_in_their_largest_unit() {
+        let texts = [1_500, 12_345, 999_000, 1_000_000, 123_456_789, 1_000_000_000, 61_250_000_000].map(rounded);
+        assert_eq!(texts, ["1.50 µs", "12.3 µs", "999 µs", "1.00 ms", "123 ms", "1.00 s", "61.2 s"]);
+    }
+}

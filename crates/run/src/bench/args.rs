@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Command lines of benchmarks: each has its own options, and prints its own output.
 
-use crate::values::parse_time;
+use crate::values::{parse_time, parse_two_cpus};
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
 
@@ -29,6 +29,8 @@ pub(super) enum BenchCommand {
     Oltp(OltpArgs),
     /// Build of many small files with make -jN
     Make(MakeArgs),
+    /// One operation of the kernel, repeated, as `fairlab machine validate` measures it
+    Micro(MicroArgs),
 }
 
 /// Version of schbench. Versions differ in the work of each thread and in their output.
@@ -284,4 +286,18 @@ pub(super) struct MakeArgs {
 /// Parses a number of seconds, or a time with its unit.
 fn seconds_or_time(text: &str) -> Result<Nanos, String> {
     parse_time(text).or_else(|why| parse_time(&format!("{text}s")).map_err(|_| why))
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MicroArgs {
+    /// Test to run: yield, pass-CHANNEL, pingpong-CHANNEL-1cpu, pingpong-CHANNEL-2cpus, sleep-200us, thread,
+    /// messaging-pipe, messaging-unix. CHANNEL is futex, pipe, unix, udp or tcp; pass-futex does not exist
+    #[arg(value_name = "TEST")]
+    pub(super) test: String,
+    /// Number of repetitions
+    #[arg(short, long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(super) rounds: u64,
+    /// CPUs of the two tasks; tests of one CPU use the first
+    #[arg(long, value_name = "A,B", value_parser = parse_two_cpus, default_value = "0,1")]
+    pub(super) cpus: [u32; 2],
 }

@@ -111,6 +111,7 @@ pub fn observer(benchmark: &Benchmark) -> Box<dyn BenchObserver> {
         Benchmark::StressSock(bench) => Box::new(StressSockObserver::new(bench)),
         Benchmark::Oltp(_) => Box::<OltpObserver>::default(),
         Benchmark::KernelBuild(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Build(bench))),
+        Benchmark::Micro(micro) => Box::new(ElapsedObserver::new(ElapsedFormat::Micro(micro))),
     }
 }
 

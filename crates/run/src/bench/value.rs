@@ -2,13 +2,15 @@
 //! Values of benchmarks from their command lines.
 
 use super::args::{
-    BenchCommand, CyclictestArgs, HackbenchArgs, NetperfArgs, NetperfTest, Perf, PerfSched, Release, SchbenchArgs,
+    BenchCommand, CyclictestArgs, HackbenchArgs, MicroArgs, NetperfArgs, NetperfTest, Perf, PerfSched, Release,
+    SchbenchArgs,
 };
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::Benchmark;
 use fairlab_workload::bench::cyclictest::Cyclictest;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
+use fairlab_workload::bench::micro::{Micro, MicroTest};
 use fairlab_workload::bench::netperf::{self, Netperf};
 use fairlab_workload::bench::oltp::Oltp;
 use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
@@ -42,6 +44,7 @@ impl BenchCommand {
             Self::Oltp(args) => {
                 Benchmark::Oltp(Oltp { threads: args.threads, time: Nanos::from_secs(args.time), seed: 0 })
             }
+            Self::Micro(args) => Benchmark::Micro(micro(args)?),
             Self::Make(args) => Benchmark::KernelBuild(KernelBuild { jobs: args.jobs, objects: args.objects, seed: 0 }),
         })
     }
@@ -121,6 +124,16 @@ fn hackbench(args: &HackbenchArgs) -> Hackbench {
         start_signal: !args.at_once,
         group_levels: 0,
     }
+}
+
+fn micro(args: &MicroArgs) -> Result<Micro, String> {
+    let modelled = || MicroTest::all().into_iter().filter(|test| test.is_modelled()).map(MicroTest::name);
+    let help = || format!("\nhelp: tests with a model: {}", modelled().collect::<Vec<_>>().join(", "));
+    let test = MicroTest::from_name(&args.test).ok_or_else(|| format!("there is no test {}{}", args.test, help()))?;
+    if !test.is_modelled() {
+        return Err(format!("{} runs on real machines only: it has no model{}", args.test, help()));
+    }
+    Ok(Micro { test, rounds: args.rounds, cpus: args.cpus })
 }
 
 fn netperf(args: &NetperfArgs) -> Netperf {

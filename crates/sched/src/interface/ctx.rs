@@ -87,6 +87,8 @@ pub struct Ctx<'a> {
     pub effects: &'a mut Vec<Effect>,
     /// Observer of the events that [`Ctx::report`] passes on.
     pub observer: &'a mut dyn SchedObserver,
+    /// Whether the observer wants charges of run time and PELT updates, which are very frequent.
+    pub wants_accounting: bool,
     /// Counts of executed operations.
     pub op_counts: &'a mut OpCounts,
     /// Custom policy that replaces some of the kernel's rules.
@@ -110,6 +112,14 @@ impl Ctx<'_> {
     #[inline]
     pub fn report(&mut self, event: Event<'_>) {
         self.observer.event(self.now, &event);
+    }
+
+    /// Reports that a task was charged for run time, if an observer wants it.
+    #[inline]
+    pub(crate) fn report_runtime(&mut self, task: TaskId, runtime_ns: u64) {
+        if self.wants_accounting {
+            self.report(Event::Runtime { task, on: self.cpu, runtime: Nanos(runtime_ns) });
+        }
     }
 
     /// Counts one execution of an operation, for the cost model.

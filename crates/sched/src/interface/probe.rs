@@ -133,6 +133,14 @@ pub enum Event<'a> {
         on: CpuId,
         warning: Warning,
     },
+    /// A task was charged for the time it ran (tracepoint `sched_stat_runtime`). Time of interrupts and steal time
+    /// is left out.
+    Runtime {
+        task: TaskId,
+        /// CPU that executes the code.
+        on: CpuId,
+        runtime: Nanos,
+    },
     /// The averages of an entity were updated.
     PeltEntity {
         /// Task of the entity; `None` for a group's entity.
@@ -155,11 +163,6 @@ pub enum Event<'a> {
 pub trait SchedObserver {
     /// Receives an event, with the time of the machine event that is being handled.
     fn event(&mut self, now: Nanos, event: &Event<'_>);
-
-    /// Whether the observer wants PELT updates, which are very frequent.
-    fn wants_pelt(&self) -> bool {
-        false
-    }
 }
 
 /// Observer that ignores all events.

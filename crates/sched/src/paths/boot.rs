@@ -43,6 +43,7 @@ impl Sched {
             self_timed: None,
             effects: &mut effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut work,
             policy: None,
         };

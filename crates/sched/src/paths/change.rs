@@ -56,12 +56,12 @@ impl Sched {
                 let (se, load) = (p.se, weight_of(p.policy, nice));
                 self.entities[se.index()].load = load;
             }
-            self.report_priority(ctx, task, false);
+            self.report_priority(ctx, task);
             return;
         }
         let taken = self.sched_change_begin(ctx, &rq, task, false);
         self.tasks[task.index()].nice = nice;
-        self.report_priority(ctx, task, false);
+        self.report_priority(ctx, task);
         let load = weight_of(self.tasks[task.index()].policy, nice);
         self.reweight_task(ctx, task, load);
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
@@ -106,7 +106,7 @@ impl Sched {
             self.entities[se.index()].load = load;
         }
         self.tasks[task.index()].class = class_of(new_prio);
-        self.report_priority(ctx, task, false);
+        self.report_priority(ctx, task);
         self.reset_uclamp(task);
         self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
@@ -114,10 +114,10 @@ impl Sched {
         Ok(())
     }
 
-    /// Reports the present priority of a task to the observer.
-    pub(crate) fn report_priority(&self, ctx: &mut Ctx<'_>, task: TaskId, is_inherited: bool) {
+    /// Reports the priority of a task that was set for itself to the observer.
+    pub(crate) fn report_priority(&self, ctx: &mut Ctx<'_>, task: TaskId) {
         let prio = self.tasks[task.index()].prio();
-        ctx.report(Event::Priority { task, prio, is_inherited, on: ctx.cpu });
+        ctx.report(Event::Priority { task, prio, is_inherited: false, on: ctx.cpu });
     }
 
     /// Sets the utilisation clamps of a task. The task is dequeued for the change.

@@ -32,7 +32,7 @@ impl Sched {
         ctx.charge(KernelOp::Fork);
         let has_uclamp = new.uclamp.is_some();
         let task = self.new_task(new, ctx.cpu);
-        self.report_priority(ctx, task, false);
+        self.report_priority(ctx, task);
         if self.tasks[task.index()].class == SchedClass::Fair {
             let rq = self.rq_lock(ctx.cpu);
             self.task_fork_fair(ctx, &rq, task);

@@ -6,6 +6,7 @@
 //! also along chains of owners.
 
 use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
 use crate::paths::change::ReenqueueFlags;
 use crate::paths::sched::Sched;
 use crate::state::deadline::time_before;
@@ -45,6 +46,7 @@ impl Sched {
         let is_real_time = (0..MAX_RT_PRIO).contains(&prio);
         let mut how =
             ReenqueueFlags { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };
+        ctx.report(Event::Priority { task, prio, is_inherited: true, on: ctx.cpu });
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter.index()].dl);
         let p = &mut self.tasks[task.index()];
@@ -56,7 +58,6 @@ impl Sched {
             _ => None,
         };
         (p.pi_prio, p.class) = (inherited, class_of(prio));
-        self.report_priority(ctx, task, true);
         self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);

@@ -94,7 +94,7 @@ impl Sched {
         let se = p.se;
         self.entities[se.index()].avg.load_avg = 0;
         self.rqs[ctx.cpu.index()].ksoftirqd = Some(task);
-        self.report_priority(ctx, task, false);
+        self.report_priority(ctx, task);
         task
     }
 

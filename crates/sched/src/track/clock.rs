@@ -87,6 +87,7 @@ mod tests {
             self_timed: None,
             effects: &mut Vec::new(),
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut OpCounts::default(),
             policy: None,
         };

@@ -95,6 +95,7 @@ mod tests {
                     self_timed: None,
                     effects,
                     observer: &mut heard,
+                    wants_accounting: false,
                     op_counts: work,
                     policy: None,
                 },

@@ -4,8 +4,8 @@
 
 use super::comparison::{ChangeVerdict, Comparison, MetricChange, MetricRow};
 use crate::charts::{self, EffectPoint};
-use crate::html::STYLE;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use crate::html::document;
+use maud::{Markup, PreEscaped, html};
 
 /// Texts of a page besides the numbers.
 #[derive(Clone, Debug, Default)]
@@ -25,31 +25,20 @@ pub type FormatValueFn<'a> = &'a dyn Fn(&MetricRow, f64) -> String;
 
 /// Returns the HTML page of a comparison.
 pub fn page(comparison: &Comparison, head: &PageHead, show: FormatValueFn<'_>) -> String {
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (head.title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                h1 { (head.title) }
-                p.source { (comparison.repetitions) " repetitions of each arm, " (comparison.statistic.to_string()) " of runs" }
-                @for (which, arm) in head.arms.iter().enumerate().skip(1) {
-                    h2 { (arm) " compared with " (head.arms[0]) }
-                    (effects(comparison, which))
-                    (table(comparison, head, which, show))
-                }
-                h2 { "Method" }
-                ul { @for note in &head.notes { li { (note) } } }
-                pre { (head.command) }
-                p.source { "fairlab " (env!("CARGO_PKG_VERSION")) }
-            }
+    let body = html! {
+        h1 { (head.title) }
+        p.source { (comparison.repetitions) " repetitions of each arm, " (comparison.statistic.to_string()) " of runs" }
+        @for (which, arm) in head.arms.iter().enumerate().skip(1) {
+            h2 { (arm) " compared with " (head.arms[0]) }
+            (effects(comparison, which))
+            (table(comparison, head, which, show))
         }
+        h2 { "Method" }
+        ul { @for note in &head.notes { li { (note) } } }
+        pre { (head.command) }
+        p.source { "fairlab " (env!("CARGO_PKG_VERSION")) }
     };
-    page.into_string()
+    document(&head.title, &body)
 }
 
 /// Draws the changes of an arm in percent, with their intervals.

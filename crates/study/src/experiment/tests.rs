@@ -41,6 +41,8 @@ enum Noise {
     Tail,
     /// Uniform between -5 % and 5 %.
     Even,
+    /// Normal with a standard deviation of so many percent.
+    Percent(f64),
 }
 
 impl Noise {
@@ -51,6 +53,7 @@ impl Noise {
             Self::Normal => 1.0 + 0.02 * dice.normal(),
             Self::Tail => (0.2 * dice.normal()).exp(),
             Self::Even => 0.95 + 0.1 * dice.part(),
+            Self::Percent(deviation) => 1.0 + 0.01 * deviation * dice.normal(),
         }
     }
 }
@@ -209,6 +212,25 @@ fn a_planted_percent_is_found_with_as_many_repetitions_as_a_first_look_asks_for(
     };
     let part = (0..EXPERIMENTS as u64).filter(is_found).count() as f64 / EXPERIMENTS as f64;
     assert!((part - POWER).abs() <= three_deviations(POWER, EXPERIMENTS), "{runs} runs: {part}");
+}
+
+#[test]
+fn planted_effects_are_found_as_often_as_the_reported_power_says() {
+    const EXPERIMENTS: usize = 1000;
+    const RUNS: u64 = 40;
+    let rules = ComparisonRules { matters_percent: 0.0, ..ComparisonRules::default() };
+    let test = EffectTest { level: 0.05, interval_outside: Some(0.05) };
+    for percent in [2.0, 5.0, 10.0] {
+        // The difference of two runs varies so much that the effect is just detectable.
+        let deviation = percent / test.smallest(RUNS as usize).expect("there are enough pairs");
+        let noise = Noise::Percent(deviation / std::f64::consts::SQRT_2);
+        let is_found = |seed: &u64| {
+            let planted = Planted { seed: 50_000 + seed, metrics: 1, noise, times: 1.0 + percent / 100.0 };
+            experiment(&planted, RUNS, rules).rows[0].changes[0].verdict == ChangeVerdict::Worse
+        };
+        let part = (0..EXPERIMENTS as u64).filter(is_found).count() as f64 / EXPERIMENTS as f64;
+        assert!((part - POWER).abs() <= three_deviations(POWER, EXPERIMENTS), "{percent} %: {part}");
+    }
 }
 
 #[test]

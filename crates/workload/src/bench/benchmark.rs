@@ -4,6 +4,7 @@
 use super::cyclictest::Cyclictest;
 use super::hackbench::Hackbench;
 use super::kernel_build::KernelBuild;
+use super::micro::Micro;
 use super::netperf::Netperf;
 use super::oltp::Oltp;
 use super::pipe::pipe;
@@ -49,6 +50,8 @@ pub enum Benchmark {
     Oltp(Oltp),
     /// `make -jN`.
     KernelBuild(KernelBuild),
+    /// A microbenchmark of fairlab.
+    Micro(Micro),
 }
 
 impl Benchmark {
@@ -65,17 +68,21 @@ impl Benchmark {
             Self::StressSock(_) => "stress-ng",
             Self::Oltp(_) => "oltp",
             Self::KernelBuild(_) => "make",
+            Self::Micro(_) => "micro",
         }
     }
 
     /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
     pub const fn is_kernel_work(&self) -> bool {
-        matches!(self, Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_))
+        matches!(self, Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::Micro(_))
     }
 
     /// Whether the benchmark is one program that runs to its end and measures the time until then.
     pub const fn runs_to_end(&self) -> bool {
-        matches!(self, Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::KernelBuild(_))
+        matches!(
+            self,
+            Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::KernelBuild(_) | Self::Micro(_)
+        )
     }
 
     /// Returns the benchmark with all numbers that depend on the machine, and with the seed of its draws.
@@ -97,10 +104,19 @@ impl Benchmark {
             Self::Tbench(bench) => Self::Tbench(Tbench { seed, ..bench }),
             Self::Oltp(bench) => Self::Oltp(Oltp { seed, ..bench }),
             Self::KernelBuild(bench) => Self::KernelBuild(KernelBuild { seed, ..bench }),
-            Self::Hackbench(_) | Self::Netperf(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::StressSock(_) => {
-                self
-            }
+            Self::Hackbench(_)
+            | Self::Netperf(_)
+            | Self::Pipe { .. }
+            | Self::Messaging(_)
+            | Self::StressSock(_)
+            | Self::Micro(_) => self,
         }
+    }
+
+    /// Returns a CPU that the benchmark names and a machine with `nr_cpus` CPUs does not have.
+    pub fn missing_cpu(&self, nr_cpus: u32) -> Option<u32> {
+        let Self::Micro(micro) = self else { return None };
+        micro.used_cpus().iter().copied().find(|&cpu| cpu >= nr_cpus)
     }
 
     /// Returns the workload on a machine with `nr_cpus` CPUs. Only for the result of [`Self::for_run`].
@@ -120,6 +136,7 @@ impl Benchmark {
             Self::StressSock(bench) => bench.workload(),
             Self::Oltp(bench) => bench.workload(),
             Self::KernelBuild(bench) => bench.workload(),
+            Self::Micro(micro) => micro.workload(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod benchmark;
 pub mod cyclictest;
 pub mod hackbench;
 pub mod kernel_build;
+pub mod micro;
 pub mod netperf;
 pub mod oltp;
 pub mod pipe;

@@ -12,11 +12,14 @@ use crate::workload::{Channel, ChannelKind, Objects, Workload};
 /// Number of slots of a pipe.
 const PIPE_CAPACITY: u32 = 16;
 
+/// Pipe for small messages.
+pub(super) const PIPE: Channel =
+    Channel { kind: ChannelKind::Pipe, capacity: PIPE_CAPACITY, wake_senders_at: PIPE_CAPACITY - 1 };
+
 /// Returns the benchmark with this many rounds, in the innermost of nested task groups.
 pub fn pipe(rounds: u64, group_levels: u32) -> Workload {
     let groups = nested_groups(group_levels);
     let group = groups.len().checked_sub(1);
-    let channel = Channel { kind: ChannelKind::Pipe, capacity: PIPE_CAPACITY, wake_senders_at: PIPE_CAPACITY - 1 };
     let ping = vec![Step::Receive(0), Step::Send(1)];
     let pong = vec![Step::Send(0), Step::Receive(1)];
     Workload {
@@ -25,7 +28,7 @@ pub fn pipe(rounds: u64, group_levels: u32) -> Workload {
             repeating_task("pipe1".to_owned(), "pipe", group, pong, rounds),
         ],
         groups,
-        objects: Objects { channels: vec![channel; 2], ..Objects::default() },
+        objects: Objects { channels: vec![PIPE; 2], ..Objects::default() },
         ..Workload::default()
     }
 }

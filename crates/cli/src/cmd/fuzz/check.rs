@@ -51,14 +51,14 @@ impl CaseChecker {
         let spec = self.spec(text);
         match &self.looked {
             FuzzCheck::Rules { rules, idle_ns, latency_ns, starvation_ns } => {
-                let mut machine = ready(&spec)?.machine;
+                let mut run = ready(&spec)?;
                 let limits = Limits {
                     idle: Nanos(*idle_ns),
                     latency: Nanos(*latency_ns),
                     starvation: Nanos(*starvation_ns),
-                    ..Limits::of(&machine)
+                    ..Limits::of(&run.machine)
                 };
-                let found = find(&mut machine, limits, &mut |_| ()).map_err(CliError::run)?;
+                let found = find(&mut run, limits, &mut |_| ()).map_err(CliError::run)?;
                 Ok(worst_of_each(rules, found))
             }
             FuzzCheck::Worse { from, to, metric, by_percent } => {

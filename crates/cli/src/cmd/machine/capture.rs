@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab machine capture`: describes an existing machine as a machine file.
 
+use super::validate::read;
 use crate::args::capture::CaptureArgs;
 use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
 use fairlab_machine::capture;
+use fairlab_study::validation::with_facts;
 use serde_json::json;
 
 pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), CliError> {
-    let text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
+    let mut text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
+    if let Some(path) = &args.measured {
+        text = with_facts(&text, &read(path)?).ok_or_else(|| {
+            CliError::Input(format!(
+                "{}: has no speed of kernel code, or an architecture without counts",
+                path.display()
+            ))
+        })?;
+    }
     match &args.output {
         Some(path) => {
             AtomicFile::write(path, text.as_bytes())?;

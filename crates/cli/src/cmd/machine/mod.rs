@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `fairlab machine`: lists machines, shows one, describes an existing one, and prints sched domains.
+//! `fairlab machine`: lists machines, shows one, describes, measures and validates an existing one, and prints sched
+//! domains.
 
+pub(crate) mod calibrate;
 mod capture;
+mod costs;
+pub(crate) mod validate;
 
 use crate::args::{MachineArgs, MachineCommand};
 use crate::output::Output;
@@ -40,7 +44,10 @@ pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), Cli
     match &args.command {
         MachineCommand::List => list(output),
         MachineCommand::Show { machine, toml } => show(output, machine, *toml),
+        MachineCommand::Costs { machine } => costs::costs(output, machine),
         MachineCommand::Capture(args) => capture::capture(output, args),
+        MachineCommand::Calibrate(args) => calibrate::calibrate(output, args),
+        MachineCommand::Validate(args) => validate::validate(output, args),
         MachineCommand::Domains { machine, cpu } => show_domains(output, machine, *cpu),
     }
 }

@@ -5,9 +5,20 @@
 
 #define ID(task) task_thread_info(task)->id
 
+static void on_waking(void *unused, struct task_struct *p) { fl_tell(FL_WAKING, task_cpu(p), ID(p), 0, 0); }
 static void on_wakeup(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 0, 0); }
 static void on_new(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 1, 0); }
 static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL_MIGRATE, task_cpu(p), ID(p), to, 0); }
+#ifdef FL_RUNTIME_WITH_VRUNTIME
+static void on_runtime(void *unused, struct task_struct *p, u64 ns, u64 vruntime) { fl_tell(FL_RUNTIME, task_cpu(p), ID(p), ns, 0); }
+#else
+static void on_runtime(void *unused, struct task_struct *p, u64 ns) { fl_tell(FL_RUNTIME, task_cpu(p), ID(p), ns, 0); }
+#endif
+
+static void on_inherit(void *unused, struct task_struct *p, struct task_struct *from)
+{
+	fl_tell(FL_PRIO, task_cpu(p), ID(p), from ? min(p->normal_prio, from->prio) : p->normal_prio, 1);
+}
 
 #ifdef FL_KEY_IS_FALSE
 #define KEY(tracepoint) (&(tracepoint).key.key)
@@ -26,9 +37,16 @@ static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL
 
 void fl_listen(void)
 {
+	LISTEN(sched_waking, on_waking);
 	LISTEN(sched_wakeup, on_wakeup);
 	LISTEN(sched_wakeup_new, on_new);
 	LISTEN(sched_migrate_task, on_migrate);
+	LISTEN(sched_pi_setprio, on_inherit);
+}
+
+void fl_report_runtimes(void)
+{
+	LISTEN(sched_stat_runtime, on_runtime);
 }
 
 #define IS_IN(where, sd) ((const char *)(where) >= (const char *)(sd) && (const char *)(where) < (const char *)((sd) + 1))

@@ -173,11 +173,14 @@ struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec)
 	return p;
 }
 
+static void report_prio(unsigned int task) { fl_tell(FL_PRIO, task_cpu(fl_task(task)), task, fl_task(task)->prio, 0); }
+
 void fl_fork(int cpu, const struct fl_task_spec *spec)
 {
 	fl_prepare(cpu, spec);
 	if (spec->uclamp_min >= 0)
 		fl_set_uclamp(cpu, spec->id, spec->uclamp_min, spec->uclamp_max);
+	report_prio(spec->id);
 }
 
 /* ---- actions of the running task of a CPU ---- */
@@ -264,8 +267,6 @@ void fl_check_books(void)
 
 int fl_cpu_of(unsigned int task) { return task_cpu(fl_task(task)); }
 
-int fl_is_queued(unsigned int task) { return fl_task(task)->on_rq != 0; }
-
 int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask)
 {
 	static struct cpumask wanted;
@@ -280,11 +281,13 @@ void fl_set_nice(int cpu, unsigned int task, int nice)
 {
 	fl_execute_on(cpu);
 	set_user_nice(fl_task(task), nice);
+	report_prio(task);
 }
 
 int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy)
 {
 	struct task_struct *p = fl_task(task);
+	int error;
 	struct sched_attr attr = {
 		.size = sizeof(attr),
 		.sched_policy = policy->policy,
@@ -297,7 +300,9 @@ int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy)
 	};
 
 	fl_execute_on(cpu);
-	return sched_setattr_nocheck(p, &attr);
+	error = sched_setattr_nocheck(p, &attr);
+	report_prio(task);
+	return error;
 }
 
 int fl_set_uclamp(int cpu, unsigned int task, int min, int max)

@@ -17,6 +17,8 @@ pub(crate) enum ResumeAction {
     /// Post the remaining futexes of a list.
     Post,
     LockCpu(CpuId),
+    /// Return from a system call that has had its effect.
+    EndCall,
 }
 
 /// Result of a step on a shared object.

@@ -51,7 +51,7 @@ impl SyncObjects {
             ResumeAction::SemWait(semaphore) => return BlockedOn::Semaphore(semaphore),
             ResumeAction::Send(channel) => return BlockedOn::Room(channel),
             ResumeAction::Receive(channel) => return BlockedOn::Message(channel),
-            ResumeAction::Nothing | ResumeAction::Post | ResumeAction::LockCpu(_) => {}
+            ResumeAction::Nothing | ResumeAction::Post | ResumeAction::LockCpu(_) | ResumeAction::EndCall => {}
         }
         if let Some((barrier, arrived, participants)) = self.barrier_of(task) {
             return BlockedOn::Barrier { barrier, arrived, participants };

@@ -22,6 +22,11 @@ impl Futex {
         self.waiter
     }
 
+    /// Whether the futex is not posted.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.is_armed
+    }
+
     /// Arms the futex: it counts as not posted.
     pub(crate) fn arm(&mut self) {
         self.is_armed = true;
@@ -51,6 +56,11 @@ impl WaiterList {
     /// Adds a task.
     pub(crate) fn join(&mut self, task: usize, futex: ObjectId) {
         self.0.push((task, futex));
+    }
+
+    /// Whether no task waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Removes and returns all entries.

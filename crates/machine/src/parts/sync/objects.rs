@@ -127,6 +127,12 @@ impl SyncObjects {
         Some(core::mem::take(waiting))
     }
 
+    /// Whether a wait for a semaphore would block, and whether tasks wait for it.
+    pub(crate) fn semaphore_state(&self, semaphore: ObjectId) -> (bool, bool) {
+        let object = &self.semaphores[semaphore];
+        (object.count == 0, !object.waiters.is_empty())
+    }
+
     /// Increments a semaphore. Removes and returns the longest waiter.
     #[inline]
     pub(crate) fn post_semaphore(&mut self, semaphore: ObjectId) -> Option<usize> {

@@ -8,6 +8,8 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::task::Task;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::step::{Behaviour, Step};
+use fairlab_workload::workload::{Affinity, Attributes, TaskSpec};
 use std::collections::BTreeMap;
 
 /// Start of a task; `None` for a stopper or the idle task.
@@ -112,4 +114,32 @@ pub(crate) fn run_machine(mut machine: Machine, repeat: &str) -> TestRun {
     let mut listener = RunLog::default();
     machine.run(&mut listener).unwrap_or_else(|error| panic!("{error}\n{repeat}"));
     TestRun { machine, log: listener }
+}
+
+/// Steps that are executed once.
+struct StepList(std::vec::IntoIter<Step>);
+
+impl Behaviour for StepList {
+    fn next(&mut self) -> Step {
+        self.0.next().unwrap_or(Step::Exit)
+    }
+}
+
+/// Returns a task that starts at a time and executes these steps on one CPU, or on any.
+pub(crate) fn task_of_steps(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec<Step>) -> TaskSpec {
+    let affinity = cpu.map_or(Affinity::All, |cpu| Affinity::Cpus(vec![cpu]));
+    TaskSpec {
+        name: name.to_owned(),
+        family: name.to_owned(),
+        start: Attributes { affinity: Some(affinity), ..Attributes::default() },
+        attributes: Vec::new(),
+        cpuset: None,
+        start_cpu: cpu.unwrap_or(0),
+        start_at: Some(Nanos::from_micros(at_us)),
+        own_timers: Vec::new(),
+        timer_origin: Nanos::ZERO,
+        is_kthread: false,
+        awaits_origin: false,
+        behaviour: Box::new(move |_| Box::new(StepList(steps.clone().into_iter()))),
+    }
 }

@@ -36,3 +36,11 @@ fn a_page_takes_what_fits() {
     let nr = (1..).take_while(|&at| page.push(at, &[0; 64])).count();
     assert_eq!(nr, (PAGE - 16) / 68);
 }
+
+#[test]
+fn a_page_that_has_room_for_an_event_may_have_none_for_one_after_a_long_time() {
+    let mut page = RingPage::new();
+    assert!((1..60).all(|at| page.push(at, &[0; 64])), "68 bytes are left");
+    assert!(!page.push(3 << 27, &[0; 64]), "its time takes 8 more");
+    assert!(page.push(60, &[0; 64]));
+}

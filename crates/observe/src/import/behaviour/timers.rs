@@ -80,4 +80,11 @@ mod tests {
         assert_eq!(period_of(&relative), None);
         assert_eq!(period_of(&timer[..7]), None, "too few");
     }
+
+    #[test]
+    fn lengths_must_vary_more_than_a_microsecond_around_an_exact_grid() {
+        const MS: u64 = 1_000_000;
+        let with = |step: u64| sleeps(21, |i| ((10 * i + 5) * MS - step * (i % 3), (10 * i + 10) * MS));
+        assert_eq!((period_of(&with(1000)), period_of(&with(1001))), (None, Some(10 * MS)));
+    }
 }

@@ -13,8 +13,6 @@ pub(crate) struct ReadBack {
     pub(crate) order: Vec<(u64, String)>,
     /// Sums of `sched_stat_runtime` in ns, by pid.
     pub(crate) runtime: BTreeMap<i32, u64>,
-    /// Last thread of each CPU that has switched.
-    pub(crate) runs: BTreeMap<u32, i32>,
     /// Thread names, as reported by `task_rename`.
     pub(crate) names: BTreeMap<i32, String>,
 }
@@ -40,7 +38,7 @@ impl ReadBack {
     }
 
     /// Adds an encoded event.
-    fn add_bytes(&mut self, at: u64, cpu: u32, formats: &BTreeMap<u16, ReadEvent>, bytes: &[u8]) {
+    fn add_bytes(&mut self, at: u64, formats: &BTreeMap<u16, ReadEvent>, bytes: &[u8]) {
         let event = &formats[&u16::from_le_bytes(bytes[..2].try_into().expect("two bytes"))];
         // The text format prints the event of markers under another name.
         self.add(at, if event.name == "print" { "tracing_mark_write" } else { &event.name });
@@ -53,9 +51,6 @@ impl ReadBack {
             "sched_stat_runtime" => {
                 let runtime = u64::from_le_bytes(field("runtime").try_into().expect("eight bytes"));
                 *self.runtime.entry(int("pid")).or_default() += runtime;
-            }
-            "sched_switch" => {
-                self.runs.insert(cpu, int("next_pid"));
             }
             "task_rename" => {
                 let name = field("newcomm").split(|&byte| byte == 0).next().expect("a name");
@@ -77,11 +72,6 @@ pub(crate) fn text(bytes: &[u8]) -> ReadBack {
         match event {
             "sched_stat_runtime" => {
                 *found.runtime.entry(pid("pid=")).or_default() += value(fields, "runtime=").parse::<u64>().expect("ns");
-            }
-            "sched_switch" => {
-                let (_, cpu) = line.split_once('[').expect("a CPU");
-                let cpu = cpu.split_once(']').expect("a CPU").0.parse().expect("a number");
-                found.runs.insert(cpu, pid("next_pid="));
             }
             "task_rename" => {
                 let name = fields.split_once("newcomm=").and_then(|(_, rest)| rest.split_once(" oom")).expect("both");
@@ -188,9 +178,9 @@ pub(crate) fn trace_dat(file: &[u8]) -> ReadBack {
     let mut formats = BTreeMap::new();
     let mut found = ReadBack::default();
     let places = if version == "6" { places_v6(&mut at, &mut formats) } else { places_v7(file, at, &mut formats) };
-    for (cpu, (offset, length)) in (0..).zip(places) {
+    for (offset, length) in places {
         for page in file[offset as usize..][..length as usize].chunks(4096) {
-            read_page(page, cpu, &formats, &mut found);
+            read_page(page, &formats, &mut found);
         }
     }
     found.order.sort_by_key(|&(at, _)| at);
@@ -247,7 +237,7 @@ fn places_v7(file: &[u8], mut at: Cursor<'_>, formats: &mut BTreeMap<u16, ReadEv
     }
 }
 
-fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, ReadEvent>, found: &mut ReadBack) {
+fn read_page(page: &[u8], formats: &BTreeMap<u16, ReadEvent>, found: &mut ReadBack) {
     let mut at = Cursor(page);
     let (mut time, used) = (at.u64(), at.u64() as usize);
     let mut events = Cursor(&page[16..16 + used]);
@@ -258,9 +248,9 @@ fn read_page(page: &[u8], cpu: u32, formats: &BTreeMap<u16, ReadEvent>, found: &
             30 => time += u64::from(events.u32()) << 27,
             0 => {
                 let length = events.u32() as usize - 4;
-                found.add_bytes(time, cpu, formats, events.take(length));
+                found.add_bytes(time, formats, events.take(length));
             }
-            words => found.add_bytes(time, cpu, formats, events.take(4 * words as usize)),
+            words => found.add_bytes(time, formats, events.take(4 * words as usize)),
         }
     }
 }
@@ -297,7 +287,7 @@ pub(crate) fn perf_data(file: &[u8]) -> ReadBack {
         let (time, cpu, period, raw) = (record.u64(), record.u64(), record.u64(), record.u32() as usize);
         assert!(time >= last && cpu < 64 && period == 1 && raw == record.0.len());
         last = time;
-        found.add_bytes(time, cpu as u32, &formats, record.0);
+        found.add_bytes(time, &formats, record.0);
     }
     found
 }

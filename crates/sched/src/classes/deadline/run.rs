@@ -188,6 +188,7 @@ impl State {
         if delta as i64 > 0 {
             se.sum_exec_runtime += delta;
             se.exec_start = now;
+            ctx.report_runtime(curr, delta);
             if p.dl.is_special {
                 return;
             }

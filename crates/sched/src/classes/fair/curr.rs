@@ -42,9 +42,12 @@ impl State {
         se.exec_start = now;
         se.sum_exec_runtime += delta;
         se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &mut se.load));
-        let running = se.on_rq.then_some(se.vruntime);
+        let (running, task) = (se.on_rq.then_some(se.vruntime), se.task());
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.advance_min_vruntime(running);
+        if let Some(task) = task {
+            ctx.report_runtime(task, delta);
+        }
         self.account_cfs_rq_runtime(ctx, id, delta);
     }
 

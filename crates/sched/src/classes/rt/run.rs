@@ -92,6 +92,7 @@ impl State {
         }
         se.sum_exec_runtime += delta;
         se.exec_start = rq.clock_task;
+        ctx.report_runtime(rq.curr, delta);
         self.account_rt_runtime(ctx, cpu, delta);
     }
 

@@ -62,6 +62,7 @@ impl RtTestMachine {
             self_timed: None,
             effects: &mut self.effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut self.work,
             policy: None,
         };

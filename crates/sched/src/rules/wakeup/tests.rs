@@ -191,6 +191,7 @@ impl WakeupTestMachine {
             self_timed: None,
             effects: &mut effects,
             observer: &mut recorder,
+            wants_accounting: false,
             op_counts: &mut self.work,
             policy: self.policy.as_mut(),
         };

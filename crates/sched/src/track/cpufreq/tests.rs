@@ -47,6 +47,7 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         self_timed: None,
         effects: &mut effects,
         observer: &mut NoSchedObserver,
+        wants_accounting: false,
         op_counts: &mut work,
         policy: None,
     };
@@ -172,6 +173,7 @@ fn asking_is_counted() {
         self_timed: None,
         effects,
         observer: &mut NoSchedObserver,
+        wants_accounting: false,
         op_counts: work,
         policy: None,
     };

@@ -262,7 +262,7 @@ impl State {
 
     /// Reports refreshed averages of an entity to the observer.
     pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
-        if ctx.observer.wants_pelt() {
+        if ctx.wants_accounting {
             let se = &self.entities[id.index()];
             let cpu = self.cfs_rqs[se.cfs_rq.index()].cpu;
             ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
@@ -271,7 +271,7 @@ impl State {
 
     /// Reports refreshed averages of a cfs_rq to the observer.
     pub(crate) fn report_cfs_rq(&self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        if ctx.observer.wants_pelt() {
+        if ctx.wants_accounting {
             let cfs_rq = &self.cfs_rqs[id.index()];
             ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
         }

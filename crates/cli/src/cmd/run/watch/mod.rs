@@ -114,10 +114,6 @@ impl SchedObserver for WatchedRun<'_> {
         self.run.event(now, event);
         self.watcher.event(now, event);
     }
-
-    fn wants_pelt(&self) -> bool {
-        self.run.wants_pelt()
-    }
 }
 
 impl Observer for WatchedRun<'_> {

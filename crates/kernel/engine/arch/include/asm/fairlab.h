@@ -18,6 +18,9 @@ enum fl_kind {
 	FL_TIMER,	/* cpu; a: expiry */
 	FL_FREQUENCY,	/* cpu; a: share of the highest frequency, of 1024 */
 	FL_GOVERNOR,	/* cpu that wakes its thread; frequency domain in task */
+	FL_RUNTIME,	/* task; a: ns that it is charged for */
+	FL_WAKING,	/* task, cpu where it was */
+	FL_PRIO,	/* task; a: its priority; b: whether it is inherited */
 };
 
 struct fl_record {
@@ -117,6 +120,7 @@ struct fl_schedstat {
 struct fl_clock { unsigned long long now, ahead, newidle_cost; };
 
 void fl_set_clock(const struct fl_clock *clock);
+void fl_report_runtimes(void);		/* from now on; charges of run time are frequent */
 unsigned long long fl_ahead(void);
 unsigned int fl_max_cpus(void);
 unsigned int fl_tick_hz(void);
@@ -226,7 +230,6 @@ enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK }
 int fl_duty(int cpu);
 unsigned int fl_running(int cpu);
 int fl_cpu_of(unsigned int task);
-int fl_is_queued(unsigned int task);
 int fl_tick_is_stopped(int cpu);
 
 /* Snapshots of the kernel's side. Nothing is updated for them. */

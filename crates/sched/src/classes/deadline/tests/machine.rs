@@ -114,6 +114,7 @@ impl DlTestMachine {
             self_timed: None,
             effects: &mut effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut OpCounts::default(),
             policy: None,
         };

@@ -57,6 +57,7 @@ impl BandwidthTestMachine {
             self_timed: None,
             effects: &mut effects,
             observer: &mut NoSchedObserver,
+            wants_accounting: false,
             op_counts: &mut OpCounts::default(),
             policy: None,
         };

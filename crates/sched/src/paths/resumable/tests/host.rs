@@ -113,6 +113,7 @@ impl PathTestMachine {
             self_timed: None,
             effects: &mut self.effects,
             observer: &mut self.observed,
+            wants_accounting: false,
             op_counts: &mut self.work,
             policy: seat.as_mut(),
         };

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `fairlab machine calibrate`: measures the machine at hand.
+
+use crate::args::measure::{CalibrateArgs, MeasureArgs};
+use crate::output::figures::counted;
+use crate::output::table::{Align, Table};
+use crate::output::{Output, wrap};
+use crate::values::error::CliError;
+use crate::values::whole_file::AtomicFile;
+use fairlab_native::record::{Calibration, LineLatency};
+use fairlab_native::spread::Spread;
+use fairlab_study::validation::{kernel_speeds, short_name, time_text};
+use fairlab_workload::bench::micro::MicroTest;
+
+/// Share of CPU time used by others above which a measurement is disturbed.
+const MAX_DISTURBANCE: f64 = 0.02;
+
+pub(crate) fn calibrate(output: &mut Output, args: &CalibrateArgs) -> Result<(), CliError> {
+    let record = measure(output, &args.measure)?;
+    if let Some(path) = &args.output {
+        let text = serde_json::to_string_pretty(&record).map_err(CliError::run)? + "\n";
+        AtomicFile::write(path, text.as_bytes())?;
+    }
+    if output.is_json() {
+        return output.json(&record);
+    }
+    let text = text(output, &record);
+    output.text(&text)
+}
+
+/// Measures this machine, with progress on the terminal, and warns if it was not idle.
+#[cfg(target_os = "linux")]
+pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration, CliError> {
+    use crate::output::progress::Progress;
+    use crate::values::interrupt;
+    use fairlab_native::session::{MeasureError, MeasureOptions};
+    use fairlab_sched::units::Nanos;
+    use std::time::Duration;
+
+    interrupt::install_handlers();
+    let mut progress = Progress::new("measuring", args.time);
+    let options = MeasureOptions {
+        duration: Duration::from_nanos(args.time.0),
+        cpus: args.cpus,
+        has_programs: !args.no_programs,
+    };
+    let record = fairlab_native::session::measure(options, |share| {
+        progress.show(Nanos((share * args.time.0 as f64) as u64));
+        interrupt::requested().is_none()
+    });
+    progress.clear();
+    let record = record.map_err(|error| match error {
+        MeasureError::Cpu(cpu) => CliError::Input(format!(
+            "this process may not use CPU {cpu}\nhelp: --cpus takes two CPUs of taskset -cp $$"
+        )),
+        MeasureError::Test { test, error } => CliError::Run(format!("{test} cannot be measured: {error}")),
+        MeasureError::Stopped => CliError::Stopped { signal: interrupt::requested().unwrap_or(2) },
+    })?;
+    for (share, who) in [
+        (record.disturbance.other_processes, "other processes used"),
+        (record.disturbance.stolen, "other guests of the hypervisor got"),
+    ] {
+        if share > MAX_DISTURBANCE {
+            output.warn(&format!("{who} {:.0} % of the CPU time during the measurement", 100.0 * share))?;
+        }
+    }
+    Ok(record)
+}
+
+/// Other systems have no such programs.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn measure(_output: &Output, _args: &MeasureArgs) -> Result<Calibration, CliError> {
+    Err(CliError::Input("only Linux can be measured\nhelp: measure on Linux, and give --measured FILE".to_owned()))
+}
+
+/// Returns the measurement for people: the derived facts, then all operations, then lines.
+fn text(output: &Output, record: &Calibration) -> String {
+    let mut facts = Vec::new();
+    let speeds = kernel_speeds(record);
+    if let (Some(low), Some(high)) = (speeds.first(), speeds.last()) {
+        facts.push(format!(
+            "speed of kernel code: {:.2} instructions per ns ({low:.2} to {high:.2} over {}, counted in Linux 6.12)",
+            speeds[speeds.len() / 2],
+            counted(speeds.len(), "operation")
+        ));
+    }
+    if let Some(call) = record.result(MicroTest::EmptyCall) {
+        facts.push(format!("empty system call: {}", time_text(call.median)));
+    }
+    if let Some(switch) = record.switch_ns() {
+        facts.push(format!("block, wake-up and switch on one CPU: {}", time_text(switch)));
+    }
+    if let Some(ipi) = &record.ipi_round_trip {
+        facts.push(format!("interrupt to a busy CPU and its answer: {}", time_text(ipi.median)));
+    }
+    facts.push(format!("timer slack: {}", time_text(record.timer_slack as f64)));
+    let mut operations = Table::new(&[
+        ("operation", Align::Left),
+        ("median", Align::Right),
+        ("quartiles", Align::Right),
+        ("least", Align::Right),
+        ("batches", Align::Right),
+    ]);
+    let mut row = |name: String, ns: &Spread| {
+        let quartiles = format!("{} to {}", time_text(ns.low), time_text(ns.high));
+        operations.row(vec![
+            name.into(),
+            time_text(ns.median).into(),
+            quartiles.into(),
+            time_text(ns.least).into(),
+            ns.count.to_string().into(),
+        ]);
+    };
+    for result in &record.tests {
+        row(result.test.clone(), &result.ns);
+    }
+    for result in &record.programs {
+        row(short_name(&result.command).to_owned(), &result.ns);
+    }
+    for wake_up in &record.wake_ups {
+        row(format!("wake-up, CPU idle for {}", time_text(wake_up.idle as f64)), &wake_up.ns);
+    }
+    let mut text =
+        format!("{}\n{}\n\n{}", wrap(&record.kernel.text(), 2), facts.join("\n"), operations.render(output.styles()));
+    if !record.lines.is_empty() {
+        text += "\nlatency of a cache line, one way\n";
+        text += &lines(output, &record.lines);
+    }
+    text
+}
+
+/// Returns the latencies by what two CPUs share, and of each pair of a small machine.
+fn lines(output: &Output, lines: &[LineLatency]) -> String {
+    const MAX_CPUS: usize = 8;
+    let mut shares: Vec<&str> = lines.iter().map(|line| line.shares.as_str()).collect();
+    shares.dedup();
+    shares.sort_unstable();
+    shares.dedup();
+    let mut table = Table::new(&[
+        ("shared", Align::Left),
+        ("median", Align::Right),
+        ("range", Align::Right),
+        ("pairs", Align::Right),
+    ]);
+    for shared in shares {
+        let of_kind: Vec<f64> = lines.iter().filter(|line| line.shares == shared).map(|line| line.ns.median).collect();
+        let Some(spread) = Spread::of(&of_kind) else { continue };
+        let most = of_kind.iter().copied().fold(spread.least, f64::max);
+        table.row(vec![
+            shared.into(),
+            time_text(spread.median).into(),
+            format!("{} to {}", time_text(spread.least), time_text(most)).into(),
+            spread.count.to_string().into(),
+        ]);
+    }
+    let mut text = table.render(output.styles());
+    let mut cpus: Vec<u32> = lines.iter().flat_map(|line| line.cpus).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    if (3..=MAX_CPUS).contains(&cpus.len()) {
+        let names: Vec<String> = cpus.iter().map(|cpu| format!("CPU {cpu}")).collect();
+        let header: Vec<(&str, Align)> = std::iter::once(("ns", Align::Left))
+            .chain(names.iter().map(|name| (name.as_str(), Align::Right)))
+            .collect();
+        let mut matrix = Table::new(&header);
+        for &row in &cpus {
+            let cell = |column: u32| {
+                let pair = [row.min(column), row.max(column)];
+                let line = lines.iter().find(|line| line.cpus == pair);
+                line.map_or_else(|| "-".to_owned(), |line| format!("{:.0}", line.ns.median)).into()
+            };
+            let cells = std::iter::once(format!("CPU {row}").into()).chain(cpus.iter().map(|&column| cell(column)));
+            matrix.row(cells.collect());
+        }
+        text += "\n";
+        text += &matrix.render(output.styles());
+    }
+    text
+}

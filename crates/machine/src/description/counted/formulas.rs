@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Formulas of operations: sums of rows of a count sheet.
+//!
+//! Most operations come from round trips over a pipe between two CPUs: two wake-ups a round, in which each
+//! path runs exactly once. The rows of tasks that block are `read`, those of the woken CPU are `interrupt` and
+//! `idle`.
+
+use super::sheet::Sheet;
+
+/// A round trip over a pipe between two CPUs, of two messages and two wake-ups.
+const ROUND: &str = "pingpong-pipe-2cpus size=1";
+/// A round trip between tasks of a group five levels deep.
+const DEEP_ROUND: &str = "pingpong-pipe-2cpus size=1 groups=5";
+/// A round trip over futexes between two CPUs.
+const FUTEX_ROUND: &str = "pingpong-futex-2cpus size=1";
+
+/// Parts of the scheduler and of what a switch, an interrupt or an idle CPU executes. The cost of a system
+/// call does not contain them: the scheduler's own operations are charged for them.
+const SCHEDULER: &[&str] = &[
+    "switch",
+    "pick",
+    "newidle",
+    "wakeup",
+    "select",
+    "enqueue",
+    "dequeue",
+    "load-tracking",
+    "groups",
+    "preempt",
+    "psi",
+    "rcu",
+    "nohz-kick",
+    "nohz-idle",
+    "blocked-load",
+    "balance",
+    "idle",
+    "idle-tick",
+    "ipi-send",
+    "ipi",
+    "sched-tick",
+    "spin",
+];
+
+/// Parts that a sum takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parts {
+    All,
+    Of(&'static [&'static str]),
+    /// All but these.
+    Without(&'static [&'static str]),
+}
+
+/// A sum over rows of one operation, multiplied by `times` and divided by `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sum {
+    operation: &'static str,
+    /// Empty: all but that of the guest's own program.
+    sides: &'static [&'static str],
+    parts: Parts,
+    times: i64,
+    of: Divisor,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Divisor {
+    Number(i64),
+    /// Calls of a part on a side.
+    Calls(&'static str, &'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Instructions,
+    Lines,
+    /// Lines from another last-level cache.
+    RemoteLines,
+}
+
+/// How a cost follows from a sheet: sums of rows, or a number of instructions counted elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Formula {
+    kind: Kind,
+    sums: &'static [Sum],
+    /// Instructions that are not in sheets, with their source.
+    constant: Option<(i64, &'static str)>,
+    /// Multiples of GroupLevel, in halves, that the rows contain and the operation does not.
+    half_levels: i64,
+}
+
+impl Formula {
+    /// Whether the cost consists of cache lines.
+    pub(super) const fn is_lines(&self) -> bool {
+        !matches!(self.kind, Kind::Instructions)
+    }
+
+    /// Whether the lines come from another last-level cache.
+    pub(super) const fn is_remote(&self) -> bool {
+        matches!(self.kind, Kind::RemoteLines)
+    }
+
+    /// Describes the rows.
+    pub(super) fn describe(&self) -> String {
+        let sum = |sum: &Sum| {
+            let sides = if sum.sides.is_empty() { "all sides".to_owned() } else { sum.sides.join("+") };
+            let parts = match sum.parts {
+                Parts::All => "all parts".to_owned(),
+                Parts::Of(parts) => parts.join("+"),
+                Parts::Without(parts) if parts == SCHEDULER => "all parts but the scheduler's".to_owned(),
+                Parts::Without(parts) => format!("all parts but {}", parts.join("+")),
+            };
+            let of = match sum.of {
+                Divisor::Number(of) => format!("{}/{of}", sum.times),
+                Divisor::Calls(side, part) => format!("{}/calls of {side} {part}", sum.times),
+            };
+            format!("{of} of {} ({sides}: {parts})", sum.operation)
+        };
+        let mut terms: Vec<String> = self.sums.iter().map(sum).collect();
+        terms.extend(self.constant.map(|(instructions, source)| format!("{instructions} ({source})")));
+        if self.half_levels > 0 {
+            terms.push(format!("-{}/2 GroupLevel", self.half_levels));
+        }
+        terms.join(" + ")
+    }
+}
+
+const fn rows(operation: &'static str, sides: &'static [&'static str], parts: Parts, of: i64) -> Sum {
+    Sum { operation, sides, parts, times: 1, of: Divisor::Number(of) }
+}
+
+const fn minus(sum: Sum) -> Sum {
+    Sum { times: -sum.times, ..sum }
+}
+
+const fn per_call(
+    operation: &'static str,
+    sides: &'static [&'static str],
+    parts: Parts,
+    side: &'static str,
+    part: &'static str,
+) -> Sum {
+    Sum { operation, sides, parts, times: 1, of: Divisor::Calls(side, part) }
+}
+
+const fn instructions(sums: &'static [Sum]) -> Formula {
+    Formula { kind: Kind::Instructions, sums, constant: None, half_levels: 0 }
+}
+
+const fn without_levels(half_levels: i64, sums: &'static [Sum]) -> Formula {
+    Formula { kind: Kind::Instructions, sums, constant: None, half_levels }
+}
+
+const fn lines(kind: Kind, sums: &'static [Sum]) -> Formula {
+    Formula { kind, sums, constant: None, half_levels: 0 }
+}
+
+/// Instructions that no sheet has yet.
+const fn counted_elsewhere(number: i64, source: &'static str) -> Formula {
+    Formula { kind: Kind::Instructions, sums: &[], constant: Some((number, source)), half_levels: 0 }
+}
+
+/// Addition of a level of task groups to each of the three visits of a wake-up: enqueue, dequeue and pick.
+const GROUP_LEVEL: Formula = instructions(&[
+    rows(DEEP_ROUND, &[], Parts::Without(&["load-tracking"]), 5 * 2 * 3),
+    minus(rows(ROUND, &[], Parts::Without(&["load-tracking"]), 5 * 2 * 3)),
+]);
+
+const REFERENCE: &str = "counted in the reference program";
+const ESTIMATED: &str = "estimated";
+
+/// Operations of the scheduler and the machine.
+pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
+    ("ContextSwitch", instructions(&[rows(ROUND, &["read", "idle"], Parts::Of(&["switch", "rcu"]), 4)])),
+    ("Wakeup", instructions(&[rows(ROUND, &["write", "interrupt"], Parts::Of(&["wakeup"]), 2)])),
+    (
+        "Enqueue",
+        without_levels(2, &[rows(ROUND, &["interrupt"], Parts::Of(&["enqueue", "groups", "preempt", "psi"]), 2)]),
+    ),
+    ("Dequeue", without_levels(2, &[rows(ROUND, &["read"], Parts::Of(&["dequeue", "groups", "psi"]), 2)])),
+    // Six averages are updated in a wake-up: those of a task and of its runqueue in enqueue, dequeue and pick.
+    ("PeltUpdate", instructions(&[rows(ROUND, &["read", "idle", "interrupt"], Parts::Of(&["load-tracking"]), 12)])),
+    ("GroupLevel", GROUP_LEVEL),
+    (
+        "PickNext",
+        without_levels(
+            1,
+            &[rows(ROUND, &["read", "idle"], Parts::Of(&["pick"]), 4), rows(ROUND, &["idle"], Parts::Of(&["psi"]), 4)],
+        ),
+    ),
+    (
+        "Tick",
+        without_levels(
+            2,
+            &[per_call(
+                "tick",
+                &["interrupt"],
+                Parts::Without(&["load-tracking", "nohz-kick", "timekeeping", "rcu"]),
+                "interrupt",
+                "sched-tick",
+            )],
+        ),
+    ),
+    (
+        "NohzKick",
+        instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["nohz-kick"]), "interrupt", "nohz-kick")]),
+    ),
+    (
+        "Timekeeping",
+        instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["timekeeping"]), "interrupt", "timekeeping")]),
+    ),
+    ("ScanCpu", counted_elsewhere(40, ESTIMATED)),
+    ("ScanCore", counted_elsewhere(60, ESTIMATED)),
+    ("BlockedCfsRq", counted_elsewhere(135, REFERENCE)),
+    ("GroupStatCpu", counted_elsewhere(130, REFERENCE)),
+    ("QueueStatCpu", counted_elsewhere(46, REFERENCE)),
+    ("RqLock", counted_elsewhere(40, ESTIMATED)),
+    ("DetachScan", counted_elsewhere(97, REFERENCE)),
+    ("DetachTask", counted_elsewhere(475, REFERENCE)),
+    ("AttachTask", counted_elsewhere(615, REFERENCE)),
+    ("BalancePass", counted_elsewhere(350, REFERENCE)),
+    ("TicklessCpu", counted_elsewhere(30, ESTIMATED)),
+    ("SoftirqRaise", counted_elsewhere(400, ESTIMATED)),
+    ("IpiSend", instructions(&[rows(ROUND, &["write"], Parts::Of(&["ipi-send"]), 2)])),
+    (
+        "IpiReceive",
+        instructions(&[rows(ROUND, &["interrupt"], Parts::Of(&["entry", "interrupt", "ipi", "idle-tick"]), 2)]),
+    ),
+    (
+        "IdleEnter",
+        instructions(&[
+            rows(ROUND, &["idle"], Parts::Of(&["idle", "idle-tick", "nohz-idle"]), 4),
+            rows(ROUND, &["read"], Parts::Of(&["newidle"]), 2),
+        ]),
+    ),
+    (
+        "IdleExit",
+        instructions(&[
+            rows(ROUND, &["idle"], Parts::Of(&["idle", "idle-tick", "nohz-idle"]), 4),
+            rows(ROUND, &["idle"], Parts::Of(&["ipi"]), 2),
+        ]),
+    ),
+    ("HrtimerProgram", instructions(&[rows("timer-set", &["timerfd_settime"], Parts::Of(&["hrtimer-program"]), 1)])),
+    (
+        "HrtimerFire",
+        instructions(&[per_call(
+            "sleep-200us",
+            &["interrupt"],
+            Parts::Of(&["hrtimer-fire"]),
+            "interrupt",
+            "hrtimer-fire",
+        )]),
+    ),
+    (
+        "Fork",
+        instructions(&[rows(
+            "thread",
+            &["clone3", "clone", "rt_sigprocmask", "rseq", "set_robust_list", "new-task", "entry"],
+            Parts::Without(SCHEDULER),
+            1,
+        )]),
+    ),
+    (
+        "Exit",
+        instructions(&[rows("thread", &["exit", "madvise", "softirq", "futex-wake"], Parts::Without(SCHEDULER), 1)]),
+    ),
+    // Lines of a wake-up on another CPU: those of the runqueue, and all others that the channel does not account for.
+    (
+        "LineTransfer",
+        lines(Kind::Lines, &[rows(ROUND, &["interrupt", "idle"], Parts::Of(&["pick", "switch", "enqueue"]), 4)]),
+    ),
+    (
+        "LineTransferRemote",
+        lines(Kind::RemoteLines, &[rows(ROUND, &["interrupt", "idle"], Parts::Of(&["pick", "switch", "enqueue"]), 4)]),
+    ),
+    (
+        "RemoteEnqueue",
+        lines(Kind::Lines, &[rows(ROUND, &["write", "interrupt"], Parts::Of(&["wakeup", "ipi-send", "ipi"]), 2)]),
+    ),
+];
+
+/// System calls without a channel.
+pub(super) const CALLS: &[(&str, Formula)] = &[
+    (
+        "futex-wake",
+        instructions(&[
+            rows(FUTEX_ROUND, &["futex-wake"], Parts::Without(SCHEDULER), 2),
+            rows(FUTEX_ROUND, &["futex", "entry"], Parts::Without(SCHEDULER), 4),
+        ]),
+    ),
+    (
+        "futex-wait",
+        instructions(&[
+            rows(FUTEX_ROUND, &["futex-wait"], Parts::Without(SCHEDULER), 2),
+            rows(FUTEX_ROUND, &["futex", "entry"], Parts::Without(SCHEDULER), 4),
+        ]),
+    ),
+    (
+        "yield",
+        // Less PickNext and one GroupLevel, which the yield itself is charged for.
+        without_levels(
+            1,
+            &[
+                rows("yield", &[], Parts::All, 1),
+                minus(rows(ROUND, &["read", "idle"], Parts::Of(&["pick"]), 4)),
+                minus(rows(ROUND, &["idle"], Parts::Of(&["psi"]), 4)),
+            ],
+        ),
+    ),
+    (
+        "sleep",
+        instructions(&[
+            rows("sleep-200us", &["clock_nanosleep", "nanosleep", "entry"], Parts::Without(SCHEDULER), 1),
+            rows(
+                "sleep-200us",
+                &["interrupt"],
+                Parts::Of(&["hrtimer-fire", "hrtimer-program", "sleep", "interrupt"]),
+                1,
+            ),
+        ]),
+    ),
+];
+
+/// Formulas of one kind of channel.
+pub(super) struct ChannelFormulas {
+    pub(super) name: &'static str,
+    pub(super) send: Formula,
+    pub(super) receive: Formula,
+    pub(super) wake: Formula,
+    pub(super) wait: Formula,
+    pub(super) softirq: Formula,
+    pub(super) lines: Formula,
+}
+
+impl ChannelFormulas {
+    /// Returns the formulas with their names.
+    pub(super) fn named(&self) -> [(&'static str, &Formula); 6] {
+        let Self { send, receive, wake, wait, softirq, lines, .. } = self;
+        [("send", send), ("receive", receive), ("wake", wake), ("wait", wait), ("softirq", softirq), ("lines", lines)]
+    }
+}
+
+/// Declares the formulas of a channel whose messages are passed by these two system calls.
+macro_rules! channel {
+    ($name:literal, $send:literal, $receive:literal) => {
+        ChannelFormulas {
+            name: $name,
+            send: instructions(&[
+                rows(concat!("pass-", $name, " size=1"), &[$send], Parts::All, 1),
+                rows(concat!("pass-", $name, " size=1"), &["entry"], Parts::All, 2),
+            ]),
+            receive: instructions(&[
+                rows(concat!("pass-", $name, " size=1"), &[$receive], Parts::All, 1),
+                rows(concat!("pass-", $name, " size=1"), &["entry"], Parts::All, 2),
+            ]),
+            wake: instructions(&[
+                rows(concat!("pingpong-", $name, "-2cpus size=1"), &[$send, "softirq"], Parts::Without(SCHEDULER), 2),
+                minus(rows(concat!("pass-", $name, " size=1"), &[$send, "softirq"], Parts::All, 1)),
+            ]),
+            wait: instructions(&[
+                rows(concat!("pingpong-", $name, "-2cpus size=1"), &[$receive, "entry"], Parts::Without(SCHEDULER), 2),
+                minus(rows(concat!("pass-", $name, " size=1"), &[$receive, "entry"], Parts::All, 1)),
+            ]),
+            softirq: instructions(&[rows(concat!("pass-", $name, " size=1"), &["softirq"], Parts::All, 1)]),
+            // Half of the lines move with the send, half with the receive.
+            lines: lines(
+                Kind::Lines,
+                &[rows(concat!("pass-", $name, "-2cpus size=1"), &[$send, $receive, "softirq"], Parts::All, 2)],
+            ),
+        }
+    };
+}
+
+/// TCP acknowledges a message that nothing answers with a packet of its own. The formulas of a request and its response
+/// are those of most programs, so these come from round trips; their rows contain waking and waiting.
+const TCP: ChannelFormulas = {
+    const TCP_ROUND: &str = "pingpong-tcp-2cpus size=1";
+    const fn call(side: &'static [&'static str]) -> [Sum; 2] {
+        [rows(TCP_ROUND, side, Parts::Without(SCHEDULER), 2), rows(TCP_ROUND, &["entry"], Parts::Without(SCHEDULER), 4)]
+    }
+    ChannelFormulas {
+        send: instructions(const { &call(&["sendto"]) }),
+        receive: instructions(const { &call(&["recvfrom"]) }),
+        wake: instructions(&[]),
+        wait: instructions(&[]),
+        softirq: instructions(&[rows(TCP_ROUND, &["softirq"], Parts::Without(SCHEDULER), 2)]),
+        ..channel!("tcp", "sendto", "recvfrom")
+    }
+};
+
+/// Channels in the order of [`super::CallCosts::channels`].
+pub(super) const CHANNELS: [ChannelFormulas; 4] = [
+    channel!("pipe", "write", "read"),
+    channel!("unix", "sendto", "recvfrom"),
+    TCP,
+    channel!("udp", "sendto", "recvfrom"),
+];
+
+/// Evaluates formulas for a sheet. Results are in tenths.
+pub(super) struct Numbers<'a> {
+    sheet: &'a Sheet,
+}
+
+impl<'a> Numbers<'a> {
+    pub(super) const fn new(sheet: &'a Sheet) -> Self {
+        Self { sheet }
+    }
+
+    /// Returns the instructions of an operation; never negative.
+    pub(super) fn instructions(&self, formula: &Formula) -> i64 {
+        let counted: i64 = formula.sums.iter().map(|sum| self.sum(sum, |row| row.instructions)).sum();
+        let constant = formula.constant.map_or(0, |(instructions, _)| instructions * 10);
+        let levels =
+            if formula.half_levels == 0 { 0 } else { formula.half_levels * self.instructions(&GROUP_LEVEL) / 2 };
+        (counted + constant - levels).max(0)
+    }
+
+    /// Returns the cache lines of an operation; never negative.
+    pub(super) fn lines(&self, formula: &Formula) -> i64 {
+        formula.sums.iter().map(|sum| self.sum(sum, |row| row.lines)).sum::<i64>().max(0)
+    }
+
+    fn sum(&self, sum: &Sum, figure: fn(&super::sheet::Row) -> i64) -> i64 {
+        let takes_side = |side: &str| if sum.sides.is_empty() { side != "user" } else { sum.sides.contains(&side) };
+        let takes_part = |part: &str| match sum.parts {
+            Parts::All => true,
+            Parts::Of(parts) => parts.contains(&part),
+            Parts::Without(parts) => !parts.contains(&part),
+        };
+        let rows = self.sheet.rows(sum.operation);
+        let total: i64 = rows
+            .iter()
+            .filter(|(side, part, _)| takes_side(side) && takes_part(part))
+            .map(|(_, _, row)| figure(row))
+            .sum();
+        match sum.of {
+            Divisor::Number(of) => total * sum.times / of,
+            Divisor::Calls(side, part) => {
+                let calls = rows.iter().find(|row| row.0 == side && row.1 == part).map_or(0, |row| row.2.calls);
+                if calls == 0 { 0 } else { total * sum.times * 10 / calls }
+            }
+        }
+    }
+}

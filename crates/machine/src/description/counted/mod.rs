@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Costs of kernel code from counts: instructions of a count sheet divided by a processor's speed, and
+//! cache-line transfers multiplied by their latency.
+//!
+//! [`formulas`] says which rows of a sheet an operation consists of. The same formulas apply to every sheet,
+//! machine, workload and arm.
+
+mod formulas;
+mod sheet;
+
+use super::costs::OpCost;
+use super::processor::Processor;
+use formulas::{CALLS, CHANNELS, Formula, Numbers, OPERATION_FORMULAS};
+use sheet::Sheet;
+
+/// Names of the sheets that are part of the program.
+pub const SHEETS: [&str; sheet::NR_SHEETS] = sheet::names();
+
+/// Cost of a system call in two halves: what the task executes before the call has its effect (entry, copy
+/// in) and after it (return).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallCost {
+    /// Cost before the effect, in picoseconds.
+    pub before_ps: u64,
+    /// Cost after the effect, in picoseconds.
+    pub after_ps: u64,
+}
+
+impl CallCost {
+    /// Splits a cost: entry and exit take about the same time.
+    pub const fn halves(ps: u64) -> Self {
+        Self { before_ps: ps / 2, after_ps: ps - ps / 2 }
+    }
+}
+
+/// Costs of messages through one kind of channel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelCosts {
+    /// A message is sent, and no task waits for it.
+    pub send: CallCost,
+    /// A message is received that is there already.
+    pub receive: CallCost,
+    /// Added to a send that wakes a receiver, in picoseconds, without the scheduler.
+    pub wake_ps: u64,
+    /// Added to a receive that waits, in picoseconds, without the scheduler.
+    pub wait_ps: u64,
+    /// The softirq that delivers a message, in picoseconds.
+    pub softirq_ps: u64,
+    /// Cache lines of a message that move to another CPU, in picoseconds at any CPU speed: within a last-level
+    /// cache, and from another one.
+    pub lines_ps: (u64, u64),
+}
+
+/// Costs of system calls that a count sheet has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallCosts {
+    /// By kind of channel: pipe, socket pair, TCP, UDP.
+    pub channels: [ChannelCosts; 4],
+    /// A futex call that wakes a task.
+    pub futex_wake: CallCost,
+    /// A futex call that waits.
+    pub futex_wait: CallCost,
+    /// `sched_yield()`.
+    pub sched_yield: CallCost,
+    /// A sleep, with its timer.
+    pub sleep: CallCost,
+}
+
+/// Costs of a processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CountedCosts {
+    /// Costs of the operations that a cost list has.
+    pub(super) operations: Vec<OpCost>,
+    /// Costs of system calls.
+    pub(super) calls: CallCosts,
+}
+
+/// Returns the costs of a processor.
+pub(super) fn costs(processor: &Processor) -> CountedCosts {
+    let numbers = Numbers::new(Sheet::by_name(processor.sheet()));
+    let ps = |formula: &Formula| cost(processor, &numbers, formula).ps;
+    let operations = OPERATION_FORMULAS.iter().map(|(name, formula)| {
+        let CountedCost { instructions, lines, ps, rows, .. } = cost(processor, &numbers, formula);
+        let unit = if formula.is_lines() { "cache lines" } else { "instructions" };
+        let count = instructions.or(lines).unwrap_or_default();
+        OpCost::new(name, ps, format!("counted: {} {unit}; {rows}", tenths(count)))
+    });
+    let call = |name: &str| {
+        CallCost::halves(ps(&CALLS.iter().find(|(known, _)| *known == name).expect("a call has a formula").1))
+    };
+    let channels = CHANNELS.each_ref().map(|channel| {
+        let lines = numbers.lines(&channel.lines);
+        ChannelCosts {
+            send: CallCost::halves(ps(&channel.send)),
+            receive: CallCost::halves(ps(&channel.receive)),
+            wake_ps: ps(&channel.wake),
+            wait_ps: ps(&channel.wait),
+            softirq_ps: ps(&channel.softirq),
+            lines_ps: (
+                processor.lines_ps(lines, processor.line_ns()),
+                processor.lines_ps(lines, processor.remote_line_ns()),
+            ),
+        }
+    });
+    CountedCosts {
+        operations: operations.collect(),
+        calls: CallCosts {
+            channels,
+            futex_wake: call("futex-wake"),
+            futex_wait: call("futex-wait"),
+            sched_yield: call("yield"),
+            sleep: call("sleep"),
+        },
+    }
+}
+
+/// Returns the instructions of one round of an operation, with those of its own program. `None` if there is no such
+/// sheet or operation.
+pub fn counted_instructions(sheet: &str, operation: &str) -> Option<u64> {
+    let name = SHEETS.iter().find(|known| **known == sheet)?;
+    let rows = Sheet::by_name(name).operation(operation)?.iter().map(|(_, _, row)| row.instructions).sum::<i64>();
+    Some(rows.unsigned_abs() / 10)
+}
+
+/// A cost with the count that it follows from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedCost {
+    /// Operation or call.
+    pub name: String,
+    /// Instructions, in tenths; absent if the cost consists of cache lines.
+    pub instructions: Option<i64>,
+    /// Cache lines, in tenths; absent if the cost consists of instructions.
+    pub lines: Option<i64>,
+    /// Cost in picoseconds.
+    pub ps: u64,
+    /// Rows of the sheet.
+    pub rows: String,
+}
+
+/// Returns every cost of a processor with its count.
+pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
+    let numbers = Numbers::new(Sheet::by_name(processor.sheet()));
+    let named = |name: String, formula: &Formula| CountedCost { name, ..cost(processor, &numbers, formula) };
+    let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| named((*name).to_owned(), formula));
+    let channels = CHANNELS
+        .iter()
+        .flat_map(|channel| channel.named().map(|(what, formula)| named(format!("{} {what}", channel.name), formula)));
+    operations.chain(channels).collect()
+}
+
+/// Evaluates a formula for a processor. The result has no name.
+fn cost(processor: &Processor, numbers: &Numbers<'_>, formula: &Formula) -> CountedCost {
+    let (name, rows) = (String::new(), formula.describe());
+    if formula.is_lines() {
+        let lines = numbers.lines(formula);
+        let latency = if formula.is_remote() { processor.remote_line_ns() } else { processor.line_ns() };
+        let ps = processor.lines_ps(lines, latency);
+        return CountedCost { name, instructions: None, lines: Some(lines), ps, rows };
+    }
+    let counted = numbers.instructions(formula);
+    CountedCost { name, instructions: Some(counted), lines: None, ps: processor.instructions_ps(counted), rows }
+}
+
+/// Writes tenths with a decimal point.
+fn tenths(value: i64) -> String {
+    format!("{}.{}", value / 10, value.abs() % 10)
+}

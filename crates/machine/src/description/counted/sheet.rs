@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The count sheets in `sheets/`, which `cargo xtask count` writes.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Name and table of parts of each sheet.
+const TABLES: [(&str, &str); NR_SHEETS] = [
+    ("6.1-arm64", include_str!("../../../../../sheets/6.1-arm64/parts.tsv")),
+    ("6.12-arm64", include_str!("../../../../../sheets/6.12-arm64/parts.tsv")),
+    ("6.12-x86_64", include_str!("../../../../../sheets/6.12-x86_64/parts.tsv")),
+];
+
+pub(super) const NR_SHEETS: usize = 3;
+
+pub(super) const fn names() -> [&'static str; NR_SHEETS] {
+    let mut names = [""; NR_SHEETS];
+    let mut index = 0;
+    while index < NR_SHEETS {
+        names[index] = TABLES[index].0;
+        index += 1;
+    }
+    names
+}
+
+/// Counts of one row, in tenths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) calls: i64,
+    pub(super) instructions: i64,
+    /// Transfers and upgrades.
+    pub(super) lines: i64,
+}
+
+/// Rows of an operation by side and part.
+pub(super) type Rows = Vec<(&'static str, &'static str, Row)>;
+
+/// A count sheet: means of a round by operation, side and part.
+pub(super) struct Sheet {
+    operations: HashMap<&'static str, Rows>,
+}
+
+impl Sheet {
+    /// Returns the sheet with this name, which must be one of [`super::SHEETS`]. It is parsed once.
+    pub(super) fn by_name(name: &str) -> &'static Self {
+        static PARSED: [OnceLock<Sheet>; NR_SHEETS] = [const { OnceLock::new() }; NR_SHEETS];
+        let place = TABLES.iter().position(|(known, _)| *known == name);
+        let place = place.expect("names of sheets are checked by the reader");
+        PARSED[place].get_or_init(|| {
+            Self::parse(TABLES[place].1).unwrap_or_else(|line| panic!("sheets/{name}/parts.tsv: not a row: {line}"))
+        })
+    }
+
+    fn parse(table: &'static str) -> Result<Self, &'static str> {
+        let mut operations: HashMap<&'static str, Rows> = HashMap::new();
+        let rows = table.lines().filter(|line| !line.starts_with('#') && !line.starts_with("operation\t"));
+        for line in rows {
+            let cells: Vec<&str> = line.split('\t').collect();
+            let [operation, side, part, calls, instructions, _, _, transfers, upgrades] = cells[..] else {
+                return Err(line);
+            };
+            let number = |text: &str| tenths(text).ok_or(line);
+            let lines = number(transfers)? + number(upgrades)?;
+            let row = Row { calls: number(calls)?, instructions: number(instructions)?, lines };
+            operations.entry(operation).or_default().push((side, part, row));
+        }
+        Ok(Self { operations })
+    }
+
+    /// Returns the rows of an operation, if the sheet has it.
+    pub(super) fn operation(&self, operation: &str) -> Option<&Rows> {
+        self.operations.get(operation)
+    }
+
+    /// Returns the rows of an operation.
+    ///
+    /// # Panics
+    /// If the sheet does not have the operation.
+    pub(super) fn rows(&self, operation: &str) -> &Rows {
+        self.operation(operation).unwrap_or_else(|| panic!("no sheet row for {operation}"))
+    }
+}
+
+/// Reads a number with at most one decimal digit, in tenths.
+fn tenths(text: &str) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digit: i64 = if fraction.len() == 1 { fraction.parse().ok()? } else { return None };
+    whole.parse::<i64>().ok().map(|whole| whole * 10 + digit)
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tests of costs that follow from facts of a processor and from a count sheet.
+
+use fairlab_machine::costs::CostModel;
+use fairlab_machine::description::{MachineDescription, SHEETS, counted_costs, parse};
+use fairlab_sched::work::KernelOp;
+use fairlab_workload::workload::ChannelKind;
+
+/// Returns the text of a machine with this sheet and speed, and lines of 40 ns within a cache and 100 ns beyond.
+fn file(sheet: &str, instructions_per_us: u64, more: &str) -> String {
+    let fact = |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"test\" }}\n");
+    let facts = [
+        ("instructions_per_us", instructions_per_us),
+        ("line_ns", 40),
+        ("remote_line_ns", 100),
+        ("line_share_percent", 20),
+    ];
+    let facts: String = facts.map(|(key, value)| fact(key, value)).concat();
+    format!("name = \"x\"\n[cpus]\ncount = 2\n[processor]\nsheet = \"{sheet}\"\n{facts}{more}")
+}
+
+fn machine(sheet: &str, instructions_per_us: u64) -> MachineDescription {
+    parse("x.toml", &file(sheet, instructions_per_us, "")).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_operation_of_every_sheet_has_a_cost() {
+    for sheet in SHEETS {
+        let machine = machine(sheet, 1000);
+        for cost in counted_costs(machine.processor().expect("it has facts")) {
+            // Pipes and socket pairs need no softirq; TCP's messages contain waking and waiting.
+            let is_free = ["pipe softirq", "unix softirq", "tcp wake", "tcp wait"].contains(&cost.name.as_str());
+            assert_eq!(cost.ps == 0, is_free, "{sheet}: {cost:?}");
+        }
+    }
+}
+
+#[test]
+fn costs_are_the_sheets_counts_at_the_processors_speed() {
+    for sheet in SHEETS {
+        let (slow, fast) = (machine(sheet, 1000), machine(sheet, 2000));
+        for (slow, fast) in
+            counted_costs(slow.processor().expect("facts")).iter().zip(counted_costs(fast.processor().expect("facts")))
+        {
+            assert_eq!(slow.instructions, fast.instructions);
+            match slow.instructions {
+                // One instruction a nanosecond; counts are in tenths.
+                Some(tenths) => assert_eq!((slow.ps, fast.ps), (tenths as u64 * 100, tenths as u64 * 50), "{slow:?}"),
+                None => assert_eq!(slow.ps, fast.ps, "cache lines do not depend on the speed"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_cost_model_has_the_costs_of_the_sheet() {
+    let machine = machine("6.12-x86_64", 1000);
+    let costs = CostModel::from_list(machine.costs());
+    let counted = counted_costs(machine.processor().expect("facts"));
+    let ps = |name: &str| counted.iter().find(|cost| cost.name == name).expect("it is counted").ps;
+    assert_eq!(costs.op_ps(KernelOp::ContextSwitch), ps("ContextSwitch"));
+    let send = costs.transfer(ChannelKind::Pipe, true);
+    assert_eq!(send.before_ps + send.after_ps, ps("pipe send"));
+    assert_eq!(costs.message_wake_ps(ChannelKind::Tcp), ps("tcp wake"));
+    assert_eq!(costs.loopback_softirq_ps(ChannelKind::Udp), ps("udp softirq"));
+    assert!(costs.calls().is_some() && !costs.is_zero_cost());
+}
+
+#[test]
+fn a_file_with_facts_is_written_and_read_again() {
+    let text = file("6.12-arm64", 1500, "").replace("value = 1500,", "value = 1500, min = 1400, max = 1600,");
+    let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let written = machine.to_toml();
+    assert_eq!(parse("x.toml", &written).unwrap_or_else(|error| panic!("{error}")), machine, "{written}");
+    assert!(written.contains("min = 1400, max = 1600"), "{written}");
+}
+
+#[test]
+fn facts_and_single_costs_exclude_each_other() {
+    let error = |text: &str| parse("x.toml", text).expect_err("the file is wrong").to_string();
+    let price = "[prices]\nTick = { ns = 1, source = \"x\" }\n";
+    assert!(
+        error(&file("6.12-x86_64", 1000, price)).contains("prices: Tick: a cost beside the facts of `[processor]`")
+    );
+    let lines = "[channel_lines]\nPipe = { lines = 3, source = \"x\" }\n";
+    assert!(error(&file("6.12-x86_64", 1000, lines)).contains("channel_lines: Pipe: a cost beside the facts"));
+    assert!(error(&file("6.13-x86_64", 1000, "")).contains("there is no count sheet `6.13-x86_64`"));
+    assert!(error(&file("6.12-x86_64", 1, "")).contains("write 10 to 100000"));
+}
+
+#[test]
+fn preemption_models_have_names() {
+    for name in ["none", "voluntary", "full"] {
+        let machine = parse("x.toml", &format!("name = \"x\"\npreemption = \"{name}\"\n[cpus]\ncount = 1\n"));
+        assert!(machine.unwrap_or_else(|error| panic!("{error}")).to_toml().contains(name) || name == "full");
+    }
+    let lazy =
+        parse("x.toml", "name = \"x\"\npreemption = \"lazy\"\n[cpus]\ncount = 1\n").expect_err("it is not modelled");
+    assert!(lazy.to_string().contains("lazy preemption (6.13 and later) is not modelled"), "{lazy}");
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+use super::*;
+use fairlab_native::record::{ProgramResult, TestResult};
+
+fn measured(results: &[(MicroTest, f64)]) -> Calibration {
+    let result = |&(test, ns): &(MicroTest, f64)| TestResult {
+        test: test.name(),
+        ns: Spread::of(&[ns]).expect("there is a result"),
+    };
+    Calibration {
+        schema: fairlab_native::record::SCHEMA.to_owned(),
+        kernel: KernelInfo::default(),
+        nr_cpus: 1,
+        cpus: vec![0],
+        seconds: 1.0,
+        disturbance: Disturbance::default(),
+        tests: results.iter().map(result).collect(),
+        programs: Vec::new(),
+        ipi_round_trip: None,
+        wake_ups: Vec::new(),
+        lines: Vec::new(),
+        timer_slack: 50_000,
+    }
+}
+
+const PIPE: MicroTest = MicroTest::Pass(Transport::Pipe);
+const TCP: MicroTest = MicroTest::Pass(Transport::Tcp);
+
+#[test]
+fn an_error_is_the_simulated_median_by_the_measured_one() {
+    let measured = measured(&[(MicroTest::EmptyCall, 165.0), (PIPE, 1000.0), (TCP, 4000.0)]);
+    let simulated = [(PIPE.name(), vec![1190.0, 1200.0, 1500.0]), (TCP.name(), vec![2400.0])];
+    let validation = Validation::new("m".to_owned(), "machine".to_owned(), &measured, &simulated);
+    let errors: Vec<_> = validation.rows.iter().map(|row| row.error.map(|error| (100.0 * error).round())).collect();
+    assert_eq!(errors, [None, Some(20.0), Some(-40.0)]);
+    assert_eq!(validation.nr_compared, 2);
+    // 2400 by 1200 is 2, 4000 by 1000 is 4.
+    assert_eq!(validation.rows[2].ratio_error, Some(-0.5));
+    assert_eq!(
+        validation.headline(),
+        "2 quantities compared: median error 30 %, largest 40 % (pass-tcp); ratios of channels to the pipe are off by up to 50 %"
+    );
+    let page = validation.page();
+    assert!(page.contains("no model") && page.contains("pass-tcp: -40 %"), "{page}");
+}
+
+#[test]
+fn only_measured_operations_with_a_model_and_enough_cpus_are_simulated() {
+    let far = MicroTest::PingPong(Transport::Pipe, Placement::TwoCpus);
+    let mut measured = measured(&[(MicroTest::EmptyCall, 165.0), (PIPE, 1000.0), (far, 9000.0)]);
+    let ns = Spread::of(&[9000.0]).expect("there is a result");
+    measured.programs = vec![ProgramResult { command: PROGRAMS[0].command.to_owned(), ns }];
+    let names = |nr_cpus| models(&measured, nr_cpus).into_iter().map(|model| model.name).collect::<Vec<_>>();
+    assert_eq!(names(2), ["pass-pipe", "pingpong-pipe-2cpus", "perf bench sched pipe -l 20000"]);
+    assert_eq!(names(1), ["pass-pipe", "perf bench sched pipe -l 20000"]);
+    let nothing = Validation::new("m".to_owned(), "machine".to_owned(), &measured, &[]);
+    assert_eq!((nothing.rows.len(), nothing.headline().as_str()), (4, "nothing could be compared"));
+}
+
+#[test]
+fn a_program_is_compared_by_what_both_print() {
+    let mut measured = measured(&[]);
+    let ns = Spread::of(&[10_000.0]).expect("there is a result");
+    measured.programs = vec![ProgramResult { command: PROGRAMS[0].command.to_owned(), ns }];
+    let printed = PROGRAMS[0].result_ns("       8.000000 usecs/op\n").expect("the text has a result");
+    let simulated = [(PROGRAMS[0].command.to_owned(), vec![printed])];
+    let row = &Validation::new("m".to_owned(), "machine".to_owned(), &measured, &simulated).rows[0];
+    assert_eq!((row.unit.as_str(), row.error), ("round trip", Some(8_000.0 / 10_000.0 - 1.0)));
+}
+
+#[test]
+fn times_have_three_digits_and_large_errors_are_factors() {
+    let texts = [165.2, 999.6, 9_994.0, 20_900.0, 456_700.0, 2_345_678.0].map(time_text);
+    assert_eq!(texts, ["165 ns", "1.00 us", "9.99 us", "20.9 us", "457 us", "2.35 ms"]);
+    assert_eq!([0.15, -0.5, 10.0, -0.95, -1.0].map(error_text), ["+15 %", "-50 %", "x 11", "1/20", "1/1000"]);
+}
+
+#[test]
+fn facts_are_added_before_and_after_the_tables_of_a_machine_file() {
+    let kernel = KernelInfo { arch: "x86_64".to_owned(), preemption: Some("none".to_owned()), ..KernelInfo::default() };
+    let measured = Calibration { kernel, ..measured(&[(MicroTest::EmptyCall, 165.0), (PIPE, 1000.0), (TCP, 9000.0)]) };
+    let text = with_facts("name = \"x\"\nhz = 250\n\n[cpus]\ncount = 2\n", &measured).expect("there are speeds");
+    let machine =
+        fairlab_machine::description::parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let processor = machine.processor().expect("it has facts");
+    let speeds = kernel_speeds(&measured);
+    assert!(speeds.is_sorted() && !speeds.is_empty());
+    assert_eq!(processor.instructions_per_us(), (speeds[speeds.len() / 2] * 1000.0).round() as u64);
+    assert_eq!(machine.timer_slack().0, measured.timer_slack);
+    let riscv = Calibration { kernel: KernelInfo { arch: "riscv64".to_owned(), ..KernelInfo::default() }, ..measured };
+    assert_eq!(with_facts("name = \"x\"\n", &riscv), None);
+}
