@@ -62,15 +62,16 @@ impl<E: Engine> Machine<E> {
             return 0;
         }
         let Some(pause) = self.sched.yielded_path(cpu) else { return 0 };
-        let is_remote = match pause.next {
-            EngineLock::Held(target) => target != cpu,
+        let target = match pause.next {
+            EngineLock::Held(target) => Some(target),
             // A compiled-kernel engine that has stored already.
             EngineLock::None if pause.path == EnginePath::Wakeup => {
-                self.locks.held(cpu).iter().any(|&lock| lock != cpu)
+                self.locks.held(cpu).iter().copied().find(|&lock| lock != cpu)
             }
-            _ => false,
+            _ => None,
         };
-        if is_remote { self.hardware.costs.remote_enqueue_ps() } else { 0 }
+        let Some(target) = target.filter(|&target| target != cpu) else { return 0 };
+        self.hardware.costs.remote_enqueue_ps()[self.hardware.distance(cpu, target)]
     }
 
     /// Time that cache-line transfers add to a phase, in picoseconds of wall time.

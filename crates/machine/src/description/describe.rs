@@ -225,10 +225,10 @@ fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
 fn processor(machine: &MachineDescription) -> Vec<String> {
     let Some(processor) = machine.processor() else { return Vec::new() };
     let mut table = vec![owned_cells(&["fact", "value", "source"])];
-    for fact in processor.facts() {
+    for (key, fact) in processor.facts() {
         let (least, greatest) = fact.range;
         let range = if least == greatest { String::new() } else { format!(" ({least} to {greatest})") };
-        table.push(vec![fact.key.to_owned(), format!("{}{range}", fact.value), fact.source.clone()]);
+        table.push(vec![key, format!("{}{range}", fact.value), fact.source.clone()]);
     }
     let mut lines = vec![format!(
         "count sheet: {}; `fairlab machine costs {}` lists what follows",

@@ -6,16 +6,21 @@
 
 use super::costs::source;
 use super::counted::SHEETS;
+use super::cpus::Shape;
+use super::distance::{ByDistance, Distance};
 use super::error::DescriptionFault;
 use super::raw::{OptionalKey, RawFact, RawProcessor};
 use super::suggest;
 use super::values::number;
 use toml::Spanned;
 
+/// Table of latencies in `[processor]`.
+pub(super) const LINE_NS: &str = "line_ns";
+
 /// A number with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Key in the machine file.
+    /// Key in its table of the machine file.
     pub key: &'static str,
     /// Value that costs follow from.
     pub value: u64,
@@ -30,9 +35,9 @@ pub struct Fact {
 pub struct Processor {
     sheet: &'static str,
     instructions_per_us: Fact,
-    line_ns: Fact,
-    remote_line_ns: Fact,
     line_share_percent: Fact,
+    /// Latency of a cache line at the distances that the file has, nearest first.
+    line_ns: Vec<(Distance, Fact)>,
 }
 
 impl Processor {
@@ -46,19 +51,32 @@ impl Processor {
         self.instructions_per_us.value
     }
 
-    /// Latency of a cache line from another core of the same last-level cache.
-    pub const fn line_ns(&self) -> u64 {
-        self.line_ns.value
+    /// Latency of a cache line in nanoseconds, by the distance between the two CPUs. A distance without a fact
+    /// has the value of the next farther one, and beyond the farthest that of the nearer one.
+    pub fn line_ns(&self) -> ByDistance<u64> {
+        let fact = |distance| self.line_ns.iter().find(|(known, _)| *known >= distance).or_else(|| self.line_ns.last());
+        ByDistance::from_fn(|distance| fact(distance).map_or(0, |(_, fact)| fact.value))
     }
 
-    /// Latency of a cache line from another last-level cache.
-    pub const fn remote_line_ns(&self) -> u64 {
-        self.remote_line_ns.value
+    /// Distances with a latency, nearest first; at least one.
+    pub fn distances(&self) -> impl Iterator<Item = Distance> {
+        self.line_ns.iter().map(|(distance, _)| *distance)
     }
 
-    /// All facts, in the order of files.
-    pub fn facts(&self) -> [&Fact; 4] {
-        [&self.instructions_per_us, &self.line_ns, &self.remote_line_ns, &self.line_share_percent]
+    /// Facts of the processor itself, in the order of files.
+    pub(super) const fn own_facts(&self) -> [&Fact; 2] {
+        [&self.instructions_per_us, &self.line_share_percent]
+    }
+
+    /// Latencies of a cache line, nearest first.
+    pub(super) fn line_facts(&self) -> impl Iterator<Item = &Fact> {
+        self.line_ns.iter().map(|(_, fact)| fact)
+    }
+
+    /// All facts with their keys in `[processor]`, in the order of files.
+    pub fn facts(&self) -> impl Iterator<Item = (String, &Fact)> {
+        let own = self.own_facts().into_iter().map(|fact| (fact.key.to_owned(), fact));
+        own.chain(self.line_facts().map(|fact| (format!("{LINE_NS}.{}", fact.key), fact)))
     }
 
     /// Duration of instructions, given in tenths, in picoseconds.
@@ -68,25 +86,51 @@ impl Processor {
 
     /// Duration of the transfer of cache lines, given in tenths, in picoseconds: the share of their latency
     /// that does not overlap with other work.
-    pub(super) const fn lines_ps(&self, tenths: i64, latency_ns: u64) -> u64 {
-        tenths.unsigned_abs() * latency_ns * self.line_share_percent.value
+    pub(super) fn lines_ps(&self, tenths: i64) -> ByDistance<u64> {
+        self.line_ns().map(|ns| tenths.unsigned_abs() * ns * self.line_share_percent.value)
     }
 }
 
-/// Reads the table. Returns `None` without one.
-pub(super) fn from_raw(raw: &OptionalKey<RawProcessor>) -> Result<Option<Processor>, DescriptionFault> {
-    let Some(raw) = raw else { return Ok(None) };
-    let raw = raw.get_ref();
+/// Reads the table for CPUs of this shape. Returns `None` without one.
+pub(super) fn from_raw(raw: &OptionalKey<RawProcessor>, shape: &Shape) -> Result<Option<Processor>, DescriptionFault> {
+    let Some(table) = raw else { return Ok(None) };
+    let raw = table.get_ref();
     let sheet = SHEETS.iter().find(|known| **known == raw.sheet.get_ref()).ok_or_else(|| {
         let message = format!("there is no count sheet `{}`", raw.sheet.get_ref());
         DescriptionFault::from_value(&raw.sheet, message, suggest::did_you_mean(raw.sheet.get_ref(), SHEETS))
     })?;
+    let lines = raw.line_ns.get_ref();
+    let mut line_ns = Vec::new();
+    for (distance, raw) in
+        Distance::ALL.into_iter().zip([&lines.core, &lines.cluster, &lines.llc, &lines.package, &lines.system])
+    {
+        if let Some(raw) = raw {
+            line_ns.push((distance, fact(distance.name(), raw, 0..=100_000)?));
+        }
+    }
+    if line_ns.is_empty() {
+        let help = format!("add `{} = {{ value = NS, source = \"...\" }}`", Distance::Cache.name());
+        return Err(DescriptionFault::new(raw.line_ns.span(), format!("processor: {LINE_NS} has no latency"), help));
+    }
+    if let Some(missing) =
+        Distance::of_pairs(&shape.places).find(|needed| line_ns.iter().all(|(distance, _)| distance != needed))
+    {
+        let cpus = match missing {
+            Distance::Core => "in one core",
+            Distance::Cluster => "in one cluster",
+            Distance::Cache => "with one last-level cache",
+            Distance::Package => "in one package with different last-level caches",
+            Distance::System => "in different packages",
+        };
+        let message = format!("processor: {LINE_NS} has no latency between CPUs {cpus}");
+        let help = format!("add `{} = {{ value = NS, source = \"...\" }}`", missing.name());
+        return Err(DescriptionFault::new(raw.line_ns.span(), message, help));
+    }
     Ok(Some(Processor {
         sheet,
         instructions_per_us: fact("instructions_per_us", &raw.instructions_per_us, 10..=100_000)?,
-        line_ns: fact("line_ns", &raw.line_ns, 0..=100_000)?,
-        remote_line_ns: fact("remote_line_ns", &raw.remote_line_ns, 0..=100_000)?,
         line_share_percent: fact("line_share_percent", &raw.line_share_percent, 0..=100)?,
+        line_ns,
     }))
 }
 

@@ -156,9 +156,18 @@ pub(super) struct RawFact {
 pub(super) struct RawProcessor {
     pub(super) sheet: Spanned<String>,
     pub(super) instructions_per_us: Spanned<RawFact>,
-    pub(super) line_ns: Spanned<RawFact>,
-    pub(super) remote_line_ns: Spanned<RawFact>,
     pub(super) line_share_percent: Spanned<RawFact>,
+    pub(super) line_ns: Spanned<RawLineLatencies>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLineLatencies {
+    pub(super) core: OptionalKey<RawFact>,
+    pub(super) cluster: OptionalKey<RawFact>,
+    pub(super) llc: OptionalKey<RawFact>,
+    pub(super) package: OptionalKey<RawFact>,
+    pub(super) system: OptionalKey<RawFact>,
 }
 
 #[derive(Deserialize)]

@@ -42,7 +42,7 @@ fn from_raw(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
     let shape = cpus::from_raw(base::required(&raw.cpus, "cpus")?)?;
     let count = shape.nr_cpus();
     let cpu_types = cpu_types::from_raw(&raw.cpu_type, &shape)?;
-    let processor = processor::from_raw(&raw.processor)?;
+    let processor = processor::from_raw(&raw.processor, &shape)?;
     Ok(MachineDescription {
         identity: identity(raw)?,
         keys: keys(raw, count)?,

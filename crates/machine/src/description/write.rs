@@ -5,7 +5,7 @@ use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, core_numbers};
 use super::frequency::FrequencyGovernor;
 use super::interrupts::InterruptLoadDescription;
 use super::machine::MachineDescription;
-use super::processor::Processor;
+use super::processor::{Fact, LINE_NS, Processor};
 use super::raw::RawNumbering;
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::fmt::{Display, Write as _};
@@ -235,12 +235,16 @@ fn frequency_limits(out: &mut TomlWriter, machine: &MachineDescription) {
 fn processor(out: &mut TomlWriter, processor: &Processor) {
     out.line("\n[processor]");
     out.text("sheet", processor.sheet());
-    for fact in processor.facts() {
-        let (least, greatest) = fact.range;
-        let range = if least == greatest { String::new() } else { format!("min = {least}, max = {greatest}, ") };
-        let source = toml::Value::String(fact.source.clone());
-        out.pair(fact.key, format_args!("{{ value = {}, {range}source = {source} }}", fact.value));
-    }
+    processor.own_facts().into_iter().for_each(|own| fact(out, own));
+    out.line(format!("\n[processor.{LINE_NS}]"));
+    processor.line_facts().for_each(|line| fact(out, line));
+}
+
+fn fact(out: &mut TomlWriter, fact: &Fact) {
+    let (least, greatest) = fact.range;
+    let range = if least == greatest { String::new() } else { format!("min = {least}, max = {greatest}, ") };
+    let source = toml::Value::String(fact.source.clone());
+    out.pair(fact.key, format_args!("{{ value = {}, {range}source = {source} }}", fact.value));
 }
 
 fn costs(out: &mut TomlWriter, machine: &MachineDescription) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cost model: the time that kernel operations take on a machine.
 
-use crate::description::{CallCost, CallCosts, ChannelCosts, CostList};
+use crate::description::{ByDistance, CallCost, CallCosts, ChannelCosts, CostList};
 use fairlab_sched::work::{KernelOp, NR_OPS, OpCounts};
 use fairlab_workload::workload::ChannelKind;
 
@@ -159,11 +159,12 @@ impl CostModel {
         self.channel(kind).map_or_else(|| self.machine_op_ps(MachineOp::LoopbackSoftirq), |channel| channel.softirq_ps)
     }
 
-    /// Cost of moving a channel's `lines` cache lines to another CPU, in picoseconds: within a last-level cache,
-    /// and from another one. A count sheet has a number of lines of its own.
-    pub fn channel_lines_ps(&self, kind: ChannelKind, lines: u64) -> (u64, u64) {
-        let (local, remote) = self.channel_line_ps();
-        self.channel(kind).map_or((lines * local, lines * remote), |channel| channel.lines_ps)
+    /// Cost of moving a channel's `lines` cache lines to another CPU, in picoseconds. A count sheet has a number of
+    /// lines of its own.
+    pub fn channel_lines_ps(&self, kind: ChannelKind, lines: u64) -> ByDistance<u64> {
+        let (near, far) = self.channel_line_ps();
+        let listed = || ByDistance::near_and_far(lines * near, lines * far);
+        self.channel(kind).map_or_else(listed, |channel| channel.lines_ps)
     }
 
     /// Sets the cost of [`Self::loopback_softirq_ps`].
@@ -191,15 +192,19 @@ impl CostModel {
         }
     }
 
-    /// Duration of the transfer of a runqueue's cache line, in picoseconds at any CPU speed: within a
-    /// last-level cache, and from another one.
-    pub const fn line_transfer_ps(&self) -> (u64, u64) {
-        (self.machine_op_ps(MachineOp::LineTransfer), self.machine_op_ps(MachineOp::LineTransferRemote))
+    /// Duration of the transfer of a runqueue's cache line, in picoseconds at any CPU speed.
+    pub fn line_transfer_ps(&self) -> ByDistance<u64> {
+        let listed = || {
+            let [near, far] = [MachineOp::LineTransfer, MachineOp::LineTransferRemote].map(|op| self.machine_op_ps(op));
+            ByDistance::near_and_far(near, far)
+        };
+        self.calls.as_ref().map_or_else(listed, |calls| calls.rq_line_ps)
     }
 
     /// Duration that a remote enqueue adds to the operation itself, in picoseconds at any CPU speed.
-    pub const fn remote_enqueue_ps(&self) -> u64 {
-        self.machine_op_ps(MachineOp::RemoteEnqueue)
+    pub fn remote_enqueue_ps(&self) -> ByDistance<u64> {
+        let ps = self.machine_op_ps(MachineOp::RemoteEnqueue);
+        self.calls.as_ref().map_or_else(|| ByDistance::near_and_far(ps, ps), |calls| calls.enqueue_lines_ps)
     }
 
     /// Sets the durations of [`Self::line_transfer_ps`].

@@ -4,7 +4,7 @@
 pub mod costs;
 pub mod vary;
 
-use crate::description::{self, ChannelLines, MachineDescription, Smt, Turbo};
+use crate::description::{self, ChannelLines, Distance, MachineDescription, Smt, Turbo};
 pub use crate::description::{IdleGovernorKind, Preemption};
 use costs::CostModel;
 use fairlab_sched::ids::CpuId;
@@ -135,6 +135,13 @@ pub struct Hardware {
 }
 
 impl Hardware {
+    /// Returns the distance between two CPUs.
+    #[inline]
+    pub(crate) fn distance(&self, a: CpuId, b: CpuId) -> Distance {
+        let places = &self.topology.cpus;
+        Distance::between(&places[a.index()], &places[b.index()])
+    }
+
     /// Returns a machine with this topology and tick alone: zero-cost kernel code, and no idle states,
     /// frequency domains, turbo or interrupts.
     #[must_use]

@@ -3,7 +3,7 @@
 //!
 //! A runqueue's counters and flags are modelled as one cache line, with a protocol like MESI. Rules:
 //! 1. A CPU that has read the present version reads it at no cost. For other CPUs the line is transferred:
-//!    within the last-level cache if a CPU there has it, else from another cache.
+//!    within the last-level cache if a CPU there has it, else from the CPU that wrote it last.
 //! 2. A write creates a new version, which only the writer has. If others have read the old version, or
 //!    another CPU owned it, the write needs a transfer too.
 //! 3. A line is transferred to one CPU at a time; others wait. That makes a hot line expensive.
@@ -12,8 +12,10 @@
 //! accesses of a phase are spread evenly over its other work. The model is off on a machine whose transfers
 //! have no cost.
 
+use crate::description::{ByDistance, Distance};
 use crate::hardware::Hardware;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::work::Touch;
 use std::collections::VecDeque;
 
@@ -33,13 +35,13 @@ struct RqLine {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RqLines {
-    local_ps: u64,
-    remote_ps: u64,
+    /// Cost of a transfer.
+    ps: ByDistance<u64>,
     lines: Vec<RqLine>,
     /// Version that a CPU has read last, for each pair of CPU and runqueue; one row for each CPU.
     seen: Vec<u32>,
-    /// Last-level cache of each CPU.
-    cache_of: Vec<u32>,
+    /// Units of each CPU.
+    places: Vec<CpuPlace>,
 }
 
 /// Cost of the line accesses of a phase, in picoseconds.
@@ -56,20 +58,22 @@ pub(crate) struct TransferCosts {
 impl RqLines {
     /// Returns the lines of a machine; empty if transfers have no cost.
     pub(crate) fn new(hardware: &Hardware) -> Self {
-        let (local_ps, remote_ps) = hardware.costs.line_transfer_ps();
-        if local_ps == 0 && remote_ps == 0 {
-            return Self::default();
-        }
-        let nr_cpus = hardware.nr_cpus();
-        let cache_of: Vec<u32> = hardware.topology.cpus.iter().map(|place| place.llc).collect();
-        let line =
-            |cpu| RqLine { version: 1, owner: cpu as u32, caches: cache_bit(cache_of[cpu]), ..RqLine::default() };
+        let ps = hardware.costs.line_transfer_ps();
+        if ps == ByDistance::default() { Self::default() } else { Self::with_costs(ps, &hardware.topology.cpus) }
+    }
+
+    fn with_costs(ps: ByDistance<u64>, places: &[CpuPlace]) -> Self {
+        let line = |(cpu, place): (usize, &CpuPlace)| RqLine {
+            version: 1,
+            owner: cpu as u32,
+            caches: cache_bit(place.llc),
+            ..RqLine::default()
+        };
         Self {
-            local_ps,
-            remote_ps,
-            lines: (0..nr_cpus).map(line).collect(),
-            seen: vec![0; nr_cpus * nr_cpus],
-            cache_of,
+            ps,
+            lines: places.iter().enumerate().map(line).collect(),
+            seen: vec![0; places.len() * places.len()],
+            places: places.to_vec(),
         }
     }
 
@@ -100,10 +104,11 @@ impl RqLines {
     /// state of the line.
     fn transfer_cost_ps(&mut self, cpu: CpuId, touch: &Touch) -> Option<u64> {
         let nr_cpus = self.lines.len();
-        let own_cache = cache_bit(self.cache_of[cpu.index()]);
+        let place = &self.places[cpu.index()];
+        let own_cache = cache_bit(place.llc);
         let line = &mut self.lines[touch.cpu.index()];
         let seen = &mut self.seen[cpu.index() * nr_cpus + touch.cpu.index()];
-        let is_owner = line.owner == cpu.0;
+        let (owner, is_owner) = (line.owner, line.owner == cpu.0);
         let (has_it, is_near) = if touch.write {
             let had = (is_owner && !line.is_shared, line.caches == own_cache);
             if !had.0 {
@@ -118,8 +123,14 @@ impl RqLines {
             had
         };
         *seen = line.version;
-        let price = if is_near { self.local_ps } else { self.remote_ps };
-        (!has_it && price > 0).then_some(price)
+        if has_it {
+            return None;
+        }
+        // The owner may be farther away than a cache with a copy, or nearer than one whose copy becomes invalid.
+        let from_owner = Distance::between(&self.places[owner as usize], place);
+        let distance = if is_near { from_owner.min(Distance::Cache) } else { from_owner.max(Distance::Package) };
+        let ps = self.ps[distance];
+        (ps > 0).then_some(ps)
     }
 }
 
@@ -164,9 +175,8 @@ mod tests {
     /// Returns lines of two caches with two CPUs each. A transfer takes 100 ps within a cache and 300 ps
     /// between caches.
     fn lines() -> RqLines {
-        let cache_of = vec![0, 0, 1, 1];
-        let line = |cpu: u32| RqLine { version: 1, owner: cpu, caches: cache_bit(cpu / 2), ..RqLine::default() };
-        RqLines { local_ps: 100, remote_ps: 300, lines: (0..4).map(line).collect(), seen: vec![0; 16], cache_of }
+        let place = |cpu: u32| CpuPlace { core: cpu, cluster: cpu, llc: cpu / 2, package: 0, node: 0 };
+        RqLines::with_costs(ByDistance::near_and_far(100, 300), &[0, 1, 2, 3].map(place))
     }
 
     fn touch(lines: &mut RqLines, cpu: u32, of: u32, write: bool, now: u64) -> (u64, u64) {

@@ -129,9 +129,8 @@ impl<E: Engine> Machine<E> {
     fn channel_lines_cost_ps(&mut self, cpu: CpuId, channel: ObjectId) -> u64 {
         let state = self.sync.channel(channel);
         let kind = state.kind();
-        let (local, remote) = self.hardware.costs.channel_lines_ps(kind, self.hardware.channel_lines.by_kind(kind));
         let Some(last) = state.move_to(cpu) else { return 0 };
-        let places = &self.hardware.topology.cpus;
-        if places[last.index()].llc == places[cpu.index()].llc { local } else { remote }
+        let ps = self.hardware.costs.channel_lines_ps(kind, self.hardware.channel_lines.by_kind(kind));
+        ps[self.hardware.distance(last, cpu)]
     }
 }

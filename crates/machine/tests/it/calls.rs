@@ -42,9 +42,11 @@ impl Marks {
 /// Runs tasks on a CPU that executes ten instructions of kernel code in a microsecond.
 fn run(keys: &str, tasks: Vec<TaskSpec>) -> Marks {
     let fact = |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"test\" }}\n");
-    let facts = [("instructions_per_us", 10), ("line_ns", 0), ("remote_line_ns", 0), ("line_share_percent", 0)];
-    let facts: String = facts.map(|(key, value)| fact(key, value)).concat();
-    let text = format!("name = \"x\"\n{keys}[cpus]\ncount = 1\n[processor]\nsheet = \"6.12-x86_64\"\n{facts}");
+    let facts = fact("instructions_per_us", 10) + &fact("line_share_percent", 0);
+    let lines = fact("llc", 0);
+    let text = format!(
+        "name = \"x\"\n{keys}[cpus]\ncount = 1\n[processor]\nsheet = \"6.12-x86_64\"\n{facts}[processor.line_ns]\n{lines}"
+    );
     let description = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}"));
     let objects = Objects { futexes: 1, semaphores: vec!["s".to_owned()], ..Objects::default() };
     let setup = Setup::new(

@@ -2,21 +2,17 @@
 //! Tests of costs that follow from facts of a processor and from a count sheet.
 
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::{MachineDescription, SHEETS, counted_costs, parse};
+use fairlab_machine::description::{ByDistance, Distance, MachineDescription, SHEETS, counted_costs, parse};
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::workload::ChannelKind;
 
 /// Returns the text of a machine with this sheet and speed, and lines of 40 ns within a cache and 100 ns beyond.
 fn file(sheet: &str, instructions_per_us: u64, more: &str) -> String {
     let fact = |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"test\" }}\n");
-    let facts = [
-        ("instructions_per_us", instructions_per_us),
-        ("line_ns", 40),
-        ("remote_line_ns", 100),
-        ("line_share_percent", 20),
-    ];
-    let facts: String = facts.map(|(key, value)| fact(key, value)).concat();
-    format!("name = \"x\"\n[cpus]\ncount = 2\n[processor]\nsheet = \"{sheet}\"\n{facts}{more}")
+    let own = fact("instructions_per_us", instructions_per_us) + &fact("line_share_percent", 20);
+    let lines = fact("llc", 40) + &fact("system", 100);
+    let cpus = "name = \"x\"\n[cpus]\ncount = 2\n";
+    format!("{cpus}[processor]\nsheet = \"{sheet}\"\n{own}[processor.line_ns]\n{lines}{more}")
 }
 
 fn machine(sheet: &str, instructions_per_us: u64) -> MachineDescription {
@@ -30,7 +26,7 @@ fn every_operation_of_every_sheet_has_a_cost() {
         for cost in counted_costs(machine.processor().expect("it has facts")) {
             // Pipes and socket pairs need no softirq; TCP's messages contain waking and waiting.
             let is_free = ["pipe softirq", "unix softirq", "tcp wake", "tcp wait"].contains(&cost.name.as_str());
-            assert_eq!(cost.ps == 0, is_free, "{sheet}: {cost:?}");
+            assert_eq!(cost.ps[Distance::Cache] == 0, is_free, "{sheet}: {cost:?}");
         }
     }
 }
@@ -45,7 +41,10 @@ fn costs_are_the_sheets_counts_at_the_processors_speed() {
             assert_eq!(slow.instructions, fast.instructions);
             match slow.instructions {
                 // One instruction a nanosecond; counts are in tenths.
-                Some(tenths) => assert_eq!((slow.ps, fast.ps), (tenths as u64 * 100, tenths as u64 * 50), "{slow:?}"),
+                Some(tenths) => {
+                    let (slow_ps, fast_ps) = (slow.ps[Distance::System], fast.ps[Distance::System]);
+                    assert_eq!((slow_ps, fast_ps), (tenths as u64 * 100, tenths as u64 * 50), "{slow:?}");
+                }
                 None => assert_eq!(slow.ps, fast.ps, "cache lines do not depend on the speed"),
             }
         }
@@ -57,13 +56,51 @@ fn the_cost_model_has_the_costs_of_the_sheet() {
     let machine = machine("6.12-x86_64", 1000);
     let costs = CostModel::from_list(machine.costs());
     let counted = counted_costs(machine.processor().expect("facts"));
-    let ps = |name: &str| counted.iter().find(|cost| cost.name == name).expect("it is counted").ps;
+    let ps = |name: &str| counted.iter().find(|cost| cost.name == name).expect("it is counted").ps[Distance::Cache];
     assert_eq!(costs.op_ps(KernelOp::ContextSwitch), ps("ContextSwitch"));
     let send = costs.transfer(ChannelKind::Pipe, true);
     assert_eq!(send.before_ps + send.after_ps, ps("pipe send"));
     assert_eq!(costs.message_wake_ps(ChannelKind::Tcp), ps("tcp wake"));
     assert_eq!(costs.loopback_softirq_ps(ChannelKind::Udp), ps("udp softirq"));
     assert!(costs.calls().is_some() && !costs.is_zero_cost());
+}
+
+#[test]
+fn cache_lines_cost_their_latency_at_each_distance() {
+    // 40 ns within a cache, 100 ns between packages, 20 % of each.
+    let machine = machine("6.12-x86_64", 1000);
+    let costs = CostModel::from_list(machine.costs());
+    let counted = counted_costs(machine.processor().expect("facts"));
+    let tenths = |name: &str| {
+        counted.iter().find(|cost| cost.name == name).and_then(|cost| cost.lines).expect("it has lines") as u64
+    };
+    for (ps, name) in [
+        (costs.line_transfer_ps(), "runqueue line"),
+        (costs.remote_enqueue_ps(), "remote enqueue lines"),
+        (costs.channel_lines_ps(ChannelKind::Pipe, 0), "pipe lines"),
+    ] {
+        let expected = ByDistance::near_and_far(tenths(name) * 800, tenths(name) * 2000);
+        assert_eq!(ps, expected, "{name}: a distance without a fact has the value of the next farther one");
+    }
+}
+
+#[test]
+fn every_distance_between_cpus_needs_a_latency() {
+    let with_cpus = |cpus: &str| {
+        let text = file("6.12-x86_64", 1000, "").replace("count = 2", cpus).replace("system = {", "package = {");
+        parse("x.toml", &text).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(with_cpus("count = 4"), Ok(()));
+    assert_eq!(with_cpus("count = 4\ncores_per_llc = 2"), Ok(()));
+    for (cpus, missing, key) in [
+        ("count = 4\nthreads_per_core = 2", "in one core", "core"),
+        ("count = 4\ncores_per_cluster = 2", "in one cluster", "cluster"),
+        ("count = 4\ncores_per_package = 2", "in different packages", "system"),
+    ] {
+        let error = with_cpus(cpus).expect_err("a latency is missing");
+        assert!(error.contains(&format!("line_ns has no latency between CPUs {missing}")), "{error}");
+        assert!(error.contains(&format!("help: add `{key} = ")), "{error}");
+    }
 }
 
 #[test]

@@ -4,25 +4,27 @@
 //! A fact is one number for all operations: the speed of kernel code is the median over operations, not a speed of
 //! each. What a measurement cannot show is a published value with its range.
 
-use fairlab_machine::description::counted_instructions;
+use fairlab_machine::description::{Distance, counted_instructions, parse};
 use fairlab_native::record::{Calibration, IdleWakeUp, LineLatency};
 use fairlab_workload::bench::micro::{MicroTest, Placement, Transport};
 use std::fmt::Write;
-
-/// Caches that line latencies within a last-level cache name.
-const NEAR: [&str; 2] = ["core", "last-level cache"];
 
 /// Instructions between a waker's system call and the first one of the woken thread on an idle CPU: half of a simulated
 /// round trip over futexes between two CPUs, at one instruction per nanosecond and without latencies. What the waker
 /// executes after the interrupt, and the other CPU before it is idle, is not on this path.
 const WAKE_UP_INSTRUCTIONS: f64 = 4_500.0;
 
-/// Returns a machine file with facts of its processor added. `None` if the measurement has no speeds or no counts
-/// exist for its architecture.
-pub fn with_facts(machine_file: &str, measured: &Calibration) -> Option<String> {
-    let sheet = sheet_of(measured)?;
+/// Returns a machine file with facts of its processor added. Fails if the file is invalid, if the measurement has no
+/// speeds, or if no counts exist for its architecture.
+pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, String> {
+    let arch = &measured.kernel.arch;
+    let sheet = sheet_of(measured).ok_or_else(|| format!("kernel code was not counted on {arch}"))?;
+    let machine = parse("the captured machine", machine_file).map_err(|error| error.to_string())?;
     let speeds = kernel_speeds(measured);
-    let (least, greatest) = (speeds.first()? * 1000.0, speeds.last()? * 1000.0);
+    let (Some(least), Some(greatest)) = (speeds.first(), speeds.last()) else {
+        return Err("the measurement has no speeds of kernel code".to_owned());
+    };
+    let (least, greatest) = (least * 1000.0, greatest * 1000.0);
     let speed = speeds[speeds.len() / 2] * 1000.0;
 
     // What the capture lacks is measured.
@@ -35,7 +37,7 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Option<String> 
         let _ = writeln!(keys, "preemption = \"{preemption}\"");
     }
     let mut text = match machine_file.split_once("\n[") {
-        Some((head, tables)) => format!("{head}{keys}\n[{tables}"),
+        Some((head, tables)) => format!("{}\n{keys}\n[{tables}", head.trim_end()),
         None => format!("{machine_file}{keys}"),
     };
     let _ = write!(
@@ -44,26 +46,45 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Option<String> 
          source = \"measured: counted instructions of {} operations divided by their time\" }}\n",
         speeds.len()
     );
-    let is_near = |line: &&LineLatency| NEAR.contains(&line.shares.as_str());
-    let near = median(measured.lines.iter().filter(is_near).map(|line| line.ns.median));
-    let far = median(measured.lines.iter().filter(|line| !is_near(line)).map(|line| line.ns.median));
-    let line = |text: &mut String, key: &str, own: Option<f64>, other: Option<f64>| {
-        let (value, source) = match (own, other) {
-            (Some(own), _) => (own, "measured: median over pairs of CPUs"),
-            (None, Some(other)) => (other, "no such pair of CPUs: that of the others"),
-            (None, None) => (50.0, "unknown: one CPU"),
-        };
-        let _ = writeln!(text, "{key} = {{ value = {value:.0}, source = \"{source}\" }}");
-    };
-    line(&mut text, "line_ns", near, far);
-    line(&mut text, "remote_line_ns", far, near);
     let _ = writeln!(
         text,
         "line_share_percent = {{ value = 20, min = 13, max = 26, source = \"measured on a virtual EPYC (2026): extra time of six \
          channels between distant CPUs, per counted line\" }}"
     );
-    idle_states(&mut text, measured);
-    Some(text)
+    line_latencies(&mut text, Distance::of_pairs(&machine.topology().cpus), &measured.lines);
+    // States that the capture has are those of its driver.
+    if machine.idle_states().is_empty() {
+        idle_states(&mut text, measured);
+    }
+    Ok(text)
+}
+
+/// Writes the latency of a cache line for each distance between CPUs of the machine. One that was not measured has the
+/// value of the next nearer one.
+fn line_latencies(text: &mut String, distances: impl Iterator<Item = Distance>, measured: &[LineLatency]) {
+    text.push_str("\n[processor.line_ns]\n");
+    let mut nearer = None;
+    for distance in distances {
+        let shares: &[&str] = match distance {
+            Distance::Core => &["core"],
+            Distance::Cluster => &[],
+            Distance::Cache => &["last-level cache"],
+            Distance::Package => &["package"],
+            Distance::System => &["none"],
+        };
+        let of_pairs = measured.iter().filter(|line| shares.contains(&line.shares.as_str()));
+        let own = median(of_pairs.map(|line| line.ns.median));
+        let (value, source) = match (own, nearer) {
+            (Some(own), _) => (own, "measured: median over pairs of CPUs"),
+            (None, Some(nearer)) => (nearer, "not measured: that of the next nearer distance"),
+            (None, None) => (median(measured.iter().map(|line| line.ns.median)).unwrap_or(50.0), "not measured"),
+        };
+        nearer = Some(value);
+        let _ = writeln!(text, "{} = {{ value = {value:.0}, source = \"{source}\" }}", distance.name());
+    }
+    if nearer.is_none() {
+        text.push_str("llc = { value = 0, source = \"one CPU\" }\n");
+    }
 }
 
 /// Returns the count sheet of a measured machine's architecture.

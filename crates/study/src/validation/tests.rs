@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 use super::*;
-use fairlab_native::record::{ProgramResult, TestResult};
+use fairlab_machine::description::parse;
+use fairlab_native::record::{IdleWakeUp, ProgramResult, TestResult};
 
 fn measured(results: &[(MicroTest, f64)]) -> Calibration {
     let result = |&(test, ns): &(MicroTest, f64)| TestResult {
@@ -81,13 +82,29 @@ fn facts_are_added_before_and_after_the_tables_of_a_machine_file() {
     let kernel = KernelInfo { arch: "x86_64".to_owned(), preemption: Some("none".to_owned()), ..KernelInfo::default() };
     let measured = Calibration { kernel, ..measured(&[(MicroTest::EmptyCall, 165.0), (PIPE, 1000.0), (TCP, 9000.0)]) };
     let text = with_facts("name = \"x\"\nhz = 250\n\n[cpus]\ncount = 2\n", &measured).expect("there are speeds");
-    let machine =
-        fairlab_machine::description::parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let processor = machine.processor().expect("it has facts");
     let speeds = kernel_speeds(&measured);
     assert!(speeds.is_sorted() && !speeds.is_empty());
     assert_eq!(processor.instructions_per_us(), (speeds[speeds.len() / 2] * 1000.0).round() as u64);
     assert_eq!(machine.timer_slack().0, measured.timer_slack);
     let riscv = Calibration { kernel: KernelInfo { arch: "riscv64".to_owned(), ..KernelInfo::default() }, ..measured };
-    assert_eq!(with_facts("name = \"x\"\n", &riscv), None);
+    assert_eq!(with_facts("name = \"x\"\n", &riscv), Err("kernel code was not counted on riscv64".to_owned()));
+}
+
+#[test]
+fn captured_idle_states_are_kept() {
+    let wake_up = |idle, ns| IdleWakeUp { idle, ns: Spread::of(&[ns]).expect("there is a result") };
+    let kernel = KernelInfo { arch: "x86_64".to_owned(), ..KernelInfo::default() };
+    let wake_ups = vec![wake_up(20_000, 9_000.0), wake_up(200_000, 30_000.0)];
+    let measured = Calibration { kernel, wake_ups, ..measured(&[(MicroTest::EmptyCall, 165.0)]) };
+    let states = |file: &str| {
+        let text = with_facts(file, &measured).expect("there are speeds");
+        let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        machine.idle_states().iter().map(|state| state.name().to_owned()).collect::<Vec<_>>()
+    };
+    let cpus = "name = \"x\"\n[cpus]\ncount = 2\n";
+    assert_eq!(states(cpus), ["measured-20us", "measured-200us"]);
+    let captured = "[[idle_state]]\nname = \"haltpoll-idle\"\nexit_latency_ns = 1000\ntarget_residency_ns = 1000\n";
+    assert_eq!(states(&format!("{cpus}{captured}")), ["haltpoll-idle"]);
 }

@@ -13,12 +13,8 @@ use serde_json::json;
 pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), CliError> {
     let mut text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
     if let Some(path) = &args.measured {
-        text = with_facts(&text, &read(path)?).ok_or_else(|| {
-            CliError::Input(format!(
-                "{}: has no speed of kernel code, or an architecture without counts",
-                path.display()
-            ))
-        })?;
+        text = with_facts(&text, &read(path)?)
+            .map_err(|error| CliError::Input(format!("{}: no facts follow: {error}", path.display())))?;
     }
     match &args.output {
         Some(path) => {

@@ -4,7 +4,7 @@
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
-use fairlab_machine::description::{CountedCost, Processor, counted_costs};
+use fairlab_machine::description::{CountedCost, Distance, Fact, Processor, counted_costs};
 use fairlab_run::input::InputFile;
 use serde::Serialize;
 
@@ -12,22 +12,24 @@ use serde::Serialize;
 struct CostsReport<'a> {
     machine: &'a str,
     sheet: &'a str,
-    facts: Vec<FactRow<'a>>,
+    facts: Vec<FactRow>,
     costs: Vec<CostRow>,
 }
 
 #[derive(Serialize)]
-struct FactRow<'a> {
-    fact: &'a str,
+struct FactRow {
+    fact: String,
     value: u64,
     min: u64,
     max: u64,
-    source: &'a str,
+    source: String,
 }
 
 #[derive(Serialize)]
 struct CostRow {
     operation: String,
+    /// Distance between the CPUs; absent if the cost does not depend on it.
+    distance: Option<&'static str>,
     instructions: Option<f64>,
     cache_lines: Option<f64>,
     ns: f64,
@@ -35,16 +37,27 @@ struct CostRow {
 }
 
 impl CostRow {
-    fn new(cost: CountedCost) -> Self {
+    /// Returns the row of a cost, at this distance if it consists of cache lines.
+    fn new(cost: &CountedCost, distance: Distance) -> Self {
         let count = |tenths: Option<i64>| tenths.map(|tenths| tenths as f64 / 10.0);
         Self {
-            operation: cost.name,
+            operation: cost.name.clone(),
+            distance: cost.lines.map(|_| distance.name()),
             instructions: count(cost.instructions),
             cache_lines: count(cost.lines),
-            ns: cost.ps as f64 / 1000.0,
-            rows: cost.rows,
+            ns: cost.ps[distance] as f64 / 1000.0,
+            rows: cost.rows.clone(),
         }
     }
+}
+
+/// Returns the rows of all costs. One that consists of cache lines has a row for each distance with a latency.
+fn rows(processor: &Processor) -> Vec<CostRow> {
+    let of_cost = |cost: CountedCost| {
+        let last = if cost.lines.is_some() { usize::MAX } else { 1 };
+        processor.distances().take(last).map(|distance| CostRow::new(&cost, distance)).collect::<Vec<_>>()
+    };
+    counted_costs(processor).into_iter().flat_map(of_cost).collect()
 }
 
 pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> {
@@ -53,7 +66,7 @@ pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> 
         let help = format!("`fairlab machine show {machine}` lists its costs");
         return Err(CliError::Input(format!("{machine} has no facts of a processor\nhelp: {help}")));
     };
-    let rows: Vec<CostRow> = counted_costs(processor).into_iter().map(CostRow::new).collect();
+    let rows = rows(processor);
     if output.is_json() {
         let facts = facts(processor);
         return output.json(&CostsReport { machine: description.name(), sheet: processor.sheet(), facts, costs: rows });
@@ -66,8 +79,10 @@ pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> 
     ]);
     for row in &rows {
         let count = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
+        let operation =
+            row.distance.map_or_else(|| row.operation.clone(), |distance| format!("{}, {distance}", row.operation));
         table.row(vec![
-            row.operation.clone().into(),
+            operation.into(),
             count(row.instructions).into(),
             count(row.cache_lines).into(),
             format!("{:.1}", row.ns).into(),
@@ -81,7 +96,10 @@ pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> 
     ))
 }
 
-fn facts(processor: &Processor) -> Vec<FactRow<'_>> {
-    let row = |fact: &'static str, value, (min, max), source| FactRow { fact, value, min, max, source };
-    processor.facts().map(|fact| row(fact.key, fact.value, fact.range, fact.source.as_str())).into()
+fn facts(processor: &Processor) -> Vec<FactRow> {
+    let row = |(key, fact): (String, &Fact)| {
+        let (min, max) = fact.range;
+        FactRow { fact: key, value: fact.value, min, max, source: fact.source.clone() }
+    };
+    processor.facts().map(row).collect()
 }

@@ -60,9 +60,9 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
         None => measure(output, &args.measure)?,
     };
     if let Some(text) = this_machine.filter(|_| has_own_costs) {
-        let text = validation::with_facts(&text, &measured).ok_or_else(|| {
+        let text = validation::with_facts(&text, &measured).map_err(|error| {
             let help = "take the costs of a machine with --prices NAME";
-            CliError::Input(format!("the measurement has no speed of kernel code\nhelp: {help}"))
+            CliError::Input(format!("no facts follow from the measurement: {error}\nhelp: {help}"))
         })?;
         settings.machine = as_file(text);
     }

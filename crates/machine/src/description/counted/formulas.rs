@@ -72,8 +72,6 @@ enum Divisor {
 enum Kind {
     Instructions,
     Lines,
-    /// Lines from another last-level cache.
-    RemoteLines,
 }
 
 /// How a cost follows from a sheet: sums of rows, or a number of instructions counted elsewhere.
@@ -90,12 +88,7 @@ pub(super) struct Formula {
 impl Formula {
     /// Whether the cost consists of cache lines.
     pub(super) const fn is_lines(&self) -> bool {
-        !matches!(self.kind, Kind::Instructions)
-    }
-
-    /// Whether the lines come from another last-level cache.
-    pub(super) const fn is_remote(&self) -> bool {
-        matches!(self.kind, Kind::RemoteLines)
+        matches!(self.kind, Kind::Lines)
     }
 
     /// Describes the rows.
@@ -149,8 +142,8 @@ const fn without_levels(half_levels: i64, sums: &'static [Sum]) -> Formula {
     Formula { kind: Kind::Instructions, sums, constant: None, half_levels }
 }
 
-const fn lines(kind: Kind, sums: &'static [Sum]) -> Formula {
-    Formula { kind, sums, constant: None, half_levels: 0 }
+const fn lines(sums: &'static [Sum]) -> Formula {
+    Formula { kind: Kind::Lines, sums, constant: None, half_levels: 0 }
 }
 
 /// Instructions that no sheet has yet.
@@ -262,20 +255,15 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
         "Exit",
         instructions(&[rows("thread", &["exit", "madvise", "softirq", "futex-wake"], Parts::Without(SCHEDULER), 1)]),
     ),
-    // Lines of a wake-up on another CPU: those of the runqueue, and all others that the channel does not account for.
-    (
-        "LineTransfer",
-        lines(Kind::Lines, &[rows(ROUND, &["interrupt", "idle"], Parts::Of(&["pick", "switch", "enqueue"]), 4)]),
-    ),
-    (
-        "LineTransferRemote",
-        lines(Kind::RemoteLines, &[rows(ROUND, &["interrupt", "idle"], Parts::Of(&["pick", "switch", "enqueue"]), 4)]),
-    ),
-    (
-        "RemoteEnqueue",
-        lines(Kind::Lines, &[rows(ROUND, &["write", "interrupt"], Parts::Of(&["wakeup", "ipi-send", "ipi"]), 2)]),
-    ),
 ];
+
+/// Cache lines of a runqueue that a wake-up on another CPU moves.
+pub(super) const RQ_LINE: Formula =
+    lines(&[rows(ROUND, &["interrupt", "idle"], Parts::Of(&["pick", "switch", "enqueue"]), 4)]);
+
+/// Cache lines of a wake-up on another CPU that are neither the runqueue's nor the channel's.
+pub(super) const ENQUEUE_LINES: Formula =
+    lines(&[rows(ROUND, &["write", "interrupt"], Parts::Of(&["wakeup", "ipi-send", "ipi"]), 2)]);
 
 /// System calls without a channel.
 pub(super) const CALLS: &[(&str, Formula)] = &[
@@ -361,10 +349,12 @@ macro_rules! channel {
             ]),
             softirq: instructions(&[rows(concat!("pass-", $name, " size=1"), &["softirq"], Parts::All, 1)]),
             // Half of the lines move with the send, half with the receive.
-            lines: lines(
-                Kind::Lines,
-                &[rows(concat!("pass-", $name, "-2cpus size=1"), &[$send, $receive, "softirq"], Parts::All, 2)],
-            ),
+            lines: lines(&[rows(
+                concat!("pass-", $name, "-2cpus size=1"),
+                &[$send, $receive, "softirq"],
+                Parts::All,
+                2,
+            )]),
         }
     };
 }

@@ -9,8 +9,9 @@ mod formulas;
 mod sheet;
 
 use super::costs::OpCost;
+use super::distance::ByDistance;
 use super::processor::Processor;
-use formulas::{CALLS, CHANNELS, Formula, Numbers, OPERATION_FORMULAS};
+use formulas::{CALLS, CHANNELS, ENQUEUE_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE};
 use sheet::Sheet;
 
 /// Names of the sheets that are part of the program.
@@ -46,9 +47,8 @@ pub struct ChannelCosts {
     pub wait_ps: u64,
     /// The softirq that delivers a message, in picoseconds.
     pub softirq_ps: u64,
-    /// Cache lines of a message that move to another CPU, in picoseconds at any CPU speed: within a last-level
-    /// cache, and from another one.
-    pub lines_ps: (u64, u64),
+    /// Cache lines of a message that move to another CPU, in picoseconds at any CPU speed.
+    pub lines_ps: ByDistance<u64>,
 }
 
 /// Costs of system calls that a count sheet has.
@@ -64,6 +64,10 @@ pub struct CallCosts {
     pub sched_yield: CallCost,
     /// A sleep, with its timer.
     pub sleep: CallCost,
+    /// Transfer of a runqueue's cache line, in picoseconds at any CPU speed.
+    pub rq_line_ps: ByDistance<u64>,
+    /// Transfer of the other lines that a remote enqueue needs, in picoseconds at any CPU speed.
+    pub enqueue_lines_ps: ByDistance<u64>,
 }
 
 /// Costs of a processor.
@@ -78,29 +82,23 @@ pub(super) struct CountedCosts {
 /// Returns the costs of a processor.
 pub(super) fn costs(processor: &Processor) -> CountedCosts {
     let numbers = Numbers::new(Sheet::by_name(processor.sheet()));
-    let ps = |formula: &Formula| cost(processor, &numbers, formula).ps;
+    let ps = |formula: &Formula| processor.instructions_ps(numbers.instructions(formula));
+    let lines_ps = |formula: &Formula| processor.lines_ps(numbers.lines(formula));
     let operations = OPERATION_FORMULAS.iter().map(|(name, formula)| {
-        let CountedCost { instructions, lines, ps, rows, .. } = cost(processor, &numbers, formula);
-        let unit = if formula.is_lines() { "cache lines" } else { "instructions" };
-        let count = instructions.or(lines).unwrap_or_default();
-        OpCost::new(name, ps, format!("counted: {} {unit}; {rows}", tenths(count)))
+        let instructions = numbers.instructions(formula);
+        let source = format!("counted: {} instructions; {}", tenths(instructions), formula.describe());
+        OpCost::new(name, processor.instructions_ps(instructions), source)
     });
     let call = |name: &str| {
         CallCost::halves(ps(&CALLS.iter().find(|(known, _)| *known == name).expect("a call has a formula").1))
     };
-    let channels = CHANNELS.each_ref().map(|channel| {
-        let lines = numbers.lines(&channel.lines);
-        ChannelCosts {
-            send: CallCost::halves(ps(&channel.send)),
-            receive: CallCost::halves(ps(&channel.receive)),
-            wake_ps: ps(&channel.wake),
-            wait_ps: ps(&channel.wait),
-            softirq_ps: ps(&channel.softirq),
-            lines_ps: (
-                processor.lines_ps(lines, processor.line_ns()),
-                processor.lines_ps(lines, processor.remote_line_ns()),
-            ),
-        }
+    let channels = CHANNELS.each_ref().map(|channel| ChannelCosts {
+        send: CallCost::halves(ps(&channel.send)),
+        receive: CallCost::halves(ps(&channel.receive)),
+        wake_ps: ps(&channel.wake),
+        wait_ps: ps(&channel.wait),
+        softirq_ps: ps(&channel.softirq),
+        lines_ps: lines_ps(&channel.lines),
     });
     CountedCosts {
         operations: operations.collect(),
@@ -110,6 +108,8 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
             futex_wait: call("futex-wait"),
             sched_yield: call("yield"),
             sleep: call("sleep"),
+            rq_line_ps: lines_ps(&RQ_LINE),
+            enqueue_lines_ps: lines_ps(&ENQUEUE_LINES),
         },
     }
 }
@@ -131,8 +131,8 @@ pub struct CountedCost {
     pub instructions: Option<i64>,
     /// Cache lines, in tenths; absent if the cost consists of instructions.
     pub lines: Option<i64>,
-    /// Cost in picoseconds.
-    pub ps: u64,
+    /// Cost in picoseconds, for each distance between the CPUs. Instructions do not depend on the distance.
+    pub ps: ByDistance<u64>,
     /// Rows of the sheet.
     pub rows: String,
 }
@@ -140,25 +140,23 @@ pub struct CountedCost {
 /// Returns every cost of a processor with its count.
 pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
     let numbers = Numbers::new(Sheet::by_name(processor.sheet()));
-    let named = |name: String, formula: &Formula| CountedCost { name, ..cost(processor, &numbers, formula) };
-    let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| named((*name).to_owned(), formula));
+    let named = |name: String, formula: &Formula| {
+        let rows = formula.describe();
+        if formula.is_lines() {
+            let lines = numbers.lines(formula);
+            return CountedCost { name, instructions: None, lines: Some(lines), ps: processor.lines_ps(lines), rows };
+        }
+        let counted = numbers.instructions(formula);
+        let ps = processor.instructions_ps(counted);
+        CountedCost { name, instructions: Some(counted), lines: None, ps: ByDistance::from_fn(|_| ps), rows }
+    };
+    let lines = [("runqueue line", &RQ_LINE), ("remote enqueue lines", &ENQUEUE_LINES)];
+    let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| (*name, formula)).chain(lines);
+    let operations = operations.map(|(name, formula)| named(name.to_owned(), formula));
     let channels = CHANNELS
         .iter()
         .flat_map(|channel| channel.named().map(|(what, formula)| named(format!("{} {what}", channel.name), formula)));
     operations.chain(channels).collect()
-}
-
-/// Evaluates a formula for a processor. The result has no name.
-fn cost(processor: &Processor, numbers: &Numbers<'_>, formula: &Formula) -> CountedCost {
-    let (name, rows) = (String::new(), formula.describe());
-    if formula.is_lines() {
-        let lines = numbers.lines(formula);
-        let latency = if formula.is_remote() { processor.remote_line_ns() } else { processor.line_ns() };
-        let ps = processor.lines_ps(lines, latency);
-        return CountedCost { name, instructions: None, lines: Some(lines), ps, rows };
-    }
-    let counted = numbers.instructions(formula);
-    CountedCost { name, instructions: Some(counted), lines: None, ps: processor.instructions_ps(counted), rows }
 }
 
 /// Writes tenths with a decimal point.
