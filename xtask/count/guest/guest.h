@@ -48,6 +48,9 @@ void leave_groups(void);
 void start_group_tasks(int nr_groups);
 void stop_group_tasks(void);
 
+// balance.c
+void measure_balance(void);
+
 // owners.c
 void open_kernel_memory(const char *command_line);
 void print_owners(void);

@@ -110,6 +110,8 @@ int main(void)
 	if (strstr(command_line, "measure=pipe")) {
 		for (int cpu = 0; cpu < 2; cpu++)
 			ping_pong((struct exchange){ .kind = PIPE, .size = 1, .peer_cpu = cpu });
+	} else if (strstr(command_line, "measure=balance")) {
+		measure_balance();
 	} else if (strstr(command_line, "measure=ticks")) {
 		// Instructions are slow here, so the kernel's own start takes longer.
 		sleep(120);

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Guest program in an initial RAM disk, and the plugin.
+#[derive(Clone)]
 pub(super) struct Guest {
     /// First program of the guest.
     pub(super) program: PathBuf,
@@ -50,6 +51,11 @@ impl Guest {
         Ok(guest)
     }
 
+    /// Returns the guest with this number of CPUs.
+    pub(super) fn with_cpus(&self, nr_cpus: u32) -> Self {
+        Self { nr_cpus, ..self.clone() }
+    }
+
     /// Words of the kernel's command line that every boot has.
     pub(super) fn words(&self) -> &'static str {
         // Guest time follows instructions, so clocks need no check, and slab caches keep names of their own.
@@ -77,6 +83,12 @@ impl Guest {
         let has_host_clock = self.arch == Arch::X86_64
             && self.nr_cpus > 1
             && image.file_name().is_some_and(|name| name.to_string_lossy().contains("-6.1."));
+        // GICv2, the default, has eight CPUs at most.
+        let machine = if self.arch == Arch::Arm64 && self.nr_cpus > 8 {
+            machine.replace("-M virt", "-M virt,gic-version=3")
+        } else {
+            machine.to_owned()
+        };
         let mut qemu = Command::new(program);
         qemu.args(machine.split(' ')).args(["-accel", "tcg,thread=single", "-m", "512", "-nographic", "-no-reboot"]);
         if !has_host_clock {

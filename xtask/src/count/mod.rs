@@ -35,7 +35,8 @@ pub(crate) struct CountArgs {
     /// Number of CPUs. With one, operations that need two are left out.
     #[arg(long, default_value_t = 2)]
     cpus: u32,
-    /// Name of the variant in the name of the sheet, for example `psi0`.
+    /// Name of the variant in the name of the sheet, for example `psi0`. `balance` counts passes of load balancing
+    /// instead of the other operations.
     #[arg(long)]
     variant: Option<String>,
     /// Words to append to the kernel's command line, for example `psi=0`.
@@ -64,9 +65,27 @@ impl Arch {
     }
 }
 
-/// Boots of a count: what they measure, and the duration of an instruction as a power of two in nanoseconds. A slow
-/// processor has few instructions between two ticks.
-const BOOTS: [(&str, u32); 2] = [("operations", 1), ("ticks", 5)];
+/// A boot of a count.
+#[derive(Clone, Copy)]
+struct Boot {
+    /// Name of the measurement, which the guest knows.
+    measured: &'static str,
+    /// Duration of an instruction in nanoseconds, as a power of two. A slow processor has few instructions between
+    /// two ticks.
+    shift: u32,
+    /// Number of CPUs, if it is not that of the command line.
+    nr_cpus: Option<u32>,
+}
+
+const BOOTS: [Boot; 2] =
+    [Boot { measured: "operations", shift: 1, nr_cpus: None }, Boot { measured: "ticks", shift: 5, nr_cpus: None }];
+
+/// Boots of the variant `balance`: passes over different numbers of CPUs, whose difference is the cost of a CPU.
+const BALANCE_BOOTS: [Boot; 2] = [
+    Boot { measured: "balance", shift: 1, nr_cpus: Some(4) },
+    Boot { measured: "balance", shift: 1, nr_cpus: Some(12) },
+];
+const BALANCE: &str = "balance";
 
 pub(crate) fn run(root: &Path, args: &CountArgs) -> Result<()> {
     if args.counts == 0 || args.cpus == 0 {
@@ -83,15 +102,21 @@ pub(crate) fn run(root: &Path, args: &CountArgs) -> Result<()> {
     let parts = Parts::read(&root.join("xtask/count/parts.toml"))?;
     let functions = parts.functions(&symbols);
 
+    let boots = if args.variant.as_deref() == Some(BALANCE) { BALANCE_BOOTS } else { BOOTS };
     let mut counts = Vec::new();
     for number in 1..=args.counts {
         let mut operations = Vec::new();
-        for (measured, shift) in BOOTS {
-            let directory = work.join(number.to_string()).join(measured);
+        for boot in boots {
+            let mut measured = boot.measured.to_owned();
+            if let Some(nr_cpus) = boot.nr_cpus {
+                measured = format!("{measured}-{nr_cpus}cpus");
+            }
+            let directory = work.join(number.to_string()).join(&measured);
             if !is_complete(&directory, &functions, &guest) {
                 println!("{name}: count {number} of {}, {measured}", args.counts);
-                let append = format!("measure={measured} {}", args.append);
-                count(&kernel, &guest, &directory, &functions, &symbols, &append, shift)?;
+                let guest = guest.with_cpus(boot.nr_cpus.unwrap_or(args.cpus));
+                let append = format!("measure={} {}", boot.measured, args.append);
+                count(&kernel, &guest, &directory, &functions, &symbols, &append, boot.shift)?;
             }
             operations.extend(counts::read(&directory, Owners::new(&symbols))?);
         }
@@ -99,7 +124,9 @@ pub(crate) fn run(root: &Path, args: &CountArgs) -> Result<()> {
     }
     let directory = root.join(&args.output).join(&name);
     let command_line = [guest.words(), &args.append].join(" ");
-    sheet::write(&directory, &symbols.release, args.arch.name(), args.cpus, command_line.trim(), &counts)?;
+    let mut cpus = boots.map(|boot| boot.nr_cpus.unwrap_or(args.cpus).to_string()).to_vec();
+    cpus.dedup();
+    sheet::write(&directory, &symbols.release, args.arch.name(), &cpus.join(" and "), command_line.trim(), &counts)?;
     println!("{}", directory.display());
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) fn write(
     directory: &Path,
     release: &str,
     arch: &str,
-    nr_cpus: u32,
+    cpus: &str,
     command_line: &str,
     counts: &[Vec<Operation>],
 ) -> Result<()> {
@@ -31,7 +31,7 @@ pub(super) fn write(
         bail!("counts have different operations");
     }
     let head = format!(
-        "# Linux {release}, {arch}, {nr_cpus} CPUs, {command_line}\n# Means of a round over {} counts. `cargo xtask count` writes this \
+        "# Linux {release}, {arch}, {cpus} CPUs, {command_line}\n# Means of a round over {} counts. `cargo xtask count` writes this \
          file; the book's page \"Counted costs\" explains it.\n",
         counts.len()
     );
@@ -89,8 +89,8 @@ fn write_operation(
     for ((side, part), counts) in mean(of, |operation| &operation.parts) {
         let Counts { calls, instructions, loads, stores, transfers, upgrades } = counts;
         if instructions >= MIN_INSTRUCTIONS || transfers + upgrades >= 0.05 {
-            let row = [calls, instructions, loads, stores, transfers, upgrades].map(number).join("\t");
-            let _ = writeln!(parts, "{name}\t{side}\t{part}\t{row}");
+            let row = [instructions, loads, stores, transfers, upgrades].map(number).join("\t");
+            let _ = writeln!(parts, "{name}\t{side}\t{part}\t{}\t{row}", digits(calls, 3));
         }
     }
     let mut rest: BTreeMap<(String, String), Counts> = BTreeMap::new();
@@ -132,8 +132,13 @@ fn mean<K: Ord + Clone>(of: &[&Operation], map: impl Fn(&Operation) -> &BTreeMap
 
 /// Writes a number with one digit after the point where it has one.
 fn number(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+    digits(value, 1)
+}
+
+/// Writes a number with at most `digits` digits after the point.
+fn digits(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
