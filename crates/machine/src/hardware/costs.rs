@@ -201,6 +201,12 @@ impl CostModel {
         self.calls.as_ref().map_or_else(listed, |calls| calls.rq_line_ps)
     }
 
+    /// Duration of the transfers that load-balance statistics of a CPU need, in picoseconds at any CPU speed. A cost
+    /// list has one line for all accesses.
+    pub fn statistics_lines_ps(&self) -> ByDistance<u64> {
+        self.calls.as_ref().map_or_else(|| self.line_transfer_ps(), |calls| calls.statistics_lines_ps)
+    }
+
     /// Duration that a remote enqueue adds to the operation itself, in picoseconds at any CPU speed.
     pub fn remote_enqueue_ps(&self) -> ByDistance<u64> {
         let ps = self.machine_op_ps(MachineOp::RemoteEnqueue);

@@ -16,7 +16,7 @@ use crate::description::{ByDistance, Distance};
 use crate::hardware::Hardware;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
-use fairlab_sched::work::Touch;
+use fairlab_sched::work::{Access, Touch};
 use std::collections::VecDeque;
 
 /// Cache line of a runqueue. Times are in picoseconds.
@@ -35,8 +35,10 @@ struct RqLine {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RqLines {
-    /// Cost of a transfer.
+    /// Cost of the transfer that a read of a few fields or a write needs.
     ps: ByDistance<u64>,
+    /// Cost of the transfers that load-balance statistics need.
+    statistics_ps: ByDistance<u64>,
     lines: Vec<RqLine>,
     /// Version that a CPU has read last, for each pair of CPU and runqueue; one row for each CPU.
     seen: Vec<u32>,
@@ -58,11 +60,14 @@ pub(crate) struct TransferCosts {
 impl RqLines {
     /// Returns the lines of a machine; empty if transfers have no cost.
     pub(crate) fn new(hardware: &Hardware) -> Self {
-        let ps = hardware.costs.line_transfer_ps();
-        if ps == ByDistance::default() { Self::default() } else { Self::with_costs(ps, &hardware.topology.cpus) }
+        let (ps, statistics_ps) = (hardware.costs.line_transfer_ps(), hardware.costs.statistics_lines_ps());
+        if ps == ByDistance::default() {
+            return Self::default();
+        }
+        Self::with_costs(ps, statistics_ps, &hardware.topology.cpus)
     }
 
-    fn with_costs(ps: ByDistance<u64>, places: &[CpuPlace]) -> Self {
+    fn with_costs(ps: ByDistance<u64>, statistics_ps: ByDistance<u64>, places: &[CpuPlace]) -> Self {
         let line = |(cpu, place): (usize, &CpuPlace)| RqLine {
             version: 1,
             owner: cpu as u32,
@@ -71,6 +76,7 @@ impl RqLines {
         };
         Self {
             ps,
+            statistics_ps,
             lines: places.iter().enumerate().map(line).collect(),
             seen: vec![0; places.len() * places.len()],
             places: places.to_vec(),
@@ -109,7 +115,7 @@ impl RqLines {
         let line = &mut self.lines[touch.cpu.index()];
         let seen = &mut self.seen[cpu.index() * nr_cpus + touch.cpu.index()];
         let (owner, is_owner) = (line.owner, line.owner == cpu.0);
-        let (has_it, is_near) = if touch.write {
+        let (has_it, is_near) = if touch.access == Access::Write {
             let had = (is_owner && !line.is_shared, line.caches == own_cache);
             if !had.0 {
                 line.version = line.version.wrapping_add(1);
@@ -129,7 +135,8 @@ impl RqLines {
         // The owner may be farther away than a cache with a copy, or nearer than one whose copy becomes invalid.
         let from_owner = Distance::between(&self.places[owner as usize], place);
         let distance = if is_near { from_owner.min(Distance::Cache) } else { from_owner.max(Distance::Package) };
-        let ps = self.ps[distance];
+        let costs = if touch.access == Access::Statistics { &self.statistics_ps } else { &self.ps };
+        let ps = costs[distance];
         (ps > 0).then_some(ps)
     }
 }
@@ -176,11 +183,13 @@ mod tests {
     /// between caches.
     fn lines() -> RqLines {
         let place = |cpu: u32| CpuPlace { core: cpu, cluster: cpu, llc: cpu / 2, package: 0, node: 0 };
-        RqLines::with_costs(ByDistance::near_and_far(100, 300), &[0, 1, 2, 3].map(place))
+        let [ps, statistics_ps] = [(100, 300), (500, 1500)].map(|(near, far)| ByDistance::near_and_far(near, far));
+        RqLines::with_costs(ps, statistics_ps, &[0, 1, 2, 3].map(place))
     }
 
     fn touch(lines: &mut RqLines, cpu: u32, of: u32, write: bool, now: u64) -> (u64, u64) {
-        let sum = lines.touch_all(CpuId(cpu), &[Touch { cpu: CpuId(of), write }], now, 0);
+        let access = if write { Access::Write } else { Access::Read };
+        let sum = lines.touch_all(CpuId(cpu), &[Touch { cpu: CpuId(of), access }], now, 0);
         (sum.ps, sum.waited_ps)
     }
 
@@ -197,6 +206,13 @@ mod tests {
         assert_eq!(touch(&mut lines, 1, 0, false, 5000), (100, 0), "all have to read it again");
         assert_eq!(touch(&mut lines, 1, 0, true, 6000), (100, 0), "writing takes it from its owner");
         assert_eq!(touch(&mut lines, 0, 0, false, 7000), (100, 0));
+    }
+
+    #[test]
+    fn statistics_need_more_lines_than_a_few_fields() {
+        let mut lines = lines();
+        let touches = [1, 2].map(|cpu| Touch { cpu: CpuId(cpu), access: Access::Statistics });
+        assert_eq!(lines.touch_all(CpuId(0), &touches, 0, 0).ps, 2000);
     }
 
     #[test]
@@ -223,7 +239,7 @@ mod tests {
     #[test]
     fn touches_are_spread_over_the_work_of_their_phase() {
         let mut lines = lines();
-        let touches = [1, 2].map(|cpu| Touch { cpu: CpuId(cpu), write: false });
+        let touches = [1, 2].map(|cpu| Touch { cpu: CpuId(cpu), access: Access::Read });
         // The line of CPU 1 is read at 1000 + 200, that of CPU 2 at 1000 + 200 + 100 + 200.
         let sum = lines.touch_all(CpuId(0), &touches, 1000, 600);
         assert_eq!(sum, TransferCosts { ps: 400, waited_ps: 0, count: 2 });

@@ -75,13 +75,24 @@ ops! {
 pub const NR_OPS: usize = KernelOp::ALL.len();
 const _: () = assert!(NR_OPS <= u64::BITS as usize, "the bit mask has a bit for each operation");
 
+/// Kind of an access to a runqueue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads a few fields without the lock, such as the current task.
+    Read,
+    /// Reads what load-balance statistics consist of, without the lock.
+    Statistics,
+    /// Writes under the lock.
+    Write,
+}
+
 /// An access to the runqueue of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// CPU of the runqueue.
     pub cpu: CpuId,
-    /// Whether the access is a write under the lock; otherwise it is a read without the lock.
-    pub write: bool,
+    /// Kind of the access.
+    pub access: Access,
 }
 
 /// Counts of kernel operations by kind, and the runqueue accesses of a phase.
@@ -142,7 +153,7 @@ impl OpCounts {
     #[inline]
     pub fn touch_read(&mut self, cpu: CpuId) {
         if self.records_touches {
-            self.touch(Touch { cpu, write: false });
+            self.touch(Touch { cpu, access: Access::Read });
         }
     }
 
@@ -150,7 +161,15 @@ impl OpCounts {
     #[inline]
     pub fn touch_read_all(&mut self, cpus: impl Iterator<Item = CpuId>) {
         if self.records_touches {
-            cpus.for_each(|cpu| self.touch(Touch { cpu, write: false }));
+            cpus.for_each(|cpu| self.touch(Touch { cpu, access: Access::Read }));
+        }
+    }
+
+    /// Records that load-balance statistics of several CPUs are read, in order.
+    #[inline]
+    pub fn touch_statistics(&mut self, cpus: impl Iterator<Item = CpuId>) {
+        if self.records_touches {
+            cpus.for_each(|cpu| self.touch(Touch { cpu, access: Access::Statistics }));
         }
     }
 
@@ -158,7 +177,7 @@ impl OpCounts {
     #[inline]
     pub fn touch_write(&mut self, cpu: CpuId) {
         if self.records_touches {
-            self.touch(Touch { cpu, write: true });
+            self.touch(Touch { cpu, access: Access::Write });
         }
     }
 

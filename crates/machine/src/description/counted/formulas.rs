@@ -33,6 +33,8 @@ const SCHEDULER: &[&str] = &[
     "nohz-idle",
     "blocked-load",
     "balance",
+    "group-stats",
+    "migrate",
     "idle",
     "idle-tick",
     "ipi-send",
@@ -64,8 +66,8 @@ struct Sum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Divisor {
     Number(i64),
-    /// Calls of a part on a side.
-    Calls(&'static str, &'static str),
+    /// Calls of a part on the sides of the sum, times a number.
+    Calls(&'static str, i64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +105,8 @@ impl Formula {
             };
             let of = match sum.of {
                 Divisor::Number(of) => format!("{}/{of}", sum.times),
-                Divisor::Calls(side, part) => format!("{}/calls of {side} {part}", sum.times),
+                Divisor::Calls(part, 1) => format!("{}/calls of {part}", sum.times),
+                Divisor::Calls(part, of) => format!("{}/{of} and calls of {part}", sum.times),
             };
             format!("{of} of {} ({sides}: {parts})", sum.operation)
         };
@@ -124,14 +127,8 @@ const fn minus(sum: Sum) -> Sum {
     Sum { times: -sum.times, ..sum }
 }
 
-const fn per_call(
-    operation: &'static str,
-    sides: &'static [&'static str],
-    parts: Parts,
-    side: &'static str,
-    part: &'static str,
-) -> Sum {
-    Sum { operation, sides, parts, times: 1, of: Divisor::Calls(side, part) }
+const fn per_call(operation: &'static str, sides: &'static [&'static str], parts: Parts, part: &'static str) -> Sum {
+    Sum { operation, sides, parts, times: 1, of: Divisor::Calls(part, 1) }
 }
 
 const fn instructions(sums: &'static [Sum]) -> Formula {
@@ -156,6 +153,21 @@ const GROUP_LEVEL: Formula = instructions(&[
     rows(DEEP_ROUND, &[], Parts::Without(&["load-tracking"]), 5 * 2 * 3),
     minus(rows(ROUND, &[], Parts::Without(&["load-tracking"]), 5 * 2 * 3)),
 ]);
+
+/// Passes of newly-idle and of periodic balancing over few and over many CPUs, none of which has a task to pull.
+const SMALL_PASS: &str = "newidle cpus=4";
+const LARGE_PASS: &str = "newidle cpus=12";
+/// Number of CPUs of these passes.
+const PASS_CPUS: (i64, i64) = (4, 12);
+/// Sides on which passes run.
+const PASS_SIDES: &[&str] = &["clock_nanosleep", "softirq"];
+
+/// Statistics of one CPU: the difference between passes over many and over few CPUs.
+const STATISTICS: [Sum; 2] = [
+    Sum { of: STATISTICS_CALLS, ..rows(LARGE_PASS, PASS_SIDES, Parts::Of(&["group-stats"]), 1) },
+    Sum { times: -1, of: STATISTICS_CALLS, ..rows(SMALL_PASS, PASS_SIDES, Parts::Of(&["group-stats"]), 1) },
+];
+const STATISTICS_CALLS: Divisor = Divisor::Calls("group-stats", PASS_CPUS.1 - PASS_CPUS.0);
 
 const REFERENCE: &str = "counted in the reference program";
 const ESTIMATED: &str = "estimated";
@@ -187,29 +199,31 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
                 "tick",
                 &["interrupt"],
                 Parts::Without(&["load-tracking", "nohz-kick", "timekeeping", "rcu"]),
-                "interrupt",
                 "sched-tick",
             )],
         ),
     ),
-    (
-        "NohzKick",
-        instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["nohz-kick"]), "interrupt", "nohz-kick")]),
-    ),
-    (
-        "Timekeeping",
-        instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["timekeeping"]), "interrupt", "timekeeping")]),
-    ),
+    ("NohzKick", instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["nohz-kick"]), "nohz-kick")])),
+    ("Timekeeping", instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["timekeeping"]), "timekeeping")])),
     ("ScanCpu", counted_elsewhere(40, ESTIMATED)),
     ("ScanCore", counted_elsewhere(60, ESTIMATED)),
     ("BlockedCfsRq", counted_elsewhere(135, REFERENCE)),
-    ("GroupStatCpu", counted_elsewhere(130, REFERENCE)),
+    ("GroupStatCpu", instructions(&STATISTICS)),
     ("QueueStatCpu", counted_elsewhere(46, REFERENCE)),
     ("RqLock", counted_elsewhere(40, ESTIMATED)),
     ("DetachScan", counted_elsewhere(97, REFERENCE)),
     ("DetachTask", counted_elsewhere(475, REFERENCE)),
     ("AttachTask", counted_elsewhere(615, REFERENCE)),
-    ("BalancePass", counted_elsewhere(350, REFERENCE)),
+    // Statistics of a pass that do not depend on the number of CPUs are part of it.
+    (
+        "BalancePass",
+        instructions(&[
+            per_call(LARGE_PASS, PASS_SIDES, Parts::Of(&["balance"]), "group-stats"),
+            per_call(LARGE_PASS, PASS_SIDES, Parts::Of(&["group-stats"]), "group-stats"),
+            Sum { times: -PASS_CPUS.1, ..STATISTICS[0] },
+            Sum { times: PASS_CPUS.1, ..STATISTICS[1] },
+        ]),
+    ),
     ("TicklessCpu", counted_elsewhere(30, ESTIMATED)),
     ("SoftirqRaise", counted_elsewhere(400, ESTIMATED)),
     ("IpiSend", instructions(&[rows(ROUND, &["write"], Parts::Of(&["ipi-send"]), 2)])),
@@ -234,13 +248,7 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
     ("HrtimerProgram", instructions(&[rows("timer-set", &["timerfd_settime"], Parts::Of(&["hrtimer-program"]), 1)])),
     (
         "HrtimerFire",
-        instructions(&[per_call(
-            "sleep-200us",
-            &["interrupt"],
-            Parts::Of(&["hrtimer-fire"]),
-            "interrupt",
-            "hrtimer-fire",
-        )]),
+        instructions(&[per_call("sleep-200us", &["interrupt"], Parts::Of(&["hrtimer-fire"]), "hrtimer-fire")]),
     ),
     (
         "Fork",
@@ -256,6 +264,9 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
         instructions(&[rows("thread", &["exit", "madvise", "softirq", "futex-wake"], Parts::Without(SCHEDULER), 1)]),
     ),
 ];
+
+/// Lines of other CPUs that load-balance statistics read, when these CPUs have switched since.
+pub(super) const STATISTICS_LINES: Formula = lines(&STATISTICS);
 
 /// Cache lines of a runqueue that a wake-up on another CPU moves.
 pub(super) const RQ_LINE: Formula =
@@ -423,9 +434,10 @@ impl<'a> Numbers<'a> {
             .sum();
         match sum.of {
             Divisor::Number(of) => total * sum.times / of,
-            Divisor::Calls(side, part) => {
-                let calls = rows.iter().find(|row| row.0 == side && row.1 == part).map_or(0, |row| row.2.calls);
-                if calls == 0 { 0 } else { total * sum.times * 10 / calls }
+            Divisor::Calls(called, of) => {
+                let of_part = rows.iter().filter(|(side, part, _)| takes_side(side) && *part == called);
+                let thousandths: i64 = of_part.map(|(_, _, row)| row.calls).sum();
+                if thousandths == 0 { 0 } else { total * sum.times * 1000 / (thousandths * of) }
             }
         }
     }

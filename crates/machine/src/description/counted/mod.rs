@@ -11,7 +11,7 @@ mod sheet;
 use super::costs::OpCost;
 use super::distance::ByDistance;
 use super::processor::Processor;
-use formulas::{CALLS, CHANNELS, ENQUEUE_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE};
+use formulas::{CALLS, CHANNELS, ENQUEUE_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE, STATISTICS_LINES};
 use sheet::Sheet;
 
 /// Names of the sheets that are part of the program.
@@ -66,6 +66,8 @@ pub struct CallCosts {
     pub sleep: CallCost,
     /// Transfer of a runqueue's cache line, in picoseconds at any CPU speed.
     pub rq_line_ps: ByDistance<u64>,
+    /// Transfer of the lines that load-balance statistics of a CPU need, in picoseconds at any CPU speed.
+    pub statistics_lines_ps: ByDistance<u64>,
     /// Transfer of the other lines that a remote enqueue needs, in picoseconds at any CPU speed.
     pub enqueue_lines_ps: ByDistance<u64>,
 }
@@ -109,6 +111,7 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
             sched_yield: call("yield"),
             sleep: call("sleep"),
             rq_line_ps: lines_ps(&RQ_LINE),
+            statistics_lines_ps: lines_ps(&STATISTICS_LINES),
             enqueue_lines_ps: lines_ps(&ENQUEUE_LINES),
         },
     }
@@ -150,7 +153,11 @@ pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
         let ps = processor.instructions_ps(counted);
         CountedCost { name, instructions: Some(counted), lines: None, ps: ByDistance::from_fn(|_| ps), rows }
     };
-    let lines = [("runqueue line", &RQ_LINE), ("remote enqueue lines", &ENQUEUE_LINES)];
+    let lines = [
+        ("runqueue line", &RQ_LINE),
+        ("statistics lines", &STATISTICS_LINES),
+        ("remote enqueue lines", &ENQUEUE_LINES),
+    ];
     let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| (*name, formula)).chain(lines);
     let operations = operations.map(|(name, formula)| named(name.to_owned(), formula));
     let channels = CHANNELS

@@ -4,12 +4,21 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// Name and table of parts of each sheet.
-const TABLES: [(&str, &str); NR_SHEETS] = [
-    ("6.1-arm64", include_str!("../../../../../sheets/6.1-arm64/parts.tsv")),
-    ("6.12-arm64", include_str!("../../../../../sheets/6.12-arm64/parts.tsv")),
-    ("6.12-x86_64", include_str!("../../../../../sheets/6.12-x86_64/parts.tsv")),
-];
+/// Name and tables of a sheet.
+macro_rules! tables {
+    ($name:literal) => {
+        (
+            $name,
+            [
+                include_str!(concat!("../../../../../sheets/", $name, "/parts.tsv")),
+                include_str!(concat!("../../../../../sheets/", $name, "-balance/parts.tsv")),
+            ],
+        )
+    };
+}
+
+/// Name of each sheet, and its tables of parts: of single operations, and of load balancing.
+const TABLES: [(&str, [&str; 2]); NR_SHEETS] = [tables!("6.1-arm64"), tables!("6.12-arm64"), tables!("6.12-x86_64")];
 
 pub(super) const NR_SHEETS: usize = 3;
 
@@ -23,12 +32,14 @@ pub(super) const fn names() -> [&'static str; NR_SHEETS] {
     names
 }
 
-/// Counts of one row, in tenths.
+/// Counts of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
+    /// In thousandths.
     pub(super) calls: i64,
+    /// In tenths.
     pub(super) instructions: i64,
-    /// Transfers and upgrades.
+    /// Transfers and upgrades, in tenths.
     pub(super) lines: i64,
 }
 
@@ -47,21 +58,25 @@ impl Sheet {
         let place = TABLES.iter().position(|(known, _)| *known == name);
         let place = place.expect("names of sheets are checked by the reader");
         PARSED[place].get_or_init(|| {
-            Self::parse(TABLES[place].1).unwrap_or_else(|line| panic!("sheets/{name}/parts.tsv: not a row: {line}"))
+            Self::parse(&TABLES[place].1).unwrap_or_else(|line| panic!("sheet {name}: parts.tsv: not a row: {line}"))
         })
     }
 
-    fn parse(table: &'static str) -> Result<Self, &'static str> {
+    fn parse(tables: &[&'static str]) -> Result<Self, &'static str> {
         let mut operations: HashMap<&'static str, Rows> = HashMap::new();
-        let rows = table.lines().filter(|line| !line.starts_with('#') && !line.starts_with("operation\t"));
+        let lines = tables.iter().flat_map(|table| table.lines());
+        let rows = lines.filter(|line| !line.starts_with('#') && !line.starts_with("operation\t"));
         for line in rows {
             let cells: Vec<&str> = line.split('\t').collect();
             let [operation, side, part, calls, instructions, _, _, transfers, upgrades] = cells[..] else {
                 return Err(line);
             };
-            let number = |text: &str| tenths(text).ok_or(line);
-            let lines = number(transfers)? + number(upgrades)?;
-            let row = Row { calls: number(calls)?, instructions: number(instructions)?, lines };
+            let tenths = |text: &str| fixed_point(text, 1).ok_or(line);
+            let row = Row {
+                calls: fixed_point(calls, 3).ok_or(line)?,
+                instructions: tenths(instructions)?,
+                lines: tenths(transfers)? + tenths(upgrades)?,
+            };
             operations.entry(operation).or_default().push((side, part, row));
         }
         Ok(Self { operations })
@@ -81,9 +96,11 @@ impl Sheet {
     }
 }
 
-/// Reads a number with at most one decimal digit, in tenths.
-fn tenths(text: &str) -> Option<i64> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let digit: i64 = if fraction.len() == 1 { fraction.parse().ok()? } else { return None };
-    whole.parse::<i64>().ok().map(|whole| whole * 10 + digit)
+/// Reads a number with at most `digits` digits after the point, as a multiple of the last one's unit.
+fn fixed_point(text: &str, digits: usize) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    if fraction.len() > digits {
+        return None;
+    }
+    format!("{whole}{fraction:0<digits$}").parse().ok()
 }

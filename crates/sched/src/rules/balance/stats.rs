@@ -142,7 +142,7 @@ impl State {
                 self.refresh_lb_cache_in(env.sd);
             }
             if ctx.op_counts.records_touches() {
-                ctx.op_counts.touch_read_all(self.domains.groups[group].span.iter_and(&env.cpus));
+                ctx.op_counts.touch_statistics(self.domains.groups[group].span.iter_and(&env.cpus));
             }
             self.add_group(env, sds, status, group, is_local);
             group = self.domains.groups[group].next;

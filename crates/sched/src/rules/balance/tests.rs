@@ -14,7 +14,7 @@ use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
 use crate::types::units::{Nanos, msecs_to_jiffies};
-use crate::types::work::KernelOp;
+use crate::types::work::{Access, KernelOp};
 use std::vec::Vec;
 
 const AT: ImbalanceParams = ImbalanceParams {
@@ -656,11 +656,11 @@ fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
     machine.work.record_touches(true, 64);
     let (_, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
-    let touches: Vec<_> = machine.work.touches().iter().map(|touch| (touch.cpu.0, touch.write)).collect();
+    let touches: Vec<_> = machine.work.touches().iter().map(|touch| (touch.cpu.0, touch.access)).collect();
     // Reads: statistics of the local and the other group, and the busiest runqueue. Writes: both locks.
-    assert_eq!(touches[..2], [(1, false), (0, false)]);
-    let first_write = touches.iter().position(|&(_, write)| write).expect("a task was moved");
-    assert_eq!(touches[first_write..], [(0, true), (1, true)]);
+    assert_eq!(touches[..3], [(1, Access::Statistics), (0, Access::Statistics), (0, Access::Read)]);
+    let first_write = touches.iter().position(|&(_, access)| access == Access::Write).expect("a task was moved");
+    assert_eq!(touches[first_write..], [(0, Access::Write), (1, Access::Write)]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ impl State {
         let group = &self.domains.groups[id];
         let capacity = &self.domains.capacities[group.capacity];
         let p = &self.tasks[task.index()];
-        ctx.op_counts.touch_read_all(group.span.iter_and(&p.cpus_allowed));
+        ctx.op_counts.touch_statistics(group.span.iter_and(&p.cpus_allowed));
         let without = LoadWithoutTask { task, own_cpu, own_load, is_asym };
         let may_use_all = p.nr_cpus_allowed as usize == self.rqs.len();
         let sums = self.lb_cache.group(id).filter(|_| may_use_all && !is_asym);

@@ -16,7 +16,7 @@ use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::units::Nanos;
-use crate::types::work::{KernelOp, OpCounts};
+use crate::types::work::{Access, KernelOp, OpCounts};
 use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
@@ -750,7 +750,8 @@ fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
     machine.work.record_touches(true, 16);
     let decision = machine.select(WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(2), 2));
-    let reads: Vec<_> = machine.work.touches().iter().filter(|touch| !touch.write).map(|touch| touch.cpu.0).collect();
+    let reads: Vec<_> =
+        machine.work.touches().iter().filter(|touch| touch.access == Access::Read).map(|touch| touch.cpu.0).collect();
     assert_eq!(reads, [0, 1, 2]);
     machine.work.clear_touches();
     assert!(machine.work.touches().is_empty());
