@@ -73,7 +73,7 @@ pub(super) struct SchbenchArgs {
     #[arg(short = 'R', long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     pub(super) rps: Option<u64>,
     /// 2025: matrix multiplications per request [default: 5]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(super) operations: Option<u64>,
     /// 2025: cache footprint, in kilobytes [default: 256]
     #[arg(short = 'F', long = "cache_footprint", value_name = "KB", value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
@@ -81,6 +81,15 @@ pub(super) struct SchbenchArgs {
     /// 2025: do not take the per-CPU locks
     #[arg(short = 'L', long)]
     pub(super) no_locking: bool,
+    /// 2025: give each message thread a CPU; lists of CPUs are not modelled
+    #[arg(short = 'M', long, value_name = "auto")]
+    pub(super) message_cpus: Option<AutoPinning>,
+}
+
+/// Value of schbench's `-M`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum AutoPinning {
+    Auto,
 }
 
 #[derive(Debug, Args)]

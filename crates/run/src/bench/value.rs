@@ -69,6 +69,7 @@ fn schbench(args: &SchbenchArgs) -> Result<Benchmark, String> {
                 operations: args.operations.unwrap_or(default.operations),
                 footprint_kb: args.cache_footprint.unwrap_or(default.footprint_kb),
                 no_locking: args.no_locking,
+                auto_pinning: args.message_cpus.is_some(),
             }));
         }
     };
@@ -88,13 +89,14 @@ fn schbench(args: &SchbenchArgs) -> Result<Benchmark, String> {
 /// Rejects options that only other versions of schbench have.
 fn refuse_foreign_options(args: &SchbenchArgs) -> Result<(), String> {
     use Release::{Y2016, Y2020, Y2021, Y2025};
-    let options: [(&str, bool, &[Release]); 6] = [
+    let options: [(&str, bool, &[Release]); 7] = [
         ("-c", args.cputime.is_some(), &[Y2016, Y2020, Y2021]),
         ("-C", args.message_cputime.is_some(), &[Y2020, Y2021]),
         ("-R", args.rps.is_some(), &[Y2025]),
         ("-n", args.operations.is_some(), &[Y2025]),
         ("-F", args.cache_footprint.is_some(), &[Y2025]),
         ("-L", args.no_locking, &[Y2025]),
+        ("-M", args.message_cpus.is_some(), &[Y2025]),
     ];
     for (option, is_given, releases) in options {
         if is_given && !releases.contains(&args.release) {

@@ -15,13 +15,16 @@
 //! the lock. The work of a request is `-n` products of matrices of which three fill `-F` kilobytes, at a
 //! nanosecond for each multiplication (assumed: a core of 3 to 4 GHz with the data in its second cache).
 //!
-//! Not modelled: pinning (`-M`, `-W`, `-P`), `-A`, `-p`, warm-up and intermediate output. A worker takes
+//! With `-M auto`, message thread N runs on CPU N once it has created its workers. Workers may use all CPUs: the
+//! program's set of the remaining CPUs contains every CPU (release of 2025).
+//!
+//! Not modelled: lists of `-M` and `-W`, `-P`, `-A`, `-p`, warm-up and intermediate output. A worker takes
 //! requests one by one, not all that are there at once.
 
 use super::{CREATOR, RepeatedSteps, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
-use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
+use crate::workload::{Affinity, Attributes, Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +65,9 @@ pub struct SchbenchRps {
     pub footprint_kb: u64,
     /// Whether workers take no CPU locks (`-L`).
     pub no_locking: bool,
+    /// Whether each message thread has a CPU (`-M auto`).
+    #[serde(default)]
+    pub auto_pinning: bool,
 }
 
 impl SchbenchRps {
@@ -76,6 +82,7 @@ impl SchbenchRps {
             operations: 5,
             footprint_kb: 256,
             no_locking: false,
+            auto_pinning: false,
         }
     }
 
@@ -118,7 +125,10 @@ impl SchbenchRps {
 
     fn message_thread(self, thread: usize, place: usize) -> TaskSpec {
         let family = self.threads as usize + 1;
-        let first: Vec<Step> = (1..family).map(|worker| Step::Fork(place + worker)).collect();
+        let mut first: Vec<Step> = (1..family).map(|worker| Step::Fork(place + worker)).collect();
+        if self.auto_pinning {
+            first.push(Step::SetAttributes(0));
+        }
         let per_second = self.rps / u64::from(self.message_threads.max(1));
         let mut spec = created_task(format!("message{thread}"), "message", move |_| RpsMessageThread {
             first: first.clone(),
@@ -130,6 +140,10 @@ impl SchbenchRps {
             family,
         });
         spec.own_timers = vec!["second".to_owned()];
+        if self.auto_pinning {
+            let affinity = Some(Affinity::Cpus(vec![thread as u32]));
+            spec.attributes = vec![Attributes { affinity, ..Attributes::default() }];
+        }
         spec
     }
 
@@ -147,7 +161,11 @@ impl SchbenchRps {
             steps.push(Step::Sleep(self.sleep));
         }
         let work = [Step::LockCpu, Step::Run(self.work()), Step::UnlockCpu];
-        steps.extend(if self.no_locking { &work[1..2] } else { &work });
+        let is_left_out = |step: &Step| match step {
+            Step::Run(work) => *work == Nanos::ZERO,
+            _ => self.no_locking,
+        };
+        steps.extend(work.into_iter().filter(|step| !is_left_out(step)));
         steps.push(Step::Mark(REQUEST_END));
         created_task(format!("worker{thread}.{worker}"), "worker", move |_| RepeatedSteps::endless(steps.clone()))
     }
@@ -224,5 +242,18 @@ mod tests {
         let steps = first_steps(bench, 2, 8);
         let work = Step::Run(bench.work());
         assert_eq!(steps[4..], [Step::Mark(WAKEUP), Step::Mark(REQUEST_START), work, Step::Mark(REQUEST_END)]);
+        let bench = SchbenchRps { operations: 0, ..bench };
+        let marks = [WAKEUP, REQUEST_START, REQUEST_END].map(Step::Mark);
+        assert_eq!(first_steps(bench, 2, 7)[4..], marks, "-n 0 does no work");
+    }
+
+    #[test]
+    fn with_auto_pinning_each_message_thread_has_a_cpu_of_its_own() {
+        let bench = SchbenchRps { threads: 2, message_threads: 2, auto_pinning: true, ..SchbenchRps::for_cpus(8) };
+        // Task 0 is the program, 1 the first message thread, 2 and 3 its workers, 4 the second message thread.
+        assert_eq!(first_steps(bench, 4, 4)[..3], [Step::Fork(5), Step::Fork(6), Step::SetAttributes(0)]);
+        let tasks = bench.workload().tasks;
+        assert_eq!(tasks[4].attributes[0].affinity, Some(Affinity::Cpus(vec![1])));
+        assert!(tasks[5].attributes.is_empty() && tasks[4].start.affinity.is_none(), "workers may use all CPUs");
     }
 }
