@@ -30,6 +30,7 @@ presets![
     "xeon-2s-104",
     "thunderx2-224",
     "epyc-16llc",
+    "epyc-1s-256",
     "laptop-8",
     "uniprocessor",
 ];

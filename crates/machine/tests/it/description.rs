@@ -140,6 +140,7 @@ fn presets_are_found_by_their_own_names() {
             "xeon-2s-104",
             "thunderx2-224",
             "epyc-16llc",
+            "epyc-1s-256",
             "laptop-8",
             "uniprocessor"
         ]
@@ -164,7 +165,7 @@ fn a_preset_written_and_read_again_is_the_same_machine() {
 fn what_is_written_for_a_regular_machine_fits_on_a_screen() {
     let text = preset_machine("xeon-2s-224").to_toml();
     assert!(text.contains("numbering = \"threads-last\"") && text.contains("cores_per_llc = 56"), "{text}");
-    let shape = text.split("[prices]").next().expect("there is a first part");
+    let shape = text.split("[processor]").next().expect("there is a first part");
     assert!(shape.lines().count() < 60, "{text}");
 }
 
