@@ -39,6 +39,13 @@ fn a_short_measurement_has_all_operations_and_can_be_validated_with() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn without_a_machine_costs_follow_from_the_measurement() {
+    let validation = json_of(&["machine", "validate", "--measured", MEASURED, "--json"]);
+    assert!(validation["nr_compared"].as_u64() > Some(15), "{validation:#}");
+}
+
+#[test]
 fn operations_are_compared_with_those_of_the_simulated_machine() {
     let words = validate(&["--json"]);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -104,9 +111,9 @@ fn few_operations_are_a_failure_and_wrong_files_are_named() {
 
 #[test]
 fn a_machine_without_costs_is_refused_before_the_measurement() {
-    let words = "machine validate --time 1h";
-    let output = fairlab(&words.split(' ').collect::<Vec<_>>());
-    assert!(complaint(words, &output).contains("--prices NAME"), "{output:?}");
+    let words = ["machine", "validate", "--machine", MACHINE, "--time", "1h"];
+    let output = fairlab(&words);
+    assert!(complaint("no costs", &output).contains("--prices NAME"), "{output:?}");
     let words = "machine calibrate --cpus 0,60000";
     let output = fairlab(&words.split(' ').collect::<Vec<_>>());
     assert!(complaint(words, &output).contains("may not use CPU 60000"), "{output:?}");

@@ -27,11 +27,18 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, 
     let (least, greatest) = (least * 1000.0, greatest * 1000.0);
     let speed = speeds[speeds.len() / 2] * 1000.0;
 
+    let replaces_states = !has_driver_of_states(measured) && !measured.wake_ups.is_empty();
     // What the capture lacks is measured.
     let is_obsolete =
         |line: &&str| line.starts_with("# costs of kernel code") || line.starts_with("# sysfs has no idle states");
-    let machine_file: String =
-        machine_file.lines().filter(|line| !is_obsolete(line)).map(|line| format!("{line}\n")).collect();
+    let mut is_left_out = false;
+    let kept = machine_file.lines().filter(|line| {
+        if line.starts_with('[') {
+            is_left_out = replaces_states && *line == "[[idle_state]]";
+        }
+        !is_left_out && !is_obsolete(line)
+    });
+    let machine_file: String = kept.map(|line| format!("{line}\n")).collect();
     let mut keys = format!("{}timer_slack_ns = {}\n", idle_keys(measured, speed), measured.timer_slack);
     if let Some(preemption @ ("none" | "voluntary" | "full")) = measured.kernel.preemption.as_deref() {
         let _ = writeln!(keys, "preemption = \"{preemption}\"");
@@ -40,9 +47,10 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, 
         Some((head, tables)) => format!("{}\n{keys}\n[{tables}", head.trim_end()),
         None => format!("{machine_file}{keys}"),
     };
+    text.truncate(text.trim_end().len());
     let _ = write!(
         text,
-        "\n[processor]\nsheet = \"{sheet}\"\ninstructions_per_us = {{ value = {speed:.0}, min = {least:.0}, max = {greatest:.0}, \
+        "\n\n[processor]\nsheet = \"{sheet}\"\ninstructions_per_us = {{ value = {speed:.0}, min = {least:.0}, max = {greatest:.0}, \
          source = \"measured: counted instructions of {} operations divided by their time\" }}\n",
         speeds.len()
     );
@@ -52,8 +60,7 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, 
          channels between distant CPUs, per counted line\" }}"
     );
     line_latencies(&mut text, Distance::of_pairs(&machine.topology().cpus), &measured.lines);
-    // States that the capture has are those of its driver.
-    if machine.idle_states().is_empty() {
+    if replaces_states {
         idle_states(&mut text, measured);
     }
     Ok(text)
@@ -120,12 +127,15 @@ fn idle_keys(measured: &Calibration, speed: f64) -> String {
     format!("ipi_ns = {ipi_ns:.0}\n")
 }
 
-/// Without a driver of idle states, as in a virtual machine, longer idle times have longer exits: a state for each
-/// measured time, whose exit latency is the excess over the shortest.
+/// Whether a driver knows the idle states of the hardware. That of virtual machines, haltpoll, has a placeholder for
+/// what the hypervisor does.
+fn has_driver_of_states(measured: &Calibration) -> bool {
+    measured.kernel.idle_driver.as_deref().is_some_and(|driver| driver != "haltpoll")
+}
+
+/// In a virtual machine longer idle times have longer exits: a state for each measured time, whose exit latency is the
+/// excess over the shortest.
 fn idle_states(text: &mut String, measured: &Calibration) {
-    if measured.kernel.idle_driver.is_some() || measured.wake_ups.is_empty() {
-        return;
-    }
     let excess = |wake_up: &IdleWakeUp| (wake_up.ns.median - measured.wake_ups[0].ns.median).max(0.0);
     for (index, wake_up) in measured.wake_ups.iter().enumerate() {
         let residency = if index == 0 { 0 } else { wake_up.idle };

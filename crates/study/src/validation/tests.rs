@@ -93,18 +93,24 @@ fn facts_are_added_before_and_after_the_tables_of_a_machine_file() {
 }
 
 #[test]
-fn captured_idle_states_are_kept() {
+fn measured_idle_states_replace_those_of_no_driver_and_of_haltpoll() {
     let wake_up = |idle, ns| IdleWakeUp { idle, ns: Spread::of(&[ns]).expect("there is a result") };
-    let kernel = KernelInfo { arch: "x86_64".to_owned(), ..KernelInfo::default() };
-    let wake_ups = vec![wake_up(20_000, 9_000.0), wake_up(200_000, 30_000.0)];
-    let measured = Calibration { kernel, wake_ups, ..measured(&[(MicroTest::EmptyCall, 165.0)]) };
-    let states = |file: &str| {
+    let states = |driver: Option<&str>, file: &str| {
+        let kernel =
+            KernelInfo { arch: "x86_64".to_owned(), idle_driver: driver.map(str::to_owned), ..KernelInfo::default() };
+        let wake_ups = vec![wake_up(20_000, 9_000.0), wake_up(200_000, 30_000.0)];
+        let measured = Calibration { kernel, wake_ups, ..measured(&[(MicroTest::EmptyCall, 165.0)]) };
         let text = with_facts(file, &measured).expect("there are speeds");
         let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         machine.idle_states().iter().map(|state| state.name().to_owned()).collect::<Vec<_>>()
     };
     let cpus = "name = \"x\"\n[cpus]\ncount = 2\n";
-    assert_eq!(states(cpus), ["measured-20us", "measured-200us"]);
-    let captured = "[[idle_state]]\nname = \"haltpoll-idle\"\nexit_latency_ns = 1000\ntarget_residency_ns = 1000\n";
-    assert_eq!(states(&format!("{cpus}{captured}")), ["haltpoll-idle"]);
+    let captured = "[[idle_state]]\nname = \"C1\"\nexit_latency_ns = 1000\ntarget_residency_ns = 1000\n";
+    let file = format!("{cpus}{captured}");
+    let of_measurement = ["measured-20us", "measured-200us"];
+    assert_eq!(states(None, cpus), of_measurement);
+    assert_eq!(states(None, &file), of_measurement);
+    assert_eq!(states(Some("haltpoll"), &file), of_measurement);
+    assert_eq!(states(Some("intel_idle"), &file), ["C1"]);
+    assert_eq!(states(Some("intel_idle"), cpus), [""; 0]);
 }

@@ -25,6 +25,7 @@ use fairlab_study::pool;
 use fairlab_study::validation::{self, MIN_QUANTITIES, Model, Validation, error_text, short_name, time_text};
 use fairlab_workload::bench::Benchmark;
 use fairlab_workload::bench::micro::{Micro, MicroTest};
+use fairlab_workload::bench::schbench::Schbench;
 use std::path::Path;
 
 /// Maximum size of a measurement.
@@ -45,12 +46,16 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
     if let Some(text) = &this_machine {
         settings.machine = as_file(text.clone());
     }
-    // Errors of the settings come before a minute of measuring.
-    let benchmark = Benchmark::Micro(Micro { test: MicroTest::Yield, rounds: 1, cpus: [0, 1] });
-    let probe = WorkloadSpec::Bench(BenchSpec { line: "micro yield".to_owned(), benchmark });
+    // Errors of the settings come before a minute of measuring. Costs that follow from what will be measured are not
+    // known yet, so the benchmark then has work of its own.
+    let benchmark = if has_own_costs {
+        Benchmark::Schbench(Schbench::default())
+    } else {
+        Benchmark::Micro(Micro { test: MicroTest::Yield, rounds: 1, cpus: [0, 1] })
+    };
+    let probe = WorkloadSpec::Bench(BenchSpec { line: benchmark.name().to_owned(), benchmark });
     let mut probed = settings.clone();
     if has_own_costs {
-        // Its costs follow from what will be measured.
         probed.prices.source = Some(CostSource::Zero);
     }
     let prepared = prepare(&RunSpec { workload: probe, settings: probed })?;
