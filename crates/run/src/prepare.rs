@@ -267,7 +267,13 @@ fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), Reques
         }
     }
     for (operation, ps) in &costs.operations {
-        hardware.costs.set_by_name(operation, *ps);
+        if !hardware.costs.set_by_name(operation, *ps) {
+            let help = "change the facts in a copy of its file: `fairlab machine show --toml NAME`";
+            return Err(RequestError::Input(format!(
+                "price.{operation}: on {} this cost follows from facts of its processor\nhelp: {help}",
+                hardware.name
+            )));
+        }
     }
     Ok(())
 }

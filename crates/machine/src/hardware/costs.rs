@@ -106,14 +106,16 @@ impl CostModel {
         self.ps[op as usize] = ps;
     }
 
-    /// Sets the cost of an operation by its name, in picoseconds. Returns whether the name is known.
+    /// Sets the cost of an operation by its name, in picoseconds. Returns whether the operation is charged by itself:
+    /// with a count sheet, messages, system calls and cache lines are not.
     pub fn set_by_name(&mut self, operation: &str, ps: u64) -> bool {
         if let Some(&op) = KernelOp::ALL.iter().find(|op| op.name() == operation) {
             self.set_op(op, ps);
             return true;
         }
-        let extra = MachineOp::ALL.iter().find(|extra| extra.name() == operation);
-        if let Some(&extra) = extra {
+        let is_charged = |extra: &MachineOp| self.calls.is_none() || *extra == MachineOp::Tracer;
+        let extra = MachineOp::ALL.iter().copied().find(|extra| extra.name() == operation).filter(is_charged);
+        if let Some(extra) = extra {
             self.set_machine_op(extra, ps);
         }
         extra.is_some()

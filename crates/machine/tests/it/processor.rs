@@ -66,6 +66,18 @@ fn the_cost_model_has_the_costs_of_the_sheet() {
 }
 
 #[test]
+fn only_operations_that_are_charged_by_themselves_can_have_another_cost() {
+    let mut costs = CostModel::from_list(machine("6.12-x86_64", 1000).costs());
+    for operation in ["ContextSwitch", "Tracer"] {
+        assert!(costs.set_by_name(operation, 5), "{operation}");
+    }
+    for operation in ["LineTransfer", "RemoteEnqueue", "Syscall", "PipeTransfer", "NoSuchOperation"] {
+        assert!(!costs.set_by_name(operation, 5), "{operation}");
+    }
+    assert!(CostModel::zero_cost().set_by_name("LineTransfer", 5));
+}
+
+#[test]
 fn cache_lines_cost_their_latency_at_each_distance() {
     // 40 ns within a cache, 100 ns between packages, 20 % of each.
     let machine = machine("6.12-x86_64", 1000);
