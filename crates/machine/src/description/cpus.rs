@@ -34,8 +34,13 @@ impl Shape {
 
     /// Returns the number of units of a kind.
     pub(super) fn nr_units(&self, unit: fn(&CpuPlace) -> u32) -> u32 {
-        self.places.iter().map(unit).max().map_or(0, |highest| highest + 1)
+        nr_units(&self.places, unit)
     }
+}
+
+/// Returns the number of units of a kind that CPUs are in.
+pub(super) fn nr_units(places: &[CpuPlace], unit: fn(&CpuPlace) -> u32) -> u32 {
+    places.iter().map(unit).max().map_or(0, |highest| highest + 1)
 }
 
 /// Returns the core of each CPU on a regular machine.

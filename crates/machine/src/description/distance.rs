@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Distance between two CPUs, on which the latency of a cache line depends.
 
+use super::cpus::nr_units;
 use fairlab_sched::topology::CpuPlace;
 use std::ops::Index;
 
@@ -55,11 +56,10 @@ impl Distance {
 
     /// Returns the distances between different CPUs of a machine, nearest first.
     pub fn of_pairs(places: &[CpuPlace]) -> impl Iterator<Item = Self> {
-        let nr = |unit: fn(&CpuPlace) -> u32| places.iter().map(unit).max().map_or(0, |highest| highest as usize + 1);
-        let (cores, clusters) = (nr(|place| place.core), nr(|place| place.cluster));
-        let (caches, packages) = (nr(|place| place.llc), nr(|place| place.package));
+        let (cores, clusters) = (nr_units(places, |place| place.core), nr_units(places, |place| place.cluster));
+        let (caches, packages) = (nr_units(places, |place| place.llc), nr_units(places, |place| place.package));
         // Units nest, so two lie in one larger unit exactly if there are more of them.
-        let has = [places.len() > cores, cores > clusters, clusters > caches, caches > packages, packages > 1];
+        let has = [places.len() > cores as usize, cores > clusters, clusters > caches, caches > packages, packages > 1];
         Self::ALL.into_iter().zip(has).filter_map(|(distance, has)| has.then_some(distance))
     }
 }

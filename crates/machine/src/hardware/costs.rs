@@ -164,8 +164,8 @@ impl CostModel {
     /// Cost of moving a channel's `lines` cache lines to another CPU, in picoseconds. A count sheet has a number of
     /// lines of its own.
     pub fn channel_lines_ps(&self, kind: ChannelKind, lines: u64) -> ByDistance<u64> {
-        let (near, far) = self.channel_line_ps();
-        let listed = || ByDistance::near_and_far(lines * near, lines * far);
+        let listed =
+            || self.listed_lines_ps(MachineOp::ChannelLine, MachineOp::ChannelLineRemote).map(|line| lines * line);
         self.channel(kind).map_or_else(listed, |channel| channel.lines_ps)
     }
 
@@ -174,13 +174,13 @@ impl CostModel {
         self.set_machine_op(MachineOp::LoopbackSoftirq, ps);
     }
 
-    /// Cost of a cache line of a channel's data (buffer, socket, wait queue) from the CPU that used it last,
-    /// in picoseconds: within a last-level cache, and from another one.
-    pub const fn channel_line_ps(&self) -> (u64, u64) {
-        (self.machine_op_ps(MachineOp::ChannelLine), self.machine_op_ps(MachineOp::ChannelLineRemote))
+    /// Cost of cache lines from a cost list: within a last-level cache, and from another one.
+    fn listed_lines_ps(&self, near: MachineOp, far: MachineOp) -> ByDistance<u64> {
+        ByDistance::near_and_far(self.machine_op_ps(near), self.machine_op_ps(far))
     }
 
-    /// Sets the costs of [`Self::channel_line_ps`].
+    /// Sets the costs of a cache line of a channel's data (buffer, socket, wait queue) from the CPU that used it last, in
+    /// picoseconds: within a last-level cache, and from another one.
     pub fn set_channel_line(&mut self, local_ps: u64, remote_ps: u64) {
         self.set_machine_op(MachineOp::ChannelLine, local_ps);
         self.set_machine_op(MachineOp::ChannelLineRemote, remote_ps);
@@ -196,10 +196,7 @@ impl CostModel {
 
     /// Duration of the transfer of a runqueue's cache line, in picoseconds at any CPU speed.
     pub fn line_transfer_ps(&self) -> ByDistance<u64> {
-        let listed = || {
-            let [near, far] = [MachineOp::LineTransfer, MachineOp::LineTransferRemote].map(|op| self.machine_op_ps(op));
-            ByDistance::near_and_far(near, far)
-        };
+        let listed = || self.listed_lines_ps(MachineOp::LineTransfer, MachineOp::LineTransferRemote);
         self.calls.as_ref().map_or_else(listed, |calls| calls.rq_line_ps)
     }
 
@@ -211,8 +208,8 @@ impl CostModel {
 
     /// Duration that a remote enqueue adds to the operation itself, in picoseconds at any CPU speed.
     pub fn remote_enqueue_ps(&self) -> ByDistance<u64> {
-        let ps = self.machine_op_ps(MachineOp::RemoteEnqueue);
-        self.calls.as_ref().map_or_else(|| ByDistance::near_and_far(ps, ps), |calls| calls.enqueue_lines_ps)
+        let listed = || self.listed_lines_ps(MachineOp::RemoteEnqueue, MachineOp::RemoteEnqueue);
+        self.calls.as_ref().map_or_else(listed, |calls| calls.enqueue_lines_ps)
     }
 
     /// Sets the durations of [`Self::line_transfer_ps`].

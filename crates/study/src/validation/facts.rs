@@ -72,14 +72,15 @@ fn line_latencies(text: &mut String, distances: impl Iterator<Item = Distance>, 
     text.push_str("\n[processor.line_ns]\n");
     let mut nearer = None;
     for distance in distances {
-        let shares: &[&str] = match distance {
-            Distance::Core => &["core"],
-            Distance::Cluster => &[],
-            Distance::Cache => &["last-level cache"],
-            Distance::Package => &["package"],
-            Distance::System => &["none"],
+        // A measurement does not name clusters.
+        let shared = match distance {
+            Distance::Core => Some("core"),
+            Distance::Cluster => None,
+            Distance::Cache => Some("last-level cache"),
+            Distance::Package => Some("package"),
+            Distance::System => Some("none"),
         };
-        let of_pairs = measured.iter().filter(|line| shares.contains(&line.shares.as_str()));
+        let of_pairs = measured.iter().filter(|line| Some(line.shares.as_str()) == shared);
         let own = median(of_pairs.map(|line| line.ns.median));
         let (value, source) = match (own, nearer) {
             (Some(own), _) => (own, "measured: median over pairs of CPUs"),
