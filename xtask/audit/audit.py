@@ -187,7 +187,7 @@ def jobs(arguments):
         yield "file", "hello.json after a warm-up", [hello, "--warmup", "100ms", "--for", "100ms"]
         switches = ROOT / "scenarios/switches"
         warnings = ["--features", "LATENCY_WARN", "--set", "latency_warn_once=0"]
-        run = [str(switches / "latency-warn.json"), "--machine", str(switches / "slow-wakeups.toml"), *warnings]
+        run = [str(switches / "latency-warn.json"), "--machine", str(switches / "slow-wakeups.toml"), "--prices", "Wakeup=1000000", *warnings]
         yield "file", "warnings of the scheduler", run
         # Specs are benchmarks of studies, for shorter times.
         for path in sorted((ROOT / "xtask/audit/runs").iterdir()):

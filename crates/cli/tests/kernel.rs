@@ -314,14 +314,16 @@ fn where_phases_take_no_time_resumable_paths_decide_as_uninterrupted_ones() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("almost-free.toml");
     let machine = "name = \"almost-free\"\ndescription = \"two threads on each of four cores\"\nsource = \"made up\"\nhz = 250\n\
-                   [cpus]\ncount = 8\nthreads_per_core = 2\nnumbering = \"threads-last\"\n\
-                   [prices]\nExit = { ps = 1, source = \"less than a nanosecond, so that paths pause and take no time\" }\n";
+                   [cpus]\ncount = 8\nthreads_per_core = 2\nnumbering = \"threads-last\"\n";
     std::fs::write(&file, machine).expect("there is room");
     let file = file.to_str().expect("it has a plain name");
+    // Less than a nanosecond: paths pause and take no time.
+    let paused = ["--prices", "Exit=0.001"];
     let run = ["--json", "run", "scenarios/hello.json", "--for", "500ms", "--machine", file];
     let free = json_output(&[&run[..], &["--prices", "zero"]].concat());
-    for more in [&["--engine", "kernel:under-test", "--prices", "zero"][..], &["--engine", "kernel:under-test"], &[]] {
-        assert_eq!(json_output(&[&run[..], more].concat())["digest"], free["digest"], "{more:?}");
+    let compiled = ["--engine", "kernel:under-test"];
+    for more in [[&compiled[..], &["--prices", "zero"]].concat(), [&compiled[..], &paused].concat(), paused.to_vec()] {
+        assert_eq!(json_output(&[&run[..], &more].concat())["digest"], free["digest"], "{more:?}");
     }
 }
 

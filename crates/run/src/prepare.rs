@@ -263,17 +263,11 @@ fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), Reques
         None | Some(CostSource::Machine) => {}
         Some(CostSource::Zero) => hardware.costs = CostModel::zero_cost(),
         Some(CostSource::Of(machine)) => {
-            hardware.costs = CostModel::from_list(machine.read_machine()?.description.costs());
+            hardware.costs = CostModel::from_machine(&machine.read_machine()?.description);
         }
     }
     for (operation, ps) in &costs.operations {
-        if !hardware.costs.set_by_name(operation, *ps) {
-            let help = "change the facts in a copy of its file: `fairlab machine show --toml NAME`";
-            return Err(RequestError::Input(format!(
-                "price.{operation}: on {} this cost follows from facts of its processor\nhelp: {help}",
-                hardware.name
-            )));
-        }
+        assert!(hardware.costs.set_by_name(operation, *ps), "settings only have operations that exist: {operation}");
     }
     Ok(())
 }
@@ -307,8 +301,8 @@ fn no_time_would_pass(bench: &str, machine: &str, plain: Option<Plain>) -> Reque
     let help = if plain == Some(Plain::Shape) {
         "`--plain=priced` keeps the costs of a machine that has them"
     } else {
-        "choose a machine with costs, take those of another one with --prices NAME, or write `base = \"xeon-1s-112\"` into \
-         the machine's file"
+        "choose a machine with costs, take those of another one with --prices NAME, or write `[processor]` into the \
+         machine's file"
     };
     RequestError::Input(format!(
         "{bench} does only kernel work, which has zero cost on {machine} without a cost model: no time would pass\nhelp: {help}"

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sensitivity of verdicts to single changes, such as half or double the cost of one kernel operation.
+//! Sensitivity of verdicts to single changes, such as one fact of the processor at an end of its range.
 
 use crate::StudyError;
 use crate::definition::{RowDefinition, TableDefinition};
 use crate::pool;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, RowVerdict};
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::preset;
+use fairlab_machine::description::{MachineDescription, RangeEnd, preset};
 use fairlab_machine::hardware::Hardware;
-
-/// Factors applied to a cost, with their names: numerator and denominator.
-const FACTORS: [(&str, u64, u64); 2] = [("half", 1, 2), ("double", 2, 1)];
 
 /// Table name, row label and arm of a row, with its verdict.
 type JudgedRow = ((String, String, String), RowVerdict);
@@ -23,7 +20,14 @@ fn judged_rows(tables: &[ReportTable]) -> Vec<JudgedRow> {
         .collect()
 }
 
-/// Measures with each cost of a preset machine halved and doubled.
+/// Returns the facts of a machine's processor that have a range, with both ends.
+pub(crate) fn uncertain_facts(machine: &MachineDescription) -> impl Iterator<Item = (String, RangeEnd)> {
+    let facts = machine.processor().into_iter().flat_map(fairlab_machine::description::Processor::facts);
+    let uncertain = facts.filter(|(_, fact)| fact.is_uncertain());
+    uncertain.flat_map(|(key, _)| RangeEnd::ALL.map(|end| (key.clone(), end)))
+}
+
+/// Measures with each fact of a preset machine's processor at both ends of its range.
 ///
 /// `measure` returns the tables whose verdicts count. `on_case` is called for each completed case with its name
 /// and its fraction of all cases.
@@ -35,15 +39,13 @@ pub(crate) fn table(
     measure: impl Fn(Hardware) -> Result<Vec<ReportTable>, StudyError> + Sync,
 ) -> Result<ReportTable, StudyError> {
     let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
-    let varied = description.costs().iter().flat_map(|price| {
-        let operation = price.operation();
-        FACTORS.map(|(name, up, down)| (format!("{operation} {name}"), (operation, price.ps() * up / down)))
-    });
-    // The first case changes nothing: no operation has an empty name.
-    let cases: Vec<_> = std::iter::once((String::new(), ("", 0))).chain(varied).collect();
-    compare(definition, arm, cases, &on_case, |&(operation, ps)| {
+    let varied = uncertain_facts(&description).map(|(key, end)| (format!("{key} {}", end.name()), Some((key, end))));
+    let cases: Vec<_> = std::iter::once((String::new(), None)).chain(varied).collect();
+    compare(definition, arm, cases, &on_case, |varied| {
         let mut hardware = Hardware::from_description(&description);
-        hardware.costs = CostModel::from_list(&description.costs().with_cost(operation, ps));
+        if let Some(costs) = varied.as_ref().and_then(|(key, end)| description.costs_with_fact_at(key, *end)) {
+            hardware.costs = CostModel::from_counted(costs);
+        }
         measure(hardware)
     })
 }
@@ -104,13 +106,12 @@ mod tests {
     #[test]
     fn a_case_that_shows_nothing_has_a_row_that_says_so() {
         let definition: TableDefinition =
-            toml::from_str("name = \"prices\"\ntitle = \"Prices\"\nmetric = \"rows\"\nunit = \"rows\"")
-                .expect("a table");
+            toml::from_str("name = \"facts\"\ntitle = \"Facts\"\nmetric = \"rows\"\nunit = \"rows\"").expect("a table");
         let measure = |case: &u32| match case {
             0 => Ok(Vec::new()),
             _ => Err(StudyError::Measurement("run 128 groups has no value".to_owned())),
         };
-        let cases = vec![(String::new(), 0), ("RqLock double".to_owned(), 1)];
+        let cases = vec![(String::new(), 0), ("line_ns.llc greatest".to_owned(), 1)];
         let table = compare(&definition, "all", cases, &|_, _| (), measure).expect("the study goes on");
         assert_eq!(table.rows.len(), 2);
         assert!(table.rows[1].reason.contains("128 groups"), "{:?}", table.rows[1]);

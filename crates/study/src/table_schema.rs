@@ -174,8 +174,8 @@ mod tests {
             })
         };
         assert_eq!(
-            relabelled("prices", "ScanCpu half"),
-            "studies/sis-util.toml: table prices: `ScanCpu half` cannot be set\n\
+            relabelled("facts", "line_ns.llc least"),
+            "studies/sis-util.toml: table facts: `line_ns.llc least` cannot be set\n\
              help: leave it out: the study makes the rows of this table"
         );
         let message = relabelled("eight CPUs", "8 CPUs, nr_scam");

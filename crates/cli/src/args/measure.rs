@@ -33,7 +33,7 @@ nothing else run meanwhile: the share of other processes is part of the result.
 Examples:
   fairlab machine calibrate
   fairlab machine calibrate --time 5m -o measured.json
-  fairlab machine validate --measured measured.json --prices epyc-16llc";
+  fairlab machine validate --measured measured.json";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = CALIBRATE_EXAMPLES)]
@@ -46,13 +46,13 @@ pub(crate) struct CalibrateArgs {
 }
 
 const VALIDATE_EXAMPLES: &str = "\
-Without --machine the simulated machine is this one, as `fairlab machine capture` describes it. A captured machine has \
-no costs of kernel code: --prices NAME takes those of another machine.
+Without --machine the simulated machine is this one, as `fairlab machine capture --measured` describes it. A machine \
+file without facts of a processor has no costs of kernel code: --prices NAME takes those of another machine.
 
 The command ends with status 3 if fewer than 15 operations can be compared.
 
 Examples:
-  fairlab machine validate --prices epyc-16llc
+  fairlab machine validate
   fairlab machine validate --machine mine.toml --html validation.html
   fairlab machine validate --machine mine.toml --measured measured.json --json";
 

@@ -274,7 +274,7 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
 #[command(
-    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0\n  fairlab machine capture -o mine.toml\n  fairlab machine calibrate -o measured.json\n  fairlab machine validate --prices epyc-16llc"
+    after_help = "Examples:\n  fairlab machine list\n  fairlab machine show xeon-2s-224\n  fairlab machine show --toml hikey960 > mine.toml\n  fairlab machine domains xeon-2s-224 --cpu 0\n  fairlab machine capture -o mine.toml\n  fairlab machine calibrate -o measured.json\n  fairlab machine validate"
 )]
 pub(crate) struct MachineArgs {
     #[command(subcommand)]

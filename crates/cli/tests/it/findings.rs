@@ -57,7 +57,7 @@ fn a_machine_that_goes_over_utilised_and_back_is_found_and_its_near_twins_are_no
     };
     let found = rules("20ms");
     let [(rule, spells, explain)] = &found[..] else { panic!("{found:?}") };
-    assert_eq!((rule.as_str(), *spells), ("overutilized-flapping", 20));
+    assert_eq!((rule.as_str(), *spells), ("overutilized-flapping", 19));
     assert!(explain.contains("--cpu 1"), "CPU 1 has too little room: {explain}");
     assert!(rules("16ms").is_empty(), "there is room");
     assert!(rules("40ms").is_empty(), "there is none nearly all the time");

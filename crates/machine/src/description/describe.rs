@@ -45,13 +45,7 @@ pub fn describe(machine: &MachineDescription) -> String {
     if !machine.frequency_limits().is_empty() {
         section(&mut page, "Frequency limits, of 1024", frequency_limits(machine));
     }
-    if machine.processor().is_some() {
-        section(&mut page, "Processor, from whose facts costs follow", processor(machine));
-    }
-    section(&mut page, "Costs of kernel operations, at capacity 1024", costs(machine));
-    if machine.channel_lines().iter().next().is_some() {
-        section(&mut page, "Cache lines that a channel transfers", channel_lines(machine));
-    }
+    section(&mut page, "Processor, from whose facts costs of kernel code follow", processor(machine));
     let lines: Vec<&str> = page.iter().map(|line| line.trim_end()).collect();
     lines.join("\n") + "\n"
 }
@@ -223,7 +217,7 @@ fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
 }
 
 fn processor(machine: &MachineDescription) -> Vec<String> {
-    let Some(processor) = machine.processor() else { return Vec::new() };
+    let Some(processor) = machine.processor() else { return vec!["none: kernel code takes no time".to_owned()] };
     let mut table = vec![owned_cells(&["fact", "value", "source"])];
     for (key, fact) in processor.facts() {
         let (least, greatest) = fact.range;
@@ -237,33 +231,6 @@ fn processor(machine: &MachineDescription) -> Vec<String> {
     )];
     lines.extend(with_sources(table));
     lines
-}
-
-fn costs(machine: &MachineDescription) -> Vec<String> {
-    if machine.costs().iter().len() == 0 {
-        return vec!["none: kernel code takes no time".to_owned()];
-    }
-    let mut table = vec![owned_cells(&["operation", "ns", "source"])];
-    for price in machine.costs().iter() {
-        let rest = price.ps() % 1_000;
-        let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}").trim_end_matches('0').to_owned() };
-        let ns = format!("{}{fraction}", price.ps() / 1_000);
-        table.push(vec![price.operation().to_owned(), ns, price.source().to_owned()]);
-    }
-    let mut lines = with_sources(table);
-    lines.push("operations that are not listed take no time".to_owned());
-    lines
-}
-
-fn channel_lines(machine: &MachineDescription) -> Vec<String> {
-    let mut table = vec![owned_cells(&["channel", "lines", "source"])];
-    table.extend(
-        machine
-            .channel_lines()
-            .iter()
-            .map(|count| vec![count.name.to_owned(), count.lines.to_string(), count.source.clone()]),
-    );
-    with_sources(table)
 }
 
 /// Formats columns of name, number and source. Long sources wrap with an indent.

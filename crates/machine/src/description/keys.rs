@@ -12,13 +12,12 @@ use super::machine::MachineDescription;
 use super::preemption::Preemption;
 use super::raw::{
     OptionalKey, RawCpuType, RawCpus, RawFrequencyDomain, RawFrequencyLimit, RawIdleState, RawInterruptLoad,
-    RawLineCount, RawOpCost, RawProcessor, RawSmt, RawTurbo,
+    RawProcessor, RawSmt, RawTurbo,
 };
 use super::values::{MAX_SPAN_NS, number};
 use fairlab_sched::units::Nanos;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use toml::Spanned;
 
 /// Type of a plain key.
@@ -115,22 +114,11 @@ fn or_base_list<T>(own: Vec<T>, base: Vec<T>) -> Vec<T> {
     if own.is_empty() { base } else { own }
 }
 
-/// Adds the entries of the base whose names do not occur in `own`.
-fn merge_entries<T>(mut own: Entries<T>, base: Entries<T>) -> Entries<T> {
-    for (name, value) in base {
-        own.entry(name).or_insert(value);
-    }
-    own
-}
-
 /// Returns the source text of a base, marked as such, because the machine's own numbers may have another
 /// source.
 fn base_source(base: &Spanned<String>, source: &Spanned<String>) -> Spanned<String> {
     Spanned::new(source.span(), format!("of its base {}: {}", base.get_ref(), source.get_ref()))
 }
-
-/// A table whose keys are names.
-type Entries<T> = BTreeMap<Spanned<String>, Spanned<T>>;
 
 /// Declares the plain keys: key, getter, type, default and meaning.
 macro_rules! keys {
@@ -161,10 +149,8 @@ macro_rules! keys {
             #[serde(default)]
             pub(super) frequency_limit: Vec<Spanned<RawFrequencyLimit>>,
             pub(super) processor: OptionalKey<RawProcessor>,
-            #[serde(default)]
-            pub(super) prices: BTreeMap<Spanned<String>, Spanned<RawOpCost>>,
-            #[serde(default)]
-            pub(super) channel_lines: BTreeMap<Spanned<String>, Spanned<RawLineCount>>,
+            pub(super) prices: OptionalKey<IgnoredAny>,
+            pub(super) channel_lines: OptionalKey<IgnoredAny>,
         }
 
         impl RawMachine {
@@ -186,13 +172,8 @@ macro_rules! keys {
                     interrupt_load: or_base_list(self.interrupt_load, base.interrupt_load),
                     steal: or_base_list(self.steal, base.steal),
                     frequency_limit: or_base_list(self.frequency_limit, base.frequency_limit),
-                    // Facts and single costs exclude each other, so facts of one file replace costs of the other.
-                    prices: if self.processor.is_some() { self.prices } else { merge_entries(self.prices, base.prices) },
-                    channel_lines: if self.processor.is_some() {
-                        self.channel_lines
-                    } else {
-                        merge_entries(self.channel_lines, base.channel_lines)
-                    },
+                    prices: self.prices.or(base.prices),
+                    channel_lines: self.channel_lines.or(base.channel_lines),
                     processor: self.processor.or(base.processor),
                 }
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The description of a machine: the content of its file, checked.
 
-use super::costs::CostList;
+use super::counted::{self, CountedCosts};
 use super::cpu_types::CpuType;
 use super::cpus::Shape;
 use super::frequency::FrequencyDomainDescription;
@@ -9,8 +9,7 @@ use super::idle::IdleStateDescription;
 use super::interrupts::InterruptLoadDescription;
 use super::keys::PlainKeys;
 use super::limits::TimedFrequencyLimit;
-use super::lines::ChannelLines;
-use super::processor::Processor;
+use super::processor::{Processor, RangeEnd};
 use super::smt::Smt;
 use super::turbo::Turbo;
 use fairlab_sched::ids::CpuId;
@@ -48,8 +47,6 @@ pub struct MachineDescription {
     pub(super) steals: Vec<InterruptLoadDescription>,
     pub(super) frequency_limits: Vec<TimedFrequencyLimit>,
     pub(super) processor: Option<Processor>,
-    pub(super) costs: CostList,
-    pub(super) channel_lines: ChannelLines,
 }
 
 impl MachineDescription {
@@ -155,18 +152,19 @@ impl MachineDescription {
         &self.steals
     }
 
-    /// Facts of the processor that costs follow from; `None` if the file lists costs, or none.
+    /// Facts of the processor that costs follow from; `None` if kernel code has zero cost.
     pub const fn processor(&self) -> Option<&Processor> {
         self.processor.as_ref()
     }
 
-    /// Costs of kernel operations.
-    pub const fn costs(&self) -> &CostList {
-        &self.costs
+    /// Returns the costs with one fact of the processor at an end of its range; `None` if the machine has no such
+    /// fact.
+    pub fn costs_with_fact_at(&self, key: &str, end: RangeEnd) -> Option<CountedCosts> {
+        Some(counted::costs(&self.processor()?.with_fact_at(key, end)?))
     }
 
-    /// Numbers of cache lines that channels transfer with a message.
-    pub const fn channel_lines(&self) -> &ChannelLines {
-        &self.channel_lines
+    /// Returns the costs of kernel code; `None` if it has zero cost.
+    pub fn costs(&self) -> Option<CountedCosts> {
+        self.processor().map(counted::costs)
     }
 }

@@ -8,7 +8,6 @@
 
 mod base;
 pub mod capture;
-mod costs;
 mod counted;
 mod cpu_list;
 mod cpu_types;
@@ -23,7 +22,6 @@ mod idle;
 mod interrupts;
 mod keys;
 mod limits;
-mod lines;
 mod machine;
 mod preemption;
 mod presets;
@@ -36,8 +34,10 @@ mod turbo;
 mod values;
 mod write;
 
-pub use costs::{CostList, OPERATIONS, OpCost};
-pub use counted::{CallCost, CallCosts, ChannelCosts, CountedCost, SHEETS, counted_costs, counted_instructions};
+pub use counted::{
+    CallCost, CallCosts, ChannelCosts, CountedCost, CountedCosts, OPERATIONS, SHEETS, counted_costs,
+    counted_instructions,
+};
 pub use cpu_list::{CpuList, format_cpu_list};
 pub use cpu_types::CpuType;
 pub use cpus::MAX_CPUS;
@@ -50,10 +50,9 @@ pub use idle::{IdleGovernorKind, IdleStateDescription};
 pub use interrupts::InterruptLoadDescription;
 pub use keys::{KeyInfo, plain_keys};
 pub use limits::TimedFrequencyLimit;
-pub use lines::ChannelLines;
 pub use machine::{KERNEL_PROFILES, MachineDescription};
 pub use preemption::Preemption;
 pub use presets::{MachineText, load, load_text, parse, preset, preset_names, preset_text, presets};
-pub use processor::{Fact, Processor};
+pub use processor::{FACTS, Fact, Processor, RangeEnd};
 pub use smt::Smt;
 pub use turbo::Turbo;

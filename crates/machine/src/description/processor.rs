@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[processor]`: facts of a processor, from which the costs of kernel code follow.
 //!
-//! The table replaces `[prices]` and `[channel_lines]`: no cost is set for a single operation. A fact has a
-//! value, a source, and where it is uncertain a range.
+//! No cost is set for a single operation. A fact has a value, a source, and where it is uncertain a range. Without the
+//! table, kernel code has zero cost.
 
-use super::costs::source;
 use super::counted::SHEETS;
 use super::cpus::Shape;
 use super::distance::{ByDistance, Distance};
 use super::error::DescriptionFault;
 use super::raw::{OptionalKey, RawFact, RawProcessor};
 use super::suggest;
-use super::values::number;
+use super::values::{number, source};
 use toml::Spanned;
 
 /// Table of latencies in `[processor]`.
 pub(super) const LINE_NS: &str = "line_ns";
+
+/// Keys of all facts with a range, in the order of [`Processor::facts`].
+pub const FACTS: [&str; 7] = [
+    "instructions_per_us",
+    "line_share_percent",
+    "line_ns.core",
+    "line_ns.cluster",
+    "line_ns.llc",
+    "line_ns.package",
+    "line_ns.system",
+];
 
 /// A number with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +38,42 @@ pub struct Fact {
     pub range: (u64, u64),
     /// Source: a measurement or a publication. Never empty.
     pub source: String,
+}
+
+/// End of a fact's range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeEnd {
+    /// Least value.
+    Least,
+    /// Greatest value.
+    Greatest,
+}
+
+impl RangeEnd {
+    /// Both ends.
+    pub const ALL: [Self; 2] = [Self::Least, Self::Greatest];
+
+    /// Name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Least => "least",
+            Self::Greatest => "greatest",
+        }
+    }
+}
+
+impl Fact {
+    /// Whether the range has more than one value.
+    pub const fn is_uncertain(&self) -> bool {
+        self.range.0 < self.range.1
+    }
+
+    const fn set_to(&mut self, end: RangeEnd) {
+        self.value = match end {
+            RangeEnd::Least => self.range.0,
+            RangeEnd::Greatest => self.range.1,
+        };
+    }
 }
 
 /// Facts of a processor.
@@ -77,6 +123,21 @@ impl Processor {
     pub fn facts(&self) -> impl Iterator<Item = (String, &Fact)> {
         let own = self.own_facts().into_iter().map(|fact| (fact.key.to_owned(), fact));
         own.chain(self.line_facts().map(|fact| (format!("{LINE_NS}.{}", fact.key), fact)))
+    }
+
+    /// Returns the facts with one of them at an end of its range; `None` if there is no such fact. `key` is that of
+    /// [`Self::facts`].
+    #[must_use]
+    pub fn with_fact_at(&self, key: &str, end: RangeEnd) -> Option<Self> {
+        let mut changed = self.clone();
+        let fact = match key.strip_prefix(LINE_NS).and_then(|rest| rest.strip_prefix('.')) {
+            Some(distance) => changed.line_ns.iter_mut().map(|(_, fact)| fact).find(|fact| fact.key == distance)?,
+            None => [&mut changed.instructions_per_us, &mut changed.line_share_percent]
+                .into_iter()
+                .find(|fact| fact.key == key)?,
+        };
+        fact.set_to(end);
+        Some(changed)
     }
 
     /// Duration of instructions, given in tenths, in picoseconds.

@@ -136,14 +136,6 @@ pub(super) enum RawLimitReason {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawOpCost {
-    pub(super) ns: OptionalKey<u64>,
-    pub(super) ps: OptionalKey<u64>,
-    pub(super) source: Spanned<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct RawFact {
     pub(super) value: Spanned<u64>,
     pub(super) min: OptionalKey<u64>,
@@ -168,11 +160,4 @@ pub(super) struct RawLineLatencies {
     pub(super) llc: OptionalKey<RawFact>,
     pub(super) package: OptionalKey<RawFact>,
     pub(super) system: OptionalKey<RawFact>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawLineCount {
-    pub(super) lines: Spanned<u64>,
-    pub(super) source: Spanned<String>,
 }

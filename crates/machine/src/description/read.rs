@@ -8,7 +8,7 @@ use super::machine::{Identity, KERNEL_PROFILES, MachineDescription};
 use super::raw::OptionalKey;
 use super::suggest;
 use super::values::name;
-use super::{base, costs, cpu_types, cpus, frequency, idle, interrupts, limits, lines, processor, smt, turbo};
+use super::{base, cpu_types, cpus, frequency, idle, interrupts, limits, processor, smt, turbo};
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
@@ -39,6 +39,7 @@ pub(super) fn parse_raw(text: &str) -> Result<RawMachine, DescriptionFault> {
 }
 
 fn from_raw(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
+    reject_single_costs(raw)?;
     let shape = cpus::from_raw(base::required(&raw.cpus, "cpus")?)?;
     let count = shape.nr_cpus();
     let cpu_types = cpu_types::from_raw(&raw.cpu_type, &shape)?;
@@ -53,12 +54,18 @@ fn from_raw(raw: &RawMachine) -> Result<MachineDescription, DescriptionFault> {
         interrupt_loads: interrupts::from_raw(&raw.interrupt_load, count)?,
         steals: interrupts::from_raw(&raw.steal, count)?,
         frequency_limits: limits::from_raw(&raw.frequency_limit, count)?,
-        costs: costs::from_raw(&raw.prices, processor.as_ref())?,
-        channel_lines: lines::from_raw(&raw.channel_lines, processor.as_ref())?,
         processor,
         shape,
         cpu_types,
     })
+}
+
+/// Rejects the tables that set costs of single operations in files of fairlab 0.2 and earlier.
+fn reject_single_costs(raw: &RawMachine) -> Result<(), DescriptionFault> {
+    let Some(table) = raw.prices.as_ref().or(raw.channel_lines.as_ref()) else { return Ok(()) };
+    let help = "remove the table and add `[processor]`: its facts are `sheet`, `instructions_per_us`, `line_share_percent` \
+                and `[processor.line_ns]`";
+    Err(DescriptionFault::from_value(table, "costs of single operations are not part of a machine file", help))
 }
 
 fn identity(raw: &RawMachine) -> Result<Identity, DescriptionFault> {

@@ -41,3 +41,12 @@ pub(super) fn optional_number(
 ) -> Result<u64, DescriptionFault> {
     value.as_ref().map_or(Ok(default), |value| number(value, range, unit))
 }
+
+/// Returns the source of a number, which is mandatory.
+pub(super) fn source(text: &Spanned<String>, of: &str) -> Result<String, DescriptionFault> {
+    if text.get_ref().trim().is_empty() {
+        let help = "name the source of the number: a measurement or a publication";
+        return Err(DescriptionFault::from_value(text, format!("{of} without a source"), help));
+    }
+    Ok(text.get_ref().clone())
+}

@@ -33,8 +33,9 @@ fn write(machine: &MachineDescription) -> String {
     interrupt_loads(&mut out, "interrupt_load", machine.interrupt_loads());
     interrupt_loads(&mut out, "steal", machine.steals());
     frequency_limits(&mut out, machine);
-    costs(&mut out, machine);
-    channel_lines(&mut out, machine);
+    if let Some(facts) = machine.processor() {
+        processor(&mut out, facts);
+    }
     out.0
 }
 
@@ -245,30 +246,4 @@ fn fact(out: &mut TomlWriter, fact: &Fact) {
     let range = if least == greatest { String::new() } else { format!("min = {least}, max = {greatest}, ") };
     let source = toml::Value::String(fact.source.clone());
     out.pair(fact.key, format_args!("{{ value = {}, {range}source = {source} }}", fact.value));
-}
-
-fn costs(out: &mut TomlWriter, machine: &MachineDescription) {
-    if let Some(facts) = machine.processor() {
-        return processor(out, facts);
-    }
-    if machine.costs().iter().len() == 0 {
-        return;
-    }
-    out.line("\n[prices]");
-    for price in machine.costs().iter() {
-        let (unit, figure) =
-            if price.ps().is_multiple_of(1_000) { ("ns", price.ps() / 1_000) } else { ("ps", price.ps()) };
-        let source = toml::Value::String(price.source().to_owned());
-        out.pair(price.operation(), format_args!("{{ {unit} = {figure}, source = {source} }}"));
-    }
-}
-
-fn channel_lines(out: &mut TomlWriter, machine: &MachineDescription) {
-    for (index, count) in machine.channel_lines().iter().enumerate() {
-        if index == 0 {
-            out.line("\n[channel_lines]");
-        }
-        let source = toml::Value::String(count.source.clone());
-        out.pair(count.name, format_args!("{{ lines = {}, source = {source} }}", count.lines));
-    }
 }

@@ -4,7 +4,7 @@
 pub mod costs;
 pub mod vary;
 
-use crate::description::{self, ChannelLines, Distance, MachineDescription, Smt, Turbo};
+use crate::description::{self, Distance, MachineDescription, Smt, Turbo};
 pub use crate::description::{IdleGovernorKind, Preemption};
 use costs::CostModel;
 use fairlab_sched::ids::CpuId;
@@ -130,8 +130,6 @@ pub struct Hardware {
     pub default_clamps: DefaultClamps,
     /// Costs of kernel operations.
     pub costs: CostModel,
-    /// Number of cache lines that a channel transfers with a message.
-    pub channel_lines: ChannelLines,
 }
 
 impl Hardware {
@@ -167,7 +165,6 @@ impl Hardware {
             idle_states: self.idle_states.clone(),
             idle_governor: self.idle_governor,
             costs: self.costs.clone(),
-            channel_lines: self.channel_lines.clone(),
             ..self.topology_only()
         }
     }
@@ -197,7 +194,6 @@ impl Hardware {
             interrupts: Vec::new(),
             default_clamps: DefaultClamps::default(),
             costs: CostModel::zero_cost(),
-            channel_lines: ChannelLines::default(),
             topology,
         }
     }
@@ -301,8 +297,7 @@ impl Hardware {
             idle_states: idle_states.collect(),
             idle_governor: machine.idle_governor(),
             interrupts: interrupts.collect(),
-            costs: CostModel::from_list(machine.costs()),
-            channel_lines: machine.channel_lines().clone(),
+            costs: CostModel::from_machine(machine),
             ..Self::from_topology(machine.name(), machine.topology())
         }
     }

@@ -130,7 +130,7 @@ impl<E: Engine> Machine<E> {
         let state = self.sync.channel(channel);
         let kind = state.kind();
         let Some(last) = state.move_to(cpu) else { return 0 };
-        let ps = self.hardware.costs.channel_lines_ps(kind, self.hardware.channel_lines.by_kind(kind));
+        let ps = self.hardware.costs.channel_lines_ps(kind);
         ps[self.hardware.distance(last, cpu)]
     }
 }

@@ -2,13 +2,12 @@
 //! Tests of machine files: their content, the presets, and writing.
 
 use fairlab_machine::description::{
-    FrequencyGovernor, Hz, KERNEL_PROFILES, MachineDescription, OPERATIONS, describe, load, parse, preset, preset_text,
-    presets,
+    FrequencyGovernor, Hz, KERNEL_PROFILES, MachineDescription, OPERATIONS, SHEETS, describe, load, parse, preset,
+    preset_text, presets,
 };
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::TopologyLevel::{All, Cluster, Mc, Package, Smt};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::workload::ChannelKind;
 use proptest::prelude::*;
 
 fn machine(text: &str) -> MachineDescription {
@@ -32,7 +31,7 @@ fn the_smallest_file_gives_an_idealised_machine() {
     assert_eq!((machine.tick_skew(), machine.ipi_latency()), (Nanos::ZERO, Nanos::ZERO));
     assert!(!machine.polling_idle() && preset_machine("xeon-2s-224").polling_idle());
     assert!(machine.frequency_domain(CpuId(0)).is_none() && machine.idle_states().is_empty());
-    assert!(machine.costs().is_zero_cost() && machine.interrupt_loads().is_empty());
+    assert!(machine.costs().is_none() && machine.interrupt_loads().is_empty());
 }
 
 #[test]
@@ -165,36 +164,8 @@ fn a_preset_written_and_read_again_is_the_same_machine() {
 fn what_is_written_for_a_regular_machine_fits_on_a_screen() {
     let text = preset_machine("xeon-2s-224").to_toml();
     assert!(text.contains("numbering = \"threads-last\"") && text.contains("cores_per_llc = 56"), "{text}");
-    let shape = text.split("[processor]").next().expect("there is a first part");
+    let shape = text.split("[[idle_state]]").next().expect("there is a first part");
     assert!(shape.lines().count() < 60, "{text}");
-}
-
-#[test]
-fn prices_are_whole_picoseconds_with_a_source() {
-    let machine = machine(
-        "name = \"x\"\n[cpus]\ncount = 1\n[prices]\nTick = { ps = 17_500, source = \"measured\" }\n\
-         PeltUpdate = { ns = 9, source = \"published\" }\n",
-    );
-    let prices: Vec<_> = machine.costs().iter().map(|price| (price.operation(), price.ps())).collect();
-    assert_eq!(prices, [("PeltUpdate", 9_000), ("Tick", 17_500)]);
-    assert_eq!((machine.costs().ps("Fork"), machine.costs().is_zero_cost()), (0, false));
-    let page = describe(&machine);
-    assert!(page.contains("Tick        17.5  measured"), "{page}");
-    assert_eq!(parse("again.toml", &machine.to_toml()).as_ref(), Ok(&machine));
-}
-
-#[test]
-fn lines_of_channels_are_as_the_file_says_or_as_on_the_machine_that_was_calibrated() {
-    let calibrated = preset_machine("xeon-1s-112");
-    let kinds = [ChannelKind::Pipe, ChannelKind::Socket, ChannelKind::Tcp, ChannelKind::Udp, ChannelKind::Queue];
-    let lines = |machine: &MachineDescription| kinds.map(|kind| machine.channel_lines().by_kind(kind));
-    assert_eq!(lines(&calibrated), [8, 15, 26, 26, 0]);
-    let plain = "name = \"x\"\n[cpus]\ncount = 1\n";
-    assert_eq!(lines(&machine(plain)), lines(&calibrated));
-    let text = format!("{plain}[channel_lines]\nTcp = {{ lines = 3, source = \"counted\" }}\n");
-    assert_eq!(lines(&machine(&text)), [8, 15, 3, 26, 0]);
-    assert!(describe(&machine(&text)).contains("Tcp          3  counted"), "{}", describe(&machine(&text)));
-    assert_eq!(parse("again.toml", &machine(&text).to_toml()).as_ref(), Ok(&machine(&text)));
 }
 
 #[test]
@@ -261,15 +232,19 @@ fn full(hz: u64, threads: usize, cores: usize, llcs: usize, nodes: usize, is_las
          [[interrupt_load]]\nname = \"eth0\"\ncpus = \"0\"\nperiod_ns = 1_000_000\nduration_ns = {hz}\n\
          [[steal]]\nname = \"host\"\nperiod_ns = 10_000_000\nduration_ns = {hz}\n\
          [[frequency_limit]]\nat_ns = {price}\nreason = \"thermal\"\npart = 512\n\
-         [prices]\n{} = {{ ps = {price}, source = \"a 'source'\" }}\n\
-         [channel_lines]\nTcp = {{ lines = {threads}, source = \"made up\" }}\n",
+         [processor]\nsheet = \"{}\"\n\
+         instructions_per_us = {{ value = 1000, min = 500, max = {}, source = \"a 'source'\" }}\n\
+         line_share_percent = {{ value = 20, source = \"made up\" }}\n\
+         [processor.line_ns]\ncore = {{ value = {threads}, source = \"made up\" }}\n\
+         llc = {{ value = 50, source = \"made up\" }}\npackage = {{ value = 70, source = \"made up\" }}\nsystem = {{ value = 90, source = \"made up\" }}\n",
         cores * llcs,
         cores * llcs,
         count - 1,
         hz + 1,
         price / 3,
         price / 4,
-        OPERATIONS[count % OPERATIONS.len()],
+        SHEETS[count % SHEETS.len()],
+        1000 + price / 2,
     )
 }
 
@@ -321,7 +296,7 @@ proptest! {
     }
 }
 
-const BOARD: &str = "name = \"board\"\nbase = \"hikey960\"\nhz = 1000\n[prices]\nWakeup = { ns = 1, source = \"x\" }\n";
+const BOARD: &str = "name = \"board\"\nbase = \"hikey960\"\nhz = 1000\n";
 
 #[test]
 fn a_machine_inherits_what_its_file_does_not_say() {
@@ -334,14 +309,13 @@ fn a_machine_inherits_what_its_file_does_not_say() {
         format!("of its base hikey960: {}", base.source()),
         "its own numbers have another source"
     );
-    assert_eq!((board.costs().ps("Wakeup"), base.costs().ps("Wakeup")), (1000, 115_000));
-    assert_eq!(board.costs().ps("Tick"), base.costs().ps("Tick"));
+    assert!(board.costs().is_some() && board.costs() == base.costs());
     // A written file has no base.
     assert_eq!(parse("again.toml", &board.to_toml()), Ok(board));
 }
 
 #[test]
-fn a_board_of_three_kinds_of_cpus_takes_prices_from_another_one() {
+fn a_board_of_three_kinds_of_cpus_takes_facts_from_another_one() {
     let file = "name = \"4-3-1\"\nbase = \"hikey960\"\n[cpus]\ncount = 8\n\
         [[cpu_type]]\nname = \"little\"\ncpus = \"0-3\"\ncapacity = 300\n\
         [[cpu_type]]\nname = \"big\"\ncpus = \"4-6\"\ncapacity = 800\n\
@@ -351,7 +325,7 @@ fn a_board_of_three_kinds_of_cpus_takes_prices_from_another_one() {
         [[frequency_domain]]\ncpus = \"7\"\nkhz = [800_000, 2_800_000]\n";
     let board = parse("board.toml", &format!("{file}{own_domains}")).expect("valid");
     assert_eq!(board.cpu_types().len(), 3);
-    assert_eq!(board.costs().iter().len(), preset_machine("hikey960").costs().iter().len());
+    assert_eq!(board.processor(), preset_machine("hikey960").processor());
     // Inherited parts must fit the machine.
     let error = parse("board.toml", file).expect_err("the base's domains mix capacities").to_string();
     assert!(error.starts_with("base hikey960:") && error.contains("inherited by board.toml"), "{error}");

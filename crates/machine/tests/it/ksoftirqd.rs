@@ -9,6 +9,7 @@ use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::netperf::Netperf;
 use fairlab_workload::scenario;
+use fairlab_workload::workload::ChannelKind;
 
 /// Woken tasks, and tasks to which CPU 0 switches, with times in us from the start.
 #[derive(Default)]
@@ -43,7 +44,9 @@ fn setup(packet_ns: u64, scenario: &str) -> Setup {
     let scenario =
         scenario::parse("test.scn", &format!("cpus 2\nend 60ms\n{scenario}")).unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
-    setup.hardware.costs.set_loopback_softirq(packet_ns * 1000);
+    for kind in [ChannelKind::Tcp, ChannelKind::Udp] {
+        setup.hardware.costs.channel_mut(kind).expect("it has costs").softirq_ps = packet_ns * 1000;
+    }
     setup
 }
 

@@ -2,7 +2,9 @@
 //! Tests of costs that follow from facts of a processor and from a count sheet.
 
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::{ByDistance, Distance, MachineDescription, SHEETS, counted_costs, parse};
+use fairlab_machine::description::{
+    ByDistance, Distance, FACTS, MachineDescription, RangeEnd, SHEETS, counted_costs, parse,
+};
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::workload::ChannelKind;
 
@@ -54,7 +56,7 @@ fn costs_are_the_sheets_counts_at_the_processors_speed() {
 #[test]
 fn the_cost_model_has_the_costs_of_the_sheet() {
     let machine = machine("6.12-x86_64", 1000);
-    let costs = CostModel::from_list(machine.costs());
+    let costs = CostModel::from_machine(&machine);
     let counted = counted_costs(machine.processor().expect("facts"));
     let ps = |name: &str| counted.iter().find(|cost| cost.name == name).expect("it is counted").ps[Distance::Cache];
     assert_eq!(costs.op_ps(KernelOp::ContextSwitch), ps("ContextSwitch"));
@@ -66,22 +68,10 @@ fn the_cost_model_has_the_costs_of_the_sheet() {
 }
 
 #[test]
-fn only_operations_that_are_charged_by_themselves_can_have_another_cost() {
-    let mut costs = CostModel::from_list(machine("6.12-x86_64", 1000).costs());
-    for operation in ["ContextSwitch", "Tracer"] {
-        assert!(costs.set_by_name(operation, 5), "{operation}");
-    }
-    for operation in ["LineTransfer", "RemoteEnqueue", "Syscall", "PipeTransfer", "NoSuchOperation"] {
-        assert!(!costs.set_by_name(operation, 5), "{operation}");
-    }
-    assert!(CostModel::zero_cost().set_by_name("LineTransfer", 5));
-}
-
-#[test]
 fn cache_lines_cost_their_latency_at_each_distance() {
     // 40 ns within a cache, 100 ns between packages, 20 % of each.
     let machine = machine("6.12-x86_64", 1000);
-    let costs = CostModel::from_list(machine.costs());
+    let costs = CostModel::from_machine(&machine);
     let counted = counted_costs(machine.processor().expect("facts"));
     let tenths = |name: &str| {
         counted.iter().find(|cost| cost.name == name).and_then(|cost| cost.lines).expect("it has lines") as u64
@@ -89,7 +79,7 @@ fn cache_lines_cost_their_latency_at_each_distance() {
     for (ps, name) in [
         (costs.line_transfer_ps(), "runqueue line"),
         (costs.remote_enqueue_ps(), "remote enqueue lines"),
-        (costs.channel_lines_ps(ChannelKind::Pipe, 0), "pipe lines"),
+        (costs.channel_lines_ps(ChannelKind::Pipe), "pipe lines"),
     ] {
         let expected = ByDistance::near_and_far(tenths(name) * 800, tenths(name) * 2000);
         assert_eq!(ps, expected, "{name}: a distance without a fact has the value of the next farther one");
@@ -125,16 +115,35 @@ fn a_file_with_facts_is_written_and_read_again() {
 }
 
 #[test]
-fn facts_and_single_costs_exclude_each_other() {
+fn costs_of_single_operations_are_rejected() {
     let error = |text: &str| parse("x.toml", text).expect_err("the file is wrong").to_string();
-    let price = "[prices]\nTick = { ns = 1, source = \"x\" }\n";
-    assert!(
-        error(&file("6.12-x86_64", 1000, price)).contains("prices: Tick: a cost beside the facts of `[processor]`")
-    );
-    let lines = "[channel_lines]\nPipe = { lines = 3, source = \"x\" }\n";
-    assert!(error(&file("6.12-x86_64", 1000, lines)).contains("channel_lines: Pipe: a cost beside the facts"));
+    for table in ["[prices]\nTick = { ns = 1, source = \"x\" }\n", "[channel_lines]\n"] {
+        let error = error(&format!("name = \"x\"\n[cpus]\ncount = 2\n{table}"));
+        assert!(error.contains("costs of single operations are not part of a machine file"), "{error}");
+        assert!(error.contains("add `[processor]`"), "{error}");
+    }
     assert!(error(&file("6.13-x86_64", 1000, "")).contains("there is no count sheet `6.13-x86_64`"));
     assert!(error(&file("6.12-x86_64", 1, "")).contains("write 10 to 100000"));
+}
+
+#[test]
+fn a_fact_can_be_at_an_end_of_its_range() {
+    let text = file("6.12-x86_64", 1500, "").replace("value = 1500,", "value = 1500, min = 1000, max = 2000,");
+    let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}"));
+    let processor = machine.processor().expect("it has facts");
+    for (key, fact) in processor.facts() {
+        assert!(FACTS.contains(&key.as_str()), "{key}");
+        assert_eq!(fact.is_uncertain(), key == "instructions_per_us");
+        for end in RangeEnd::ALL {
+            let varied = processor.with_fact_at(&key, end).expect("there is such a fact");
+            assert_eq!(varied == *processor, !fact.is_uncertain(), "{key}");
+        }
+    }
+    let slowest = processor.with_fact_at("instructions_per_us", RangeEnd::Least).expect("there is such a fact");
+    assert_eq!(slowest.instructions_per_us(), 1000);
+    assert!(machine.costs_with_fact_at("line_ns.core", RangeEnd::Least).is_none());
+    let costs = machine.costs_with_fact_at("instructions_per_us", RangeEnd::Greatest).expect("there is such a fact");
+    assert!(costs.calls.futex_wake.before_ps < machine.costs().expect("it has costs").calls.futex_wake.before_ps);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Benchmark models on small machines, with results that can be calculated by hand.
 
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::preset;
+use fairlab_machine::description::{ByDistance, CallCost, preset};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START, Setup};
@@ -43,7 +43,8 @@ fn ideal(name: &str) -> Hardware {
 /// One CPU on which only the transfer of messages has a cost.
 fn one_cpu_with_transfers(kind: ChannelKind, ps: u64) -> Hardware {
     let mut hardware = ideal("uniprocessor");
-    hardware.costs.set_transfer(kind, ps);
+    let channel = hardware.costs.channel_mut(kind).expect("it has costs");
+    (channel.send, channel.receive) = (CallCost::halves(ps), CallCost::halves(ps));
     hardware
 }
 
@@ -87,7 +88,7 @@ fn messages_over_the_loopback_device_are_paid_by_sender_softirq_and_receiver() {
     for (test, kind) in [(NetperfTest::TcpRr, ChannelKind::Tcp), (NetperfTest::UdpRr, ChannelKind::Udp)] {
         let bench = Netperf { test, own_work: Nanos(500), ..Netperf::default() };
         let mut hardware = one_cpu_with_transfers(kind, 1_000_000);
-        hardware.costs.set_loopback_softirq(700_000);
+        hardware.costs.channel_mut(kind).expect("it has costs").softirq_ps = 700_000;
         let (meter, _) = measure(hardware, bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
         // Each direction: 1 us to send, 0.7 us of softirq, 1 us to receive, and 0.5 us of the program. The
         // first transaction differs, because the server has already checked its socket before. Buckets of the
@@ -101,13 +102,13 @@ fn the_data_of_a_channel_that_another_cpu_has_used_come_from_there() {
     let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
     let latency = |machine: &str| {
         let mut hardware = ideal(machine);
-        hardware.costs.set_channel_line(25_000, 0);
+        let channel = hardware.costs.channel_mut(ChannelKind::Tcp).expect("it has costs");
+        channel.lines_ps = ByDistance::near_and_far(650_000, 0);
         let (meter, _) = measure(hardware, bench.workload(), NetperfObserver::new(bench), Nanos::from_millis(10));
         meter.result(Nanos::from_millis(10)).latency.p50_ns
     };
     assert_eq!(latency("uniprocessor"), 1_000, "nothing moves");
-    // On two CPUs, both channels transfer cache lines for the sender and the receiver: 26 lines of 25 ns each
-    // time.
+    // On two CPUs, both channels transfer cache lines for the sender and the receiver: 650 ns each time.
     assert_eq!(latency("laptop-8"), 1_000 + 4 * 650);
 }
 

@@ -7,14 +7,22 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::summary_observer::SummaryObserver;
+use fairlab_sched::work::KernelOp;
 use fairlab_workload::scenario;
 
 /// Returns the summaries of a scenario's task families, on a machine from a file.
 fn run(machine: &str, tasks: &str) -> Vec<FamilySummary> {
+    run_with_costs(machine, &[], tasks)
+}
+
+/// As [`run`], with costs of single operations in nanoseconds.
+fn run_with_costs(machine: &str, costs: &[(KernelOp, u64)], tasks: &str) -> Vec<FamilySummary> {
     let description = parse("test.toml", machine).unwrap_or_else(|error| panic!("{error}"));
     let scenario = format!("cpus {}\nend 200ms\n{tasks}", description.nr_cpus());
     let scenario = scenario::parse("test.scn", &scenario).unwrap_or_else(|error| panic!("{error}"));
-    let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
+    let mut hardware = Hardware::from_description(&description);
+    costs.iter().for_each(|&(op, ns)| hardware.costs.set_op(op, ns * 1000));
+    let setup = Setup { hardware, ..Setup::from_scenario(scenario) };
     let mut machine = Machine::new(setup).expect("a possible machine");
     let mut recorder = SummaryObserver::new(&machine);
     machine.run(&mut recorder).expect("tasks make progress");
@@ -39,10 +47,14 @@ fn leaving_an_idle_state_lies_in_what_a_program_sees_and_not_in_the_queue() {
 
 #[test]
 fn interrupts_and_kernel_code_lie_in_what_a_program_sees() {
-    let machine = "name = \"two\"\nipi_ns = 5_000\n[cpus]\ncount = 2\n[prices]\n\
-        IpiReceive = { ns = 1_000, source = \"x\" }\nWakeup = { ns = 2_000, source = \"x\" }\n\
-        Enqueue = { ns = 3_000, source = \"x\" }\nContextSwitch = { ns = 4_000, source = \"x\" }\n";
-    let families = run(machine, "task t run 1ms sleep 2ms");
+    let machine = "name = \"two\"\nipi_ns = 5_000\n[cpus]\ncount = 2\n";
+    let costs = [
+        (KernelOp::IpiReceive, 1_000),
+        (KernelOp::Wakeup, 2_000),
+        (KernelOp::Enqueue, 3_000),
+        (KernelOp::ContextSwitch, 4_000),
+    ];
+    let families = run_with_costs(machine, &costs, "task t run 1ms sleep 2ms");
     let (to_run, queued) = medians(&families[0]);
     // The timer's CPU is the task's own: the sum includes waking, enqueueing, switching, and the interrupt at
     // the scheduler's rate.

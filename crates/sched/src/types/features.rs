@@ -44,8 +44,15 @@ pub enum Demo {
 use Demo::{Complaints, Digest, NoRun};
 
 /// Arguments of a run with a long scheduling latency: the kernel wakes many tasks on one CPU, with a cost.
-pub(crate) const LONG_LATENCY: &[&str] =
-    &["switches/latency-warn.json", "--machine", "scenarios/switches/slow-wakeups.toml", "--features", "LATENCY_WARN"];
+pub(crate) const LONG_LATENCY: &[&str] = &[
+    "switches/latency-warn.json",
+    "--machine",
+    "scenarios/switches/slow-wakeups.toml",
+    "--prices",
+    "Wakeup=1000000",
+    "--features",
+    "LATENCY_WARN",
+];
 
 /// Declares the features: variant, kernel name, default, meaning, demo, and the former behaviour if a kernel
 /// change inverted the default.

@@ -46,7 +46,7 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::own("sensitivity"),
 ];
 
-/// Number of seeds for each cost in the table of halved and doubled costs.
+/// Number of seeds for each fact in the table of varied facts.
 const SENSITIVITY_SEEDS: u64 = 21;
 
 /// Run to execute: the name of its arm, and its case.
@@ -77,7 +77,7 @@ fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<ExperimentRun>>) ->
 }
 
 /// Fills the tables with runs on a machine with other costs.
-fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<ReportTable>, StudyError> {
+fn with_costs(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<ReportTable>, StudyError> {
     let by_arm = pool::all(study.arms.iter().collect(), |arm| {
         let seeds = (0..SENSITIVITY_SEEDS).collect();
         let found: Vec<ExperimentRun> = pool::all(seeds, |seed| usual(seed).run_on(hardware.clone(), arm))?;
@@ -86,11 +86,11 @@ fn with_prices(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<Repor
     Ok(fill(study, &by_arm.into_iter().collect()))
 }
 
-/// Fills the table of halved and doubled costs.
-fn prices(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
-    let on_case = |price: &str, part| tally.add(price, 0.3 * part);
+/// Fills the table of facts at both ends of their range.
+fn facts(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
+    let on_case = |fact: &str, part| tally.add(fact, 0.3 * part);
     sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, on_case, |hardware| {
-        with_prices(study, &hardware)
+        with_costs(study, &hardware)
     })
 }
 
@@ -105,12 +105,12 @@ pub(crate) fn run(
     let jobs: Vec<Job> =
         study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
     let tally = ProgressSum::new(progress);
-    let (found, (scaling, prices)) = pool::both(
+    let (found, (scaling, facts)) = pool::both(
         || run_all(study, &jobs, || tally.add("schbench", 0.3 / jobs.len() as f64)),
         || {
             pool::both(
                 || scaling::tables(study, options, &tally),
-                || (!options.quick && choices.wants("sensitivity")).then(|| prices(study, &tally)).transpose(),
+                || (!options.quick && choices.wants("sensitivity")).then(|| facts(study, &tally)).transpose(),
             )
         },
     )?;
@@ -121,7 +121,7 @@ pub(crate) fn run(
     let mut tables = fill(study, &by_arm);
     tables.extend(scaling);
     let pictures = scaling::pictures(study, &tables);
-    tables.extend(prices);
+    tables.extend(facts);
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());

@@ -13,7 +13,7 @@ use crate::StudyError;
 use crate::definition::DefinitionError;
 use crate::pool;
 use crate::read::unknown;
-use fairlab_machine::description::OPERATIONS;
+use fairlab_machine::description::FACTS;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeSet;
 
@@ -66,8 +66,8 @@ impl DataStudy<'_> {
         if let Some(table) = varied.tables.iter().find(|table| !tables.contains(&table.as_str())) {
             return Err(unknown(self.file, "sensitivity", "table", table, &tables));
         }
-        match varied.prices.iter().find(|price| !OPERATIONS.contains(&price.as_str())) {
-            Some(price) => Err(unknown(self.file, "sensitivity", "price", price, &OPERATIONS)),
+        match varied.facts.iter().find(|fact| !FACTS.contains(&fact.as_str())) {
+            Some(fact) => Err(unknown(self.file, "sensitivity", "fact", fact, &FACTS)),
             None => Ok(()),
         }
     }

@@ -12,6 +12,7 @@ use super::workloads::{InputFiles, PreparedWorkload};
 use crate::definition::{ArmDefinition, DefinitionError};
 use crate::{ExternalRunner, StudyError};
 use fairlab_machine::costs::CostModel;
+use fairlab_machine::description::RangeEnd;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
@@ -32,8 +33,8 @@ const MAX_RUN_TIME: Nanos = Nanos::from_secs(3600);
 /// Differences of one execution from the study's data, for measurements of sensitivity and for trials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variation {
-    /// Operation whose cost is multiplied, with numerator and denominator of the factor.
-    pub(crate) price: Option<(String, u64, u64)>,
+    /// Fact of the processor that is at an end of its range.
+    pub(crate) fact: Option<(String, RangeEnd)>,
     /// Number that is added to all seeds.
     pub(crate) seeds_from: u64,
     /// Numerator and denominator of a factor on all lengths.
@@ -108,9 +109,10 @@ impl RunEnv<'_> {
         };
         let name = self.machine_of(case, arm);
         let PreparedWorkload { mut setup, meter, has_length } = self.home.prepare(case, name, seed).map_err(of_case)?;
-        if let Some((operation, up, down)) = variation.price.as_ref().filter(|_| has_cost_model(&setup.hardware)) {
-            let prices = self.home.machine(name).costs();
-            setup.hardware.costs = CostModel::from_list(&prices.with_cost(operation, prices.ps(operation) * up / down));
+        if let Some((key, end)) = variation.fact.as_ref().filter(|_| has_cost_model(&setup.hardware))
+            && let Some(costs) = self.home.machine(name).costs_with_fact_at(key, *end)
+        {
+            setup.hardware.costs = CostModel::from_counted(costs);
         }
         let settings = settings_of(case, arm, seed, &variation.settings);
         apply(&mut setup, &settings, settings.kernel).map_err(|error| of_case(error.to_string()))?;

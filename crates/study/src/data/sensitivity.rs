@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[sensitivity]`: settings that are varied, to find out which verdicts depend on them.
 //!
-//! The table `prices` has each cost of the machines halved and doubled. The table `robustness` has other
+//! The table `facts` has each fact of the processors at both ends of its range. The table `robustness` has other
 //! seeds, half and twice the length, and permutations of simultaneous events. Both are filled only without
 //! `--quick`.
 
@@ -11,14 +11,14 @@ use super::span::TimeSpan;
 use crate::StudyError;
 use crate::definition::TableDefinition;
 use crate::report::ReportTable;
-use crate::sensitivity::compare;
+use crate::sensitivity::{compare, uncertain_facts};
+use fairlab_machine::description::RangeEnd;
 use fairlab_run::settings::Settings;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// Names of the tables that are filled here.
-pub(crate) const TABLES: [&str; 2] = [PRICES, ROBUSTNESS];
-const PRICES: &str = "prices";
+pub(crate) const TABLES: [&str; 2] = [FACTS, ROBUSTNESS];
+const FACTS: &str = "facts";
 const ROBUSTNESS: &str = "robustness";
 /// Distance between the first seeds of two sets.
 const OTHER_SEEDS: u64 = 1000;
@@ -30,9 +30,9 @@ pub struct SensitivityDefinition {
     /// Tables whose verdicts count; by default all tables of data that have published rows.
     #[serde(default)]
     pub tables: Vec<String>,
-    /// Costs to halve and double; by default all costs of the machines.
+    /// Facts of the processors to vary; by default all that have a range.
     #[serde(default)]
-    pub prices: Vec<String>,
+    pub facts: Vec<String>,
     /// Largest number of seeds of each case.
     pub seeds: Option<u64>,
     /// Whether runs use their `quick` settings.
@@ -55,19 +55,17 @@ impl SensitivityDefinition {
     /// Returns the variations of a table, without the one that changes nothing.
     fn variations(&self, table: &str, study: &DataStudy<'_>) -> Vec<(String, Variation)> {
         let base = Variation { most_seeds: self.seeds, ..study.variation() };
-        if table == PRICES {
-            let mut operations: BTreeSet<&str> = BTreeSet::new();
-            for machine in study.env.home.machines() {
-                operations.extend(machine.costs().iter().map(fairlab_machine::description::OpCost::operation));
+        if table == FACTS {
+            let mut varied: Vec<(String, RangeEnd)> = Vec::new();
+            for fact in study.env.home.machines().flat_map(uncertain_facts) {
+                if !varied.contains(&fact) && (self.facts.is_empty() || self.facts.contains(&fact.0)) {
+                    varied.push(fact);
+                }
             }
-            operations.retain(|name| self.prices.is_empty() || self.prices.iter().any(|chosen| chosen == name));
-            let varied = |operation: &&str| {
-                [("half", 1, 2), ("double", 2, 1)].map(|(name, up, down)| {
-                    let price = Some((operation.to_string(), up, down));
-                    (format!("{operation} {name}"), Variation { price, ..base.clone() })
-                })
+            let of_fact = |(key, end): (String, RangeEnd)| {
+                (format!("{key} {}", end.name()), Variation { fact: Some((key, end)), ..base.clone() })
             };
-            return operations.iter().flat_map(varied).collect();
+            return varied.into_iter().map(of_fact).collect();
         }
         let mut varied = Vec::new();
         for set in 1..=self.other_seeds {
@@ -86,7 +84,7 @@ impl SensitivityDefinition {
     }
 }
 
-/// Fills the table `prices` or `robustness`.
+/// Fills the table `facts` or `robustness`.
 ///
 /// # Errors
 /// If a run fails.

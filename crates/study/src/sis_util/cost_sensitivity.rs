@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sensitivity of verdicts to costs: some runs with each cost of the machine halved and doubled.
+//! Sensitivity of verdicts to costs: some runs with each fact of the processor at both ends of its range.
 //!
 //! These runs are shorter than those of the other tables, because there are many.
 
@@ -16,10 +16,10 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 
 /// Name of the table in the study's data.
-pub(super) const TABLE: &str = "prices";
+pub(super) const TABLE: &str = "facts";
 
-/// Runs whose rows are judged: the one that was used to calibrate costs, and two of another kind that need
-/// little time. Costs that only pipes, UNIX sockets or UDP have are not covered by these runs.
+/// Runs whose rows are judged: one of netperf, and two of another kind that need little
+/// time. Costs that only pipes, UNIX sockets or UDP have are not covered by these runs.
 const RUNS: [(&str, u32); 3] = [("TCP_RR", 224), ("schbench", 5), ("schbench", 8)];
 /// Tables whose rows of these runs are judged.
 const JUDGED: [&str; 6] = ["se_eff", "dom_eff", "fast_rate", "success_rate", "latency", "counts"];
@@ -34,7 +34,7 @@ const SPAN_OF_SCHBENCH: WindowSpan = WindowSpan { warm_up: Nanos::from_millis(30
 const PROGRESS_SHARE: f64 = 0.13;
 
 pub(super) fn table(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
-    let on_case = |price: &str, part| tally.add(price, PROGRESS_SHARE * part);
+    let on_case = |fact: &str, part| tally.add(fact, PROGRESS_SHARE * part);
     sensitivity::table(study.table(TABLE), ARM, MACHINE, on_case, |hardware| {
         let of_run = |run| judged(study, run, &hardware);
         Ok(pool::all(RUNS.to_vec(), of_run)?.into_iter().flatten().collect())

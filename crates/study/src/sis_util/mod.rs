@@ -46,14 +46,14 @@ pub(crate) fn run(
     // These tables are filled only in a full study.
     let in_full = |table: &str| !options.quick && choices.wants(table) && choices.rows.is_empty();
     let small_llc = || in_full(small_llc::TABLE).then(|| small_llc::table(study, &tally)).transpose();
-    let prices = || in_full(cost_sensitivity::TABLE).then(|| cost_sensitivity::table(study, &tally)).transpose();
+    let facts = || in_full(cost_sensitivity::TABLE).then(|| cost_sensitivity::table(study, &tally)).transpose();
     let nr_seeds = choices.seeds.unwrap_or(1);
-    let (seen, (of_free_machines, (small_llc, prices))) = pool::both(
+    let (seen, (of_free_machines, (small_llc, facts))) = pool::both(
         || run_cases(study, &published, options, nr_seeds, &tally),
         || {
             pool::both(
                 || pool::both(|| nr_scan::table(study), || eight_cpus::table(study)),
-                || pool::both(small_llc, prices),
+                || pool::both(small_llc, facts),
             )
         },
     )?;
@@ -61,7 +61,7 @@ pub(crate) fn run(
     for table in &published {
         tables.push(fill(table, &seen)?);
     }
-    tables.extend(small_llc.into_iter().chain(prices));
+    tables.extend(small_llc.into_iter().chain(facts));
     let notes = notes(options, nr_seeds);
     let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());
@@ -181,7 +181,7 @@ fn notes(options: StudyLength, nr_seeds: u64) -> Vec<String> {
     let hackbench = tell(SisUtilBench::Hackbench { pipe: true, threads: false });
     let spans = tells.map(|(name, span)| format!("{span} for {name}")).join(", ");
     let mut notes = vec![format!(
-        "Machine {MACHINE} with its prices; runs of each figure: {nr_seeds}. Measured are {spans}, {hackbench} for hackbench, and netperf with {FIRST_HIGH_LOAD} threads or more after {high_loads}; warm-ups begin \
+        "Machine {MACHINE} with its costs; runs of each figure: {nr_seeds}. Measured are {spans}, {hackbench} for hackbench, and netperf with {FIRST_HIGH_LOAD} threads or more after {high_loads}; warm-ups begin \
          after {UPTIME} in which the machine is nearly idle."
     )];
     if options.quick {

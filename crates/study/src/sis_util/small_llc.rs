@@ -93,7 +93,7 @@ fn direction(before: &MeasuredFigure, after: &MeasuredFigure) -> MeasuredFigure 
 /// Returns the note on the method for the report.
 pub(super) fn note() -> String {
     format!(
-        "Small caches: machine {MACHINE} with its prices, {} after {} with pipes, after {} with sockets, means of {RUNS} runs.",
+        "Small caches: machine {MACHINE} with its costs, {} after {} with pipes, after {} with sockets, means of {RUNS} runs.",
         PIPES.window, PIPES.warm_up, SOCKETS.warm_up
     )
 }

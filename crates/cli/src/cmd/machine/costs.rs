@@ -63,8 +63,10 @@ fn rows(processor: &Processor) -> Vec<CostRow> {
 pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> {
     let description = InputFile::new(machine).read_machine()?.description;
     let Some(processor) = description.processor() else {
-        let help = format!("`fairlab machine show {machine}` lists its costs");
-        return Err(CliError::Input(format!("{machine} has no facts of a processor\nhelp: {help}")));
+        let help = "add the table `[processor]` to its file";
+        return Err(CliError::Input(format!(
+            "{machine} has no facts of a processor, so its kernel code has zero cost\nhelp: {help}"
+        )));
     };
     let rows = rows(processor);
     if output.is_json() {

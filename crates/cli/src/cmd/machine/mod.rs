@@ -37,7 +37,7 @@ struct MachineRow {
     capacities: Vec<u64>,
     frequency_domains: usize,
     idle_states: usize,
-    priced_operations: usize,
+    has_costs: bool,
 }
 
 pub(crate) fn machine(output: &mut Output, args: &MachineArgs) -> Result<(), CliError> {
@@ -69,7 +69,7 @@ fn row_of(machine: &MachineDescription) -> MachineRow {
         capacities: capacities.collect(),
         frequency_domains: machine.frequency_domains().len(),
         idle_states: machine.idle_states().len(),
-        priced_operations: machine.costs().iter().len(),
+        has_costs: machine.processor().is_some(),
     }
 }
 

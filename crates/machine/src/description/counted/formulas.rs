@@ -169,12 +169,22 @@ const STATISTICS: [Sum; 2] = [
 ];
 const STATISTICS_CALLS: Divisor = Divisor::Calls("group-stats", PASS_CPUS.1 - PASS_CPUS.0);
 
+/// Instructions of one scaling by frequency and capacity.
+const PELT_SCALE: i64 = 14;
+
 const REFERENCE: &str = "counted in the reference program";
 const ESTIMATED: &str = "estimated";
 
 /// Operations of the scheduler and the machine.
 pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
-    ("ContextSwitch", instructions(&[rows(ROUND, &["read", "idle"], Parts::Of(&["switch", "rcu"]), 4)])),
+    // Half of the switches scale the runqueue's clock, which is charged by itself.
+    (
+        "ContextSwitch",
+        Formula {
+            constant: Some((-PELT_SCALE / 2, "half of PeltScale")),
+            ..instructions(&[rows(ROUND, &["read", "idle"], Parts::Of(&["switch", "rcu"]), 4)])
+        },
+    ),
     ("Wakeup", instructions(&[rows(ROUND, &["write", "interrupt"], Parts::Of(&["wakeup"]), 2)])),
     (
         "Enqueue",
@@ -183,6 +193,7 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
     ("Dequeue", without_levels(2, &[rows(ROUND, &["read"], Parts::Of(&["dequeue", "groups", "psi"]), 2)])),
     // Six averages are updated in a wake-up: those of a task and of its runqueue in enqueue, dequeue and pick.
     ("PeltUpdate", instructions(&[rows(ROUND, &["read", "idle", "interrupt"], Parts::Of(&["load-tracking"]), 12)])),
+    ("PeltScale", counted_elsewhere(PELT_SCALE, "counted in fairlab's load tracking")),
     ("GroupLevel", GROUP_LEVEL),
     (
         "PickNext",
@@ -223,6 +234,14 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
             Sum { times: -PASS_CPUS.1, ..STATISTICS[0] },
             Sum { times: PASS_CPUS.1, ..STATISTICS[1] },
         ]),
+    ),
+    ("NohzExit", counted_elsewhere(120, ESTIMATED)),
+    (
+        "CpufreqUpdate",
+        counted_elsewhere(
+            600,
+            "counted in the reference program: mean of updates and of requests within the rate limit",
+        ),
     ),
     ("TicklessCpu", counted_elsewhere(30, ESTIMATED)),
     ("SoftirqRaise", counted_elsewhere(400, ESTIMATED)),

@@ -8,7 +8,6 @@
 mod formulas;
 mod sheet;
 
-use super::costs::OpCost;
 use super::distance::ByDistance;
 use super::processor::Processor;
 use formulas::{CALLS, CHANNELS, ENQUEUE_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE, STATISTICS_LINES};
@@ -72,13 +71,24 @@ pub struct CallCosts {
     pub enqueue_lines_ps: ByDistance<u64>,
 }
 
+/// Names of the operations that are charged by themselves.
+pub const OPERATIONS: [&str; OPERATION_FORMULAS.len()] = {
+    let mut names = [""; OPERATION_FORMULAS.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = OPERATION_FORMULAS[index].0;
+        index += 1;
+    }
+    names
+};
+
 /// Costs of a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CountedCosts {
-    /// Costs of the operations that a cost list has.
-    pub(super) operations: Vec<OpCost>,
-    /// Costs of system calls.
-    pub(super) calls: CallCosts,
+pub struct CountedCosts {
+    /// Costs of [`OPERATIONS`] in picoseconds, on a CPU of capacity 1024 at its highest frequency.
+    pub operations: [u64; OPERATIONS.len()],
+    /// Costs of system calls and cache lines.
+    pub calls: CallCosts,
 }
 
 /// Returns the costs of a processor.
@@ -86,11 +96,6 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
     let numbers = Numbers::new(Sheet::by_name(processor.sheet()));
     let ps = |formula: &Formula| processor.instructions_ps(numbers.instructions(formula));
     let lines_ps = |formula: &Formula| processor.lines_ps(numbers.lines(formula));
-    let operations = OPERATION_FORMULAS.iter().map(|(name, formula)| {
-        let instructions = numbers.instructions(formula);
-        let source = format!("counted: {} instructions; {}", tenths(instructions), formula.describe());
-        OpCost::new(name, processor.instructions_ps(instructions), source)
-    });
     let call = |name: &str| {
         CallCost::halves(ps(&CALLS.iter().find(|(known, _)| *known == name).expect("a call has a formula").1))
     };
@@ -103,7 +108,7 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
         lines_ps: lines_ps(&channel.lines),
     });
     CountedCosts {
-        operations: operations.collect(),
+        operations: std::array::from_fn(|index| ps(&OPERATION_FORMULAS[index].1)),
         calls: CallCosts {
             channels,
             futex_wake: call("futex-wake"),
@@ -164,9 +169,4 @@ pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
         .iter()
         .flat_map(|channel| channel.named().map(|(what, formula)| named(format!("{} {what}", channel.name), formula)));
     operations.chain(channels).collect()
-}
-
-/// Writes tenths with a decimal point.
-fn tenths(value: i64) -> String {
-    format!("{}.{}", value / 10, value.abs() % 10)
 }
