@@ -28,6 +28,8 @@ pub mod programs;
 pub mod record;
 #[cfg(target_os = "linux")]
 pub mod session;
+#[cfg(target_os = "linux")]
+pub mod signal_stacks;
 pub mod spread;
 #[cfg(target_os = "linux")]
 mod timers;

@@ -37,6 +37,7 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
     use fairlab_sched::units::Nanos;
     use std::time::Duration;
 
+    fairlab_native::signal_stacks::reexec_without();
     interrupt::install_handlers();
     let mut progress = Progress::new("measuring", args.time);
     let options = MeasureOptions {
