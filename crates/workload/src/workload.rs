@@ -306,7 +306,7 @@ pub enum ChannelKind {
 }
 
 /// Channel for messages between tasks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Channel {
     pub kind: ChannelKind,
@@ -314,6 +314,10 @@ pub struct Channel {
     pub capacity: u32,
     /// Number of remaining messages at or below which waiting senders are woken.
     pub wake_senders_at: u32,
+    /// Channel in the other direction of the same pair of stream sockets. A receive frees buffer space of the sender's
+    /// socket, which wakes a task that waits for a message there: `unix_write_space()` (6.1) does not distinguish
+    /// waiting for space from waiting for data.
+    pub reverse: Option<usize>,
 }
 
 /// Objects that the tasks share, by kind.

@@ -131,3 +131,23 @@ fn a_signal_ends_a_benchmark_with_what_it_has_reached_and_marks_it() {
         }
     }
 }
+
+#[test]
+fn a_receive_from_a_socket_pair_wakes_the_peer_that_waits_for_its_answer() {
+    let place = tempfile::tempdir().expect("a directory");
+    let waits = |channel: &str| {
+        let directory = place.path().join(channel);
+        let (test, export) = (format!("pingpong-{channel}-1cpu"), format!("proc-sched={}", directory.display()));
+        let words = ["--rounds", "50", "--machine", "xeon-2s-104", "--export", &export];
+        stdout_of(&[&["bench", "micro", &test], &words[..]].concat());
+        let count = |task: &str| {
+            let text = std::fs::read_to_string(directory.join(task).join("sched")).expect("the export has the task");
+            let line = text.lines().find(|line| line.starts_with("nr_voluntary_switches")).expect("it counts switches");
+            line.rsplit(' ').next().and_then(|count| count.parse::<u64>().ok()).expect("a number")
+        };
+        count("1000") + count("1001")
+    };
+    // In each round one task is woken at the receive, finds no message and waits again.
+    let (pipe, unix) = (waits("pipe"), waits("unix"));
+    assert!((pipe + 45..pipe + 55).contains(&unix), "{pipe} {unix}");
+}

@@ -81,22 +81,30 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Receives a message from a channel and wakes senders once there is enough space, or queues the running
-    /// task for a message.
+    /// task for a message. `is_again` says that the task has waited already.
     pub(crate) fn receive(
         &mut self,
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         task: usize,
         channel: ObjectId,
+        is_again: bool,
     ) -> StepOutcome {
         let kind = self.sync.channel(channel).kind();
         if !self.sync.channel(channel).receive_or_queue(task) {
             self.tasks[task].resume = ResumeAction::Receive(channel);
-            self.charge_at_resume(task, self.hardware.costs.message_wait_ps(kind));
+            if !is_again {
+                self.charge_at_resume(task, self.hardware.costs.message_wait_ps(kind));
+            }
             return StepOutcome::Wait;
         }
         while let Some(sender) = self.sync.channel(channel).pop_sender() {
             self.wake(observer, cpu, sender, true);
+        }
+        if let Some(reverse) = self.sync.channel(channel).reverse()
+            && let Some(waiting) = self.sync.channel(reverse).pop_receiver()
+        {
+            self.wake(observer, cpu, waiting, true);
         }
         let moves = self.channel_lines_cost_ps(cpu, channel);
         self.charge_return(task, self.hardware.costs.transfer(kind, false).after_ps + moves);

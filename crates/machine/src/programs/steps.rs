@@ -146,7 +146,7 @@ impl<E: Engine> Machine<E> {
             }
             Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
             Step::Send(channel) | Step::Offer { channel, .. } => self.send(observer, cpu, task, channel),
-            Step::Receive(channel) => self.receive(observer, cpu, task, channel),
+            Step::Receive(channel) => self.receive(observer, cpu, task, channel, false),
             Step::Suspend(name) => {
                 self.sync.suspend(task, name);
                 StepOutcome::Wait
@@ -187,7 +187,7 @@ impl<E: Engine> Machine<E> {
             ResumeAction::Lock(mutex) => self.lock(observer, cpu, task, mutex),
             ResumeAction::SemWait(semaphore) => self.take_semaphore(task, semaphore),
             ResumeAction::Send(channel) => self.send(observer, cpu, task, channel),
-            ResumeAction::Receive(channel) => self.receive(observer, cpu, task, channel),
+            ResumeAction::Receive(channel) => self.receive(observer, cpu, task, channel, true),
             ResumeAction::Post => self.post_next(observer, cpu, task),
             ResumeAction::LockCpu(of) => self.lock_cpu(task, of),
         }

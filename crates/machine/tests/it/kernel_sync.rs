@@ -96,7 +96,7 @@ proptest! {
         let taker = vec![Step::SemWait(0), Step::Receive(0), run];
         let mut tasks: Vec<_> = (0..4).map(|nr| task(&format!("a{nr}"), 15, locked.clone())).collect();
         tasks.extend((0..3).map(|nr| task(&format!("b{nr}"), 20, taker.clone())));
-        let channel = Channel { kind: ChannelKind::Pipe, capacity: 2, wake_senders_at: 1 };
+        let channel = Channel { kind: ChannelKind::Pipe, capacity: 2, wake_senders_at: 1, reverse: None };
         let objects = Objects {
             mutexes: vec!["m".to_owned()],
             semaphores: vec!["s".to_owned()],

@@ -82,13 +82,14 @@ fn socket(data_size: u32) -> Channel {
         // The socket accepts one more message while the buffer is not full.
         capacity: (SEND_BUFFER_BYTES - 1) / taken + 1,
         wake_senders_at: SEND_BUFFER_BYTES / 4 / taken,
+        reverse: None,
     }
 }
 
 /// Returns a pipe for messages of a size.
 fn pipe(data_size: u32) -> Channel {
     let capacity = PIPE_PAGES * (PAGE_BYTES / data_size.clamp(1, PAGE_BYTES));
-    Channel { kind: ChannelKind::Pipe, capacity, wake_senders_at: capacity - 1 }
+    Channel { kind: ChannelKind::Pipe, capacity, wake_senders_at: capacity - 1, reverse: None }
 }
 
 /// Barrier at which all tasks wait for the start, and the semaphore that counts the tasks that are ready.

@@ -197,6 +197,10 @@ impl Micro {
             MicroTest::PingPong(transport, placement) => {
                 let peer = if placement == Placement::OneCpu { first } else { second };
                 objects.channels = transport.channel().into_iter().cycle().take(2).collect();
+                if transport == Transport::Unix {
+                    let both = objects.channels.iter_mut().zip([1, 0]);
+                    both.for_each(|(channel, reverse)| channel.reverse = Some(reverse));
+                }
                 let send = |channel| match transport {
                     Transport::Futex => vec![Step::FutexPost(channel)],
                     _ => vec![Step::Send(channel)],

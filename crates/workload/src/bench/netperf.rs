@@ -69,7 +69,7 @@ impl Default for Netperf {
 
 /// Returns a channel of a connection through the loopback device.
 pub(super) const fn loopback(kind: ChannelKind) -> Channel {
-    Channel { kind, capacity: SOCKET_MESSAGES, wake_senders_at: SOCKET_MESSAGES - 1 }
+    Channel { kind, capacity: SOCKET_MESSAGES, wake_senders_at: SOCKET_MESSAGES - 1, reverse: None }
 }
 
 impl Netperf {

@@ -14,7 +14,7 @@ const PIPE_CAPACITY: u32 = 16;
 
 /// Pipe for small messages.
 pub(super) const PIPE: Channel =
-    Channel { kind: ChannelKind::Pipe, capacity: PIPE_CAPACITY, wake_senders_at: PIPE_CAPACITY - 1 };
+    Channel { kind: ChannelKind::Pipe, capacity: PIPE_CAPACITY, wake_senders_at: PIPE_CAPACITY - 1, reverse: None };
 
 /// Returns the benchmark with this many rounds, in the innermost of nested task groups.
 pub fn pipe(rounds: u64, group_levels: u32) -> Workload {

@@ -109,7 +109,7 @@ impl SchbenchRps {
                 tasks.push(self.worker(thread, worker));
             }
         }
-        let queue = Channel { kind: ChannelKind::Queue, capacity: MAX_PENDING, wake_senders_at: 0 };
+        let queue = Channel { kind: ChannelKind::Queue, capacity: MAX_PENDING, wake_senders_at: 0, reverse: None };
         Workload {
             tasks,
             objects: Objects {

@@ -2,6 +2,7 @@
 //! Channels: messages that wait, and the tasks that wait for a message or for space.
 
 use fairlab_sched::ids::CpuId;
+use fairlab_workload::step::ObjectId;
 use fairlab_workload::workload::{Channel, ChannelKind};
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ impl ChannelState {
     /// Returns an empty channel.
     pub(crate) fn new(channel: &Channel) -> Self {
         Self {
-            channel: channel.clone(),
+            channel: *channel,
             queued: 0,
             arriving: 0,
             used_by: None,
@@ -86,6 +87,17 @@ impl ChannelState {
     #[inline]
     pub(crate) fn pop_sender(&mut self) -> Option<usize> {
         if self.queued <= self.channel.wake_senders_at { self.senders.pop_front() } else { None }
+    }
+
+    /// Channel in the other direction of the same pair of sockets.
+    #[inline]
+    pub(crate) fn reverse(&self) -> Option<ObjectId> {
+        self.channel.reverse
+    }
+
+    /// Removes and returns the first waiting receiver, although there may be no message for it.
+    pub(crate) fn pop_receiver(&mut self) -> Option<usize> {
+        self.receivers.pop_front()
     }
 
     /// Records that a CPU uses the channel's data. Returns the CPU that had it last, if it is a different one.
