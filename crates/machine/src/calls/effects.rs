@@ -37,6 +37,10 @@ impl<E: Engine> Machine<E> {
 
     /// Switches the task of a CPU: accounts the previous task and plans the next one.
     fn switch_task(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        // A path may switch after it has waited: that time belongs to the previous task.
+        if self.kernel_takes_time {
+            self.account_kernel(cpu);
+        }
         if let Some(task) = self.tasks.index_of(prev) {
             self.account(task);
             let host = &mut self.tasks[task];
