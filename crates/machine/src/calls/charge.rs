@@ -7,6 +7,7 @@ use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::units::{FULL_SPEED, whole_units, work_in};
 use crate::state::Machine;
+use fairlab_sched::ctx::{Effect, IpiKind};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -17,7 +18,8 @@ impl<E: Engine> Machine<E> {
         self.op_counts.drain_into(&mut self.total_op_counts);
         let speed = self.speed_of(cpu);
         let waited = self.locks.take_wait(cpu);
-        let lines = self.charge_lines(cpu, ps) + self.charge_remote_enqueue(cpu, path);
+        let lines =
+            self.charge_lines(cpu, ps) + self.charge_remote_enqueue(cpu, path) + self.charge_queued_wakeup(cpu, path);
         let lines = if path == KernelPath::Select { lines + self.charge_tracer(cpu, ps, lines) } else { lines };
         let work = work_in(ps, FULL_SPEED) + work_in(lines, speed);
         let took = self.cpus[cpu.index()].kernel.charge(work, speed);
@@ -72,6 +74,27 @@ impl<E: Engine> Machine<E> {
         };
         let Some(target) = target.filter(|&target| target != cpu) else { return 0 };
         self.hardware.costs.remote_enqueue_ps()[self.hardware.distance(cpu, target)]
+    }
+
+    /// Time of the cache lines that a wake-up moves if it is queued on another CPU, in picoseconds of wall time: here
+    /// the waker's share, there that of the CPU which enqueues the task, charged with its interrupt.
+    fn charge_queued_wakeup(&mut self, cpu: CpuId, path: KernelPath) -> u64 {
+        if path == KernelPath::Interrupt {
+            return core::mem::take(&mut self.cpus[cpu.index()].queued_lines_ps);
+        }
+        if !matches!(path, KernelPath::Select | KernelPath::Wake) {
+            return 0;
+        }
+        let Some(calls) = self.hardware.costs.calls() else { return 0 };
+        let mut ps = 0;
+        for effect in &self.effects {
+            if let Effect::SendIpi { cpu: target, kind: IpiKind::CallFunction } = *effect {
+                let distance = self.hardware.distance(cpu, target);
+                ps += calls.waker_lines_ps[distance];
+                self.cpus[target.index()].queued_lines_ps += calls.woken_lines_ps[distance];
+            }
+        }
+        ps
     }
 
     /// Time that cache-line transfers add to a phase, in picoseconds of wall time.

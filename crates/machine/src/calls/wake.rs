@@ -27,6 +27,17 @@ impl<E: Engine> Machine<E> {
         self.wake_or_remember(observer, cpu, target, sync, false);
     }
 
+    /// Wakes a task that waits for a futex, and charges the futex's cache lines if the task has waited on another CPU.
+    pub(crate) fn wake_by_futex(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize) {
+        let last = self.tasks[target].cpu;
+        if let Some(calls) = self.hardware.costs.calls().filter(|_| last != cpu)
+            && let Some(waker) = self.running_task(cpu)
+        {
+            self.tasks[waker].after_call_ps += calls.futex_lines_ps[self.hardware.distance(last, cpu)];
+        }
+        self.wake(observer, cpu, target, false);
+    }
+
     /// Executes a wake step. A wake-up of an awake target is remembered; a wake-up of a target that was not
     /// forked is lost.
     pub(crate) fn wake_by_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {

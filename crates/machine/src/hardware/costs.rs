@@ -104,6 +104,12 @@ impl CostModel {
         self.channel(kind).map_or_else(ByDistance::default, |channel| channel.lines_ps)
     }
 
+    /// Cost of the further cache lines that move when a send wakes a receiver on another CPU, in picoseconds at any CPU
+    /// speed.
+    pub fn message_wake_lines_ps(&self, kind: ChannelKind) -> ByDistance<u64> {
+        self.channel(kind).map_or_else(ByDistance::default, |channel| channel.wake_lines_ps)
+    }
+
     /// Duration of the transfer of a runqueue's cache line, in picoseconds at any CPU speed.
     pub fn line_transfer_ps(&self) -> ByDistance<u64> {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.rq_line_ps)

@@ -18,6 +18,8 @@ pub(crate) struct SimCpu {
     pub(crate) idle: CpuIdleState,
     /// Kernel code in progress on this CPU, if kernel code takes time.
     pub(crate) kernel: KernelState,
+    /// Time of cache lines that wake-ups queued on this CPU will move to it, in picoseconds.
+    pub(crate) queued_lines_ps: u64,
 }
 
 /// Position of a CPU's idle task relative to its idle loop.

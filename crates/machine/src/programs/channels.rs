@@ -55,6 +55,10 @@ impl<E: Engine> Machine<E> {
             if let Some(receiver) = receiver {
                 self.wake(observer, cpu, receiver, kind != ChannelKind::Queue);
                 costs += self.hardware.costs.message_wake_ps(kind);
+                let last = self.tasks[receiver].cpu;
+                if last != cpu {
+                    costs += self.hardware.costs.message_wake_lines_ps(kind)[self.hardware.distance(last, cpu)];
+                }
             }
         }
         self.charge_return(task, costs);

@@ -14,7 +14,7 @@ impl<E: Engine> Machine<E> {
     /// Posts a futex and wakes its waiter. The wake-up is not synchronous (`WF_SYNC`), as in `futex()`.
     pub(crate) fn post_futex(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, futex: ObjectId) {
         if let Some(waiter) = self.sync.futex(futex).post() {
-            self.wake(observer, cpu, waiter, false);
+            self.wake_by_futex(observer, cpu, waiter);
         }
     }
 

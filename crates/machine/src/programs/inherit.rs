@@ -44,7 +44,7 @@ impl<E: Engine> Machine<E> {
         self.tasks[next].resume = ResumeAction::Nothing;
         self.update_inheritance(observer, cpu, owner);
         self.update_inheritance(observer, cpu, next);
-        self.wake(observer, cpu, next, false);
+        self.wake_by_futex(observer, cpu, next);
     }
 
     /// Inserts a task among the waiters of a mutex, behind waiters of equal or higher priority.

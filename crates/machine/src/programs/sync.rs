@@ -39,7 +39,7 @@ impl<E: Engine> Machine<E> {
             return self.hand_over_mutex(observer, cpu, task, mutex);
         }
         if let Some(waiter) = self.sync.mutex(mutex).pop_waiter() {
-            self.wake(observer, cpu, waiter, false);
+            self.wake_by_futex(observer, cpu, waiter);
         }
     }
 
@@ -62,7 +62,7 @@ impl<E: Engine> Machine<E> {
         let nr_woken = if all { self.sync.nr_cond_waiters(cond) } else { 1 };
         for _ in 0..nr_woken {
             let Some(waiter) = self.sync.pop_cond_waiter(cond) else { return };
-            self.wake(observer, cpu, waiter, false);
+            self.wake_by_futex(observer, cpu, waiter);
         }
     }
 
@@ -76,7 +76,7 @@ impl<E: Engine> Machine<E> {
     ) -> StepOutcome {
         let Some(waiting) = self.sync.arrive(task, barrier) else { return StepOutcome::Wait };
         for waiter in waiting {
-            self.wake(observer, cpu, waiter, false);
+            self.wake_by_futex(observer, cpu, waiter);
         }
         StepOutcome::Continue
     }
@@ -84,7 +84,7 @@ impl<E: Engine> Machine<E> {
     /// Increments a semaphore and wakes the longest waiter.
     pub(crate) fn post(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, semaphore: ObjectId) {
         if let Some(waiter) = self.sync.post_semaphore(semaphore) {
-            self.wake(observer, cpu, waiter, false);
+            self.wake_by_futex(observer, cpu, waiter);
         }
     }
 

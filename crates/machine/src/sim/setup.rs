@@ -115,6 +115,7 @@ impl<E: Engine> Machine<E> {
             timer: CpuTimer::new(),
             idle: CpuIdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor, cpu),
             kernel: KernelState::with_capacity(),
+            queued_lines_ps: 0,
         });
         let per_cpu = (0..nr_cpus).map(|cpu| CpuCounters::new(nr_frequencies(&hardware, cpu))).collect();
         // Capacity for completions, ends of sleeps (some stale), interrupts and timers; the lanes hold ticks

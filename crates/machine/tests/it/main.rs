@@ -5,6 +5,7 @@ mod bandwidth;
 mod calls;
 mod class_changes;
 mod common;
+mod counted_rounds;
 mod cpusets;
 mod description;
 mod description_errors;

@@ -295,6 +295,17 @@ pub(super) const RQ_LINE: Formula =
 pub(super) const ENQUEUE_LINES: Formula =
     lines(&[rows(ROUND, &["write", "interrupt"], Parts::Of(&["wakeup", "ipi-send", "ipi"]), 2)]);
 
+/// The part of these lines that moves to the waker, if it queues the wake-up on the other CPU.
+pub(super) const WAKER_LINES: Formula = lines(&[rows(ROUND, &["write"], Parts::Of(&["wakeup", "ipi-send"]), 2)]);
+
+/// The part that moves to the other CPU, which enqueues the task.
+pub(super) const WOKEN_LINES: Formula =
+    lines(&[rows(ROUND, &["interrupt"], Parts::Of(&["wakeup", "ipi", "preempt"]), 2)]);
+
+/// Cache lines of a futex that a wake-up on another CPU moves.
+pub(super) const FUTEX_LINES: Formula =
+    lines(&[rows(FUTEX_ROUND, &["futex-wake", "futex-wait", "futex"], Parts::Without(SCHEDULER), 2)]);
+
 /// System calls without a channel.
 pub(super) const CALLS: &[(&str, Formula)] = &[
     (
@@ -346,13 +357,22 @@ pub(super) struct ChannelFormulas {
     pub(super) wait: Formula,
     pub(super) softirq: Formula,
     pub(super) lines: Formula,
+    pub(super) wake_lines: Formula,
 }
 
 impl ChannelFormulas {
     /// Returns the formulas with their names.
-    pub(super) fn named(&self) -> [(&'static str, &Formula); 6] {
-        let Self { send, receive, wake, wait, softirq, lines, .. } = self;
-        [("send", send), ("receive", receive), ("wake", wake), ("wait", wait), ("softirq", softirq), ("lines", lines)]
+    pub(super) fn named(&self) -> [(&'static str, &Formula); 7] {
+        let Self { send, receive, wake, wait, softirq, lines, wake_lines, .. } = self;
+        [
+            ("send", send),
+            ("receive", receive),
+            ("wake", wake),
+            ("wait", wait),
+            ("softirq", softirq),
+            ("lines", lines),
+            ("wake lines", wake_lines),
+        ]
     }
 }
 
@@ -385,6 +405,15 @@ macro_rules! channel {
                 Parts::All,
                 2,
             )]),
+            wake_lines: lines(&[
+                rows(
+                    concat!("pingpong-", $name, "-2cpus size=1"),
+                    &[$send, $receive, "softirq"],
+                    Parts::Without(SCHEDULER),
+                    2,
+                ),
+                minus(rows(concat!("pass-", $name, "-2cpus size=1"), &[$send, $receive, "softirq"], Parts::All, 1)),
+            ]),
         }
     };
 }
@@ -402,6 +431,9 @@ const TCP: ChannelFormulas = {
         wake: instructions(&[]),
         wait: instructions(&[]),
         softirq: instructions(&[rows(TCP_ROUND, &["softirq"], Parts::Without(SCHEDULER), 2)]),
+        // Half of the lines move with the send, half with the receive.
+        lines: lines(&[rows(TCP_ROUND, &["sendto", "recvfrom", "softirq"], Parts::Without(SCHEDULER), 2 * 2)]),
+        wake_lines: lines(&[]),
         ..channel!("tcp", "sendto", "recvfrom")
     }
 };

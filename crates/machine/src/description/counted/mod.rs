@@ -10,7 +10,10 @@ mod sheet;
 
 use super::distance::ByDistance;
 use super::processor::Processor;
-use formulas::{CALLS, CHANNELS, ENQUEUE_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE, STATISTICS_LINES};
+use formulas::{
+    CALLS, CHANNELS, ENQUEUE_LINES, FUTEX_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE, STATISTICS_LINES,
+    WAKER_LINES, WOKEN_LINES,
+};
 use sheet::Sheet;
 
 /// Names of the sheets that are part of the program.
@@ -48,6 +51,8 @@ pub struct ChannelCosts {
     pub softirq_ps: u64,
     /// Cache lines of a message that move to another CPU, in picoseconds at any CPU speed.
     pub lines_ps: ByDistance<u64>,
+    /// Further lines that move when a send wakes a receiver on another CPU: the wait queue and its entries.
+    pub wake_lines_ps: ByDistance<u64>,
 }
 
 /// Costs of system calls that a count sheet has.
@@ -69,6 +74,12 @@ pub struct CallCosts {
     pub statistics_lines_ps: ByDistance<u64>,
     /// Transfer of the other lines that a remote enqueue needs, in picoseconds at any CPU speed.
     pub enqueue_lines_ps: ByDistance<u64>,
+    /// Transfers to the waker when a wake-up is queued on another CPU, in picoseconds at any CPU speed.
+    pub waker_lines_ps: ByDistance<u64>,
+    /// Transfers to the other CPU, which enqueues the task.
+    pub woken_lines_ps: ByDistance<u64>,
+    /// Lines of a futex that move when a task on another CPU waits for it: its hash bucket and the waiter's entry.
+    pub futex_lines_ps: ByDistance<u64>,
 }
 
 /// Names of the operations that are charged by themselves.
@@ -106,6 +117,7 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
         wait_ps: ps(&channel.wait),
         softirq_ps: ps(&channel.softirq),
         lines_ps: lines_ps(&channel.lines),
+        wake_lines_ps: lines_ps(&channel.wake_lines),
     });
     CountedCosts {
         operations: std::array::from_fn(|index| ps(&OPERATION_FORMULAS[index].1)),
@@ -118,6 +130,9 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
             rq_line_ps: lines_ps(&RQ_LINE),
             statistics_lines_ps: lines_ps(&STATISTICS_LINES),
             enqueue_lines_ps: lines_ps(&ENQUEUE_LINES),
+            waker_lines_ps: lines_ps(&WAKER_LINES),
+            woken_lines_ps: lines_ps(&WOKEN_LINES),
+            futex_lines_ps: lines_ps(&FUTEX_LINES),
         },
     }
 }
@@ -162,6 +177,9 @@ pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
         ("runqueue line", &RQ_LINE),
         ("statistics lines", &STATISTICS_LINES),
         ("remote enqueue lines", &ENQUEUE_LINES),
+        ("queued wake-up lines, waker", &WAKER_LINES),
+        ("queued wake-up lines, woken CPU", &WOKEN_LINES),
+        ("futex lines", &FUTEX_LINES),
     ];
     let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| (*name, formula)).chain(lines);
     let operations = operations.map(|(name, formula)| named(name.to_owned(), formula));
