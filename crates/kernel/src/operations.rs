@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn what_an_object_lacks_counts_nothing_and_the_rest_has_its_place() {
-        let nm = "cpu_runnable_without t 1a0 20\nupdate_cfs_group t 2b0 20\nenqueue_task_fair t 3c0 8\nother T 500 8\ndata D 600\n\
+        let nm = "cpu_runnable_without t 1a0 20\nenqueue_entity t 2b0 20\nenqueue_task_fair t 3c0 8\nother T 500 8\ndata D 600\n\
                   idle_cpu T 700 8\n_nohz_idle_balance t 800 8\n";
         let text = function_list(nm);
-        let known = "cpu_runnable_without 1a0\nupdate_cfs_group 2b0\nenqueue_task_fair 3c0\nother 500\nidle_cpu 700\n_nohz_idle_balance 800\n";
+        let known = "cpu_runnable_without 1a0\nenqueue_entity 2b0\nenqueue_task_fair 3c0\nother 500\nidle_cpu 700\n_nohz_idle_balance 800\n";
         assert_eq!(text, known);
         let counted = resolve(&text);
         let of = |op: KernelOp| counted.iter().filter(|one| one.operation == op as usize).copied().collect::<Vec<_>>();

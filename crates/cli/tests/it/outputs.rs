@@ -323,7 +323,6 @@ fn the_simplest_command_is_worth_a_look() {
         "findings: ",
         "waiting for a CPU: ",
         "missed timers: ",
-        "were busy for at least 99 %",
         "display",
         "hog",
         "%too small",

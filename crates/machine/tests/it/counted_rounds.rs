@@ -107,7 +107,7 @@ fn table(sheet: &str) -> String {
             100.0 * spread,
             number(6) + number(7),
             // No negative zero.
-            lines + 0.0,
+            lines.round() + 0.0,
         );
     }
     let _ = writeln!(

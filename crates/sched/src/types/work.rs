@@ -39,7 +39,7 @@ ops! {
     Wakeup "Wake a task, without selection and enqueueing."
     Enqueue "Enqueue a task, without the cost of each level of its groups."
     Dequeue "Dequeue a task, without the cost of each level of its groups."
-    GroupLevel "Handle one level of task groups in enqueue, dequeue, pick or tick."
+    GroupLevel "Enqueue, dequeue, pick, put back or tick an entity at one level of task groups; not where a group that stays queued is only updated."
     PeltUpdate "Update one PELT average (entity, cfs_rq, rt, dl, irq, thermal)."
     PeltScale "Scale one contribution by frequency and capacity (before 5.1), or one clock (since)."
     PickNext "Pick the next task."

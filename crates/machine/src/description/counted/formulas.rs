@@ -83,7 +83,8 @@ pub(super) struct Formula {
     sums: &'static [Sum],
     /// Instructions that are not in sheets, with their source.
     constant: Option<(i64, &'static str)>,
-    /// Multiples of GroupLevel, in halves, that the rows contain and the operation does not.
+    /// Multiples of GroupLevel, in halves, that the rows contain and the operation does not; negative if the operation
+    /// has more of them than the rows.
     half_levels: i64,
 }
 
@@ -112,8 +113,8 @@ impl Formula {
         };
         let mut terms: Vec<String> = self.sums.iter().map(sum).collect();
         terms.extend(self.constant.map(|(instructions, source)| format!("{instructions} ({source})")));
-        if self.half_levels > 0 {
-            terms.push(format!("-{}/2 GroupLevel", self.half_levels));
+        if self.half_levels != 0 {
+            terms.push(format!("{}/2 GroupLevel", -self.half_levels));
         }
         terms.join(" + ")
     }
@@ -324,9 +325,9 @@ pub(super) const CALLS: &[(&str, Formula)] = &[
     ),
     (
         "yield",
-        // Less PickNext and one GroupLevel, which the yield itself is charged for.
+        // Less PickNext, which the yield itself is charged for.
         without_levels(
-            1,
+            -1,
             &[
                 rows("yield", &[], Parts::All, 1),
                 minus(rows(ROUND, &["read", "idle"], Parts::Of(&["pick"]), 4)),

@@ -78,7 +78,6 @@ impl State {
             entity = parent;
         }
         while let Some(se) = entity {
-            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_in(cfs_rq, &mut is_idle);
@@ -126,7 +125,6 @@ impl State {
             entity_flags.sleep = true;
         }
         while let Some(se) = entity {
-            ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_out(cfs_rq, &mut is_idle);

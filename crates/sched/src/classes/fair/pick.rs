@@ -22,7 +22,6 @@ impl State {
         let cpu = rq.cpu();
         let mut cfs_rq = self.root_cfs_rq(cpu);
         let se = loop {
-            ctx.charge(KernelOp::GroupLevel);
             let mut curr = self.cfs_rqs[cfs_rq.index()].curr;
             if let Some(running) = curr {
                 if self.entities[running.index()].on_rq {
@@ -87,15 +86,19 @@ impl State {
             let up = |entity: Option<EntityId>| entity.expect("branches of one CPU meet at the root");
             let (old_parent, new_parent) = (old_entity.parent, new_entity.parent);
             if old_rq == new_rq {
+                ctx.charge(KernelOp::GroupLevel);
                 self.put_prev_entity(ctx, old_rq, old);
+                ctx.charge(KernelOp::GroupLevel);
                 self.set_next_entity(ctx, new_rq, new);
                 return;
             }
             if new_depth <= old_depth {
+                ctx.charge(KernelOp::GroupLevel);
                 self.put_prev_entity(ctx, old_rq, old);
                 old = up(old_parent);
             }
             if new_depth >= old_depth {
+                ctx.charge(KernelOp::GroupLevel);
                 self.set_next_entity(ctx, new_rq, new);
                 new = up(new_parent);
             }
