@@ -276,6 +276,17 @@ mod tests {
         }
     }
 
+    /// A machine's costs follow from its file, which has no key for an arm, a row or a load.
+    #[test]
+    fn no_cost_depends_on_an_arm() {
+        for known in STUDIES {
+            let definition = LoadedStudy::new(known.name).expect("its data are well formed").definition;
+            for arm in &definition.arms {
+                assert_eq!(arm.settings.prices, Settings::default().prices, "{}, {}", known.name, arm.name);
+            }
+        }
+    }
+
     #[test]
     fn an_unknown_study_is_rejected_with_the_names_of_the_existing_ones() {
         let message = |name: &str| LoadedStudy::new(name).err().expect(name).to_string();
