@@ -339,10 +339,12 @@ fn change_of(args: &[&str], metric: &str) -> (f64, String) {
 
 #[test]
 fn twice_the_work_takes_twice_the_time_whenever_it_starts() {
-    // Without deep idle states, whose exits are a fixed time at the beginning.
-    let base = ["compare", "--machine", "hikey960", "--cpu-dma-latency", "0", "--bench", "perf sched pipe -l 100"];
+    // At one frequency, without deep idle states, and long enough that the creation of both tasks does not matter.
+    let bench = ["--bench", "perf sched pipe -l 400"];
+    let machine = ["--machine", "hikey960", "--cpu-dma-latency", "0", "--governor", "performance"];
+    let base = [&["compare"][..], &machine, &bench].concat();
     let (percent, verdict) =
-        change_of(&[&base[..], &["--arm", "bench=perf sched pipe -l 200", "--runs", "8"]].concat(), "time");
+        change_of(&[&base[..], &["--arm", "bench=perf sched pipe -l 800", "--runs", "8"]].concat(), "time");
     assert!((95.0..105.0).contains(&percent) && verdict == "worse", "{percent} {verdict}");
 }
 
