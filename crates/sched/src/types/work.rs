@@ -7,7 +7,7 @@
 use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 
-/// Declares the operations: variant, which is also the name in cost lists and results, and meaning.
+/// Declares the operations: variant, which is also the name in settings and results, and meaning.
 macro_rules! ops {
     ($($variant:ident $doc:literal)*) => {
         /// An operation of a kernel path.
@@ -21,7 +21,7 @@ macro_rules! ops {
             /// All operations, in the order of the variants.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Returns the name of the operation in cost lists.
+            /// Returns the name of the operation in settings and results.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)* }
             }
