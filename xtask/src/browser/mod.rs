@@ -209,13 +209,14 @@ fn check_first_screen(browser: &mut Browser) -> Result<()> {
     if below.is_empty() { Ok(()) } else { bail!("{} is not on the first screen", below.join(" and ")) }
 }
 
-/// A page of two runs. The page shows the second one at first: it has two findings, one of them with a time.
+/// A page of two runs. The page shows the second one at first: with zero costs it has several findings, whatever costs
+/// follow from.
 fn example(root: &Path, place: &Path) -> Result<PathBuf> {
     let fairlab = |args: &[&str]| fairlab(root, args);
     let path = |name: &str| place.join(name).display().to_string();
     let (base, other, page) = (path("base"), path("other"), path("page.html"));
     fairlab(&["run", "scenarios/hello.json", "--for", "300ms", "--features", "NO_WAKEUP_PREEMPTION", "-o", &base])?;
-    fairlab(&["run", "scenarios/hello.json", "--for", "300ms", "-o", &other])?;
+    fairlab(&["run", "scenarios/hello.json", "--for", "300ms", "--prices", "zero", "-o", &other])?;
     fairlab(&["report", &base, &other, "-o", &page])?;
     Ok(PathBuf::from(page))
 }
