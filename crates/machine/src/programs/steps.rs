@@ -17,6 +17,7 @@ impl<E: Engine> Machine<E> {
     pub(crate) fn step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Result<(), RunError> {
         if self.tasks[task].resume != ResumeAction::Nothing {
             let outcome = self.resume_step(observer, cpu, task);
+            self.charge_after_call(task);
             self.finish_step(cpu, task, outcome);
             return Ok(());
         }

@@ -41,14 +41,19 @@ impl Marks {
 
 /// Runs tasks on a CPU that executes ten instructions of kernel code in a microsecond.
 fn run(keys: &str, tasks: Vec<TaskSpec>) -> Marks {
+    run_with_lines(keys, 1, 0, tasks)
+}
+
+/// Runs tasks on CPUs with one cache, whose lines take `line_ns`.
+fn run_with_lines(keys: &str, cpus: usize, line_ns: u64, tasks: Vec<TaskSpec>) -> Marks {
     let fact = |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"test\" }}\n");
-    let facts = fact("instructions_per_us", 10) + &fact("line_share_percent", 0);
-    let lines = fact("llc", 0);
+    let facts = fact("instructions_per_us", 10) + &fact("line_share_percent", 100);
+    let lines = fact("llc", line_ns);
     let text = format!(
-        "name = \"x\"\n{keys}[cpus]\ncount = 1\n[processor]\nsheet = \"6.12-x86_64\"\n{facts}[processor.line_ns]\n{lines}"
+        "name = \"x\"\n{keys}[cpus]\ncount = {cpus}\n[processor]\nsheet = \"6.12-x86_64\"\n{facts}[processor.line_ns]\n{lines}"
     );
     let description = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}"));
-    let objects = Objects { futexes: 1, semaphores: vec!["s".to_owned()], ..Objects::default() };
+    let objects = Objects { futexes: 4, lists: 1, semaphores: vec!["s".to_owned()], ..Objects::default() };
     let setup = Setup::new(
         Hardware::from_description(&description),
         Workload { tasks, objects, ..Workload::default() },
@@ -101,4 +106,24 @@ fn only_contended_semaphores_enter_the_kernel() {
     let poster = task(20_000, None, vec![Step::Mark(2), Step::SemPost(0), Step::Mark(3)]);
     let contended = run("", vec![waiter, poster]);
     assert!(contended.at(1, 3) >= contended.at(1, 2) + 70, "{:?}", contended.0);
+}
+
+#[test]
+fn each_task_of_a_list_moves_the_lines_of_its_futex() {
+    let waiter = |futex| {
+        let steps = vec![Step::FutexArm(futex), Step::Enlist { list: 0, futex }, Step::FutexWait(futex)];
+        task_of_steps("waiter", Some(futex as u32 + 1), 0, steps)
+    };
+    let lines_us = |posts: Vec<Step>| {
+        let took = |line_ns| {
+            let steps = [vec![Step::Mark(1)], posts.clone(), vec![Step::Mark(2)]].concat();
+            let tasks = std::iter::once(task(50_000, None, steps)).chain((0..4).map(waiter)).collect();
+            let marks = run_with_lines("", 5, line_ns, tasks);
+            marks.at(0, 2) - marks.at(0, 1)
+        };
+        took(1_000) - took(0)
+    };
+    let (list, single) = (lines_us(vec![Step::PostAll(0)]), lines_us((0..4).rev().map(Step::FutexPost).collect()));
+    // A futex has 13.8 lines of 1 us each.
+    assert!(list > 4 * 13 && list.abs_diff(single) < 13, "{list} us of a list, {single} us of single posts");
 }
