@@ -111,7 +111,8 @@ fn cpus(summary: &RunSummary) -> Option<String> {
     if overloaded.is_empty() {
         return Some(format!("CPUs: none was busy all the time; CPU {} most, {:.0} %", busiest.cpu, busy(&busiest)));
     }
-    let least = overloaded.iter().map(busy).fold(f64::INFINITY, f64::min);
+    // Rounded down: a CPU that was idle at times was not busy for 100 %.
+    let least = overloaded.iter().map(busy).fold(f64::INFINITY, f64::min).floor();
     let names = |cpus: &[&CpuSummary]| cpus_named(&cpus.iter().map(|cpu| cpu.cpu).collect::<Vec<u32>>());
     let were = |cpus: &[&CpuSummary]| if cpus.len() == 1 { "was" } else { "were" };
     let at_least = if overloaded.len() == 1 { "" } else { "at least " };
