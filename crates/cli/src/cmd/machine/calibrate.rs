@@ -16,6 +16,7 @@ use fairlab_workload::bench::micro::MicroTest;
 const MAX_DISTURBANCE: f64 = 0.02;
 
 pub(crate) fn calibrate(output: &mut Output, args: &CalibrateArgs) -> Result<(), CliError> {
+    prepare_threads();
     let record = measure(output, &args.measure)?;
     if let Some(path) = &args.output {
         let text = serde_json::to_string_pretty(&record).map_err(CliError::run)? + "\n";
@@ -28,6 +29,13 @@ pub(crate) fn calibrate(output: &mut Output, args: &CalibrateArgs) -> Result<(),
     output.text(&text)
 }
 
+/// Executes this program again if its threads would have alternate signal stacks, which those of other programs lack. Must
+/// precede all other work of a command that measures.
+pub(super) fn prepare_threads() {
+    #[cfg(target_os = "linux")]
+    fairlab_native::signal_stacks::reexec_without();
+}
+
 /// Measures this machine, with progress on the terminal, and warns if it was not idle.
 #[cfg(target_os = "linux")]
 pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration, CliError> {
@@ -37,7 +45,6 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
     use fairlab_sched::units::Nanos;
     use std::time::Duration;
 
-    fairlab_native::signal_stacks::reexec_without();
     interrupt::install_handlers();
     let mut progress = Progress::new("measuring", args.time);
     let options = MeasureOptions {

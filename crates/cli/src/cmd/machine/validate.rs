@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab machine validate`: measured operations of a real machine beside those of the simulated one.
 
-use super::calibrate::measure;
+use super::calibrate::{measure, prepare_threads};
 use crate::args::measure::ValidateArgs;
 use crate::execution::execute::{Shown, execute, one_of_several};
 use crate::output::figures::counted;
@@ -35,6 +35,9 @@ const MAX_BYTES: u64 = 64 << 20;
 const THIS_MACHINE: &str = "this-machine";
 
 pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), CliError> {
+    if args.measured.is_none() {
+        prepare_threads();
+    }
     args.jobs.apply();
     let mut settings = args.settings.settings();
     let this_machine = match settings.machine {
