@@ -17,7 +17,7 @@ const SHEETS: [&str; 2] = ["6.12-x86_64", "6.12-arm64"];
 /// Rounds that are left out, because the first ones differ.
 const WARM_UP: u64 = 300;
 const ROUNDS: u64 = 600;
-/// latency of a cache line with which lines are distinguished from instructions.
+/// Latency of a cache line with which lines are distinguished from instructions.
 const LINE_NS: u64 = 50;
 
 /// Whether no formula takes a number from an operation, so that the simulated round is a prediction: round trips on one
