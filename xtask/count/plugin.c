@@ -18,10 +18,11 @@
 //     n  first function of a new task
 // Writes `count.N` for the measurement N:
 //     "rounds KEPT DROPPED"
-//     "F SIDE PART NAME INSTRUCTIONS LOADS STORES TRANSFERS UPGRADES CALLS ENTRIES"   by function
+//     "F SIDE PART NAME INSTRUCTIONS LOADS STORES TRANSFERS UPGRADES CALLS ENTRIES RETURNS INDIRECT ATOMICS"   by function
 //     "L SIDE PHYSICAL VIRTUAL TRANSFERS UPGRADES"                                    by cache line
 // A transfer is an access to a line that only other CPUs hold. An upgrade is a store to a line that this CPU and others hold. Entries
-// are those calls that changed the side or the part.
+// are those calls that changed the side or the part. Indirect calls include jumps; the return by which a retpoline calls is one of them,
+// and no return. Atomic operations read and write memory, or store exclusively.
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ struct function {
 
 // Counts of one function on one side for one part, or of one line on one side.
 struct counts {
-	uint64_t instructions, loads, stores, transfers, upgrades, calls, entries;
+	uint64_t instructions, loads, stores, transfers, upgrades, calls, entries, returns, indirect, atomics;
 };
 struct counter {
 	uint64_t key, virtual;
@@ -98,7 +99,9 @@ struct block {
 	uint64_t start, end;
 	struct function *function;
 	unsigned nr_instructions; // without string instructions
+	unsigned nr_atomics;
 	bool is_entry, is_kernel;
+	bool is_return, is_indirect; // see `counts`
 	enum ending ending;
 };
 
@@ -195,6 +198,9 @@ static void add(struct counts *sum, const struct counts *more)
 	sum->upgrades += more->upgrades;
 	sum->calls += more->calls;
 	sum->entries += more->entries;
+	sum->returns += more->returns;
+	sum->indirect += more->indirect;
+	sum->atomics += more->atomics;
 }
 
 static void end_round(bool keep)
@@ -231,9 +237,9 @@ static void write_counts(void)
 		if (counter->key >> 63 && (t->transfers || t->upgrades))
 			fprintf(file, "L %s %lx %lx %lu %lu\n", side, (counter->key << 16 >> 16) << 6, counter->virtual, t->transfers, t->upgrades);
 		else if (!(counter->key >> 63) && t->instructions)
-			fprintf(file, "F %s %s %s %lu %lu %lu %lu %lu %lu %lu\n", side, names[counter->key >> 32 & 0xffff],
+			fprintf(file, "F %s %s %s %lu %lu %lu %lu %lu %lu %lu %lu %lu %lu\n", side, names[counter->key >> 32 & 0xffff],
 				functions[counter->key & 0xffffffff].name, t->instructions, t->loads, t->stores, t->transfers, t->upgrades, t->calls,
-				t->entries);
+				t->entries, t->returns, t->indirect, t->atomics);
 	}
 	fclose(file);
 }
@@ -380,6 +386,9 @@ static void on_block(unsigned index, void *data)
 		return;
 	cpu->counter = counter_of(function_key(side, part, block->function - functions));
 	cpu->counter->round.instructions += block->nr_instructions;
+	cpu->counter->round.returns += block->is_return;
+	cpu->counter->round.indirect += block->is_indirect;
+	cpu->counter->round.atomics += block->nr_atomics;
 	if (block->nr_instructions)
 		cpu->repeated = NULL;
 	if (block->is_entry) {
@@ -495,6 +504,42 @@ static enum ending ending_x86(const uint8_t *bytes, size_t size)
 	}
 }
 
+// Whether an instruction reads and writes memory atomically: with a lock prefix, or an exchange with memory.
+static bool is_atomic_x86(const uint8_t *bytes, size_t size)
+{
+	size_t at = 0;
+	bool locked = false;
+
+	while (at + 1 < size && (bytes[at] == 0xf0 || opcode_x86(bytes + at, size - at))) {
+		locked |= bytes[at] == 0xf0;
+		at++;
+	}
+	return locked || ((bytes[at] == 0x86 || bytes[at] == 0x87) && at + 1 < size && bytes[at + 1] >> 6 != 3);
+}
+
+// Store exclusive; compare and swap; other atomic operations of ARMv8.1.
+static bool is_atomic_arm(uint32_t word)
+{
+	return (word & 0x3fe08000) == 0x08000000 || (word & 0x3fa07c00) == 0x08a07c00 || (word & 0x3f208c00) == 0x38200000;
+}
+
+static bool is_atomic(const uint8_t *bytes, size_t size)
+{
+	uint32_t word = 0;
+
+	memcpy(&word, bytes, size < sizeof(word) ? size : sizeof(word));
+	return is_arm ? is_atomic_arm(word) : is_atomic_x86(bytes, size);
+}
+
+// Whether a block ends with a call or jump to an address in a register or in memory.
+static bool is_indirect_x86(const uint8_t *bytes, size_t size)
+{
+	size_t at = opcode_x86(bytes, size);
+	int operation = at + 1 < size ? bytes[at + 1] >> 3 & 7 : 0;
+
+	return bytes[at] == 0xff && (operation == 2 || operation == 4);
+}
+
 static struct function *function_at(uint64_t address)
 {
 	int low = 0, high = nr_functions;
@@ -519,6 +564,7 @@ static void on_translation(plugin_id id, struct tb *tb)
 	struct block *block = malloc(sizeof(*block));
 	const void *data = qemu_plugin_insn_data(last);
 	size_t size = qemu_plugin_insn_size(last);
+	bool is_retpoline, is_indirect;
 	uint32_t word = 0;
 
 	(void)id;
@@ -532,6 +578,11 @@ static void on_translation(plugin_id id, struct tb *tb)
 	block->is_kernel = block->start >> 63;
 	block->is_entry = block->is_kernel && block->function->address == block->start;
 	block->ending = is_arm ? ending_arm(word) : ending_x86(data, size);
+	block->nr_atomics = 0;
+	is_retpoline = block->ending == RETURN && !strncmp(block->function->name, "__x86_indirect_", 15);
+	block->is_return = block->is_kernel && block->ending == RETURN && !is_retpoline;
+	is_indirect = is_arm ? (word & 0xfedff000) == 0xd61f0000 : is_retpoline || is_indirect_x86(data, size);
+	block->is_indirect = block->is_kernel && is_indirect;
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, NO_REGS, block);
 	for (size_t i = 0; i < n; i++) {
 		struct insn *insn = qemu_plugin_tb_get_insn(tb, i);
@@ -543,6 +594,7 @@ static void on_translation(plugin_id id, struct tb *tb)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_string_instruction, NO_REGS, identity);
 		else
 			block->nr_instructions++;
+		block->nr_atomics += is_atomic(qemu_plugin_insn_data(insn), qemu_plugin_insn_size(insn));
 		qemu_plugin_register_vcpu_mem_cb(insn, on_access, NO_REGS, READ_WRITE, NULL);
 	}
 }

@@ -36,7 +36,8 @@ pub struct KernelInfo {
     pub group_levels: u32,
     /// Driver of idle states; absent if idle CPUs only halt or poll.
     pub idle_driver: Option<String>,
-    /// Mitigations of the processor's vulnerabilities: names of those with one.
+    /// Vulnerabilities of the processor that the kernel mitigates, with the method: `spectre_v2: Retpolines`. Some make
+    /// every function return or indirect call slower.
     pub mitigations: Vec<String>,
 }
 
@@ -151,15 +152,25 @@ fn group_levels(text: &str) -> u32 {
     path.split('/').filter(|part| !part.is_empty()).count() as u32
 }
 
-/// Returns the vulnerabilities that the kernel mitigates.
+/// Returns the vulnerabilities of the processor for which the kernel has a method, each with its methods.
 fn mitigations() -> Vec<String> {
     let Ok(entries) = fs::read_dir("/sys/devices/system/cpu/vulnerabilities") else { return Vec::new() };
-    let mitigated = entries
+    let mut found: Vec<String> = entries
         .flatten()
-        .filter(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.starts_with("Mitigation")));
-    let mut names: Vec<String> = mitigated.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort_unstable();
-    names
+        .filter_map(|entry| {
+            let text = fs::read_to_string(entry.path()).ok()?;
+            Some(format!("{}: {}", entry.file_name().to_string_lossy(), methods(&text)?))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Returns the methods in the state of a vulnerability, such as `Retpolines; STIBP: disabled` or `Safe RET, no microcode`. A
+/// state of `Vulnerable` has them too, if they are not sufficient.
+fn methods(state: &str) -> Option<&str> {
+    let methods = state.strip_prefix("Mitigation: ").or_else(|| state.strip_prefix("Vulnerable: "))?.trim();
+    (!methods.is_empty()).then_some(methods)
 }
 
 #[cfg(test)]
@@ -172,6 +183,13 @@ mod tests {
         assert_eq!(group_levels("4:memory:/a/b\n2:cpu,cpuacct:/a\n0::/x/y/z\n"), 1);
         assert_eq!(group_levels("1:cpu:/\n0::/x\n"), 0);
         assert_eq!(group_levels(""), 0);
+    }
+
+    #[test]
+    fn methods_of_a_vulnerability_are_read_even_if_they_are_not_sufficient() {
+        assert_eq!(methods("Mitigation: Retpolines; STIBP: disabled\n"), Some("Retpolines; STIBP: disabled"));
+        assert_eq!(methods("Vulnerable: Safe RET, no microcode\n"), Some("Safe RET, no microcode"));
+        assert_eq!([methods("Not affected\n"), methods("Vulnerable\n")], [None, None]);
     }
 
     #[test]

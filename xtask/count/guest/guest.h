@@ -38,6 +38,9 @@ void ping_pong(struct exchange exchange);
 void pass_alone(enum kind kind, int size);
 void pass_between_cpus(enum kind kind, int size);
 
+// messaging.c
+void measure_messaging(enum kind kind);
+
 // operations.c
 void measure_single_operations(void);
 void measure_ticks(void);

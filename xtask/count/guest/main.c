@@ -110,6 +110,11 @@ int main(void)
 	if (strstr(command_line, "measure=pipe")) {
 		for (int cpu = 0; cpu < 2; cpu++)
 			ping_pong((struct exchange){ .kind = PIPE, .size = 1, .peer_cpu = cpu });
+	} else if (strstr(command_line, "measure=messaging")) {
+		// The kernel's own start has to end.
+		sleep(60);
+		measure_messaging(PIPE);
+		measure_messaging(UNIX);
 	} else if (strstr(command_line, "measure=balance")) {
 		measure_balance();
 	} else if (strstr(command_line, "measure=ticks")) {

@@ -20,6 +20,12 @@ pub(super) struct Counts {
     pub(super) upgrades: f64,
     /// How often the side or part was entered; of functions, how often they were called.
     pub(super) calls: f64,
+    /// Returns from functions.
+    pub(super) returns: f64,
+    /// Calls and jumps to an address in a register or in memory.
+    pub(super) indirect: f64,
+    /// Instructions that read and write memory atomically.
+    pub(super) atomics: f64,
 }
 
 impl AddAssign for Counts {
@@ -30,6 +36,9 @@ impl AddAssign for Counts {
         self.transfers += more.transfers;
         self.upgrades += more.upgrades;
         self.calls += more.calls;
+        self.returns += more.returns;
+        self.indirect += more.indirect;
+        self.atomics += more.atomics;
     }
 }
 
@@ -42,6 +51,9 @@ impl Counts {
             transfers: self.transfers * factor,
             upgrades: self.upgrades * factor,
             calls: self.calls * factor,
+            returns: self.returns * factor,
+            indirect: self.indirect * factor,
+            atomics: self.atomics * factor,
         }
     }
 }
@@ -101,7 +113,7 @@ fn parse(name: &str, text: &str, owners: &Owners<'_>) -> Result<Operation> {
                 (operation.rounds, operation.dropped) = (number(1)?, number(2)?);
                 scale = 1.0 / operation.rounds.max(1) as f64;
             }
-            (Some("F"), 11) => {
+            (Some("F"), 14) => {
                 let part = (words[1].to_owned(), words[2].to_owned());
                 let counts = Counts {
                     instructions: figure(4)?,
@@ -110,6 +122,9 @@ fn parse(name: &str, text: &str, owners: &Owners<'_>) -> Result<Operation> {
                     transfers: figure(7)?,
                     upgrades: figure(8)?,
                     calls: figure(9)?,
+                    returns: figure(11)?,
+                    indirect: figure(12)?,
+                    atomics: figure(13)?,
                 };
                 *operation.parts.entry(part.clone()).or_default() += Counts { calls: figure(10)?, ..counts };
                 *operation.functions.entry((part, words[3].to_owned())).or_default() += counts;

@@ -77,8 +77,11 @@ struct Boot {
     nr_cpus: Option<u32>,
 }
 
-const BOOTS: [Boot; 2] =
-    [Boot { measured: "operations", shift: 1, nr_cpus: None }, Boot { measured: "ticks", shift: 5, nr_cpus: None }];
+const BOOTS: [Boot; 3] = [
+    Boot { measured: "operations", shift: 1, nr_cpus: None },
+    Boot { measured: "messaging", shift: 1, nr_cpus: None },
+    Boot { measured: "ticks", shift: 5, nr_cpus: None },
+];
 
 /// Boots of the variant `balance`: passes over different numbers of CPUs, whose difference is the cost of a CPU.
 const BALANCE_BOOTS: [Boot; 2] = [
@@ -102,11 +105,11 @@ pub(crate) fn run(root: &Path, args: &CountArgs) -> Result<()> {
     let parts = Parts::read(&root.join("xtask/count/parts.toml"))?;
     let functions = parts.functions(&symbols);
 
-    let boots = if args.variant.as_deref() == Some(BALANCE) { BALANCE_BOOTS } else { BOOTS };
+    let boots = if args.variant.as_deref() == Some(BALANCE) { BALANCE_BOOTS.as_slice() } else { &BOOTS };
     let mut counts = Vec::new();
     for number in 1..=args.counts {
         let mut operations = Vec::new();
-        for boot in boots {
+        for &boot in boots {
             let mut measured = boot.measured.to_owned();
             if let Some(nr_cpus) = boot.nr_cpus {
                 measured = format!("{measured}-{nr_cpus}cpus");
@@ -124,7 +127,7 @@ pub(crate) fn run(root: &Path, args: &CountArgs) -> Result<()> {
     }
     let directory = root.join(&args.output).join(&name);
     let command_line = [guest.words(), &args.append].join(" ");
-    let mut cpus = boots.map(|boot| boot.nr_cpus.unwrap_or(args.cpus).to_string()).to_vec();
+    let mut cpus: Vec<String> = boots.iter().map(|boot| boot.nr_cpus.unwrap_or(args.cpus).to_string()).collect();
     cpus.dedup();
     sheet::write(&directory, &symbols.release, args.arch.name(), &cpus.join(" and "), command_line.trim(), &counts)?;
     println!("{}", directory.display());

@@ -36,7 +36,8 @@ pub(super) fn write(
         counts.len()
     );
     let mut operations = head.clone() + "operation\trounds\tdropped\tinstructions\tmin\tmax\ttransfers\tupgrades\n";
-    let mut parts = head.clone() + "operation\tside\tpart\tcalls\tinstructions\tloads\tstores\ttransfers\tupgrades\n";
+    let mut parts = head.clone()
+        + "operation\tside\tpart\tcalls\tinstructions\tloads\tstores\ttransfers\tupgrades\treturns\tindirect\tatomics\n";
     let mut functions = head.clone() + "operation\tside\tpart\tfunction\tcalls\tinstructions\ttransfers\tupgrades\n";
     let mut lines = head + "operation\tside\towner\ttransfers\tupgrades\n";
     for place in 0..names.len() {
@@ -87,9 +88,10 @@ fn write_operation(
         mean_of(|counts| counts.upgrades),
     );
     for ((side, part), counts) in mean(of, |operation| &operation.parts) {
-        let Counts { calls, instructions, loads, stores, transfers, upgrades } = counts;
+        let Counts { calls, instructions, loads, stores, transfers, upgrades, returns, indirect, atomics } = counts;
         if instructions >= MIN_INSTRUCTIONS || transfers + upgrades >= 0.05 {
-            let row = [instructions, loads, stores, transfers, upgrades].map(number).join("\t");
+            let row =
+                [instructions, loads, stores, transfers, upgrades, returns, indirect, atomics].map(number).join("\t");
             let _ = writeln!(parts, "{name}\t{side}\t{part}\t{}\t{row}", digits(calls, 3));
         }
     }
@@ -165,7 +167,7 @@ mod tests {
         assert_eq!(operations, "empty-call\t500\t1\t101.5\t100.0\t103.0\t0.0\t0.0\n");
         assert_eq!(
             parts,
-            "empty-call\tgetppid\tcall\t1\t101.5\t0\t0\t0\t0\nempty-call\tuser\tuser\t1\t101.5\t0\t0\t0\t0\n"
+            "empty-call\tgetppid\tcall\t1\t101.5\t0\t0\t0\t0\t0\t0\t0\nempty-call\tuser\tuser\t1\t101.5\t0\t0\t0\t0\t0\t0\t0\n"
         );
         assert_eq!(functions, "empty-call\tgetppid\tcall\tf\t1\t101.5\t0\t0\n");
         assert_eq!(lines, "");

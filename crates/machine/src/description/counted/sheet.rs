@@ -68,7 +68,7 @@ impl Sheet {
         let rows = lines.filter(|line| !line.starts_with('#') && !line.starts_with("operation\t"));
         for line in rows {
             let cells: Vec<&str> = line.split('\t').collect();
-            let [operation, side, part, calls, instructions, _, _, transfers, upgrades] = cells[..] else {
+            let [operation, side, part, calls, instructions, _, _, transfers, upgrades, ..] = cells[..] else {
                 return Err(line);
             };
             let tenths = |text: &str| fixed_point(text, 1).ok_or(line);
