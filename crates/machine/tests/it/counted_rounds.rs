@@ -14,9 +14,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const SHEETS: [&str; 2] = ["6.12-x86_64", "6.12-arm64"];
-/// Rounds that are left out, because the first ones differ.
-const WARM_UP: u64 = 300;
-const ROUNDS: u64 = 600;
+/// Rounds that are left out, because the first ones differ, and rounds in all.
+const ROUNDS: [u64; 2] = [300, 600];
+/// Rounds of messaging, as in the counted program: what happens in a round depends on those before.
+const MESSAGING_ROUNDS: [u64; 2] = [200, 700];
 /// Latency of a cache line with which lines are distinguished from instructions.
 const LINE_NS: u64 = 50;
 
@@ -55,8 +56,9 @@ fn busy_ns(sheet: &str, line_ns: u64, micro: Micro, levels: u32) -> u64 {
 /// Instructions and cache lines of a round.
 fn simulated(sheet: &str, test: MicroTest, levels: u32) -> (f64, f64) {
     let per_round = |line_ns| {
+        let [first, last] = if matches!(test, MicroTest::Messaging(_)) { MESSAGING_ROUNDS } else { ROUNDS };
         let busy = |rounds| busy_ns(sheet, line_ns, Micro { test, rounds, cpus: [0, 1] }, levels);
-        (busy(ROUNDS) - busy(WARM_UP)) as f64 / (ROUNDS - WARM_UP) as f64
+        (busy(last) - busy(first)) as f64 / (last - first) as f64
     };
     let instructions = per_round(0);
     (instructions, (per_round(LINE_NS) - instructions) / LINE_NS as f64)
