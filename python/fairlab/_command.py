@@ -48,6 +48,8 @@ class Variant(TypedDict, total=False):
     """Longest exit latency of an idle state that may be entered, as held in ``/dev/cpu_dma_latency``."""
     idle_states: Optional[int]
     """Number of idle states that each CPU may use, counted from the shallowest."""
+    autogroup: Optional[bool]
+    """Whether tasks of the root group run in a group of their own, as those of a session do with ``sched_autogroup_enabled``."""
     prices: Optional[MachineLike]
     """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
     plain: Union[bool, str]

@@ -164,6 +164,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         governor,
         cpu_dma_latency,
         idle_states,
+        autogroup,
         prices,
         plain,
         policy,
@@ -194,6 +195,9 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     if let Some(number) = idle_states {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
         hardware.idle_states.iter_mut().for_each(|states| states.truncate(number));
+    }
+    if *autogroup == Some(true) {
+        setup.workload.enter_autogroup();
     }
     let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
     setup.workload.cpu_dma_latency = requests.into_iter().flatten().min();

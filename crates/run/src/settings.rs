@@ -209,6 +209,18 @@ settings! {
         texts: |value| value.iter().map(ToString::to_string).collect(),
     }
 
+    /// Whether tasks of the root group run in a group of their own, as those of a session do with
+    /// sched_autogroup_enabled: on, off [default: off]
+    autogroup: Option<bool> {
+        option: "autogroup" "on|off",
+        commands: commands::RUN | commands::BENCH | commands::REPEAT | commands::STUDY_ARM,
+        change: true,
+        names: || vec!["on", "off"],
+        in_study: "`autogroup` of an arm",
+        read: |value, text| set(value, switch(text)),
+        texts: |value| value.iter().map(|is_on| if *is_on { "on" } else { "off" }.to_owned()).collect(),
+    }
+
     /// Cost model of kernel code: machine (costs of the machine's file), zero, the name or path of a second
     /// machine; OPERATION=NS sets one cost [default: machine; zero for a scenario]
     prices: CostChoice {
@@ -321,6 +333,14 @@ settings! {
 fn set<T>(value: &mut Option<T>, read: Result<T, String>) -> Result<(), String> {
     *value = Some(read?);
     Ok(())
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("use on or off".to_owned()),
+    }
 }
 
 fn number(text: &str) -> Result<u64, String> {

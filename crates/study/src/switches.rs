@@ -30,7 +30,10 @@ pub const ABSENT: &[(&str, &str)] = &[
     ("preempt", "Always as in a kernel built with full preemption."),
     ("verbose, debug/*", "Debug output; use `fairlab machine show`, `fairlab explain` and traces."),
     ("numa_balancing*, kernel.numa_balancing", "NUMA balancing is not modelled."),
-    ("kernel.sched_autogroup_enabled", "Autogroup is not modelled."),
+    (
+        "kernel.sched_autogroup_enabled",
+        "The setting `autogroup` puts tasks of the root group into one group; sessions are not modelled.",
+    ),
     ("kernel.sched_schedstats", "Schedstats are always counted."),
     ("kernel.sched_deadline_period_max_us, _min_us", "Fixed at their defaults, 4194304 and 100."),
     ("kernel.sched_util_clamp_max, _min, _min_rt_default", "System-wide uclamp limits are not modelled."),

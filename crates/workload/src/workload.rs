@@ -320,6 +320,18 @@ pub struct Channel {
     pub reverse: Option<usize>,
 }
 
+impl Workload {
+    /// Moves tasks of the root group into a group of their own, as `sched_autogroup_enabled` does with those of a
+    /// session. Kernel threads and tasks of other groups stay where they are.
+    pub fn enter_autogroup(&mut self) {
+        let group = self.groups.len();
+        let in_root = |task: &&mut TaskSpec| !task.is_kthread && task.start.group.flatten().is_none();
+        self.tasks.iter_mut().filter(in_root).for_each(|task| task.start.group = Some(Some(group)));
+        let name = "autogroup".to_owned();
+        self.groups.push(GroupSpec { name, parent: None, shares: 1024, quota: None, idle: false, uclamp: None });
+    }
+}
+
 /// Objects that the tasks share, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the field names describe their content")]

@@ -145,6 +145,11 @@ impl Processor {
         tenths.unsigned_abs() * 100_000 / self.instructions_per_us.value
     }
 
+    /// Duration of the transfer of one cache line, in picoseconds, which nothing overlaps.
+    pub(super) fn whole_line_ps(&self) -> ByDistance<u64> {
+        self.line_ns().map(|ns| ns * 1000)
+    }
+
     /// Duration of the transfer of cache lines, given in tenths, in picoseconds: the share of their latency
     /// that does not overlap with other work.
     pub(super) fn lines_ps(&self, tenths: i64) -> ByDistance<u64> {

@@ -120,6 +120,11 @@ impl CostModel {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.statistics_lines_ps)
     }
 
+    /// Duration of the transfer of the line of a task group's load, in picoseconds at any CPU speed.
+    pub fn group_line_ps(&self) -> ByDistance<u64> {
+        self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.group_line_ps)
+    }
+
     /// Duration that a remote enqueue adds to the operation itself, in picoseconds at any CPU speed.
     pub fn remote_enqueue_ps(&self) -> ByDistance<u64> {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.enqueue_lines_ps)

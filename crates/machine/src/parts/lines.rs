@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Cache lines of runqueues: the cost of an access to a runqueue depends on which CPU has written it last.
+//! Cache lines of the scheduler's shared data: the cost of an access depends on which CPU has written the line last.
 //!
-//! A runqueue's counters and flags are modelled as one cache line, with a protocol like MESI. Rules:
+//! A runqueue's counters and flags are modelled as one cache line, and so is the load of a task group
+//! (`tg->load_avg`), with a protocol like MESI. Rules:
 //! 1. A CPU that has read the present version reads it at no cost. For other CPUs the line is transferred:
 //!    within the last-level cache if a CPU there has it, else from the CPU that wrote it last.
 //! 2. A write creates a new version, which only the writer has. If others have read the old version, or
 //!    another CPU owned it, the write needs a transfer too.
 //! 3. A line is transferred to one CPU at a time; others wait. That makes a hot line expensive.
+//!
+//! The time of a runqueue's line overlaps with other work. That of a group's load does not: it is changed by an
+//! atomic operation, and read by the division that follows.
 //!
 //! A transfer takes the same wall time on slow and fast CPUs, because the interconnect determines it. The
 //! accesses of a phase are spread evenly over its other work. The model is off on a machine whose transfers
@@ -16,12 +20,12 @@ use crate::description::{ByDistance, Distance};
 use crate::hardware::Hardware;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
-use fairlab_sched::work::{Access, Touch};
+use fairlab_sched::work::{Access, SharedData, Touch};
 use std::collections::VecDeque;
 
-/// Cache line of a runqueue. Times are in picoseconds.
+/// A cache line. Times are in picoseconds.
 #[derive(Clone, Debug, Default)]
-struct RqLine {
+struct Line {
     version: u32,
     /// CPU that wrote the line last.
     owner: u32,
@@ -33,15 +37,28 @@ struct RqLine {
     transfers: VecDeque<(u64, u64)>,
 }
 
+/// Line of a task group's load.
+#[derive(Clone, Debug)]
+struct GroupLine {
+    line: Line,
+    /// Version that each CPU has read last.
+    seen: Vec<u32>,
+}
+
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RqLines {
+pub(crate) struct SharedLines {
     /// Cost of the transfer that a read of a few fields or a write needs.
     ps: ByDistance<u64>,
     /// Cost of the transfers that load-balance statistics need.
     statistics_ps: ByDistance<u64>,
-    lines: Vec<RqLine>,
+    /// Cost of the transfer of a group's load.
+    group_ps: ByDistance<u64>,
+    /// Lines of runqueues, by CPU.
+    lines: Vec<Line>,
     /// Version that a CPU has read last, for each pair of CPU and runqueue; one row for each CPU.
     seen: Vec<u32>,
+    /// Lines of task groups, as far as they have been used.
+    groups: Vec<GroupLine>,
     /// Units of each CPU.
     places: Vec<CpuPlace>,
 }
@@ -57,26 +74,33 @@ pub(crate) struct TransferCosts {
     pub(crate) count: u64,
 }
 
-impl RqLines {
+impl SharedLines {
     /// Returns the lines of a machine; empty if transfers have no cost.
     pub(crate) fn new(hardware: &Hardware) -> Self {
         let (ps, statistics_ps) = (hardware.costs.line_transfer_ps(), hardware.costs.statistics_lines_ps());
         if ps == ByDistance::default() {
             return Self::default();
         }
-        Self::with_costs(ps, statistics_ps, &hardware.topology.cpus)
+        Self::with_costs(ps, statistics_ps, hardware.costs.group_line_ps(), &hardware.topology.cpus)
     }
 
-    fn with_costs(ps: ByDistance<u64>, statistics_ps: ByDistance<u64>, places: &[CpuPlace]) -> Self {
-        let line = |(cpu, place): (usize, &CpuPlace)| RqLine {
+    fn with_costs(
+        ps: ByDistance<u64>,
+        statistics_ps: ByDistance<u64>,
+        group_ps: ByDistance<u64>,
+        places: &[CpuPlace],
+    ) -> Self {
+        let line = |(cpu, place): (usize, &CpuPlace)| Line {
             version: 1,
             owner: cpu as u32,
             caches: cache_bit(place.llc),
-            ..RqLine::default()
+            ..Line::default()
         };
         Self {
             ps,
             statistics_ps,
+            group_ps,
+            groups: Vec::new(),
             lines: places.iter().enumerate().map(line).collect(),
             seen: vec![0; places.len() * places.len()],
             places: places.to_vec(),
@@ -97,7 +121,7 @@ impl RqLines {
         for touch in touches {
             at += gap;
             let Some(price) = self.transfer_cost_ps(cpu, touch) else { continue };
-            let begins = self.lines[touch.cpu.index()].reserve(now_ps, at, price);
+            let begins = self.line_of(touch.data).reserve(now_ps, at, price);
             sum.waited_ps += begins - at;
             sum.ps += price;
             sum.count += 1;
@@ -112,8 +136,21 @@ impl RqLines {
         let nr_cpus = self.lines.len();
         let place = &self.places[cpu.index()];
         let own_cache = cache_bit(place.llc);
-        let line = &mut self.lines[touch.cpu.index()];
-        let seen = &mut self.seen[cpu.index() * nr_cpus + touch.cpu.index()];
+        let (line, seen, costs) = match touch.data {
+            SharedData::Runqueue(of) => (
+                &mut self.lines[of.index()],
+                &mut self.seen[cpu.index() * nr_cpus + of.index()],
+                if touch.access == Access::Statistics { &self.statistics_ps } else { &self.ps },
+            ),
+            SharedData::GroupLoad(group) => {
+                while self.groups.len() <= group.index() {
+                    let line = Line { version: 1, owner: cpu.0, caches: own_cache, ..Line::default() };
+                    self.groups.push(GroupLine { line, seen: vec![0; nr_cpus] });
+                }
+                let group = &mut self.groups[group.index()];
+                (&mut group.line, &mut group.seen[cpu.index()], &self.group_ps)
+            }
+        };
         let (owner, is_owner) = (line.owner, line.owner == cpu.0);
         let (has_it, is_near) = if touch.access == Access::Write {
             let had = (is_owner && !line.is_shared, line.caches == own_cache);
@@ -135,13 +172,19 @@ impl RqLines {
         // The owner may be farther away than a cache with a copy, or nearer than one whose copy becomes invalid.
         let from_owner = Distance::between(&self.places[owner as usize], place);
         let distance = if is_near { from_owner.min(Distance::Cache) } else { from_owner.max(Distance::Package) };
-        let costs = if touch.access == Access::Statistics { &self.statistics_ps } else { &self.ps };
         let ps = costs[distance];
         (ps > 0).then_some(ps)
     }
+
+    fn line_of(&mut self, data: SharedData) -> &mut Line {
+        match data {
+            SharedData::Runqueue(cpu) => &mut self.lines[cpu.index()],
+            SharedData::GroupLoad(group) => &mut self.groups[group.index()].line,
+        }
+    }
 }
 
-impl RqLine {
+impl Line {
     /// Reserves the line for a transfer: from `from` on, at the first time at which the line is free for
     /// `length`. Returns the start.
     fn reserve(&mut self, now: u64, mut from: u64, length: u64) -> u64 {
@@ -178,18 +221,19 @@ fn cache_bit(cache: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::ids::GroupId;
 
     /// Returns lines of two caches with two CPUs each. A transfer takes 100 ps within a cache and 300 ps
     /// between caches.
-    fn lines() -> RqLines {
+    fn lines() -> SharedLines {
         let place = |cpu: u32| CpuPlace { core: cpu, cluster: cpu, llc: cpu / 2, package: 0, node: 0 };
         let [ps, statistics_ps] = [(100, 300), (500, 1500)].map(|(near, far)| ByDistance::near_and_far(near, far));
-        RqLines::with_costs(ps, statistics_ps, &[0, 1, 2, 3].map(place))
+        SharedLines::with_costs(ps, statistics_ps, ByDistance::near_and_far(1000, 3000), &[0, 1, 2, 3].map(place))
     }
 
-    fn touch(lines: &mut RqLines, cpu: u32, of: u32, write: bool, now: u64) -> (u64, u64) {
+    fn touch(lines: &mut SharedLines, cpu: u32, of: u32, write: bool, now: u64) -> (u64, u64) {
         let access = if write { Access::Write } else { Access::Read };
-        let sum = lines.touch_all(CpuId(cpu), &[Touch { cpu: CpuId(of), access }], now, 0);
+        let sum = lines.touch_all(CpuId(cpu), &[Touch { data: SharedData::Runqueue(CpuId(of)), access }], now, 0);
         (sum.ps, sum.waited_ps)
     }
 
@@ -211,8 +255,23 @@ mod tests {
     #[test]
     fn statistics_need_more_lines_than_a_few_fields() {
         let mut lines = lines();
-        let touches = [1, 2].map(|cpu| Touch { cpu: CpuId(cpu), access: Access::Statistics });
+        let touches = [1, 2].map(|cpu| Touch { data: SharedData::Runqueue(CpuId(cpu)), access: Access::Statistics });
         assert_eq!(lines.touch_all(CpuId(0), &touches, 0, 0).ps, 2000);
+    }
+
+    #[test]
+    fn additions_to_a_groups_load_are_served_one_after_the_other() {
+        let mut lines = lines();
+        let mut add = |cpu: u32, group: u32, now: u64| {
+            let touch = Touch { data: SharedData::GroupLoad(GroupId(group)), access: Access::Write };
+            let sum = lines.touch_all(CpuId(cpu), &[touch], now, 0);
+            (sum.ps, sum.waited_ps)
+        };
+        assert_eq!(add(0, 1, 0), (0, 0), "the first CPU that uses the line has it");
+        assert_eq!(add(0, 1, 10), (0, 0));
+        assert_eq!([1, 2, 3].map(|cpu| add(cpu, 1, 20)), [(1000, 0), (3000, 1000), (1000, 4000)]);
+        assert_eq!(add(1, 2, 20), (0, 0), "each group has a line of its own");
+        assert_eq!(add(0, 1, 9000), (3000, 0), "no transfer is left");
     }
 
     #[test]
@@ -226,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_transfer_that_is_to_come_leaves_room_before_it() {
-        let mut line = RqLine::default();
+        let mut line = Line::default();
         assert_eq!(line.reserve(0, 1000, 100), 1000);
         assert_eq!(line.reserve(0, 0, 100), 0, "early enough");
         assert_eq!(line.reserve(0, 950, 100), 1100, "too long for what is left before");
@@ -239,7 +298,7 @@ mod tests {
     #[test]
     fn touches_are_spread_over_the_work_of_their_phase() {
         let mut lines = lines();
-        let touches = [1, 2].map(|cpu| Touch { cpu: CpuId(cpu), access: Access::Read });
+        let touches = [1, 2].map(|cpu| Touch { data: SharedData::Runqueue(CpuId(cpu)), access: Access::Read });
         // The line of CPU 1 is read at 1000 + 200, that of CPU 2 at 1000 + 200 + 100 + 200.
         let sum = lines.touch_all(CpuId(0), &touches, 1000, 600);
         assert_eq!(sum, TransferCosts { ps: 400, waited_ps: 0, count: 2 });

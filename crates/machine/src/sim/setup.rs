@@ -12,7 +12,7 @@ use crate::parts::counters::{CpuCounters, MachineCounters};
 use crate::parts::cpu::{CpuTimer, IdleLoop, SimCpu};
 use crate::parts::idle::{CpuIdleState, LatencyRequests};
 use crate::parts::kernel::KernelState;
-use crate::parts::lines::RqLines;
+use crate::parts::lines::SharedLines;
 use crate::parts::locks::RqLocks;
 use crate::parts::policy::bandwidth_of;
 use crate::parts::residency::{CpuKinds, nr_frequencies};
@@ -147,7 +147,7 @@ impl<E: Engine> Machine<E> {
             wants_kernel_paths: false,
             wants_ops: false,
             locks: RqLocks::new(nr_cpus),
-            lines: RqLines::new(&hardware),
+            lines: SharedLines::new(&hardware),
             speeds: CpuSpeeds::new(&hardware),
             kinds: CpuKinds::from_hardware(&hardware),
             first_ksoftirqd,

@@ -18,7 +18,7 @@ use crate::parts::counters::MachineCounters;
 use crate::parts::cpu::{IdleLoop, SimCpu};
 use crate::parts::idle::LatencyRequests;
 use crate::parts::kernel::KernelWork;
-use crate::parts::lines::RqLines;
+use crate::parts::lines::SharedLines;
 use crate::parts::locks::RqLocks;
 use crate::parts::residency::{CpuKind, CpuKinds};
 use crate::parts::speed::{CpuFrequency, CpuSpeeds};
@@ -80,7 +80,7 @@ pub struct Machine<E = Sched> {
     pub(crate) wants_ops: bool,
     pub(crate) locks: RqLocks,
     /// Cache lines of the runqueues.
-    pub(crate) lines: RqLines,
+    pub(crate) lines: SharedLines,
     pub(crate) tracer: Tracer,
     pub(crate) speeds: CpuSpeeds,
     /// Kinds of CPUs: equal capacity and frequency domain.

@@ -48,7 +48,7 @@ impl State {
             next = self.next_leaf_cfs_rq(id);
             let now = self.cfs_rq_clock_pelt(id);
             if self.update_cfs_rq_load_avg(ctx, now, id) {
-                self.update_tg_load_avg(id);
+                self.update_tg_load_avg(ctx, id);
                 if self.cfs_rqs[id.index()].nr_running == 0 {
                     self.update_idle_cfs_rq_clock_pelt(id);
                 }

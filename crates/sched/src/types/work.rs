@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Counts of kernel operations. The counts are exact; the cost model of the machine defines their costs.
 //!
-//! On request the counts also record the accesses to runqueues, in order: the cost of an access depends on
-//! which CPU has written the runqueue's cache lines.
+//! On request the counts also record the accesses to data that CPUs share, in order: the cost of an access
+//! depends on which CPU has written its cache lines.
 
-use crate::types::ids::CpuId;
+use crate::types::ids::{CpuId, GroupId};
 use alloc::vec::Vec;
 
 /// Declares the operations: variant, which is also the name in settings and results, and meaning.
@@ -75,7 +75,7 @@ ops! {
 pub const NR_OPS: usize = KernelOp::ALL.len();
 const _: () = assert!(NR_OPS <= u64::BITS as usize, "the bit mask has a bit for each operation");
 
-/// Kind of an access to a runqueue.
+/// Kind of an access to a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reads a few fields without the lock, such as the current task.
@@ -86,16 +86,35 @@ pub enum Access {
     Write,
 }
 
-/// An access to the runqueue of a CPU.
+/// Data of the scheduler whose cache lines several CPUs use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedData {
+    /// Runqueue of a CPU.
+    Runqueue(CpuId),
+    /// Load of a task group on all CPUs: `tg->load_avg`, which has a line of its own.
+    GroupLoad(GroupId),
+}
+
+/// An access to shared data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
-    /// CPU of the runqueue.
-    pub cpu: CpuId,
+    /// Data that is read or written.
+    pub data: SharedData,
     /// Kind of the access.
     pub access: Access,
 }
 
-/// Counts of kernel operations by kind, and the runqueue accesses of a phase.
+impl Touch {
+    /// Returns the CPU whose runqueue is accessed, if it is one.
+    pub const fn runqueue(&self) -> Option<CpuId> {
+        match self.data {
+            SharedData::Runqueue(cpu) => Some(cpu),
+            SharedData::GroupLoad(_) => None,
+        }
+    }
+}
+
+/// Counts of kernel operations by kind, and the accesses to shared data of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpCounts {
     counts: [u64; NR_OPS],
@@ -135,7 +154,7 @@ impl OpCounts {
         ops_of(self.counted).map(|op| prices[op] * self.counts[op]).sum()
     }
 
-    /// Enables or disables the recording of runqueue accesses, and reserves capacity for `room` of them. The
+    /// Enables or disables the recording of accesses to shared data, and reserves capacity for `room` of them. The
     /// capacity never shrinks.
     pub fn record_touches(&mut self, records: bool, room: usize) {
         self.records_touches = records;
@@ -143,7 +162,7 @@ impl OpCounts {
         self.touches.reserve(room);
     }
 
-    /// Whether runqueue accesses are recorded.
+    /// Whether accesses to shared data are recorded.
     #[inline]
     pub fn records_touches(&self) -> bool {
         self.records_touches
@@ -153,7 +172,7 @@ impl OpCounts {
     #[inline]
     pub fn touch_read(&mut self, cpu: CpuId) {
         if self.records_touches {
-            self.touch(Touch { cpu, access: Access::Read });
+            self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Read });
         }
     }
 
@@ -161,7 +180,7 @@ impl OpCounts {
     #[inline]
     pub fn touch_read_all(&mut self, cpus: impl Iterator<Item = CpuId>) {
         if self.records_touches {
-            cpus.for_each(|cpu| self.touch(Touch { cpu, access: Access::Read }));
+            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Read }));
         }
     }
 
@@ -169,7 +188,7 @@ impl OpCounts {
     #[inline]
     pub fn touch_statistics(&mut self, cpus: impl Iterator<Item = CpuId>) {
         if self.records_touches {
-            cpus.for_each(|cpu| self.touch(Touch { cpu, access: Access::Statistics }));
+            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Statistics }));
         }
     }
 
@@ -177,7 +196,23 @@ impl OpCounts {
     #[inline]
     pub fn touch_write(&mut self, cpu: CpuId) {
         if self.records_touches {
-            self.touch(Touch { cpu, access: Access::Write });
+            self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Write });
+        }
+    }
+
+    /// Records a read of a task group's load.
+    #[inline]
+    pub fn touch_group_read(&mut self, group: GroupId) {
+        if self.records_touches {
+            self.touch(Touch { data: SharedData::GroupLoad(group), access: Access::Read });
+        }
+    }
+
+    /// Records an atomic addition to a task group's load.
+    #[inline]
+    pub fn touch_group_write(&mut self, group: GroupId) {
+        if self.records_touches {
+            self.touch(Touch { data: SharedData::GroupLoad(group), access: Access::Write });
         }
     }
 

@@ -72,6 +72,8 @@ pub struct CallCosts {
     pub rq_line_ps: ByDistance<u64>,
     /// Transfer of the lines that load-balance statistics of a CPU need, in picoseconds at any CPU speed.
     pub statistics_lines_ps: ByDistance<u64>,
+    /// Transfer of the line of a task group's load, in picoseconds at any CPU speed: its whole latency.
+    pub group_line_ps: ByDistance<u64>,
     /// Transfer of the other lines that a remote enqueue needs, in picoseconds at any CPU speed.
     pub enqueue_lines_ps: ByDistance<u64>,
     /// Transfers to the waker when a wake-up is queued on another CPU, in picoseconds at any CPU speed.
@@ -129,6 +131,7 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
             sleep: call("sleep"),
             rq_line_ps: lines_ps(&RQ_LINE),
             statistics_lines_ps: lines_ps(&STATISTICS_LINES),
+            group_line_ps: processor.whole_line_ps(),
             enqueue_lines_ps: lines_ps(&ENQUEUE_LINES),
             waker_lines_ps: lines_ps(&WAKER_LINES),
             woken_lines_ps: lines_ps(&WOKEN_LINES),
@@ -181,10 +184,17 @@ pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
         ("queued wake-up lines, woken CPU", &WOKEN_LINES),
         ("futex lines", &FUTEX_LINES),
     ];
+    let group_line = CountedCost {
+        name: "group load line".to_owned(),
+        instructions: None,
+        lines: Some(10),
+        ps: processor.whole_line_ps(),
+        rows: "one line, without overlap".to_owned(),
+    };
     let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| (*name, formula)).chain(lines);
     let operations = operations.map(|(name, formula)| named(name.to_owned(), formula));
     let channels = CHANNELS
         .iter()
         .flat_map(|channel| channel.named().map(|(what, formula)| named(format!("{} {what}", channel.name), formula)));
-    operations.chain(channels).collect()
+    operations.chain([group_line]).chain(channels).collect()
 }

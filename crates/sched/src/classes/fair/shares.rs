@@ -40,6 +40,7 @@ impl State {
         if below.throttle_count > 0 {
             return;
         }
+        ctx.op_counts.touch_group_read(below.group);
         let group = &self.groups[below.group.index()];
         let load = scale_load_down(below.load.weight).max(below.avg.load_avg);
         let others = group.load_avg.wrapping_sub(below.tg_load_avg_contrib as i64);

@@ -656,7 +656,8 @@ fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
     machine.work.record_touches(true, 64);
     let (_, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
-    let touches: Vec<_> = machine.work.touches().iter().map(|touch| (touch.cpu.0, touch.access)).collect();
+    let touches: Vec<_> =
+        machine.work.touches().iter().map(|touch| (touch.runqueue().unwrap().0, touch.access)).collect();
     // Reads: statistics of the local and the other group, and the busiest runqueue. Writes: both locks.
     assert_eq!(touches[..3], [(1, Access::Statistics), (0, Access::Statistics), (0, Access::Read)]);
     let first_write = touches.iter().position(|&(_, access)| access == Access::Write).expect("a task was moved");

@@ -59,6 +59,8 @@ pub struct CfsRq {
     pub removed: RemovedAverages,
     /// Contribution of the cfs_rq to its group's `load_avg`.
     pub tg_load_avg_contrib: u64,
+    /// Time of the last update of that contribution, in ns of the CPU's clock.
+    pub last_update_tg_load_avg: u64,
     /// Whether averages have changed that still have to be propagated to the parent.
     pub propagate: bool,
     /// Change of runnable load that still has to be propagated to the parent.
@@ -111,6 +113,7 @@ impl CfsRq {
             avg: SchedAvg::default(),
             removed: RemovedAverages::default(),
             tg_load_avg_contrib: 0,
+            last_update_tg_load_avg: 0,
             propagate: false,
             prop_runnable_sum: 0,
             h_load: 0,

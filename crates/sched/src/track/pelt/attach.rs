@@ -98,14 +98,14 @@ impl State {
 
         if !is_attached && how.attach {
             self.attach_entity_load_avg(ctx, cfs_rq, se);
-            self.update_tg_load_avg(cfs_rq);
+            self.update_tg_load_avg(ctx, cfs_rq);
         } else if how.detach {
             self.detach_entity_load_avg(ctx, cfs_rq, se);
-            self.update_tg_load_avg(cfs_rq);
+            self.update_tg_load_avg(ctx, cfs_rq);
         } else if decayed {
             self.cfs_rq_util_change(ctx, cfs_rq);
             if how.update_tg {
-                self.update_tg_load_avg(cfs_rq);
+                self.update_tg_load_avg(ctx, cfs_rq);
             }
         }
     }

@@ -125,19 +125,25 @@ impl State {
         sums.load_sum = SchedAvg::floor_sum(add_positive(sums.load_sum, change.sum), sums.load_avg);
     }
 
-    /// Updates the contribution of a cfs_rq to its group's load, unless it changed by 1/64 or less:
-    /// `update_tg_load_avg()`.
+    /// Updates the contribution of a cfs_rq to its group's load (`update_tg_load_avg()`), unless it changed by 1/64 or
+    /// less, or the last update was less than `group_load_interval_ns` ago.
     #[inline]
-    pub(crate) fn update_tg_load_avg(&mut self, id: CfsRqId) {
+    pub(crate) fn update_tg_load_avg(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         if cfs_rq.group == GroupId::ROOT {
             return;
         }
+        let interval = self.tunables.changes.group_load_interval_ns;
+        if interval > 0 && ctx.sched_clock().wrapping_sub(cfs_rq.last_update_tg_load_avg) < interval {
+            return;
+        }
         let delta = (cfs_rq.avg.load_avg as i64).wrapping_sub(cfs_rq.tg_load_avg_contrib as i64);
         if delta.unsigned_abs() > cfs_rq.tg_load_avg_contrib / 64 {
+            ctx.op_counts.touch_group_write(cfs_rq.group);
             let sum = &mut self.groups[cfs_rq.group.index()].load_avg;
             *sum = sum.wrapping_add(delta);
             cfs_rq.tg_load_avg_contrib = cfs_rq.avg.load_avg;
+            cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
         }
     }
 
@@ -153,4 +159,36 @@ impl State {
 fn add_positive(value: u64, change: i64) -> u64 {
     let sum = value.wrapping_add(change as u64);
     if change < 0 && sum > value { 0 } else { sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::golden::{CPU, GoldenTestMachine};
+    use crate::types::units::Nanos;
+    use crate::types::work::{Access, SharedData, Touch};
+
+    #[test]
+    fn a_groups_load_changes_by_more_than_a_64th_and_once_in_an_interval() {
+        let mut machine = GoldenTestMachine::new();
+        let (group, _) = machine.group();
+        let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
+        let mut update = |interval_ns, now_us, load_avg| {
+            machine.sched.tunables.changes.group_load_interval_ns = interval_ns;
+            machine.sched.cfs_rqs[cfs_rq.index()].avg.load_avg = load_avg;
+            machine.with(|sched, ctx| {
+                ctx.now = Nanos::from_micros(now_us);
+                ctx.op_counts.record_touches(true, 4);
+                sched.update_tg_load_avg(ctx, cfs_rq);
+                let write = Touch { data: SharedData::GroupLoad(group), access: Access::Write };
+                let has_written = ctx.op_counts.touches() == [write];
+                assert!(has_written || ctx.op_counts.touches().is_empty());
+                (has_written, sched.groups[group.index()].load_avg)
+            })
+        };
+        assert_eq!(update(0, 5000, 640), (true, 640));
+        assert_eq!(update(0, 5001, 650), (false, 640), "a 64th is no change");
+        assert_eq!(update(0, 5002, 651), (true, 651));
+        assert_eq!(update(1_000_000, 6001, 300), (false, 651), "too early by a microsecond");
+        assert_eq!(update(1_000_000, 6002, 300), (true, 300));
+    }
 }

@@ -15,7 +15,7 @@ impl State {
         let skip_age = !self.features.has(crate::types::features::Feature::AttachAgeLoad);
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
         self.attach_entity_load_avg(ctx, cfs_rq, se);
-        self.update_tg_load_avg(cfs_rq);
+        self.update_tg_load_avg(ctx, cfs_rq);
         self.propagate_entity_cfs_rq(ctx, se);
     }
 
@@ -28,7 +28,7 @@ impl State {
         let cfs_rq = self.entities[se.index()].cfs_rq;
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
         self.detach_entity_load_avg(ctx, cfs_rq, se);
-        self.update_tg_load_avg(cfs_rq);
+        self.update_tg_load_avg(ctx, cfs_rq);
         self.propagate_entity_cfs_rq(ctx, se);
     }
 

@@ -243,6 +243,12 @@ tunables! {
             test_values: [0, 1], demo: NoRun(NO_EMPTIED),
             former_values: &[(1, FormerDefault::new((5, 13), "a balancing pass starts over also when the busiest runqueue has lost its tasks meanwhile"))],
         }
+        group_load_interval_ns: u64 {
+            "Minimum time between two updates of a group's load (`tg->load_avg`) by one CPU; 1000000 as since 6.7.",
+            unit: "ns", range: ARM, default: Fixed(0), statement: None,
+            test_values: [0, 1_000_000], demo: Digest("switches/group-load.scn", "the weights of the entities of a group whose tasks sleep often"),
+            former_values: &[],
+        }
         blocked_limit: u64 {
             "Ticks beyond one before the blocked load of a tickless CPU is updated again.",
             unit: "ticks", range: ARM, default: Fixed(0), statement: Some(Arm),
