@@ -382,3 +382,21 @@ pub struct Workload {
     /// Settings that could not be honoured, as sentences for the user.
     pub warnings: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::hackbench::Hackbench;
+
+    #[test]
+    fn an_autogroup_has_the_tasks_of_the_root_group() {
+        let mut workload = Hackbench { groups: 1, fds: 2, group_levels: 1, ..Hackbench::default() }.workload();
+        workload.tasks[0].start.group = None;
+        workload.tasks[1].start.group = Some(None);
+        workload.tasks[2].start.group = Some(None);
+        workload.tasks[2].is_kthread = true;
+        workload.enter_autogroup();
+        let groups: Vec<_> = workload.tasks[..4].iter().map(|task| task.start.group).collect();
+        assert_eq!(groups, [Some(Some(1)), Some(Some(1)), Some(None), Some(Some(0))]);
+        assert_eq!((workload.groups[1].name.as_str(), workload.groups[1].parent), ("autogroup", None));
+    }
+}

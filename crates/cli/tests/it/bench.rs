@@ -151,3 +151,17 @@ fn a_receive_from_a_socket_pair_wakes_the_peer_that_waits_for_its_answer() {
     let (pipe, unix) = (waits("pipe"), waits("unix"));
     assert!((pipe + 45..pipe + 55).contains(&unix), "{pipe} {unix}");
 }
+
+#[test]
+fn pairs_of_one_group_contend_for_its_load_unless_updates_are_limited() {
+    let rate = |options: &str| {
+        let line = "netperf -t UDP_RR --instances 72 --machine xeon-2s-104 --start-every 100 --warmup 20ms --for 10ms";
+        let text = bench(&format!("{line} {options}"));
+        let last = text.lines().last().and_then(|line| line.split(": ").nth(1)?.split(' ').next()?.parse::<f64>().ok());
+        last.unwrap_or_else(|| panic!("no rate of all instances: {text}"))
+    };
+    let limited = rate("--autogroup on --set group_load_interval_ns=1000000");
+    let (in_group, in_root) = (rate("--autogroup on"), rate("--autogroup off"));
+    assert!(in_group < 0.98 * limited && limited < in_root, "{in_group} {limited} {in_root}");
+    assert_eq!(rate("--set group_load_interval_ns=1000000"), in_root, "the root group's load is no sum");
+}
