@@ -39,7 +39,12 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, 
         !is_left_out && !is_obsolete(line)
     });
     let machine_file: String = kept.map(|line| format!("{line}\n")).collect();
-    let mut keys = format!("{}timer_slack_ns = {}\n", idle_keys(measured, speed), measured.timer_slack);
+    let interrupt_and_exit_ns = interrupt_and_exit_ns(measured, speed);
+    let mut keys = String::new();
+    if let Some((interrupt_ns, _)) = interrupt_and_exit_ns {
+        let _ = writeln!(keys, "ipi_ns = {interrupt_ns:.0}");
+    }
+    let _ = writeln!(keys, "timer_slack_ns = {}", measured.timer_slack);
     if let Some(preemption @ ("none" | "voluntary" | "full")) = measured.kernel.preemption.as_deref() {
         let _ = writeln!(keys, "preemption = \"{preemption}\"");
     }
@@ -61,7 +66,7 @@ pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, 
     );
     line_latencies(&mut text, Distance::of_pairs(&machine.topology().cpus), &measured.lines);
     if replaces_states {
-        idle_states(&mut text, measured);
+        idle_states(&mut text, measured, interrupt_and_exit_ns.map_or(0.0, |(_, exit_ns)| exit_ns));
     }
     Ok(text)
 }
@@ -121,11 +126,13 @@ pub fn kernel_speeds(measured: &Calibration) -> Vec<f64> {
     speeds
 }
 
-/// Latency of an interrupt to an idle CPU: what a wake-up after a short idle time takes beside its instructions.
-fn idle_keys(measured: &Calibration, speed: f64) -> String {
-    let Some(first) = measured.wake_ups.first() else { return String::new() };
-    let ipi_ns = (first.ns.median - WAKE_UP_INSTRUCTIONS / speed * 1000.0).max(0.0);
-    format!("ipi_ns = {ipi_ns:.0}\n")
+/// Latency of an interrupt, and of the exit of a CPU that has idled for the shortest measured time, in nanoseconds. The
+/// interrupt is half of a round trip to a busy CPU; the exit is what a wake-up takes beside it and its instructions.
+fn interrupt_and_exit_ns(measured: &Calibration, speed: f64) -> Option<(f64, f64)> {
+    let wake_up = (measured.wake_ups.first()?.ns.median - WAKE_UP_INSTRUCTIONS / speed * 1000.0).max(0.0);
+    let interrupt =
+        measured.ipi_round_trip.as_ref().map_or(wake_up, |round_trip| (round_trip.median / 2.0).min(wake_up));
+    Some((interrupt, wake_up - interrupt))
 }
 
 /// Whether a driver knows the idle states of the hardware. That of virtual machines, haltpoll, has a placeholder for
@@ -134,9 +141,9 @@ fn has_driver_of_states(measured: &Calibration) -> bool {
     measured.kernel.idle_driver.as_deref().is_some_and(|driver| driver != "haltpoll")
 }
 
-/// In a virtual machine longer idle times have longer exits: a state for each measured time, whose exit latency is the
-/// excess over the shortest.
-fn idle_states(text: &mut String, measured: &Calibration) {
+/// In a virtual machine longer idle times have longer exits: a state for each measured time, whose exit latency is that
+/// of the shortest and the excess over it.
+fn idle_states(text: &mut String, measured: &Calibration, shortest_ns: f64) {
     let excess = |wake_up: &IdleWakeUp| (wake_up.ns.median - measured.wake_ups[0].ns.median).max(0.0);
     for (index, wake_up) in measured.wake_ups.iter().enumerate() {
         let residency = if index == 0 { 0 } else { wake_up.idle };
@@ -144,7 +151,7 @@ fn idle_states(text: &mut String, measured: &Calibration) {
             text,
             "\n[[idle_state]]\nname = \"measured-{}us\"\nexit_latency_ns = {:.0}\ntarget_residency_ns = {residency}",
             wake_up.idle / 1000,
-            excess(wake_up)
+            shortest_ns + excess(wake_up)
         );
     }
 }

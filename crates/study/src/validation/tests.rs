@@ -93,6 +93,29 @@ fn facts_are_added_before_and_after_the_tables_of_a_machine_file() {
 }
 
 #[test]
+fn a_wake_up_is_divided_into_an_interrupt_and_an_idle_exit() {
+    let spread = |ns| Spread::of(&[ns]).expect("there is a result");
+    let keys = |round_trip: Option<f64>| {
+        let kernel = KernelInfo { arch: "x86_64".to_owned(), ..KernelInfo::default() };
+        let wake_ups = [(20_000, 18_000.0), (200_000, 25_000.0)].map(|(idle, ns)| IdleWakeUp { idle, ns: spread(ns) });
+        let measured = measured(&[(MicroTest::EmptyCall, 165.0)]);
+        let measured =
+            Calibration { kernel, wake_ups: wake_ups.to_vec(), ipi_round_trip: round_trip.map(spread), ..measured };
+        let text = with_facts("name = \"x\"\n[cpus]\ncount = 2\n", &measured).expect("there are speeds");
+        let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let exits: Vec<u64> = machine.idle_states().iter().map(|state| state.exit_latency().0).collect();
+        (machine.ipi_latency().0, exits)
+    };
+    let (ipi, exits) = keys(Some(10_000.0));
+    assert_eq!(ipi, 5_000);
+    let wake_up = ipi + exits[0];
+    assert!((12_000..18_000).contains(&wake_up), "less its instructions: {wake_up}");
+    assert_eq!(exits[1] - exits[0], 7_000);
+    assert_eq!(keys(None), (wake_up, vec![0, 7_000]), "a wake-up without a known interrupt has no exit");
+    assert_eq!(keys(Some(90_000.0)), (wake_up, vec![0, 7_000]), "an interrupt does not take longer than the wake-up");
+}
+
+#[test]
 fn measured_idle_states_replace_those_of_no_driver_and_of_haltpoll() {
     let wake_up = |idle, ns| IdleWakeUp { idle, ns: Spread::of(&[ns]).expect("there is a result") };
     let states = |driver: Option<&str>, file: &str| {
