@@ -122,6 +122,10 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         let help = "set the measured time, such as --for 500ms";
         return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
     }
+    if duration.is_none() && setup.duration == Nanos::ZERO {
+        let help = "set the measured time, such as --for 500ms";
+        return Err(RequestError::Input(format!("{name} runs until it is stopped\nhelp: {help}")));
+    }
     setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.0));
     if let Some(seed) = settings.starts_seed() {
         let is_program = benchmark.as_ref().is_some_and(|(_, benchmark)| benchmark.runs_to_end());

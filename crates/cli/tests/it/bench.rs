@@ -165,3 +165,12 @@ fn pairs_of_one_group_contend_for_its_load_unless_updates_are_limited() {
     assert!(in_group < 0.98 * limited && limited < in_root, "{in_group} {limited} {in_root}");
     assert_eq!(rate("--set group_load_interval_ns=1000000"), in_root, "the root group's load is no sum");
 }
+
+#[test]
+fn schbench_without_an_end_needs_a_measured_time() {
+    let line = "bench schbench -L -m 4 -M auto -t 8 -n 0 -r 0 -s 0 --machine xeon-2s-104";
+    let words: Vec<&str> = line.split(' ').collect();
+    assert!(complaint("runs until it is stopped", &fairlab(&words)).contains("--for"));
+    let result = json_of(&[&words[..], &["--for", "5ms", "--json"]].concat());
+    assert!(result["result"]["average_rps"].as_f64() > Some(10_000.0), "{result:#}");
+}

@@ -57,8 +57,8 @@ pub(super) struct SchbenchArgs {
     /// Number of worker threads per message thread [default: CPUs / message threads; 16 until 2021]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) threads: Option<u32>,
-    /// Duration, in seconds
-    #[arg(short, long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Duration, in seconds; 0: until it is stopped, which --for has to do
+    #[arg(short, long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(super) runtime: u64,
     /// Sleep of a request, in microseconds [default: 100]; until 2021: of a message thread [default: 30000]
     #[arg(short, long = "sleep-usec", visible_alias = "sleeptime", value_name = "US", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
