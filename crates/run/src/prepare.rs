@@ -122,7 +122,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         let help = "set the measured time, such as --for 500ms";
         return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
     }
-    if duration.is_none() && setup.duration == Nanos::ZERO {
+    if benchmark.is_some() && duration.is_none() && setup.duration == Nanos::ZERO {
         let help = "set the measured time, such as --for 500ms";
         return Err(RequestError::Input(format!("{name} runs until it is stopped\nhelp: {help}")));
     }

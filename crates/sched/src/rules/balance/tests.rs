@@ -14,7 +14,7 @@ use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
 use crate::types::units::{Nanos, msecs_to_jiffies};
-use crate::types::work::{Access, KernelOp};
+use crate::types::work::{Access, KernelOp, Touch};
 use std::vec::Vec;
 
 const AT: ImbalanceParams = ImbalanceParams {
@@ -656,8 +656,8 @@ fn on_request_the_meter_lists_which_runqueues_a_pass_has_read_and_written() {
     machine.work.record_touches(true, 64);
     let (_, decision) = machine.pass(1, 0, CpuIdleType::Idle);
     assert_eq!(decision.verdict, BalanceVerdict::Moved);
-    let touches: Vec<_> =
-        machine.work.touches().iter().map(|touch| (touch.runqueue().unwrap().0, touch.access)).collect();
+    let of_runqueue = |touch: &Touch| touch.runqueue().expect("without task groups only runqueues are shared").0;
+    let touches: Vec<_> = machine.work.touches().iter().map(|touch| (of_runqueue(touch), touch.access)).collect();
     // Reads: statistics of the local and the other group, and the busiest runqueue. Writes: both locks.
     assert_eq!(touches[..3], [(1, Access::Statistics), (0, Access::Statistics), (0, Access::Read)]);
     let first_write = touches.iter().position(|&(_, access)| access == Access::Write).expect("a task was moved");

@@ -751,7 +751,7 @@ fn on_request_the_meter_lists_which_runqueues_a_search_has_looked_at() {
     let decision = machine.select(WAKE);
     assert_eq!((decision.cpu, decision.nr_scanned), (CpuId(2), 2));
     let reads = machine.work.touches().iter().filter(|touch| touch.access == Access::Read);
-    let reads: Vec<_> = reads.map(|touch| touch.runqueue().unwrap().0).collect();
+    let reads: Vec<_> = reads.map(|touch| touch.runqueue().expect("a search reads runqueues only").0).collect();
     assert_eq!(reads, [0, 1, 2]);
     machine.work.clear_touches();
     assert!(machine.work.touches().is_empty());
