@@ -13,7 +13,7 @@ use std::thread;
 
 /// Runs a test, and returns the duration of one operation in nanoseconds.
 pub(crate) fn run(micro: Micro) -> io::Result<f64> {
-    let Micro { test, rounds, cpus } = micro;
+    let Micro { test, rounds, cpus, .. } = micro;
     let first = cpus[0];
     let elapsed = match test {
         MicroTest::EmptyCall => run_on(&[first], || {

@@ -181,12 +181,12 @@ fn quantities(allowed: &[u32], pair: Option<[u32; 2]>) -> Result<Vec<Quantity>, 
             continue;
         }
         let cpus = pair.unwrap_or([allowed[0]; 2]);
-        let trial = Quantity::Test(Micro { test, rounds: trial_rounds(test), cpus });
+        let trial = Quantity::Test(Micro::new(test, trial_rounds(test), cpus));
         let begun = Instant::now();
         trial.batch()?;
         let per_round = begun.elapsed().as_secs_f64() / trial_rounds(test) as f64;
         let rounds = (BATCH.as_secs_f64() / per_round).clamp(10.0, 1e6) as u64;
-        quantities.push(Quantity::Test(Micro { test, rounds, cpus }));
+        quantities.push(Quantity::Test(Micro::new(test, rounds, cpus)));
     }
     if let Some(cpus) = pair {
         quantities.push(Quantity::Interrupt(cpus));

@@ -102,12 +102,21 @@ pub enum Step {
     Suspend(ObjectId),
     /// Wake all tasks that are suspended under this name.
     Resume(ObjectId),
-    /// Put a message into a channel, or block while it is full. Wakes a waiting receiver, as a waker that is
-    /// about to sleep.
-    Send(ObjectId),
+    /// Put a message of this many bytes into a channel, or block while it is full. Wakes a waiting receiver, as a
+    /// waker that is about to sleep.
+    Send(ObjectId, u32),
     /// Take a message from a channel, or block while it is empty. Wakes waiting senders once there is room
     /// enough.
     Receive(ObjectId),
+    /// Take this many bytes from a channel, as many as there are with each system call.
+    ReceiveBytes {
+        /// Channel that the bytes come from.
+        channel: ObjectId,
+        /// Number of bytes in all; at least 1.
+        bytes: u32,
+        /// Maximum number of bytes of a call; at least 1.
+        buffer: u32,
+    },
     /// Send like [`Step::Send`], but a full channel takes no message: sleep for `or_sleep` instead.
     Offer {
         /// Channel that the message is for.

@@ -296,8 +296,11 @@ pub enum ChannelKind {
     Pipe,
     /// Connected pair of stream sockets.
     Socket,
+    Eventfd,
     /// TCP connection through the loopback device.
     Tcp,
+    /// TCP connection through the loopback device whose receiver waits with `epoll_wait()` and then receives.
+    TcpEpoll,
     /// UDP flow through the loopback device.
     Udp,
     /// List in shared memory whose reader waits for a futex. Moving a message costs nothing, and the sender
@@ -316,8 +319,30 @@ pub struct Channel {
     pub wake_senders_at: u32,
     /// Channel in the other direction of the same pair of stream sockets. A receive frees buffer space of the sender's
     /// socket, which wakes a task that waits for a message there: `unix_write_space()` (6.1) does not distinguish
-    /// waiting for space from waiting for data.
+    /// waiting for space from waiting for data. A message over TCP acknowledges those that came the other way.
     pub reverse: Option<usize>,
+    /// Whether messages wait while one before them is not acknowledged: TCP without `TCP_NODELAY`.
+    pub is_delayed: bool,
+}
+
+impl Channel {
+    /// Returns a channel of one direction for this many messages, whose waiting senders are woken once there is space
+    /// for one.
+    pub const fn new(kind: ChannelKind, capacity: u32) -> Self {
+        Self { kind, capacity, wake_senders_at: capacity.saturating_sub(1), reverse: None, is_delayed: false }
+    }
+}
+
+impl ChannelKind {
+    /// Whether messages pass the loopback device.
+    pub const fn is_loopback(self) -> bool {
+        matches!(self, Self::Tcp | Self::TcpEpoll | Self::Udp)
+    }
+
+    /// Whether the receiver acknowledges messages.
+    pub const fn is_acknowledged(self) -> bool {
+        matches!(self, Self::Tcp | Self::TcpEpoll)
+    }
 }
 
 impl Workload {

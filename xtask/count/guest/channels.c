@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-const char *const KINDS[NR_KINDS] = { "futex", "futex-shared", "condition", "eventfd", "pipe", "unix", "udp", "tcp", "tcp-epoll" };
+const char *const KINDS[NR_KINDS] = { "futex", "futex-shared", "condition", "eventfd", "pipe", "unix", "udp", "tcp", "tcp-epoll", "tcp-batch" };
 
 // State that both sides write, in a cache line of its own.
 struct word {
@@ -74,7 +74,8 @@ static void open_stream(struct channels *c)
 	check(!connect(c->in[0], (void *)&address, length), "connect");
 	c->in[1] = accept(listener, NULL, NULL);
 	close(listener);
-	for (int i = 0; i < 2; i++)
+	// Without TCP_NODELAY, a message is appended to those before it while one waits for its acknowledgement.
+	for (int i = 0; c->kind != TCP_BATCH && i < 2; i++)
 		setsockopt(c->in[i], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
@@ -113,7 +114,7 @@ struct channels *open_channels(enum kind kind, int size)
 		check(!socketpair(AF_UNIX, SOCK_STREAM, 0, c->in), "socketpair");
 	} else if (kind == UDP) {
 		open_datagrams(c);
-	} else if (kind == TCP || kind == TCP_EPOLL) {
+	} else if (kind >= TCP) {
 		open_stream(c);
 	}
 	if (is_socket(kind))
@@ -196,6 +197,15 @@ void receive_message(struct channels *c, int at)
 		if (c->kind == TCP_EPOLL)
 			epoll_wait(c->poller[at], &event, 1, -1);
 		n = is_socket(c->kind) ? recv(c->in[at], to, c->size - got, 0) : read(c->in[at], to, c->size - got);
+		check(n > 0, "receive");
+	}
+}
+
+// Receives messages of a batch, as many as there are with each call.
+void receive_batch(struct channels *c, int at, int nr_messages)
+{
+	for (int got = 0, n; got < nr_messages * c->size; got += n) {
+		n = recv(c->in[at], c->buffer[at], sizeof(c->buffer[at]), 0);
 		check(n > 0, "receive");
 	}
 }

@@ -82,6 +82,25 @@ void pass_alone(enum kind kind, int size)
 	close_channels(channels);
 }
 
+// Measures messages that a thread sends one after the other without TCP_NODELAY, and then receives itself. The first is sent at
+// once. The others are appended, and sent together when the acknowledgement of the first arrives.
+void pass_batch(int size, int nr_messages)
+{
+	struct channels *channels = open_channels(TCP_BATCH, size);
+
+	for (int i = 0; i < WARM_UP + ROUNDS; i++) {
+		if (i == WARM_UP)
+			begin_rounds(false);
+		for (int sent = 0; sent < nr_messages; sent++)
+			send_message(channels, 1);
+		receive_batch(channels, 1, nr_messages);
+		if (i >= WARM_UP)
+			end_of_round();
+	}
+	end_rounds("pass-tcp-batch size=%d messages=%d", size, nr_messages);
+	close_channels(channels);
+}
+
 #if defined(__x86_64__)
 static void relax(void) { __builtin_ia32_pause(); }
 #else

@@ -17,8 +17,8 @@ void pin(int cpu);
 int nr_cpus(void);
 
 // channels.c
-enum kind { FUTEX, FUTEX_SHARED, CONDITION, EVENTFD, PIPE, UNIX, UDP, TCP, TCP_EPOLL };
-#define NR_KINDS 9
+enum kind { FUTEX, FUTEX_SHARED, CONDITION, EVENTFD, PIPE, UNIX, UDP, TCP, TCP_EPOLL, TCP_BATCH };
+#define NR_KINDS 10
 enum { MAX_SIZE = 65536 };
 extern const char *const KINDS[NR_KINDS];
 struct channels; // one in each direction
@@ -26,6 +26,7 @@ struct channels *open_channels(enum kind kind, int size);
 void close_channels(struct channels *channels);
 void send_message(struct channels *channels, int to);
 void receive_message(struct channels *channels, int at);
+void receive_batch(struct channels *channels, int at, int nr_messages);
 
 // exchange.c
 struct exchange {
@@ -37,6 +38,7 @@ struct exchange {
 void ping_pong(struct exchange exchange);
 void pass_alone(enum kind kind, int size);
 void pass_between_cpus(enum kind kind, int size);
+void pass_batch(int size, int nr_messages);
 
 // messaging.c
 void measure_messaging(enum kind kind);

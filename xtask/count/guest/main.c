@@ -50,16 +50,20 @@ static bool can_pass_alone(enum kind kind, int size) { return kind != TCP || siz
 
 static void measure_exchanges(void)
 {
-	for (enum kind kind = 0; kind < NR_KINDS; kind++)
+	for (enum kind kind = 0; kind <= TCP_EPOLL; kind++)
 		for EACH (i, SIZES)
 			for (int cpu = 0; has_size(kind, SIZES[i]) && cpu < 2; cpu++)
 				ping_pong((struct exchange){ .kind = kind, .size = SIZES[i], .peer_cpu = cpu });
-	for (enum kind kind = EVENTFD; kind <= TCP; kind++)
+	for (enum kind kind = EVENTFD; kind <= TCP_EPOLL; kind++)
 		for EACH (i, SIZES)
 			if (has_size(kind, SIZES[i]) && can_pass_alone(kind, SIZES[i])) {
 				pass_alone(kind, SIZES[i]);
 				pass_between_cpus(kind, SIZES[i]);
 			}
+	pass_batch(1, 1);
+	pass_batch(1, 2);
+	pass_batch(1, 8);
+	pass_batch(4096, 8);
 	for (int cpu = 0; cpu < 2; cpu++) {
 		ping_pong((struct exchange){ .kind = PIPE, .size = 1, .peer_cpu = cpu, .has_processes = true });
 		ping_pong((struct exchange){ .kind = PIPE, .size = 100, .peer_cpu = cpu, .has_processes = true });

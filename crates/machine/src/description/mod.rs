@@ -35,8 +35,8 @@ mod values;
 mod write;
 
 pub use counted::{
-    CallCost, CallCosts, ChannelCosts, CountedCost, CountedCosts, OPERATIONS, SHEETS, counted_costs,
-    counted_instructions,
+    BytesCosts, CallCost, CallCosts, ChannelCosts, CountedCost, CountedCosts, OPERATIONS, SHEETS, TcpCosts,
+    counted_costs, counted_instructions,
 };
 pub use cpu_list::{CpuList, format_cpu_list};
 pub use cpu_types::CpuType;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cost model: the time that kernel code takes on a machine.
 
-use crate::description::{ByDistance, CallCost, CallCosts, ChannelCosts, CountedCosts, MachineDescription, OPERATIONS};
+use crate::description::{
+    ByDistance, CallCost, CallCosts, ChannelCosts, CountedCosts, MachineDescription, OPERATIONS, TcpCosts,
+};
 use fairlab_sched::work::{KernelOp, NR_OPS, OpCounts};
 use fairlab_workload::workload::ChannelKind;
 
@@ -110,6 +112,21 @@ impl CostModel {
         self.channel(kind).map_or_else(ByDistance::default, |channel| channel.wake_lines_ps)
     }
 
+    /// Cost of the bytes of a message for its sender or its receiver, in picoseconds.
+    pub fn message_bytes_ps(&self, kind: ChannelKind, is_send: bool, bytes: u64) -> u64 {
+        self.channel(kind).map_or(0, |channel| channel.bytes.call_ps(is_send, bytes))
+    }
+
+    /// Cost of moving the bytes of a message to another CPU, in picoseconds per KiB at any CPU speed.
+    pub fn message_bytes_lines_ps(&self, kind: ChannelKind) -> ByDistance<u64> {
+        self.channel(kind).map_or_else(ByDistance::default, |channel| channel.bytes.lines_ps)
+    }
+
+    /// Costs of acknowledgements.
+    pub fn tcp(&self, kind: ChannelKind) -> TcpCosts {
+        self.channel(kind).map_or_else(TcpCosts::default, |channel| channel.tcp)
+    }
+
     /// Duration of the transfer of a runqueue's cache line, in picoseconds at any CPU speed.
     pub fn line_transfer_ps(&self) -> ByDistance<u64> {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.rq_line_ps)
@@ -158,6 +175,8 @@ const fn channel_index(kind: ChannelKind) -> Option<usize> {
         ChannelKind::Socket => Some(1),
         ChannelKind::Tcp => Some(2),
         ChannelKind::Udp => Some(3),
+        ChannelKind::Eventfd => Some(4),
+        ChannelKind::TcpEpoll => Some(5),
         ChannelKind::Queue => None,
     }
 }

@@ -55,6 +55,10 @@ pub struct SimTask {
     pub(crate) after_call_ps: u64,
     /// Whether the message being sent is left to the softirq of its CPU.
     pub(crate) defers_message: bool,
+    /// Whether the message being sent was to be appended when its cost was charged.
+    pub(crate) appends_message: bool,
+    /// Bytes that the step has yet to receive, and the size of its buffer; `None` if it receives a message.
+    pub(crate) receives: Option<(u32, u32)>,
     /// Whether the block is queued but not yet executed.
     pub(crate) will_block: bool,
     /// Whether the task is about to block in I/O wait.
@@ -210,6 +214,8 @@ impl TaskTable {
             has_charged: false,
             after_call_ps: 0,
             defers_message: false,
+            appends_message: false,
+            receives: None,
             will_block: false,
             waits_for_io: false,
             blocked_since: None,

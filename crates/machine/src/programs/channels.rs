@@ -15,17 +15,21 @@ impl<E: Engine> Machine<E> {
     /// Charges the cost that precedes the transfer of a message: the system call and the copy. Returns
     /// whether that takes time.
     pub(crate) fn charge_before_transfer(&mut self, cpu: CpuId, task: usize) -> bool {
-        let (channel, sends) = match self.tasks[task].step {
-            Step::Send(channel) | Step::Offer { channel, .. } => (channel, true),
-            Step::Receive(channel) => (channel, false),
+        let (channel, sent) = match self.tasks[task].step {
+            Step::Send(channel, bytes) => (channel, Some(bytes)),
+            Step::Offer { channel, .. } => (channel, Some(0)),
+            Step::Receive(channel) | Step::ReceiveBytes { channel, .. } => (channel, None),
             _ => return false,
         };
         if core::mem::replace(&mut self.tasks[task].has_charged, true) {
             return false;
         }
-        self.tasks[task].defers_message =
-            sends && self.sync.channel(channel).is_loopback() && self.defers_messages(cpu);
-        self.tasks[task].work_left = work_in(self.message_cost_ps(cpu, task, channel, sends), FULL_SPEED);
+        let state = self.sync.channel(channel);
+        let is_loopback = state.kind().is_loopback();
+        let is_appended = sent.is_some_and(|bytes| state.is_appended(bytes));
+        self.tasks[task].appends_message = is_appended;
+        self.tasks[task].defers_message = sent.is_some() && is_loopback && !is_appended && self.defers_messages(cpu);
+        self.tasks[task].work_left = work_in(self.message_cost_ps(cpu, task, channel, sent), FULL_SPEED);
         self.replan(task);
         self.tasks[task].work_left > 0
     }
@@ -38,20 +42,40 @@ impl<E: Engine> Machine<E> {
         cpu: CpuId,
         task: usize,
         channel: ObjectId,
+        bytes: u32,
     ) -> StepOutcome {
         let state = self.sync.channel(channel);
         if state.is_full() {
             state.queue_sender(task);
-            self.tasks[task].resume = ResumeAction::Send(channel);
+            self.tasks[task].resume = ResumeAction::Send(channel, bytes);
             return StepOutcome::Wait;
         }
-        let kind = state.kind();
+        let (kind, reverse, is_appended) = (state.kind(), state.reverse(), state.is_appended(bytes));
         let mut costs = self.hardware.costs.transfer(kind, true).after_ps;
-        if core::mem::take(&mut self.tasks[task].defers_message) {
-            state.begin_arrival();
+        let was_appended = core::mem::take(&mut self.tasks[task].appends_message);
+        if is_appended {
+            state.append(bytes);
+            self.charge_return(task, self.hardware.costs.tcp(kind).append.after_ps);
+            return StepOutcome::Continue;
+        }
+        if was_appended {
+            // The acknowledgement came during the system call.
+            costs += self.hardware.costs.loopback_softirq_ps(kind);
+        }
+        let bytes = state.begin_send(cpu, bytes);
+        let defers = core::mem::take(&mut self.tasks[task].defers_message);
+        if defers {
+            state.begin_arrival(bytes);
+        }
+        if kind.is_acknowledged()
+            && let Some(reverse) = reverse
+        {
+            self.sync.channel(reverse).set_answered();
+        }
+        if defers {
             self.defer_message(cpu, channel);
         } else {
-            let receiver = self.deliver(observer, channel);
+            let receiver = self.deliver(observer, channel, bytes);
             if let Some(receiver) = receiver {
                 self.wake(observer, cpu, receiver, kind != ChannelKind::Queue);
                 costs += self.hardware.costs.message_wake_ps(kind);
@@ -67,17 +91,17 @@ impl<E: Engine> Machine<E> {
 
     /// Delivers a message that a softirq has received.
     pub(crate) fn handle_message(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, channel: ObjectId) {
-        self.sync.channel(channel).end_arrival();
-        if let Some(receiver) = self.deliver(observer, channel) {
+        let bytes = self.sync.channel(channel).end_arrival();
+        if let Some(receiver) = self.deliver(observer, channel, bytes) {
             self.emit_waking(observer, receiver, self.now);
             self.wake_now(observer, cpu, receiver, true, false);
         }
     }
 
     /// Adds a message to a channel. Returns the first waiting receiver.
-    fn deliver(&mut self, observer: &mut dyn Observer<E>, channel: ObjectId) -> Option<usize> {
+    fn deliver(&mut self, observer: &mut dyn Observer<E>, channel: ObjectId, bytes: u64) -> Option<usize> {
         let state = self.sync.channel(channel);
-        let receiver = state.add_message()?;
+        let receiver = state.add_message(bytes)?;
         if state.kind() == ChannelKind::Queue {
             observer.machine_event(self.now, &MachineEvent::TimeRecorded { task: receiver });
         }
@@ -94,25 +118,58 @@ impl<E: Engine> Machine<E> {
         channel: ObjectId,
         is_again: bool,
     ) -> StepOutcome {
-        let kind = self.sync.channel(channel).kind();
-        if !self.sync.channel(channel).receive_or_queue(task) {
+        let buffer = self.tasks[task].receives;
+        let state = self.sync.channel(channel);
+        let kind = state.kind();
+        let Some(bytes) = state.receive_or_queue(task, buffer.map(|(left, buffer)| left.min(buffer))) else {
             self.tasks[task].resume = ResumeAction::Receive(channel);
             if !is_again {
                 self.charge_at_resume(task, self.hardware.costs.message_wait_ps(kind));
             }
             return StepOutcome::Wait;
-        }
+        };
+        let acknowledged = state.acknowledge();
         while let Some(sender) = self.sync.channel(channel).pop_sender() {
             self.wake(observer, cpu, sender, true);
         }
-        if let Some(reverse) = self.sync.channel(channel).reverse()
+        if kind == ChannelKind::Socket
+            && let Some(reverse) = self.sync.channel(channel).reverse()
             && let Some(waiting) = self.sync.channel(reverse).pop_receiver()
         {
             self.wake(observer, cpu, waiting, true);
         }
-        let moves = self.channel_lines_cost_ps(cpu, channel);
-        self.charge_return(task, self.hardware.costs.transfer(kind, false).after_ps + moves);
+        let costs = self.receive_cost_ps(cpu, channel, bytes, acknowledged);
+        let left = buffer.map_or(0, |(left, _)| left - bytes as u32);
+        self.tasks[task].receives = buffer.filter(|_| left > 0).map(|(_, buffer)| (left, buffer));
+        if left > 0 {
+            // The next system call of the step.
+            self.tasks[task].resume = ResumeAction::Receive(channel);
+            self.charge_at_resume(task, costs + self.hardware.costs.transfer(kind, false).before_ps);
+        } else {
+            self.charge_return(task, costs);
+        }
         StepOutcome::Continue
+    }
+
+    /// Cost of a receive after the transfer, in picoseconds at full capacity: the bytes, an acknowledgement, and the
+    /// bytes that it pushes, which the receiver's CPU sends and delivers.
+    fn receive_cost_ps(&mut self, cpu: CpuId, channel: ObjectId, bytes: u64, acknowledged: Option<u64>) -> u64 {
+        let state = self.sync.channel(channel);
+        let (kind, from) = (state.kind(), state.sent_from());
+        let moves = self.channel_lines_cost_ps(cpu, channel);
+        let costs = &self.hardware.costs;
+        let mut ps = costs.transfer(kind, false).after_ps + moves;
+        if bytes > 1 {
+            ps += costs.message_bytes_ps(kind, false, bytes);
+            if from != cpu {
+                ps += costs.message_bytes_lines_ps(kind)[self.hardware.distance(from, cpu)] * bytes / 1024;
+            }
+        }
+        if let Some(pushed) = acknowledged {
+            let tcp = costs.tcp(kind);
+            ps += tcp.acknowledge_ps + if pushed > 0 { tcp.push_ps } else { 0 };
+        }
+        ps
     }
 
     /// Cost of a message before its transfer, in picoseconds at full capacity.
@@ -120,21 +177,28 @@ impl<E: Engine> Machine<E> {
     /// What follows the transfer is the return path. A receiver that finds no message has executed the part before
     /// it when it blocks. Between the parts, the sender of a loopback message executes the delivering softirq,
     /// unless the message is deferred.
-    fn message_cost_ps(&mut self, cpu: CpuId, task: usize, channel: ObjectId, sends: bool) -> u64 {
-        let puts_off = self.tasks[task].defers_message;
+    fn message_cost_ps(&mut self, cpu: CpuId, task: usize, channel: ObjectId, sent: Option<u32>) -> u64 {
         let kind = self.sync.channel(channel).kind();
+        if kind == ChannelKind::Queue {
+            return 0;
+        }
+        let (is_deferred, is_appended) = (self.tasks[task].defers_message, self.tasks[task].appends_message);
         let costs = &self.hardware.costs;
-        let is_loopback = matches!(kind, ChannelKind::Tcp | ChannelKind::Udp);
-        let mut work = costs.transfer(kind, sends).before_ps;
-        if is_loopback && sends && !puts_off {
-            work += costs.loopback_softirq_ps(kind);
+        let mut work =
+            if is_appended { costs.tcp(kind).append.before_ps } else { costs.transfer(kind, sent.is_some()).before_ps };
+        if let Some(bytes) = sent.filter(|bytes| *bytes > 1) {
+            work += costs.message_bytes_ps(kind, true, u64::from(bytes));
         }
-        match kind {
-            ChannelKind::Queue => 0,
-            // Its lines move when the message is received.
-            ChannelKind::Tcp | ChannelKind::Udp if !sends => work,
-            _ => work + self.channel_lines_cost_ps(cpu, channel),
+        if kind.is_loopback() {
+            if sent.is_none() {
+                // Its lines move when the message is received.
+                return work;
+            }
+            if !is_deferred && !is_appended {
+                work += costs.loopback_softirq_ps(kind);
+            }
         }
+        work + self.channel_lines_cost_ps(cpu, channel)
     }
 
     /// Cost of moving the channel's cache lines to a CPU, in picoseconds; 0 if the CPU used the channel last.

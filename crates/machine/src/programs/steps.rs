@@ -22,7 +22,7 @@ impl<E: Engine> Machine<E> {
             return Ok(());
         }
         let step = self.tasks[task].step;
-        if matches!(step, Step::Send(_) | Step::Offer { .. } | Step::Receive(_))
+        if matches!(step, Step::Send(..) | Step::Offer { .. } | Step::Receive(_) | Step::ReceiveBytes { .. })
             && self.charge_before_transfer(cpu, task)
         {
             return Ok(());
@@ -146,8 +146,13 @@ impl<E: Engine> Machine<E> {
                 StepOutcome::Continue
             }
             Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
-            Step::Send(channel) | Step::Offer { channel, .. } => self.send(observer, cpu, task, channel),
+            Step::Send(channel, bytes) => self.send(observer, cpu, task, channel, bytes),
+            Step::Offer { channel, .. } => self.send(observer, cpu, task, channel, 0),
             Step::Receive(channel) => self.receive(observer, cpu, task, channel, false),
+            Step::ReceiveBytes { channel, bytes, buffer } => {
+                self.tasks[task].receives = Some((bytes, buffer));
+                self.receive(observer, cpu, task, channel, false)
+            }
             Step::Suspend(name) => {
                 self.sync.suspend(task, name);
                 StepOutcome::Wait
@@ -187,7 +192,7 @@ impl<E: Engine> Machine<E> {
             ResumeAction::Nothing | ResumeAction::EndCall => StepOutcome::Continue,
             ResumeAction::Lock(mutex) => self.lock(observer, cpu, task, mutex),
             ResumeAction::SemWait(semaphore) => self.take_semaphore(task, semaphore),
-            ResumeAction::Send(channel) => self.send(observer, cpu, task, channel),
+            ResumeAction::Send(channel, bytes) => self.send(observer, cpu, task, channel, bytes),
             ResumeAction::Receive(channel) => self.receive(observer, cpu, task, channel, true),
             ResumeAction::Post => self.post_next(observer, cpu, task),
             ResumeAction::LockCpu(of) => self.lock_cpu(task, of),

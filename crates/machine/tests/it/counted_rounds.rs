@@ -21,9 +21,16 @@ const MESSAGING_ROUNDS: [u64; 2] = [200, 700];
 /// Latency of a cache line with which lines are distinguished from instructions.
 const LINE_NS: u64 = 50;
 
+/// Operations of other sizes than 1 byte, and without, from which a formula takes a number: bytes of a message.
+const BYTES: [&str; 4] =
+    ["pass-pipe size=65536", "pass-unix size=65536", "pass-udp size=4096", "pingpong-tcp-2cpus size=65536"];
+
 /// Whether no formula takes a number from an operation, so that the simulated round is a prediction: round trips on one
-/// CPU, between processes, of other sizes than 1 byte, and in groups of other depths than 5.
+/// CPU, between processes, of other sizes, and in groups of other depths than 5.
 fn is_prediction(operation: &str) -> bool {
+    if BYTES.contains(&operation) {
+        return false;
+    }
     let mut words = operation.split(' ');
     words.next().is_some_and(|name| name.ends_with("-1cpu")) || words.any(|word| word != "size=1" && word != "groups=5")
 }
@@ -54,22 +61,32 @@ fn busy_ns(sheet: &str, line_ns: u64, micro: Micro, levels: u32) -> u64 {
 }
 
 /// Instructions and cache lines of a round.
-fn simulated(sheet: &str, test: MicroTest, levels: u32) -> (f64, f64) {
+fn simulated(sheet: &str, model: Model) -> (f64, f64) {
+    let Model { test, bytes, levels } = model;
     let per_round = |line_ns| {
         let [first, last] = if matches!(test, MicroTest::Messaging(_)) { MESSAGING_ROUNDS } else { ROUNDS };
-        let busy = |rounds| busy_ns(sheet, line_ns, Micro { test, rounds, cpus: [0, 1] }, levels);
+        let busy = |rounds| busy_ns(sheet, line_ns, Micro { bytes, ..Micro::new(test, rounds, [0, 1]) }, levels);
         (busy(last) - busy(first)) as f64 / (last - first) as f64
     };
     let instructions = per_round(0);
     (instructions, (per_round(LINE_NS) - instructions) / LINE_NS as f64)
 }
 
-/// Returns the tests and group levels of a sheet's operation, if there is a model.
-fn model_of(operation: &str) -> Option<(MicroTest, u32)> {
-    let mut words = operation.split(' ');
-    let test = MicroTest::from_name(words.next()?).filter(|test| test.is_modelled())?;
-    let levels = words.filter_map(|word| word.strip_prefix("groups=")).map(str::parse).next();
-    Some((test, levels.transpose().ok()?.unwrap_or(0)))
+/// Model of an operation of a sheet.
+#[derive(Clone, Copy)]
+struct Model {
+    test: MicroTest,
+    bytes: u32,
+    /// Levels of task groups.
+    levels: u32,
+}
+
+/// Returns the model of a sheet's operation, if there is one.
+fn model_of(operation: &str) -> Option<Model> {
+    let (name, words) = operation.split_once(' ').unwrap_or((operation, ""));
+    let test = MicroTest::from_name(name).filter(|test| test.is_modelled())?;
+    let number = |prefix: &str| words.split(' ').find_map(|word| word.strip_prefix(prefix)?.parse().ok());
+    Some(Model { test, bytes: number("size=").unwrap_or(1), levels: number("groups=").unwrap_or(0) })
 }
 
 fn table(sheet: &str) -> String {
@@ -88,11 +105,11 @@ fn table(sheet: &str) -> String {
     let (mut predictions, mut close, mut within) = (0, 0, 0);
     for line in read("operations.tsv").lines().filter(|line| !line.starts_with('#')).skip(1) {
         let row: Vec<&str> = line.split('\t').collect();
-        let Some((test, levels)) = model_of(row[0]) else { continue };
+        let Some(model) = model_of(row[0]) else { continue };
         let number = |place: usize| row[place].parse::<f64>().expect("a number");
         let counted = number(3) - spinning(row[0]);
         let spread = (number(5) - number(4)) / number(3);
-        let (instructions, lines) = simulated(sheet, test, levels);
+        let (instructions, lines) = simulated(sheet, model);
         let ratio = instructions / counted;
         let is_prediction = is_prediction(row[0]);
         if is_prediction {

@@ -167,7 +167,7 @@ fn who_waits_for_a_cpu_s_lock_is_busy_until_it_is_free() {
 
 #[test]
 fn a_full_channel_lets_who_only_offers_sleep() {
-    let channel = Channel { kind: ChannelKind::Queue, capacity: 1, wake_senders_at: 0, reverse: None };
+    let channel = Channel::new(ChannelKind::Queue, 1);
     let objects = Objects { channels: vec![channel], ..Objects::default() };
     let offer = Step::Offer { channel: 0, or_sleep: us(100) };
     let sender = vec![offer, Step::Mark(1), offer, Step::Mark(2), offer, Step::Mark(3)];

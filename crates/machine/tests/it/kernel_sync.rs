@@ -92,11 +92,11 @@ proptest! {
     #[test]
     fn mutexes_semaphores_and_channels_let_all_pass(prices in costs(), machine in 0..3usize, run_us in 1u64..40) {
         let run = Step::Run(Nanos::from_micros(run_us));
-        let locked = vec![Step::Lock(0), run, Step::Unlock(0), Step::SemPost(0), Step::Send(0), Step::Yield];
+        let locked = vec![Step::Lock(0), run, Step::Unlock(0), Step::SemPost(0), Step::Send(0, 1), Step::Yield];
         let taker = vec![Step::SemWait(0), Step::Receive(0), run];
         let mut tasks: Vec<_> = (0..4).map(|nr| task(&format!("a{nr}"), 15, locked.clone())).collect();
         tasks.extend((0..3).map(|nr| task(&format!("b{nr}"), 20, taker.clone())));
-        let channel = Channel { kind: ChannelKind::Pipe, capacity: 2, wake_senders_at: 1, reverse: None };
+        let channel = Channel::new(ChannelKind::Pipe, 2);
         let objects = Objects {
             mutexes: vec!["m".to_owned()],
             semaphores: vec!["s".to_owned()],

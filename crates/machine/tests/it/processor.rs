@@ -26,9 +26,8 @@ fn every_operation_of_every_sheet_has_a_cost() {
     for sheet in SHEETS {
         let machine = machine(sheet, 1000);
         for cost in counted_costs(machine.processor().expect("it has facts")) {
-            // Pipes and socket pairs need no softirq; TCP's messages contain waking and waiting.
-            let is_free = ["pipe softirq", "unix softirq", "tcp wake", "tcp wait", "tcp wake lines"]
-                .contains(&cost.name.as_str());
+            // Only messages over the loopback device need a softirq.
+            let is_free = ["pipe softirq", "unix softirq", "eventfd softirq"].contains(&cost.name.as_str());
             assert_eq!(cost.ps[Distance::Cache] == 0, is_free, "{sheet}: {cost:?}");
         }
     }
@@ -63,7 +62,9 @@ fn the_cost_model_has_the_costs_of_the_sheet() {
     assert_eq!(costs.op_ps(KernelOp::ContextSwitch), ps("ContextSwitch"));
     let send = costs.transfer(ChannelKind::Pipe, true);
     assert_eq!(send.before_ps + send.after_ps, ps("pipe send"));
-    assert_eq!(costs.message_wake_ps(ChannelKind::Tcp), ps("tcp wake"));
+    assert_eq!(costs.message_wake_ps(ChannelKind::Udp), ps("udp wake"));
+    // TCP's messages contain waking and waiting.
+    assert_eq!(costs.message_wake_ps(ChannelKind::Tcp), 0);
     assert_eq!(costs.loopback_softirq_ps(ChannelKind::Udp), ps("udp softirq"));
     assert!(costs.calls().is_some() && !costs.is_zero_cost());
 }

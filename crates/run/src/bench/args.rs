@@ -300,12 +300,16 @@ fn seconds_or_time(text: &str) -> Result<Nanos, String> {
 #[derive(Debug, Args)]
 pub(super) struct MicroArgs {
     /// Test to run: yield, pass-CHANNEL, pingpong-CHANNEL-1cpu, pingpong-CHANNEL-2cpus, sleep-200us, thread,
-    /// messaging-pipe, messaging-unix. CHANNEL is futex, pipe, unix, udp or tcp; pass-futex does not exist
+    /// messaging-pipe, messaging-unix. CHANNEL is futex, eventfd, pipe, unix, udp, tcp or tcp-epoll; pass-futex does not
+    /// exist
     #[arg(value_name = "TEST")]
     pub(super) test: String,
     /// Number of repetitions
     #[arg(short, long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     pub(super) rounds: u64,
+    /// Bytes of a message of pass-CHANNEL and pingpong-CHANNEL; futexes and eventfds have no size
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(super) bytes: u32,
     /// CPUs of the two tasks; tests of one CPU use the first
     #[arg(long, value_name = "A,B", value_parser = parse_two_cpus, default_value = "0,1")]
     pub(super) cpus: [u32; 2],

@@ -135,7 +135,7 @@ fn micro(args: &MicroArgs) -> Result<Micro, String> {
     if !test.is_modelled() {
         return Err(format!("{} runs on real machines only: it has no model{}", args.test, help()));
     }
-    Ok(Micro { test, rounds: args.rounds, cpus: args.cpus })
+    Ok(Micro { bytes: args.bytes, ..Micro::new(test, args.rounds, args.cpus) })
 }
 
 fn netperf(args: &NetperfArgs) -> Netperf {

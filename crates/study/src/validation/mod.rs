@@ -115,7 +115,7 @@ pub fn models(measured: &Calibration, nr_cpus: u32) -> Vec<Model> {
     };
     let micro = |test: MicroTest| {
         let rounds = if matches!(test, MicroTest::Messaging(_)) { MESSAGING_ROUNDS } else { ROUNDS };
-        let fits = Micro { test, rounds, cpus: [first, second] }.used_cpus().iter().all(|&cpu| cpu < nr_cpus);
+        let fits = Micro::new(test, rounds, [first, second]).used_cpus().iter().all(|&cpu| cpu < nr_cpus);
         let name = test.name();
         let line = format!("micro {name} --rounds {rounds} --cpus {first},{second}");
         let is_simulated = test.is_modelled() && fits && measured.result(test).is_some();

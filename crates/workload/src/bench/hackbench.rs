@@ -78,18 +78,17 @@ const PAGE_BYTES: u32 = 4096;
 fn socket(data_size: u32) -> Channel {
     let taken = DESCRIPTOR + (data_size.next_multiple_of(64) + SHARED_INFO).next_power_of_two();
     Channel {
-        kind: ChannelKind::Socket,
         // The socket accepts one more message while the buffer is not full.
         capacity: (SEND_BUFFER_BYTES - 1) / taken + 1,
         wake_senders_at: SEND_BUFFER_BYTES / 4 / taken,
-        reverse: None,
+        ..Channel::new(ChannelKind::Socket, 0)
     }
 }
 
 /// Returns a pipe for messages of a size.
 fn pipe(data_size: u32) -> Channel {
     let capacity = PIPE_PAGES * (PAGE_BYTES / data_size.clamp(1, PAGE_BYTES));
-    Channel { kind: ChannelKind::Pipe, capacity, wake_senders_at: capacity - 1, reverse: None }
+    Channel::new(ChannelKind::Pipe, capacity)
 }
 
 /// Barrier at which all tasks wait for the start, and the semaphore that counts the tasks that are ready.
@@ -113,7 +112,11 @@ impl Hackbench {
                 tasks.push(repeating_task(format!("recv{receiver}"), "receivers", group, steps, rounds));
             }
             for sender in channels.clone() {
-                let steps = channels.clone().map(Step::Send).chain([Step::Mark(LOOP)]).collect();
+                let steps = channels
+                    .clone()
+                    .map(|channel| Step::Send(channel, self.data_size))
+                    .chain([Step::Mark(LOOP)])
+                    .collect();
                 tasks.push(repeating_task(format!("send{sender}"), "senders", group, steps, self.loops));
             }
         }
@@ -202,7 +205,7 @@ mod tests {
             let mut behaviour = (task.behaviour)(0);
             loop {
                 match behaviour.next() {
-                    Step::Send(_) => sent += 1,
+                    Step::Send(..) => sent += 1,
                     Step::Receive(_) => received += 1,
                     Step::Mark(_) => {}
                     _ => break,

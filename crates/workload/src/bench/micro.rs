@@ -8,7 +8,7 @@
 //! Not modelled: creating the tasks, except in the test of threads.
 
 use super::hackbench::Hackbench;
-use super::netperf::loopback;
+use super::netperf::connections;
 use super::pipe::PIPE;
 use super::{RepeatedSteps, created_task, repeating_task};
 use crate::step::Step;
@@ -37,11 +37,13 @@ pub enum Transport {
     Unix,
     /// Over the loopback device, as are UDP's datagrams.
     Tcp,
+    /// TCP whose receiver waits with `epoll_wait()`.
+    TcpEpoll,
     Udp,
 }
 
 impl Transport {
-    const ALL: [Self; 6] = [Self::Futex, Self::Eventfd, Self::Pipe, Self::Unix, Self::Udp, Self::Tcp];
+    const ALL: [Self; 7] = [Self::Futex, Self::Eventfd, Self::Pipe, Self::Unix, Self::Udp, Self::Tcp, Self::TcpEpoll];
 
     const fn name(self) -> &'static str {
         match self {
@@ -50,18 +52,21 @@ impl Transport {
             Self::Pipe => "pipe",
             Self::Unix => "unix",
             Self::Tcp => "tcp",
+            Self::TcpEpoll => "tcp-epoll",
             Self::Udp => "udp",
         }
     }
 
-    /// Returns the channel that models it; `None` without one.
-    const fn channel(self) -> Option<Channel> {
+    /// Returns the channels that model it, one in each direction; none for futexes.
+    fn channels(self) -> Vec<Channel> {
         match self {
-            Self::Futex | Self::Eventfd => None,
-            Self::Pipe => Some(PIPE),
-            Self::Unix => Some(loopback(ChannelKind::Socket)),
-            Self::Tcp => Some(loopback(ChannelKind::Tcp)),
-            Self::Udp => Some(loopback(ChannelKind::Udp)),
+            Self::Futex => Vec::new(),
+            Self::Eventfd => vec![Channel::new(ChannelKind::Eventfd, u32::MAX); 2],
+            Self::Pipe => vec![PIPE; 2],
+            Self::Unix => connections(ChannelKind::Socket, 1),
+            Self::Tcp => connections(ChannelKind::Tcp, 1),
+            Self::TcpEpoll => connections(ChannelKind::TcpEpoll, 1),
+            Self::Udp => connections(ChannelKind::Udp, 1),
         }
     }
 }
@@ -139,12 +144,7 @@ impl MicroTest {
 
     /// Whether there is a model of the test.
     pub const fn is_modelled(self) -> bool {
-        match self {
-            Self::EmptyCall => false,
-            Self::Pass(transport) => transport.channel().is_some(),
-            Self::PingPong(transport, _) => matches!(transport, Transport::Futex) || transport.channel().is_some(),
-            Self::Yield | Self::Sleep | Self::Thread | Self::Messaging(_) => true,
-        }
+        !matches!(self, Self::EmptyCall | Self::Pass(Transport::Futex))
     }
 }
 
@@ -156,11 +156,23 @@ pub struct Micro {
     pub test: MicroTest,
     /// Number of repetitions; of messaging, number of messages from each sender to each receiver.
     pub rounds: u64,
+    /// Bytes of a message of [`MicroTest::Pass`] and [`MicroTest::PingPong`].
+    #[serde(default = "one_byte")]
+    pub bytes: u32,
     /// CPUs of the two tasks. Tests of one CPU use the first.
     pub cpus: [u32; 2],
 }
 
+const fn one_byte() -> u32 {
+    1
+}
+
 impl Micro {
+    /// Returns a test of messages of one byte.
+    pub const fn new(test: MicroTest, rounds: u64, cpus: [u32; 2]) -> Self {
+        Self { test, rounds, bytes: one_byte(), cpus }
+    }
+
     /// Returns the CPUs on which tasks of the test are fixed.
     pub fn used_cpus(&self) -> &[u32] {
         match self.test {
@@ -191,19 +203,15 @@ impl Micro {
             MicroTest::EmptyCall => Vec::new(),
             MicroTest::Yield => vec![task("yield", first, vec![Step::Yield])],
             MicroTest::Pass(transport) => {
-                objects.channels = transport.channel().into_iter().collect();
-                vec![task("pass", first, vec![Step::Send(0), Step::Receive(0)])]
+                objects.channels = transport.channels();
+                vec![task("pass", first, vec![Step::Send(0, self.bytes), Step::Receive(0)])]
             }
             MicroTest::PingPong(transport, placement) => {
                 let peer = if placement == Placement::OneCpu { first } else { second };
-                objects.channels = transport.channel().into_iter().cycle().take(2).collect();
-                if transport == Transport::Unix {
-                    let both = objects.channels.iter_mut().zip([1, 0]);
-                    both.for_each(|(channel, reverse)| channel.reverse = Some(reverse));
-                }
+                objects.channels = transport.channels();
                 let send = |channel| match transport {
                     Transport::Futex => vec![Step::FutexPost(channel)],
-                    _ => vec![Step::Send(channel)],
+                    _ => vec![Step::Send(channel, self.bytes)],
                 };
                 let receive = |channel| match transport {
                     Transport::Futex => vec![Step::FutexWait(channel), Step::FutexArm(channel)],
@@ -251,14 +259,14 @@ mod tests {
         assert!(tests.len() >= 20, "{}", tests.len());
         for test in tests {
             assert_eq!(MicroTest::from_name(&test.name()), Some(test));
-            let workload = Micro { test, rounds: 3, cpus: [0, 1] }.workload();
-            assert_eq!(workload.tasks.is_empty(), !test.is_modelled() && test == MicroTest::EmptyCall, "{test:?}");
+            let workload = Micro::new(test, 3, [0, 1]).workload();
+            assert_eq!(workload.tasks.is_empty(), test == MicroTest::EmptyCall, "{test:?}");
         }
     }
 
     #[test]
     fn a_message_is_one_of_a_group_and_a_sleep_counts_without_its_length() {
-        let micro = |test, rounds| Micro { test, rounds, cpus: [0, 1] };
+        let micro = |test, rounds| Micro::new(test, rounds, [0, 1]);
         let messaging = micro(MicroTest::Messaging(Transport::Pipe), 5);
         assert!((messaging.per_operation_ns(Nanos(500_000)) - 1000.0).abs() < 1e-9);
         assert!((micro(MicroTest::Sleep, 2).per_operation_ns(Nanos(500_000)) - 50_000.0).abs() < 1e-9);

@@ -131,9 +131,9 @@ mod tests {
 
     #[test]
     fn a_repeating_program_does_all_its_rounds_and_ends() {
-        let mut program = RepeatedSteps { steps: vec![Step::Send(0), Step::Receive(1)], next: 0, rounds_left: 2 };
+        let mut program = RepeatedSteps { steps: vec![Step::Send(0, 1), Step::Receive(1)], next: 0, rounds_left: 2 };
         let steps: Vec<Step> = (0..5).map(|_| program.next()).collect();
-        assert_eq!(steps, [Step::Send(0), Step::Receive(1), Step::Send(0), Step::Receive(1), Step::Exit]);
+        assert_eq!(steps, [Step::Send(0, 1), Step::Receive(1), Step::Send(0, 1), Step::Receive(1), Step::Exit]);
     }
 
     #[test]

@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 pub const TRANSACTION: u32 = 1;
 /// Number of messages that a socket holds: far more than the one in flight.
 const SOCKET_MESSAGES: u32 = 256;
+/// Bytes of a request and of a response (`-r 1,1`, the default).
+const MESSAGE_BYTES: u32 = 1;
 
 /// Test of netperf (`-t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,22 +69,22 @@ impl Default for Netperf {
     }
 }
 
-/// Returns a channel of a connection through the loopback device.
-pub(super) const fn loopback(kind: ChannelKind) -> Channel {
-    Channel { kind, capacity: SOCKET_MESSAGES, wake_senders_at: SOCKET_MESSAGES - 1, reverse: None }
+/// Returns the channels of connections, two for each: one in each direction.
+pub(super) fn connections(kind: ChannelKind, nr_connections: usize) -> Vec<Channel> {
+    let channel = |index: usize| Channel { reverse: Some(index ^ 1), ..Channel::new(kind, SOCKET_MESSAGES) };
+    (0..2 * nr_connections).map(channel).collect()
 }
 
 impl Netperf {
     /// Returns the workload: a shell that starts all, pair by pair, then for each pair the server and the
     /// client.
     pub fn workload(self) -> Workload {
-        let nr_tasks = 2 * self.pairs as usize;
         let mut tasks = vec![self.shell()];
         let work = Step::Run(self.own_work);
         for pair in 0..self.pairs as usize {
             let (request, response) = (2 * pair, 2 * pair + 1);
-            let serve = vec![Step::Receive(request), work, Step::Send(response)];
-            let ask = vec![work, Step::Send(request), Step::Receive(response), Step::Mark(TRANSACTION)];
+            let serve = vec![Step::Receive(request), work, Step::Send(response, MESSAGE_BYTES)];
+            let ask = vec![work, Step::Send(request, MESSAGE_BYTES), Step::Receive(response), Step::Mark(TRANSACTION)];
             tasks.push(created_task(format!("netserver{pair}"), "netserver", move |_| {
                 RepeatedSteps::endless(serve.clone())
             }));
@@ -94,7 +96,7 @@ impl Netperf {
         };
         Workload {
             tasks,
-            objects: Objects { channels: vec![loopback(kind); nr_tasks], ..Objects::default() },
+            objects: Objects { channels: connections(kind, self.pairs as usize), ..Objects::default() },
             duration: Some(self.length),
             ..Workload::default()
         }
@@ -146,8 +148,8 @@ mod tests {
             (0..4).map(|_| behaviour.next()).collect::<Vec<_>>()
         };
         let work = Step::Run(bench.own_work);
-        assert_eq!(steps(4), [work, Step::Send(2), Step::Receive(3), Step::Mark(TRANSACTION)]);
-        assert_eq!(steps(3)[..3], [Step::Receive(2), work, Step::Send(3)]);
+        assert_eq!(steps(4), [work, Step::Send(2, 1), Step::Receive(3), Step::Mark(TRANSACTION)]);
+        assert_eq!(steps(3)[..3], [Step::Receive(2), work, Step::Send(3, 1)]);
         assert_eq!(workload.objects.channels.len(), 4);
     }
 }

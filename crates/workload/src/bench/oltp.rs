@@ -11,7 +11,7 @@
 //!
 //! Not modelled: locks of rows, disk reads, background threads.
 
-use super::netperf::loopback;
+use super::netperf::connections;
 use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
 use crate::serde_time::nanos;
@@ -35,6 +35,9 @@ const QUERY: Nanos = Nanos::from_micros(80);
 const WRITE: Nanos = Nanos::from_micros(50);
 /// Work of a client for a query.
 const CLIENT: Nanos = Nanos::from_micros(5);
+/// Bytes of a query and of a reply (assumed: a prepared statement, and a row).
+const QUERY_BYTES: u32 = 50;
+const REPLY_BYTES: u32 = 200;
 /// Mutex of the log.
 const LOG: usize = 0;
 
@@ -67,7 +70,7 @@ impl Oltp {
                 done: 0,
                 pending: Vec::new(),
             }));
-            let ask = [Step::Run(CLIENT), Step::Send(query), Step::Receive(reply)];
+            let ask = [Step::Run(CLIENT), Step::Send(query, QUERY_BYTES), Step::Receive(reply)];
             let mut transaction = ask.repeat(QUERIES as usize);
             transaction.push(Step::Mark(TRANSACTION));
             tasks.push(created_task(format!("client{connection}"), "client", move |_| {
@@ -78,7 +81,7 @@ impl Oltp {
             tasks,
             objects: Objects {
                 mutexes: vec!["log".to_owned()],
-                channels: vec![loopback(ChannelKind::Tcp); nr_tasks],
+                channels: connections(ChannelKind::Tcp, self.threads as usize),
                 ..Objects::default()
             },
             duration: Some(self.time),
@@ -104,7 +107,7 @@ impl Behaviour for OltpServer {
             return step;
         }
         self.done += 1;
-        self.pending.push(Step::Send(self.reply));
+        self.pending.push(Step::Send(self.reply, REPLY_BYTES));
         if self.done == QUERIES {
             self.done = 0;
             let write = Step::WaitIo(self.random.around(WRITE));
@@ -128,6 +131,6 @@ mod tests {
         assert_eq!(steps.iter().filter(|step| **step == Step::Receive(0)).count(), 20);
         assert_eq!(steps[59], Step::Lock(LOG));
         assert!(matches!(steps[60], Step::WaitIo(_)));
-        assert_eq!(steps[61..], [Step::Unlock(LOG), Step::Send(1)]);
+        assert_eq!(steps[61..], [Step::Unlock(LOG), Step::Send(1, REPLY_BYTES)]);
     }
 }

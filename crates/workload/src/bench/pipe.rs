@@ -12,16 +12,18 @@ use crate::workload::{Channel, ChannelKind, Objects, Workload};
 /// Number of slots of a pipe.
 const PIPE_CAPACITY: u32 = 16;
 
+/// Bytes of a message.
+const MESSAGE_BYTES: u32 = 4;
+
 /// Pipe for small messages.
-pub(super) const PIPE: Channel =
-    Channel { kind: ChannelKind::Pipe, capacity: PIPE_CAPACITY, wake_senders_at: PIPE_CAPACITY - 1, reverse: None };
+pub(super) const PIPE: Channel = Channel::new(ChannelKind::Pipe, PIPE_CAPACITY);
 
 /// Returns the benchmark with this many rounds, in the innermost of nested task groups.
 pub fn pipe(rounds: u64, group_levels: u32) -> Workload {
     let groups = nested_groups(group_levels);
     let group = groups.len().checked_sub(1);
-    let ping = vec![Step::Receive(0), Step::Send(1)];
-    let pong = vec![Step::Send(0), Step::Receive(1)];
+    let ping = vec![Step::Receive(0), Step::Send(1, MESSAGE_BYTES)];
+    let pong = vec![Step::Send(0, MESSAGE_BYTES), Step::Receive(1)];
     Workload {
         tasks: vec![
             repeating_task("pipe0".to_owned(), "pipe", group, ping, rounds),

@@ -109,7 +109,7 @@ impl SchbenchRps {
                 tasks.push(self.worker(thread, worker));
             }
         }
-        let queue = Channel { kind: ChannelKind::Queue, capacity: MAX_PENDING, wake_senders_at: 0, reverse: None };
+        let queue = Channel { wake_senders_at: 0, ..Channel::new(ChannelKind::Queue, MAX_PENDING) };
         Workload {
             tasks,
             objects: Objects {

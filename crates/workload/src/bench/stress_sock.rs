@@ -3,14 +3,14 @@
 //! connects again.
 //!
 //! Client and server of an instance are two processes. For each connection the connecting client wakes the
-//! server, which sends messages of 16, 32, ... bytes up to 8 KiB; the client reads them as they arrive. The
-//! server does not wait for the client, so both run at once, and both are preempted where there are more
+//! server, which sends messages of 16, 32, ... bytes up to 8 KiB; the client reads what there is, up to 8 KiB with each
+//! call. The server does not set `TCP_NODELAY`, so most messages are appended to those that wait for an
+//! acknowledgement. It does not wait for the client, so both run at once, and both are preempted where there are more
 //! tasks than CPUs. One connection is one bogo operation.
 //!
-//! Costs are those of netperf. Not modelled: message sizes (each message has the cost of any message, and
-//! `PER_MESSAGE` of the program's own work), socket options, addresses, and the cost of closing.
+//! A program's own work is `PER_CALL`. Not modelled: socket options, addresses, and the cost of closing.
 
-use super::netperf::loopback;
+use super::netperf::connections;
 use super::{CREATOR, RepeatedSteps, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::Step;
@@ -22,8 +22,14 @@ use serde::{Deserialize, Serialize};
 pub const BOGO_OP: u32 = 1;
 /// Number of messages of a connection: 16 to 8176 bytes.
 pub const MESSAGES: usize = 511;
-/// Work of a program itself for each message.
-const PER_MESSAGE: Nanos = Nanos(300);
+/// Difference between the sizes of two messages, and size of the first.
+const SIZE_STEP: u32 = 16;
+/// Bytes of the client's buffer.
+const BUFFER_BYTES: u32 = 8192;
+/// Bytes of a connection.
+const CONNECTION_BYTES: u32 = SIZE_STEP * (MESSAGES * (MESSAGES + 1) / 2) as u32;
+/// Work of a server for each message, and of a client for each connection.
+const PER_CALL: Nanos = Nanos(300);
 
 /// Options of the stressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,22 +49,24 @@ impl StressSock {
         let mut tasks = vec![creator("stress-ng", (CREATOR + 1..=nr_tasks).collect())];
         for instance in 0..self.instances as usize {
             let (connect, data) = (2 * instance, 2 * instance + 1);
-            let work = Step::Run(PER_MESSAGE);
+            let work = Step::Run(PER_CALL);
             let mut serve = vec![Step::Receive(connect)];
-            let mut read = vec![Step::Send(connect)];
-            for _ in 0..MESSAGES {
-                serve.extend([work, Step::Send(data)]);
-                read.extend([Step::Receive(data), work]);
-            }
-            read.push(Step::Mark(BOGO_OP));
+            serve.extend((1..=MESSAGES as u32).flat_map(|index| [work, Step::Send(data, index * SIZE_STEP)]));
+            let all = Step::ReceiveBytes { channel: data, bytes: CONNECTION_BYTES, buffer: BUFFER_BYTES };
+            let read = vec![Step::Send(connect, 1), all, work, Step::Mark(BOGO_OP)];
             tasks.push(created_task(format!("sock-srv{instance}"), "sock-server", move |_| {
                 RepeatedSteps::endless(serve.clone())
             }));
             tasks.push(created_task(format!("sock{instance}"), "sock", move |_| RepeatedSteps::endless(read.clone())));
         }
+        let mut channels = connections(ChannelKind::Tcp, self.instances as usize);
+        for channel in &mut channels {
+            // Connecting sends nothing that could acknowledge data.
+            (channel.reverse, channel.is_delayed) = (None, true);
+        }
         Workload {
             tasks,
-            objects: Objects { channels: vec![loopback(ChannelKind::Tcp); nr_tasks], ..Objects::default() },
+            objects: Objects { channels, ..Objects::default() },
             duration: Some(self.timeout),
             ..Workload::default()
         }
@@ -72,15 +80,15 @@ mod tests {
     #[test]
     fn a_connection_is_one_request_and_all_messages() {
         let workload = StressSock { instances: 1, timeout: Nanos::from_secs(1) }.workload();
-        let count = |task: usize, steps: usize, wanted: Step| {
+        let steps = |task: usize, nr_steps: usize| -> Vec<Step> {
             let mut behaviour = (workload.tasks[task].behaviour)(0);
-            (0..steps).filter(|_| behaviour.next() == wanted).count()
+            (0..nr_steps).map(|_| behaviour.next()).collect()
         };
-        let nr_steps = 1 + 2 * MESSAGES;
-        assert_eq!((count(1, nr_steps, Step::Send(1)), count(1, nr_steps, Step::Receive(0))), (MESSAGES, 1));
-        assert_eq!(
-            (count(2, nr_steps + 1, Step::Receive(1)), count(2, nr_steps + 1, Step::Mark(BOGO_OP))),
-            (MESSAGES, 1)
-        );
+        let served = steps(1, 1 + 2 * MESSAGES);
+        let sizes = served.iter().filter_map(|step| if let Step::Send(1, bytes) = step { Some(bytes) } else { None });
+        assert_eq!((served[0], sizes.clone().count(), sizes.sum()), (Step::Receive(0), MESSAGES, CONNECTION_BYTES));
+        let read = steps(2, 4);
+        assert_eq!((read[0], read[3]), (Step::Send(0, 1), Step::Mark(BOGO_OP)));
+        assert!(matches!(read[1], Step::ReceiveBytes { channel: 1, bytes: CONNECTION_BYTES, .. }), "{read:?}");
     }
 }

@@ -6,13 +6,11 @@
 //! rest, and replies. The model draws operations with the frequencies and sizes of the list instead of
 //! replaying its order.
 //!
-//! Beside the costs of messages, as for netperf, a pair works `PER_OPERATION` on each side for each
-//! operation, and `PER_KB` on the sender's and the receiver's side for each kilobyte: copying (assumed: 10
-//! GB/s).
+//! Beside the costs of messages and their bytes, a pair works `PER_OPERATION` on each side for each operation.
 //!
 //! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
 
-use super::netperf::loopback;
+use super::netperf::connections;
 use super::random::ModelRandom;
 use super::{CREATOR, created_task, creator};
 use crate::serde_time::nanos;
@@ -23,8 +21,6 @@ use serde::{Deserialize, Serialize};
 
 /// Work of each side for an operation.
 const PER_OPERATION: Nanos = Nanos(1_000);
-/// Work of each side for a kilobyte.
-const PER_KB: Nanos = Nanos(100);
 /// First mark of a client, at the beginning of an operation. The mark at its end is [`DONE`] plus the index
 /// of the operation.
 pub const BEGIN: u32 = 0;
@@ -106,7 +102,7 @@ impl Tbench {
         }
         Workload {
             tasks,
-            objects: Objects { channels: vec![loopback(ChannelKind::Tcp); nr_tasks], ..Objects::default() },
+            objects: Objects { channels: connections(ChannelKind::Tcp, self.clients as usize), ..Objects::default() },
             duration: Some(self.runtime),
             ..Workload::default()
         }
@@ -124,25 +120,20 @@ struct TbenchPeer {
     step: usize,
 }
 
-fn work(bytes: u32) -> Nanos {
-    Nanos(PER_OPERATION.0 + u64::from(bytes) * PER_KB.0 / 1024)
-}
-
 impl Behaviour for TbenchPeer {
     fn next(&mut self) -> Step {
         if self.step == 0 {
             self.drawn = self.random.pick(OPERATIONS.iter().map(|operation| operation.weight));
         }
         let operation = &OPERATIONS[self.drawn];
-        let bytes = operation.request + operation.reply;
         let client = [
             Step::Mark(BEGIN),
-            Step::Run(work(bytes)),
-            Step::Send(self.request),
+            Step::Run(PER_OPERATION),
+            Step::Send(self.request, operation.request),
             Step::Receive(self.reply),
             Step::Mark(DONE + self.drawn as u32),
         ];
-        let server = [Step::Receive(self.request), Step::Run(work(bytes)), Step::Send(self.reply)];
+        let server = [Step::Receive(self.request), Step::Run(PER_OPERATION), Step::Send(self.reply, operation.reply)];
         let steps: &[Step] = if self.is_client { &client } else { &server };
         let step = steps[self.step];
         self.step = (self.step + 1) % steps.len();
@@ -157,12 +148,21 @@ mod tests {
     #[test]
     fn both_sides_draw_the_same_operations() {
         let workload = Tbench { clients: 1, seed: 3, ..Tbench::default() }.workload();
-        let works = |task: usize| -> Vec<Step> {
+        let sent = |task: usize, channel: usize| -> Vec<u32> {
             let mut behaviour = (workload.tasks[task].behaviour)(0);
             let steps = (0..200).map(|_| behaviour.next());
-            steps.filter(|step| matches!(step, Step::Run(_))).take(30).collect()
+            steps
+                .filter_map(|step| match step {
+                    Step::Send(of, bytes) if of == channel => Some(bytes),
+                    _ => None,
+                })
+                .collect()
         };
-        assert_eq!(works(1), works(2));
+        let (requests, replies) = (sent(2, 0), sent(1, 1));
+        assert!(requests.len() >= 30);
+        for (request, reply) in requests.into_iter().zip(replies) {
+            assert!(OPERATIONS.iter().any(|operation| (operation.request, operation.reply) == (request, reply)));
+        }
     }
 
     #[test]

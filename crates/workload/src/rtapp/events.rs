@@ -337,8 +337,9 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         | Step::CondBroadcast(_)
         | Step::SemPost(_)
         | Step::Resume(_)
-        | Step::Send(_)
+        | Step::Send(..)
         | Step::Receive(_)
+        | Step::ReceiveBytes { .. }
         | Step::Offer { .. }
         | Step::FutexArm(_)
         | Step::FutexPost(_)

@@ -54,7 +54,7 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
     let benchmark = if has_own_costs {
         Benchmark::Schbench(Schbench::default())
     } else {
-        Benchmark::Micro(Micro { test: MicroTest::Yield, rounds: 1, cpus: [0, 1] })
+        Benchmark::Micro(Micro::new(MicroTest::Yield, 1, [0, 1]))
     };
     let probe = WorkloadSpec::Bench(BenchSpec { line: benchmark.name().to_owned(), benchmark });
     let mut probed = settings.clone();

@@ -53,13 +53,58 @@ pub struct ChannelCosts {
     pub lines_ps: ByDistance<u64>,
     /// Further lines that move when a send wakes a receiver on another CPU: the wait queue and its entries.
     pub wake_lines_ps: ByDistance<u64>,
+    /// Additions for the bytes of a message.
+    pub bytes: BytesCosts,
+    /// Messages that are acknowledged.
+    pub tcp: TcpCosts,
+}
+
+/// Additions to the cost of a message for its bytes, in picoseconds per KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BytesCosts {
+    /// Sender.
+    pub send_ps: u64,
+    /// Receiver.
+    pub receive_ps: u64,
+    /// Sender, for bytes beyond the first page.
+    pub send_pages_ps: u64,
+    /// Receiver, for bytes beyond the first page.
+    pub receive_pages_ps: u64,
+    /// Cache lines that move if sender and receiver are on different CPUs, at any CPU speed.
+    pub lines_ps: ByDistance<u64>,
+}
+
+/// Costs of acknowledgements, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpCosts {
+    /// The receiver sends a packet that only acknowledges, and the softirq receives it.
+    pub acknowledge_ps: u64,
+    /// A message is appended to one that waits for an acknowledgement.
+    pub append: CallCost,
+    /// The acknowledgement sends what has been appended, and the softirq delivers it.
+    pub push_ps: u64,
+}
+
+/// Number of kinds of channel that have costs.
+pub(super) const NR_CHANNELS: usize = 6;
+
+/// Bytes of a page: what a pipe keeps free.
+const PAGE_BYTES: u64 = 4096;
+
+impl BytesCosts {
+    /// Cost of this many bytes for the sender or the receiver, in picoseconds.
+    pub fn call_ps(&self, is_send: bool, bytes: u64) -> u64 {
+        let (each, pages) =
+            if is_send { (self.send_ps, self.send_pages_ps) } else { (self.receive_ps, self.receive_pages_ps) };
+        (bytes * each + bytes.saturating_sub(PAGE_BYTES) * pages) / 1024
+    }
 }
 
 /// Costs of system calls that a count sheet has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallCosts {
-    /// By kind of channel: pipe, socket pair, TCP, UDP.
-    pub channels: [ChannelCosts; 4],
+    /// By kind of channel: pipe, socket pair, TCP, UDP, eventfd, TCP with epoll.
+    pub channels: [ChannelCosts; NR_CHANNELS],
     /// A futex call that wakes a task.
     pub futex_wake: CallCost,
     /// A futex call that waits.
@@ -120,6 +165,18 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
         softirq_ps: ps(&channel.softirq),
         lines_ps: lines_ps(&channel.lines),
         wake_lines_ps: lines_ps(&channel.wake_lines),
+        bytes: BytesCosts {
+            send_ps: ps(&channel.bytes.send),
+            receive_ps: ps(&channel.bytes.receive),
+            send_pages_ps: ps(&channel.bytes.send_pages),
+            receive_pages_ps: ps(&channel.bytes.receive_pages),
+            lines_ps: lines_ps(&channel.bytes.lines),
+        },
+        tcp: TcpCosts {
+            acknowledge_ps: ps(&channel.tcp.acknowledge),
+            append: CallCost::halves(ps(&channel.tcp.append)),
+            push_ps: ps(&channel.tcp.push),
+        },
     });
     CountedCosts {
         operations: std::array::from_fn(|index| ps(&OPERATION_FORMULAS[index].1)),
@@ -193,8 +250,9 @@ pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
     };
     let operations = OPERATION_FORMULAS.iter().chain(CALLS).map(|(name, formula)| (*name, formula)).chain(lines);
     let operations = operations.map(|(name, formula)| named(name.to_owned(), formula));
-    let channels = CHANNELS
-        .iter()
-        .flat_map(|channel| channel.named().map(|(what, formula)| named(format!("{} {what}", channel.name), formula)));
+    let channels = CHANNELS.iter().flat_map(|channel| {
+        let formulas = channel.named().into_iter().filter(|(_, formula)| !formula.is_empty());
+        formulas.map(|(what, formula)| named(format!("{} {what}", channel.name), formula))
+    });
     operations.chain([group_line]).chain(channels).collect()
 }

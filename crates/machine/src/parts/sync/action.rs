@@ -12,7 +12,7 @@ pub(crate) enum ResumeAction {
     Lock(ObjectId),
     /// Decrement a semaphore.
     SemWait(ObjectId),
-    Send(ObjectId),
+    Send(ObjectId, u32),
     Receive(ObjectId),
     /// Post the remaining futexes of a list.
     Post,

@@ -49,7 +49,7 @@ impl SyncObjects {
         match resume {
             ResumeAction::Lock(mutex) => return BlockedOn::Mutex { mutex, owner: self.mutexes()[mutex].owner() },
             ResumeAction::SemWait(semaphore) => return BlockedOn::Semaphore(semaphore),
-            ResumeAction::Send(channel) => return BlockedOn::Room(channel),
+            ResumeAction::Send(channel, _) => return BlockedOn::Room(channel),
             ResumeAction::Receive(channel) => return BlockedOn::Message(channel),
             ResumeAction::Nothing | ResumeAction::Post | ResumeAction::LockCpu(_) | ResumeAction::EndCall => {}
         }

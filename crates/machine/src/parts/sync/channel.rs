@@ -6,13 +6,28 @@ use fairlab_workload::step::ObjectId;
 use fairlab_workload::workload::{Channel, ChannelKind};
 use std::collections::VecDeque;
 
+/// Bytes of a full TCP segment over the loopback device: 65,536 less the headers.
+const LOOPBACK_SEGMENT_BYTES: u64 = 65_483;
+
 /// State of a channel, with indices of the machine's tasks.
 #[derive(Debug)]
 pub(crate) struct ChannelState {
     channel: Channel,
+    /// Messages that can be received, and their bytes.
     queued: u32,
-    /// Messages that wait for a softirq.
+    queued_bytes: u64,
+    /// Messages that wait for a softirq, and their bytes.
     arriving: u32,
+    arriving_bytes: u64,
+    /// Messages that wait for an acknowledgement, and their bytes.
+    appended: u32,
+    appended_bytes: u64,
+    /// Whether a message has been sent and not acknowledged.
+    is_unacknowledged: bool,
+    /// Whether messages of the other direction carry acknowledgements.
+    is_answered: bool,
+    /// CPU that sent the last message.
+    sent_from: CpuId,
     /// Last CPU that used the channel's data.
     used_by: Option<CpuId>,
     senders: VecDeque<usize>,
@@ -25,7 +40,14 @@ impl ChannelState {
         Self {
             channel: *channel,
             queued: 0,
+            queued_bytes: 0,
             arriving: 0,
+            arriving_bytes: 0,
+            appended: 0,
+            appended_bytes: 0,
+            is_unacknowledged: false,
+            is_answered: false,
+            sent_from: CpuId(0),
             used_by: None,
             senders: VecDeque::new(),
             receivers: VecDeque::new(),
@@ -38,16 +60,10 @@ impl ChannelState {
         self.channel.kind
     }
 
-    /// Whether messages pass the loopback device.
-    #[inline]
-    pub(crate) fn is_loopback(&self) -> bool {
-        matches!(self.channel.kind, ChannelKind::Tcp | ChannelKind::Udp)
-    }
-
     /// Whether there is no space for a message.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.queued + self.arriving >= self.channel.capacity
+        self.queued + self.arriving + self.appended >= self.channel.capacity
     }
 
     /// Queues a task that waits for space.
@@ -56,31 +72,99 @@ impl ChannelState {
     }
 
     /// Adds a message that waits for a softirq.
-    pub(crate) fn begin_arrival(&mut self) {
+    pub(crate) fn begin_arrival(&mut self, bytes: u64) {
         self.arriving += 1;
+        self.arriving_bytes += bytes;
     }
 
-    /// Removes a message that a softirq has received; it must be delivered.
-    pub(crate) fn end_arrival(&mut self) {
+    /// Removes a message that a softirq has received; it must be delivered. Returns its bytes: messages count as
+    /// equally long.
+    pub(crate) fn end_arrival(&mut self) -> u64 {
+        let bytes = self.arriving_bytes / u64::from(self.arriving);
         self.arriving -= 1;
+        self.arriving_bytes -= bytes;
+        bytes
+    }
+
+    /// Whether a message that is sent now is only appended to those before it: one of them is not acknowledged, and
+    /// together they do not fill a segment.
+    pub(crate) fn is_appended(&self, bytes: u32) -> bool {
+        self.channel.is_delayed
+            && self.is_unacknowledged
+            && self.appended_bytes + u64::from(bytes) < LOOPBACK_SEGMENT_BYTES
+    }
+
+    /// Appends a message to those that wait for an acknowledgement.
+    pub(crate) fn append(&mut self, bytes: u32) {
+        self.appended += 1;
+        self.appended_bytes += u64::from(bytes);
+    }
+
+    /// Records that a CPU sends a message. Returns its bytes, with those of messages that were appended and leave with it.
+    #[inline]
+    pub(crate) fn begin_send(&mut self, cpu: CpuId, bytes: u32) -> u64 {
+        self.is_unacknowledged = true;
+        self.sent_from = cpu;
+        self.queued += core::mem::take(&mut self.appended);
+        core::mem::take(&mut self.appended_bytes) + u64::from(bytes)
     }
 
     /// Adds a message. Removes and returns the first waiting receiver.
     #[inline]
-    pub(crate) fn add_message(&mut self) -> Option<usize> {
+    pub(crate) fn add_message(&mut self, bytes: u64) -> Option<usize> {
         self.queued += 1;
+        self.queued_bytes += bytes;
         self.receivers.pop_front()
     }
 
-    /// Takes a message, or queues the task for one. Returns whether it got one.
+    /// Takes a message, or with a buffer as many bytes as fit into it. Messages count as equally long. Returns the number
+    /// of bytes; without a message, queues the task and returns `None`.
     #[inline]
-    pub(crate) fn receive_or_queue(&mut self, task: usize) -> bool {
+    pub(crate) fn receive_or_queue(&mut self, task: usize, buffer: Option<u32>) -> Option<u64> {
         if self.queued == 0 {
             self.receivers.push_back(task);
-            return false;
+            return None;
         }
+        if let Some(buffer) = buffer {
+            return Some(self.take_bytes(u64::from(buffer)));
+        }
+        let bytes = if self.queued == 1 { self.queued_bytes } else { self.queued_bytes / u64::from(self.queued) };
         self.queued -= 1;
-        true
+        self.queued_bytes -= bytes;
+        Some(bytes)
+    }
+
+    /// Takes at most this many bytes. A message leaves with its last byte.
+    fn take_bytes(&mut self, most: u64) -> u64 {
+        let left = self.queued_bytes.saturating_sub(most);
+        let taken = self.queued_bytes - left;
+        let messages = u64::from(self.queued) * left;
+        self.queued = if left == 0 { 0 } else { messages.div_ceil(self.queued_bytes) as u32 };
+        self.queued_bytes = left;
+        taken
+    }
+
+    /// Acknowledges messages once all are received, unless an answer will do it. Returns the number of bytes that were
+    /// appended and are received now; `None` without an acknowledgement.
+    pub(crate) fn acknowledge(&mut self) -> Option<u64> {
+        if self.queued > 0 || self.is_answered || !self.is_unacknowledged || !self.channel.kind.is_acknowledged() {
+            return None;
+        }
+        let pushed = core::mem::take(&mut self.appended_bytes);
+        self.queued = core::mem::take(&mut self.appended);
+        self.queued_bytes = pushed;
+        self.is_unacknowledged = self.queued > 0;
+        Some(pushed)
+    }
+
+    /// Records that a message of the other direction acknowledges those of this one.
+    pub(crate) fn set_answered(&mut self) {
+        self.is_answered = true;
+    }
+
+    /// CPU that sent the last message.
+    pub(crate) fn sent_from(&self) -> CpuId {
+        self.sent_from
     }
 
     /// Removes and returns the first waiting sender, if there is enough space to wake one.
