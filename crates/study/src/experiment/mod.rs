@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod page;
 pub mod power;
 pub mod rank;
+pub mod states;
 #[cfg(test)]
 mod tests;
 

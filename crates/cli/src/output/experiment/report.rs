@@ -5,6 +5,7 @@ use crate::output::figures::counted;
 use fairlab_observe::summary::RunSubject;
 use fairlab_study::experiment::comparison::Comparison;
 use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
+use fairlab_study::experiment::states::{RunState, SplitRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -115,6 +116,7 @@ impl ExperimentReport {
         let mut notes: Vec<String> = self.stop_note().into_iter().collect();
         notes.push(self.repetitions());
         notes.extend(self.identical_arms());
+        notes.extend(comparison.split_runs().iter().map(|split| self.split_note(split)));
         if comparison.is_per_second {
             notes.push("the runs of the arms have different lengths: counts, times and energies that add up over a run are per second".to_owned());
         }
@@ -141,6 +143,19 @@ impl ExperimentReport {
             notes.push(format!("not in all runs, and left out: {}", comparison.partial.join(", ")));
         }
         notes
+    }
+
+    /// Returns a note about runs of an arm that end in two states.
+    fn split_note(&self, split: &SplitRuns) -> String {
+        let [low, high] = split.states;
+        let (name, unit) = &split.metric;
+        let state = |state: RunState| format!("{} at {:.4e} {unit}", counted(state.nr_runs, "run"), state.mean);
+        format!(
+            "the runs of `{}` end in two states ({name}: {}, {}): their start decides which one, and a mean describes neither",
+            self.arms[split.arm],
+            state(low),
+            state(high)
+        )
     }
 
     fn interval_note(&self) -> String {
