@@ -91,8 +91,25 @@ def netperf(log, _reported, _words):
             for place, spec in enumerate(spec["spec"] for spec in log.specs if spec["family"] == "netperf")
         },
         "sum": len(marks.rounds) / elapsed,
+        **places(log, marks),
         "latency": latency(marks.latencies()),
     }
+
+
+def places(log, marks):
+    """Returns how often client and server had last run on one CPU, and how often a task moved."""
+    index_of = {spec: index for index, spec in marks.spec_of.items()}
+    counted, cpu_of, shared, moves = {id(event) for event in log.counted}, {}, 0, 0
+    for event in log.of("switch", "mark"):
+        if event["e"] == "switch":
+            last = cpu_of.get(event["next"], event["cpu"])
+            moves += id(event) in counted and last != event["cpu"]
+            cpu_of[event["next"]] = event["cpu"]
+        elif id(event) in counted:
+            server = index_of[marks.spec_of[event["index"]] - 1]
+            shared += cpu_of[log.task_of_index[event["index"]]] == cpu_of.get(log.task_of_index[server])
+    nr_rounds = max(1, len(marks.rounds))
+    return {"on_one_cpu": shared / nr_rounds, "moves_per_transaction": moves / nr_rounds}
 
 
 # Operations of tbench in the order of their marks, with the bytes that count for the throughput.

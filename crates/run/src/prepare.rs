@@ -31,6 +31,8 @@ pub const DEFAULT_MACHINE: &str = "hikey960";
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 /// Longest simulated time of a benchmark that runs until it is done.
 const MAX_DURATION: Nanos = Nanos::from_secs(3600);
+/// Uptime of the machine before a shell starts a benchmark.
+const UPTIME: Nanos = Nanos::from_secs(2);
 /// Trace level of a scenario without a `trace` statement: all events except averages.
 const DEFAULT_TRACE: u8 = 3;
 
@@ -59,6 +61,7 @@ pub struct RunAbout {
     pub trace_pelt: bool,
     /// Whether neither the workload nor a setting gives the duration.
     pub is_default_duration: bool,
+    /// Time before the measured part: the starts of a benchmark's instances, and the warm-up.
     pub warmup: Nanos,
 }
 
@@ -99,7 +102,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     };
     let LoadedWorkload { kind, mut setup, machine, has_duration, trace_level, trace_pelt } = loaded;
     let Settings { prices, plain, duration, .. } = settings;
-    let warmup = settings.warmup();
+    let warmup = Nanos(settings.warmup().0.saturating_add(setup.workload.starts.0));
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
         let name = if machine.is_none() { "a scenario" } else { &setup.hardware.name };
         setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
@@ -189,18 +192,15 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     }
     setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
     let hardware = &mut setup.hardware;
-    match plain {
-        None => {}
-        Some(Plain::Shape) => *hardware = hardware.topology_only(),
-        Some(Plain::Priced) => *hardware = hardware.topology_with_costs(),
-    }
+    apply_plain(hardware, *plain);
     apply_costs(hardware, prices)?;
     apply_governor(hardware, *governor)?;
     if let Some(number) = idle_states {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
         hardware.idle_states.iter_mut().for_each(|states| states.truncate(number));
     }
-    if *autogroup == Some(true) {
+    let is_default = hardware.autogroup && !hardware.costs.is_zero_cost() && setup.workload.has_shell();
+    if autogroup.unwrap_or(is_default) {
         setup.workload.enter_autogroup();
     }
     let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
@@ -212,6 +212,14 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     }
     setup.perturb = *perturb;
     Ok(())
+}
+
+fn apply_plain(hardware: &mut Hardware, plain: Option<Plain>) {
+    match plain {
+        None => {}
+        Some(Plain::Shape) => *hardware = hardware.topology_only(),
+        Some(Plain::Priced) => *hardware = hardware.topology_with_costs(),
+    }
 }
 
 impl PreparedRun {
@@ -417,7 +425,14 @@ impl LoadedWorkload {
         let default = InputFile::new(DEFAULT_MACHINE);
         let machine = settings.machine.as_ref().unwrap_or(&default).read_machine()?;
         let nr_cpus = nr_cpus(&machine);
-        let benchmark = bench.benchmark.for_run(nr_cpus, settings.seed.unwrap_or(0));
+        let hardware = Hardware::from_description(&machine.description);
+        let has_costs = {
+            let mut costs = hardware.clone();
+            apply_plain(&mut costs, settings.plain);
+            apply_costs(&mut costs, &settings.prices)?;
+            !costs.costs.is_zero_cost()
+        };
+        let benchmark = bench.benchmark.for_run(nr_cpus, has_costs, settings.seed.unwrap_or(0));
         let mut observer = bench::observer(&benchmark);
         let name = benchmark.name();
         if settings.warmup() > Nanos::ZERO && !observer.reset() {
@@ -428,9 +443,11 @@ impl LoadedWorkload {
             let (test, help) = (&bench.line, format!("CPUs are 0 to {}", nr_cpus - 1));
             return Err(RequestError::Input(format!("{test} needs CPU {cpu}, which the machine lacks\nhelp: {help}")));
         }
-        let workload = benchmark.workload(nr_cpus);
+        let mut workload = benchmark.workload(nr_cpus);
         let duration = workload.duration.unwrap_or(MAX_DURATION);
-        let hardware = Hardware::from_description(&machine.description);
+        if workload.starts > Nanos::ZERO {
+            workload.begin_after(UPTIME);
+        }
         let loaded = Self::new(name, Setup::new(hardware, workload, duration), Some(machine));
         Ok((loaded, observer))
     }

@@ -210,7 +210,9 @@ settings! {
     }
 
     /// Whether tasks of the root group run in a group of their own, as those of a session do with
-    /// sched_autogroup_enabled: on, off [default: off]
+    /// sched_autogroup_enabled: on, off [default: the machine's, for tasks that a shell starts]
+    ///
+    /// A shell starts benchmarks and rt-app. Without costs of kernel code the default is off.
     autogroup: Option<bool> {
         option: "autogroup" "on|off",
         commands: commands::RUN | commands::BENCH | commands::REPEAT | commands::STUDY_ARM,

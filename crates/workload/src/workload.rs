@@ -115,6 +115,8 @@ pub struct TaskSpec {
     /// Origin of the timers that this task is the first to use: a time from the start of the run. It lies
     /// before the fork of an instance that is forked from a template.
     pub timer_origin: Nanos,
+    /// Whether a shell starts the program of the task, so that it is in the shell's session and autogroup.
+    pub is_from_shell: bool,
     /// Whether the task is a kernel thread. A kernel thread never ends, and its waiting for work does not count
     /// as a stall.
     pub is_kthread: bool,
@@ -146,6 +148,7 @@ impl TaskSpec {
             start_at: None,
             own_timers: Vec::new(),
             timer_origin: Nanos::ZERO,
+            is_from_shell: false,
             is_kthread: true,
             awaits_origin: false,
             behaviour: Box::new(move |_| Box::new(behaviour())),
@@ -346,6 +349,20 @@ impl ChannelKind {
 }
 
 impl Workload {
+    /// Moves all starts by a time, for which the machine has been up before.
+    pub fn begin_after(&mut self, uptime: Nanos) {
+        for task in &mut self.tasks {
+            task.start_at = task.start_at.map(|at| at + uptime);
+            task.timer_origin += uptime;
+        }
+        self.starts += uptime;
+    }
+
+    /// Whether a shell starts tasks.
+    pub fn has_shell(&self) -> bool {
+        self.tasks.iter().any(|task| task.is_from_shell)
+    }
+
     /// Moves tasks of the root group into a group of their own, as `sched_autogroup_enabled` does with those of a
     /// session. Kernel threads and tasks of other groups stay where they are.
     pub fn enter_autogroup(&mut self) {
@@ -400,8 +417,10 @@ pub struct Workload {
     pub fork_limit: Option<u32>,
     /// PM QoS CPU latency limit that the workload holds on `/dev/cpu_dma_latency` from its start.
     pub cpu_dma_latency: Option<Nanos>,
-    /// Length of the run, if the workload defines it.
+    /// Length of the run, if the workload defines it, without its starts.
     pub duration: Option<Nanos>,
+    /// Time until the last instance of a program has been started.
+    pub starts: Nanos,
     /// Assumptions about settings that the file leaves open, as sentences for the user.
     pub assumptions: Vec<String>,
     /// Settings that could not be honoured, as sentences for the user.

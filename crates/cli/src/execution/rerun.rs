@@ -22,7 +22,8 @@ pub(crate) fn input_files(dir: &Path) -> Vec<PathBuf> {
 pub(crate) fn spec(manifest: &Manifest) -> RunSpec {
     let mut spec = manifest.spec.clone();
     if manifest.result.cut_short_of_ns.is_some() {
-        let measured = manifest.result.duration_ns.saturating_sub(spec.settings.warmup().0);
+        let warmup = prepare(&spec).map_or_else(|_| spec.settings.warmup(), |run| run.about.warmup);
+        let measured = manifest.result.duration_ns.saturating_sub(warmup.0);
         spec.settings.duration = Some(Nanos(measured));
     }
     spec

@@ -95,6 +95,8 @@ pub struct Hardware {
     pub preemption: Preemption,
     /// Whether idle CPUs poll `TIF_NEED_RESCHED`, so that no interrupt is sent to them and none is charged.
     pub polling_idle: bool,
+    /// Whether tasks that a shell starts are in a task group of their own, where kernel code has costs.
+    pub autogroup: bool,
     /// Whether an idle CPU that rescheduled without finding a task stays in its idle loop instead of entering
     /// it again.
     // DIFFERS: in scenarios, as in the reference, an idle task that rescheduled without finding a task stays
@@ -161,6 +163,7 @@ impl Hardware {
             ipi_latency: self.ipi_latency,
             timer_slack: self.timer_slack,
             preemption: self.preemption,
+            autogroup: self.autogroup,
             newidle_cost: self.newidle_cost,
             idle_states: self.idle_states.clone(),
             idle_governor: self.idle_governor,
@@ -180,6 +183,7 @@ impl Hardware {
             timer_slack: Nanos::ZERO,
             preemption: Preemption::Full,
             polling_idle: false,
+            autogroup: false,
             idle_loop_once: false,
             scale_work: true,
             newidle_cost: Nanos::ZERO,
@@ -284,6 +288,7 @@ impl Hardware {
             timer_slack: machine.timer_slack(),
             preemption: machine.preemption(),
             polling_idle: machine.polling_idle(),
+            autogroup: machine.autogroup(),
             scale_work: machine.scale_work(),
             smt_shares: machine.smt().map(Smt::shares).unwrap_or_default(),
             turbo: machine.turbo().cloned(),

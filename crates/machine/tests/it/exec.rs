@@ -37,6 +37,7 @@ fn task(name: &str, policy: PolicySpec, attributes: Vec<Attributes>, steps: Vec<
         start_at: Some(Nanos::ZERO),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        is_from_shell: false,
         is_kthread: false,
         awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(OneShotProgram(steps.clone().into_iter()))),

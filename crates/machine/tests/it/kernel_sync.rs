@@ -45,6 +45,7 @@ fn task(name: &str, rounds: u32, steps: Vec<Step>) -> TaskSpec {
         start_at: Some(Nanos::ZERO),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        is_from_shell: false,
         is_kthread: false,
         awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(RepeatedSteps { steps: steps.clone(), next: 0, rounds_left: rounds })),

@@ -185,6 +185,8 @@ metrics! {
     sum("s", Neither, "simulated time") => "bench.elapsed_s" "bench.total_time_s" "bench.runtime_s" "bench.real_time_s";
     level("/s", More, MARKS).per(MEASURED) =>
         "bench.per_instance[]" "bench.sum" "bench.per_s" "bench.average_rps" "bench.bogo_ops_per_s";
+    level("", Neither, "marks of the benchmark's model, `sched_switch`").per("transactions") =>
+        "bench.on_one_cpu" "bench.moves_per_transaction";
     latency(Less, MARKS) => "bench.latency";
     sum("", More, MARKS) => "bench.transactions" "bench.bogo_ops" "bench.operations[][]";
     level("ms", Less, MARKS) => "bench.latency_ms[]";

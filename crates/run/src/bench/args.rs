@@ -124,6 +124,13 @@ pub(super) struct HackbenchArgs {
     pub(super) at_once: bool,
 }
 
+/// How the instances of a benchmark begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum StartsArg {
+    Shell,
+    AtOnce,
+}
+
 /// Tests of netperf that are modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum NetperfTest {
@@ -159,9 +166,10 @@ pub(super) struct NetperfArgs {
     /// Work of client and server outside the kernel per transaction, in nanoseconds at full capacity
     #[arg(long, value_name = "NS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(super) own_work: u64,
-    /// CPU time of the shell that starts the instances, per instance, in microseconds
-    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
-    pub(super) start_every: u64,
+    /// How the instances begin: a shell forks one after the other on a machine that has been up for 2 s, or all are forked at
+    /// once [default: shell where kernel code has costs]
+    #[arg(id = "instance_starts", long = "starts", value_enum, value_name = "WAY")]
+    pub(super) starts: Option<StartsArg>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -126,8 +126,8 @@ mod tests {
     #[test]
     fn a_line_is_read_as_behind_bench_and_has_the_seed_of_its_run() {
         let bench = parse("hackbench -g 2 -f 3 --pipe", LineOf::Study).expect("it is a benchmark");
-        assert!(bench.for_run(8, 1).workload(8).tasks.len() > 12);
-        let make = |seed| parse("make -j 4", LineOf::Study).expect("it is a benchmark").for_run(8, seed);
+        assert!(bench.for_run(8, true, 1).workload(8).tasks.len() > 12);
+        let make = |seed| parse("make -j 4", LineOf::Study).expect("it is a benchmark").for_run(8, true, seed);
         assert_ne!(make(1), make(2));
     }
 

@@ -3,10 +3,9 @@
 
 use super::args::{
     BenchCommand, CyclictestArgs, HackbenchArgs, MicroArgs, NetperfArgs, NetperfTest, Perf, PerfSched, Release,
-    SchbenchArgs,
+    SchbenchArgs, StartsArg,
 };
 use fairlab_sched::units::Nanos;
-use fairlab_workload::bench::Benchmark;
 use fairlab_workload::bench::cyclictest::Cyclictest;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
@@ -17,6 +16,7 @@ use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
 use fairlab_workload::bench::schbench_rps::SchbenchRps;
 use fairlab_workload::bench::stress_sock::StressSock;
 use fairlab_workload::bench::tbench::Tbench;
+use fairlab_workload::bench::{Benchmark, Starts};
 
 impl BenchCommand {
     /// Returns the benchmark with its options; the run gives it a seed and numbers of threads.
@@ -147,7 +147,10 @@ fn netperf(args: &NetperfArgs) -> Netperf {
         length: Nanos::from_secs(args.length),
         pairs: args.instances,
         own_work: Nanos(args.own_work),
-        start_every: Nanos::from_micros(args.start_every),
+        starts: args.starts.map(|starts| match starts {
+            StartsArg::Shell => Starts::Shell,
+            StartsArg::AtOnce => Starts::AtOnce,
+        }),
     }
 }
 

@@ -131,7 +131,7 @@ impl InputFiles {
     fn prepare_bench(&self, case: &RunCase, line: &str, machine: &str, seed: u64) -> Result<PreparedWorkload, String> {
         let machine = self.machine(machine);
         let nr_cpus = cpus_of(machine);
-        let benchmark = bench::parse(line, LineOf::Study)?.for_run(nr_cpus, seed);
+        let benchmark = bench::parse(line, LineOf::Study)?.for_run(nr_cpus, machine.processor().is_some(), seed);
         let (mut workload, meter) = (benchmark.workload(nr_cpus), bench::observer(&benchmark));
         if case.groups > 0 {
             if !workload.groups.is_empty() {

@@ -7,6 +7,7 @@ use crate::window::{WindowCounts, WindowSpan, run_window};
 use crate::{StudyError, StudyLength};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::Starts;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
 use fairlab_workload::bench::netperf::{Netperf, NetperfTest, TRANSACTION};
 use fairlab_workload::bench::oltp::{self, Oltp};
@@ -24,9 +25,8 @@ pub(super) const NR_CPUS: u32 = 112;
 const TASKS_PER_GROUP: u32 = 28;
 /// Number of senders, and of receivers, in a group of hackbench.
 const FDS: u32 = TASKS_PER_GROUP / 2;
-/// Time that a shell needs to start one of several instances of netperf. The author's script starts them one
-/// after the other in a loop; the time of one fork and exec in a shell is an assumption.
-const SHELL_LOOP: Nanos = Nanos::from_micros(300);
+/// Length of a benchmark: longer than all spans.
+const LENGTH: Nanos = Nanos::from_secs(60);
 /// Number of netperf pairs from which the steady state takes long to settle.
 pub(super) const FIRST_HIGH_LOAD: u32 = 196;
 /// Additional start time of the benchmark for each seed; not a divisor of the tick period.
@@ -116,8 +116,8 @@ impl SisUtilBench {
     }
 
     fn workload(self, load: u32, length: Nanos) -> Workload {
-        let netperf =
-            |test| Netperf { test, length, pairs: load, start_every: SHELL_LOOP, ..Netperf::default() }.workload();
+        let starts = Some(Starts::Shell);
+        let netperf = |test| Netperf { test, length, pairs: load, starts, ..Netperf::default() }.workload();
         let hackbench = |pipe, threads| Hackbench {
             groups: load,
             fds: FDS,
@@ -209,12 +209,11 @@ impl SisUtilCase {
         if self.traced {
             hardware.costs.enable_tracer(TRACER_PS);
         }
-        let begin = UPTIME + Nanos(PHASE.0 * seed);
-        let span = WindowSpan { warm_up: begin + span.warm_up, ..span };
-        let mut workload = self.bench.workload(self.load, span.warm_up + span.window);
-        for task in &mut workload.tasks {
-            task.start_at = task.start_at.map(|at| begin + at);
-        }
+        let mut workload = self.bench.workload(self.load, LENGTH);
+        workload.begin_after(UPTIME + Nanos(PHASE.0 * seed));
+        // The warm-up begins with the last start.
+        let span = WindowSpan { warm_up: workload.starts + span.warm_up, ..span };
+        workload.enter_autogroup();
         add_daemons(&hardware, &mut workload);
         run_window(arm, hardware, workload, span, seed)
     }

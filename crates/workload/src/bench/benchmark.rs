@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A benchmark with its options, as a value that can be stored and repeated.
 
+use super::Starts;
 use super::cyclictest::Cyclictest;
 use super::hackbench::Hackbench;
 use super::kernel_build::KernelBuild;
@@ -85,10 +86,15 @@ impl Benchmark {
         )
     }
 
-    /// Returns the benchmark with all numbers that depend on the machine, and with the seed of its draws.
+    /// Returns the benchmark with all options that depend on the machine, and with the seed of its draws. A machine with
+    /// costs of kernel code has a shell that starts instances.
     #[must_use]
-    pub fn for_run(self, nr_cpus: u32, seed: u64) -> Self {
+    pub fn for_run(self, nr_cpus: u32, has_costs: bool, seed: u64) -> Self {
         match self {
+            Self::Netperf(bench) => {
+                let default = if has_costs { Starts::Shell } else { Starts::AtOnce };
+                Self::Netperf(Netperf { starts: bench.starts.or(Some(default)), ..bench })
+            }
             Self::Schbench(bench) => Self::Schbench(Schbench { seed, ..bench }),
             Self::SchbenchRps(bench) => {
                 let threads = match bench.threads {
@@ -104,12 +110,7 @@ impl Benchmark {
             Self::Tbench(bench) => Self::Tbench(Tbench { seed, ..bench }),
             Self::Oltp(bench) => Self::Oltp(Oltp { seed, ..bench }),
             Self::KernelBuild(bench) => Self::KernelBuild(KernelBuild { seed, ..bench }),
-            Self::Hackbench(_)
-            | Self::Netperf(_)
-            | Self::Pipe { .. }
-            | Self::Messaging(_)
-            | Self::StressSock(_)
-            | Self::Micro(_) => self,
+            Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::StressSock(_) | Self::Micro(_) => self,
         }
     }
 

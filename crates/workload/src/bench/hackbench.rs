@@ -18,8 +18,8 @@
 //! Processes and threads differ in the output only: the cost of switching between address spaces is not
 //! modelled.
 
-use super::{CREATOR, RepeatedSteps, created_task, creator, nested_groups, repeating_task};
-use crate::step::{Behaviour, Step};
+use super::{CREATOR, PrefixedBehaviour, RepeatedSteps, created_task, creator, nested_groups, repeating_task};
+use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use serde::{Deserialize, Serialize};
 
@@ -145,25 +145,10 @@ fn with_start_signal(tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
     let child = |spec: TaskSpec| {
         let TaskSpec { name, family, start, behaviour, .. } = spec;
         let begin = [Step::SemPost(READY), Step::Barrier(START)];
-        let then = move |instance| PrefixedBehaviour { first: begin, done: 0, rest: behaviour(instance) };
+        let then = move |instance| PrefixedBehaviour { first: begin.to_vec(), done: 0, rest: behaviour(instance) };
         TaskSpec { start, ..created_task(name, &family, then) }
     };
     core::iter::once(main).chain(tasks.into_iter().map(child)).collect()
-}
-
-/// Behaviour with some steps before another behaviour.
-struct PrefixedBehaviour {
-    first: [Step; 2],
-    done: usize,
-    rest: Box<dyn Behaviour>,
-}
-
-impl Behaviour for PrefixedBehaviour {
-    fn next(&mut self) -> Step {
-        let Some(&step) = self.first.get(self.done) else { return self.rest.next() };
-        self.done += 1;
-        step
-    }
 }
 
 #[cfg(test)]

@@ -7,17 +7,19 @@
 //! protocol down to the loopback device, whose softirq runs at once on the sender's CPU and wakes the
 //! receiver (`sock_def_readable()`, with WF_SYNC: the waker is about to sleep).
 //!
-//! Costs: `Syscall` and `TcpTransfer` or `UdpTransfer` for each send and each receive, `LoopbackSoftirq` for
-//! each send. A sender pays before the receiver is woken, a receiver after it was woken. The programs
-//! themselves work `own_work` each in each transaction.
+//! Costs are those of the messages; responses carry acknowledgements. The programs themselves work `own_work` each in
+//! each transaction.
 //!
-//! Not modelled: connecting, acknowledgements without data (responses carry them), bursts (`-b`), contents,
-//! CPU measurement (`-c`, `-C`), and netperf's control connection. A latency is the time from the end of a
-//! transaction to the end of the next, as the client always has one in flight.
+//! With [`Starts::Shell`] netserver is up, started by the same shell (`netserver -D`, as the kernel test robot does). The
+//! shell starts one client after the other. A client connects; netserver forks a server for the connection, which reports
+//! that it is ready.
+//!
+//! Not modelled: the system calls of connecting, bursts (`-b`), contents, CPU measurement (`-c`, `-C`). A latency is the
+//! time from the end of a transaction to the end of the next, as the client always has one in flight.
 
-use super::{CREATOR, RepeatedSteps, created_task};
+use super::{CREATOR, PROGRAM_WORK, PrefixedBehaviour, RepeatedSteps, SHELL_WORK, Starts, created_task, creator};
 use crate::serde_time::nanos;
-use crate::step::Step;
+use crate::step::{ObjectId, Step};
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -52,20 +54,14 @@ pub struct Netperf {
     /// Work of the client, and also of the server, in each transaction.
     #[serde(rename = "own_work_ns", with = "nanos")]
     pub own_work: Nanos,
-    /// Work of the shell that starts one instance before it starts the next.
-    #[serde(rename = "start_every_ns", with = "nanos")]
-    pub start_every: Nanos,
+    /// How the instances begin; `None` until the machine is known.
+    #[serde(default)]
+    pub starts: Option<Starts>,
 }
 
 impl Default for Netperf {
     fn default() -> Self {
-        Self {
-            test: NetperfTest::TcpRr,
-            length: Nanos::from_secs(10),
-            pairs: 1,
-            own_work: Nanos(500),
-            start_every: Nanos::ZERO,
-        }
+        Self { test: NetperfTest::TcpRr, length: Nanos::from_secs(10), pairs: 1, own_work: Nanos(500), starts: None }
     }
 }
 
@@ -76,44 +72,76 @@ pub(super) fn connections(kind: ChannelKind, nr_connections: usize) -> Vec<Chann
 }
 
 impl Netperf {
-    /// Returns the workload: a shell that starts all, pair by pair, then for each pair the server and the
-    /// client.
+    /// Returns the workload: the task that starts all, then for each pair the server and the client, then with
+    /// [`Starts::Shell`] netserver itself.
     pub fn workload(self) -> Workload {
-        let mut tasks = vec![self.shell()];
+        let pairs = self.pairs as usize;
+        let has_shell = self.starts == Some(Starts::Shell);
+        let mut tasks = vec![if has_shell { self.shell() } else { self.creator() }];
         let work = Step::Run(self.own_work);
-        for pair in 0..self.pairs as usize {
+        for pair in 0..pairs {
             let (request, response) = (2 * pair, 2 * pair + 1);
             let serve = vec![Step::Receive(request), work, Step::Send(response, MESSAGE_BYTES)];
             let ask = vec![work, Step::Send(request, MESSAGE_BYTES), Step::Receive(response), Step::Mark(TRANSACTION)];
-            tasks.push(created_task(format!("netserver{pair}"), "netserver", move |_| {
-                RepeatedSteps::endless(serve.clone())
+            let (mut begin_server, mut begin_client) = (Vec::new(), Vec::new());
+            if has_shell {
+                let connect = Step::Send(self.control(), MESSAGE_BYTES);
+                begin_client = vec![Step::Exec, Step::Run(PROGRAM_WORK), connect, Step::Receive(response)];
+                begin_server = vec![Step::Send(response, MESSAGE_BYTES)];
+            }
+            let server = created_task(format!("netserver{pair}"), "netserver", move |_| {
+                PrefixedBehaviour::new(begin_server.clone(), RepeatedSteps::endless(serve.clone()))
+            });
+            tasks.push(server);
+            tasks.push(created_task(format!("netperf{pair}"), "netperf", move |_| {
+                PrefixedBehaviour::new(begin_client.clone(), RepeatedSteps::endless(ask.clone()))
             }));
-            tasks.push(created_task(format!("netperf{pair}"), "netperf", move |_| RepeatedSteps::endless(ask.clone())));
         }
         let kind = match self.test {
             NetperfTest::TcpRr => ChannelKind::Tcp,
             NetperfTest::UdpRr => ChannelKind::Udp,
         };
+        let mut channels = connections(kind, pairs);
+        let mut starts = Nanos::ZERO;
+        if has_shell {
+            tasks.push(self.listener());
+            channels.push(Channel::new(ChannelKind::Tcp, SOCKET_MESSAGES.max(self.pairs)));
+            starts = Nanos(u64::from(self.pairs) * SHELL_WORK.0);
+        }
         Workload {
             tasks,
-            objects: Objects { channels: connections(kind, self.pairs as usize), ..Objects::default() },
+            objects: Objects { channels, ..Objects::default() },
             duration: Some(self.length),
+            starts,
             ..Workload::default()
         }
     }
 
-    /// Returns the task that starts the pairs, one after the other, and then ends.
+    /// Channel through which clients connect.
+    const fn control(self) -> ObjectId {
+        2 * self.pairs as usize
+    }
+
+    /// Returns the task that starts the pairs at once, and then ends.
+    fn creator(self) -> TaskSpec {
+        creator("shell", (CREATOR + 1..=2 * self.pairs as usize).collect())
+    }
+
+    /// Returns the shell that starts the clients, one after the other, and then ends.
     fn shell(self) -> TaskSpec {
-        let mut steps = Vec::new();
-        for pair in 0..self.pairs as usize {
-            let server = CREATOR + 1 + 2 * pair;
-            steps.extend([Step::Fork(server), Step::Fork(server + 1)]);
-            if self.start_every > Nanos::ZERO {
-                steps.push(Step::Run(self.start_every));
-            }
-        }
+        let steps: Vec<Step> = self.clients().flat_map(|client| [Step::Run(SHELL_WORK), Step::Fork(client)]).collect();
         let behaviour = move |_| RepeatedSteps::once(steps.clone());
         TaskSpec { start_at: Some(Nanos::ZERO), ..created_task("shell".to_owned(), "shell", behaviour) }
+    }
+
+    /// Returns the netserver that forks a server for each connection.
+    fn listener(self) -> TaskSpec {
+        let accept = Step::Receive(self.control());
+        let mut steps: Vec<Step> = self.clients().flat_map(|client| [accept, Step::Fork(client - 1)]).collect();
+        steps.push(accept);
+        let behaviour = move |_| RepeatedSteps::once(steps.clone());
+        let task = created_task("netserver".to_owned(), "netserver", behaviour);
+        TaskSpec { start_at: Some(Nanos::ZERO), ..task }
     }
 
     /// Returns the tasks that are clients, in the order of the pairs.
@@ -126,16 +154,23 @@ impl Netperf {
 mod tests {
     use super::*;
 
+    fn steps_of(workload: &Workload, task: usize, nr_steps: usize) -> Vec<Step> {
+        let mut behaviour = (workload.tasks[task].behaviour)(0);
+        (0..nr_steps).map(|_| behaviour.next()).take_while(|step| *step != Step::Exit).collect()
+    }
+
     #[test]
-    fn a_shell_starts_pairs_one_after_the_other() {
-        let steps = |start_every: Nanos| {
-            let workload = Netperf { pairs: 2, start_every, ..Netperf::default() }.workload();
-            let mut shell = (workload.tasks[0].behaviour)(0);
-            core::iter::from_fn(move || Some(shell.next()).filter(|step| *step != Step::Exit)).collect::<Vec<_>>()
-        };
-        let (fork, loops) = (Step::Fork, Step::Run(Nanos(300)));
-        assert_eq!(steps(Nanos::ZERO), [fork(1), fork(2), fork(3), fork(4)]);
-        assert_eq!(steps(Nanos(300)), [fork(1), fork(2), loops, fork(3), fork(4), loops]);
+    fn a_shell_starts_clients_and_netserver_their_servers() {
+        let at_once = Netperf { pairs: 2, ..Netperf::default() }.workload();
+        assert_eq!(steps_of(&at_once, 0, 10), [1, 2, 3, 4].map(Step::Fork));
+        let workload = Netperf { pairs: 2, starts: Some(Starts::Shell), ..Netperf::default() }.workload();
+        let work = Step::Run(SHELL_WORK);
+        assert_eq!(steps_of(&workload, 0, 10), [work, Step::Fork(2), work, Step::Fork(4)]);
+        let accept = Step::Receive(4);
+        assert_eq!(steps_of(&workload, 5, 10), [accept, Step::Fork(1), accept, Step::Fork(3), accept]);
+        let (connect, ready) = (Step::Send(4, 1), Step::Receive(3));
+        assert_eq!(steps_of(&workload, 4, 4), [Step::Exec, Step::Run(PROGRAM_WORK), connect, ready]);
+        assert_eq!(workload.starts, Nanos(2 * SHELL_WORK.0));
     }
 
     #[test]

@@ -215,6 +215,7 @@ impl RecordedTask {
             start_at,
             own_timers: vec!["recorded".to_owned()],
             timer_origin: origin,
+            is_from_shell: false,
             is_kthread: false,
             awaits_origin: false,
             behaviour: Box::new(move |_| {

@@ -246,6 +246,7 @@ impl<'d> RtAppTask<'d> {
             start_at,
             own_timers: self.own_timers.clone(),
             timer_origin: self.draft.delay,
+            is_from_shell: true,
             is_kthread: false,
             awaits_origin: true,
             behaviour: Box::new(move |_| -> Box<dyn Behaviour> {

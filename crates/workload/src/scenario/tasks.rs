@@ -322,6 +322,7 @@ impl<'a> TaskLine<'a> {
             start_at: Some(self.start_at),
             own_timers: vec!["every".to_owned(); nr_timers],
             timer_origin: self.start_at,
+            is_from_shell: false,
             is_kthread: false,
             awaits_origin: false,
             behaviour: Box::new(move |_| -> Box<dyn Behaviour> {

@@ -151,7 +151,7 @@ impl PlanRunner {
         let length = match (&trial.spec.workload, self.duration) {
             (_, Some(duration)) => Some(duration + self.warmup),
             (WorkloadSpec::File(_), None) => Some(trial.length(Some(point.seed)).map_err(|error| error.to_string())?),
-            (WorkloadSpec::Bench(bench), None) => bench.benchmark.for_run(1, 0).workload(1).duration,
+            (WorkloadSpec::Bench(bench), None) => bench.benchmark.for_run(1, false, 0).workload(1).duration,
         };
         let moment = length.map_or(moment, |length| length.min(moment));
         shorten(&mut trial, moment);

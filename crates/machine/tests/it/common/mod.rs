@@ -138,6 +138,7 @@ pub(crate) fn task_of_steps(name: &str, cpu: Option<u32>, at_us: u64, steps: Vec
         start_at: Some(Nanos::from_micros(at_us)),
         own_timers: Vec::new(),
         timer_origin: Nanos::ZERO,
+        is_from_shell: false,
         is_kthread: false,
         awaits_origin: false,
         behaviour: Box::new(move |_| Box::new(StepList(steps.clone().into_iter()))),
