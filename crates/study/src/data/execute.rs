@@ -121,12 +121,13 @@ impl RunEnv<'_> {
             task.start_at = task.start_at.map(|at| at + begin);
             task.timer_origin += begin;
         }
-        let warm_up = begin + case.warm_up;
+        let starts = setup.workload.starts;
+        let warm_up = begin + starts + case.warm_up;
         let (up, down) = variation.span.unwrap_or((1, 1));
         let span = case.span.map(|span| Nanos(span.0 * up / down));
         setup.duration = match span {
             Some(span) => warm_up + span,
-            None if has_length => begin + setup.duration,
+            None if has_length => begin + starts + setup.duration,
             None => MAX_RUN_TIME,
         };
         if let Some(trial) = variation.trial {
@@ -148,7 +149,7 @@ impl PreparedCase {
         if case.dice {
             machine.seed(seed);
         }
-        let warmup = if case.warm_up > Nanos::ZERO { warm_up } else { Nanos::ZERO };
+        let warmup = if warm_up > begin { warm_up } else { Nanos::ZERO };
         let mut observers = RunObservers {
             bench: meter,
             marks: Some(BTreeMap::new()),
