@@ -32,6 +32,9 @@ pub(super) const fn names() -> [&'static str; NR_SHEETS] {
     names
 }
 
+/// Number of cells of a row that costs follow from. More may follow.
+const NR_CELLS: usize = 9;
+
 /// Counts of one row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
@@ -67,10 +70,10 @@ impl Sheet {
         let lines = tables.iter().flat_map(|table| table.lines());
         let rows = lines.filter(|line| !line.starts_with('#') && !line.starts_with("operation\t"));
         for line in rows {
-            let cells: Vec<&str> = line.split('\t').collect();
-            let [operation, side, part, calls, instructions, _, _, transfers, upgrades, ..] = cells[..] else {
-                return Err(line);
-            };
+            let mut cells = line.splitn(NR_CELLS + 1, '\t');
+            let mut cell = || cells.next().ok_or(line);
+            let [operation, side, part, calls, instructions, _, _, transfers, upgrades] =
+                [cell()?, cell()?, cell()?, cell()?, cell()?, cell()?, cell()?, cell()?, cell()?];
             let tenths = |text: &str| fixed_point(text, 1).ok_or(line);
             let row = Row {
                 calls: fixed_point(calls, 3).ok_or(line)?,
@@ -102,5 +105,10 @@ fn fixed_point(text: &str, digits: usize) -> Option<i64> {
     if fraction.len() > digits {
         return None;
     }
-    format!("{whole}{fraction:0<digits$}").parse().ok()
+    let mut number: i64 = whole.parse().ok()?;
+    for place in 0..digits {
+        let digit = fraction.as_bytes().get(place).map_or(Some(0), |byte| char::from(*byte).to_digit(10))?;
+        number = 10 * number + i64::from(digit);
+    }
+    Some(number)
 }
