@@ -147,7 +147,9 @@ impl ChannelState {
     /// Acknowledges messages once all are received, unless an answer will do it. Returns the number of bytes that were
     /// appended and are received now; `None` without an acknowledgement.
     pub(crate) fn acknowledge(&mut self) -> Option<u64> {
-        if self.queued > 0 || self.is_answered || !self.is_unacknowledged || !self.channel.kind.is_acknowledged() {
+        // Appended messages cannot wait for an answer, which may depend on them.
+        let waits_for_answer = self.is_answered && self.appended == 0;
+        if self.queued > 0 || waits_for_answer || !self.is_unacknowledged || !self.channel.kind.is_acknowledged() {
             return None;
         }
         let pushed = core::mem::take(&mut self.appended_bytes);
@@ -188,5 +190,65 @@ impl ChannelState {
     #[inline]
     pub(crate) fn move_to(&mut self, cpu: CpuId) -> Option<CpuId> {
         self.used_by.replace(cpu).filter(|&last| last != cpu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(is_delayed: bool) -> ChannelState {
+        ChannelState::new(&Channel { is_delayed, ..Channel::new(ChannelKind::Tcp, 8) })
+    }
+
+    /// Sends a message as a machine does, and returns whether it was only appended.
+    fn send(state: &mut ChannelState, bytes: u32) -> bool {
+        if state.is_appended(bytes) {
+            state.append(bytes);
+            return true;
+        }
+        let bytes = state.begin_send(CpuId(0), bytes);
+        state.add_message(bytes);
+        false
+    }
+
+    #[test]
+    fn messages_are_appended_until_the_one_before_them_is_acknowledged() {
+        let mut state = channel(true);
+        assert_eq!([10, 20, 30].map(|bytes| send(&mut state, bytes)), [false, true, true]);
+        assert_eq!(state.receive_or_queue(1, None), Some(10));
+        assert_eq!(state.acknowledge(), Some(50), "both are pushed");
+        assert!(send(&mut state, 5), "what was pushed is not acknowledged");
+        assert_eq!(state.receive_or_queue(1, Some(8192)), Some(50));
+        assert_eq!((state.acknowledge(), state.acknowledge()), (Some(5), None), "one message is there");
+    }
+
+    #[test]
+    fn a_full_segment_is_sent_without_an_acknowledgement() {
+        let mut state = channel(true);
+        assert_eq!([8000; 10].map(|bytes| send(&mut state, bytes)), [&[false][..], &[true; 8], &[false]].concat()[..]);
+        assert_eq!(state.receive_or_queue(1, Some(100_000)), Some(80_000));
+    }
+
+    #[test]
+    fn an_answer_acknowledges_unless_messages_wait_for_it() {
+        let mut state = channel(false);
+        assert!(!send(&mut state, 1));
+        state.set_answered();
+        assert_eq!((state.receive_or_queue(1, None), state.acknowledge()), (Some(1), None));
+        let mut state = channel(true);
+        state.set_answered();
+        assert_eq!([1, 2].map(|bytes| send(&mut state, bytes)), [false, true]);
+        assert_eq!((state.receive_or_queue(1, None), state.acknowledge()), (Some(1), Some(2)));
+    }
+
+    #[test]
+    fn a_message_leaves_with_its_last_byte() {
+        let mut state = channel(false);
+        assert_eq!([100, 100].map(|bytes| send(&mut state, bytes)), [false, false]);
+        assert_eq!([Some(30), Some(100)].map(|buffer| state.receive_or_queue(1, buffer)), [Some(30), Some(100)]);
+        assert_eq!(state.queued, 1);
+        assert_eq!((state.receive_or_queue(1, None), state.queued), (Some(70), 0));
+        assert_eq!(state.receive_or_queue(1, None), None, "the task waits");
     }
 }
