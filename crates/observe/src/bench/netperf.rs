@@ -30,8 +30,6 @@ pub struct NetperfObserver {
     cpus: Vec<Option<CpuId>>,
     /// Number in the scheduler of each task of the workload.
     ids: Vec<usize>,
-    /// Workload index of each task of the machine.
-    specs: Vec<usize>,
     /// Number of transactions in which both ends ran on one CPU.
     nr_on_one_cpu: u64,
     /// Number of times that a task ran on a different CPU than before.
@@ -58,8 +56,7 @@ pub struct NetperfResult {
 impl NetperfObserver {
     /// Creates the observer of a test.
     pub fn new(bench: Netperf) -> Self {
-        let (cpus, ids, specs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { bench, rounds: Rounds::default(), cpus, ids, specs, nr_on_one_cpu: 0, nr_moves: 0 }
+        Self { bench, rounds: Rounds::default(), cpus: Vec::new(), ids: Vec::new(), nr_on_one_cpu: 0, nr_moves: 0 }
     }
 
     /// Computes the result of a measured time.
@@ -80,8 +77,9 @@ impl NetperfObserver {
     /// Whether both ends of a pair last ran on one CPU. The server precedes its client in the workload.
     fn is_on_one_cpu(&self, client: usize) -> bool {
         let cpu = |spec: usize| self.cpus.get(*self.ids.get(spec)?).copied().flatten();
-        let at = cpu(self.specs[client]);
-        at.is_some() && at == cpu(self.specs[client] - 1)
+        let spec = self.rounds.spec_of(client);
+        let at = cpu(spec);
+        at.is_some() && at == cpu(spec - 1)
     }
 
     fn text(&self, result: &NetperfResult) -> String {
@@ -130,10 +128,7 @@ impl Observer for NetperfObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         self.rounds.record_event(now, event, TRANSACTION);
         match *event {
-            MachineEvent::Forked { task, id, spec, .. } => {
-                *slot_mut(&mut self.ids, spec) = id.index();
-                *slot_mut(&mut self.specs, task) = spec;
-            }
+            MachineEvent::Forked { id, spec, .. } => *slot_mut(&mut self.ids, spec) = id.index(),
             MachineEvent::Mark { task, .. } => self.nr_on_one_cpu += u64::from(self.is_on_one_cpu(task)),
             _ => {}
         }

@@ -48,6 +48,11 @@ impl Rounds {
         self.latency = Latency::default();
     }
 
+    /// Index in the workload of a task of the machine, which has been forked.
+    pub(crate) fn spec_of(&self, task: usize) -> usize {
+        self.specs[task]
+    }
+
     /// Returns the number of rounds of a task, by its index in the workload.
     pub(crate) fn of_task(&self, task: usize) -> u64 {
         self.per_task.get(task).copied().unwrap_or(0)
