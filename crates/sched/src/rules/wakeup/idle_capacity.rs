@@ -38,14 +38,13 @@ impl State {
     /// 4. Among equals the first. If no CPU is idle, the target.
     pub(super) fn select_idle_capacity(
         &self,
-        ctx: &Ctx<'_>,
         sd: DomainId,
         util: ClampedUtil,
         mut decision: WakeupDecision,
     ) -> Selection {
         decision.choose(decision.target, WakeRule::NothingIdle);
         let scan = ScanOrder::Capacities(CapacityScan { sd, next: decision.target, nr_scanned: 0, util, best: None });
-        Selection::Search(IdleScan::new(ctx, scan, decision, Self::take_result))
+        Selection::Search(IdleScan::new(scan, decision, Self::take_result))
     }
 
     /// Applies the rules of [`State::select_idle_capacity`] within the budget. Returns whether the scan is

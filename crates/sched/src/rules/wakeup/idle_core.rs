@@ -71,7 +71,7 @@ impl State {
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let next = candidates.next_wrap(start);
         let scan = ScanOrder::Cores(CoreScan { start, next, idle_cpu: None });
-        Selection::Search(IdleScan::new(ctx, scan, decision, Self::take_result))
+        Selection::Search(IdleScan::new(scan, decision, Self::take_result))
     }
 
     /// Applies rules 2 and 3 of [`State::select_idle_core`] within the budget. Returns whether the scan is

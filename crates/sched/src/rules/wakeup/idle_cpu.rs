@@ -61,7 +61,7 @@ impl State {
         }
         let next = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let scan = ScanOrder::Cpus(CpuScan { sd, next, nr_scanned: 0, accounted_to });
-        Selection::Search(IdleScan::new(ctx, scan, decision, Self::conclude_cpus))
+        Selection::Search(IdleScan::new(scan, decision, Self::conclude_cpus))
     }
 
     /// Applies rules 3 and 4 of [`State::select_idle_cpu`] within the budget. Returns whether the scan is
@@ -106,13 +106,13 @@ impl State {
         is_over
     }
 
-    /// Applies rule 5 of [`State::select_idle_cpu`]. The cost of a scan is its simulated time. If kernel code
-    /// takes no time, it is `scan_cost_ns` per sampled CPU.
+    /// Applies rule 5 of [`State::select_idle_cpu`]. The cost of a scan is its simulated time from the first
+    /// sample on. If kernel code takes no time, it is `scan_cost_ns` per sampled CPU.
     fn conclude_cpus(&mut self, ctx: &mut Ctx<'_>, search: IdleScan) -> Selection {
         if let ScanOrder::Cpus(CpuScan { nr_scanned, accounted_to: Some(this_sd), .. }) = search.order
             && search.decision.rule != WakeRule::ScanLimit
         {
-            let took = (ctx.now - search.began).0;
+            let took = search.began.map_or(0, |began| (ctx.now - began).0);
             let cost = if took > 0 { took } else { u64::from(nr_scanned) * self.tunables.changes.scan_cost_ns };
             self.account_scan(search.decision.waker, this_sd, cost);
         }

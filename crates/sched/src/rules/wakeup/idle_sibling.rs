@@ -43,7 +43,7 @@ impl State {
         let WakeupDecision { prev, target, .. } = decision;
         let at_hand = self.domains.cpus[target.index()];
         if let (Some(util), Some(sd)) = (util, at_hand.sd_asym_cpucapacity) {
-            return self.select_idle_capacity(ctx, sd, util, decision);
+            return self.select_idle_capacity(sd, util, decision);
         }
         let Some(sd) = at_hand.sd_llc else {
             return Selection::chosen(decision, target, WakeRule::NoCacheDomain);

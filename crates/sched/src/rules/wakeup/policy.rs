@@ -43,7 +43,7 @@ impl State {
         match self.policy_choice(ctx, &decision, flags, None, 0) {
             WakeChoice::Sample(next) => {
                 let scan = ScanOrder::Policy(WakePolicyScan { next, nr_looks: 0, flags, choice: None });
-                Selection::Search(IdleScan::new(ctx, scan, decision, Self::conclude_policy))
+                Selection::Search(IdleScan::new(scan, decision, Self::conclude_policy))
             }
             WakeChoice::Cpu(cpu) => Selection::chosen(decision, cpu, WakeRule::Policy),
             WakeChoice::Kernel | WakeChoice::Fail(_) => self.select_by_rules(ctx, decision, flags),

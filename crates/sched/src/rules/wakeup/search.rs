@@ -46,15 +46,16 @@ pub(crate) struct IdleScan {
     /// Decision record of the selection; at the end of the scan it contains the found CPU.
     pub decision: WakeupDecision,
     pub(super) order: ScanOrder,
-    pub(super) began: Nanos,
+    /// Time of the first sample; `None` before it.
+    pub(super) began: Option<Nanos>,
     conclude: ConcludeFn,
     is_over: bool,
 }
 
 impl IdleScan {
     /// Creates a scan that has not sampled any CPU yet.
-    pub(super) fn new(ctx: &Ctx<'_>, order: ScanOrder, decision: WakeupDecision, conclude: ConcludeFn) -> Self {
-        Self { decision, order, began: ctx.now, conclude, is_over: false }
+    pub(super) fn new(order: ScanOrder, decision: WakeupDecision, conclude: ConcludeFn) -> Self {
+        Self { decision, order, began: None, conclude, is_over: false }
     }
 
     /// Returns this scan with other rules after it.
@@ -113,7 +114,8 @@ impl ScanBudget {
 impl State {
     /// Continues a scan within the budget.
     pub(crate) fn resume_scan(&mut self, ctx: &mut Ctx<'_>, search: &mut IdleScan, looks: ScanBudget) {
-        let IdleScan { decision, order, .. } = search;
+        let IdleScan { decision, order, began, .. } = search;
+        began.get_or_insert(ctx.now);
         search.is_over = match order {
             ScanOrder::Cpus(scan) => self.scan_cpus(ctx, scan, decision, looks),
             ScanOrder::Cores(scan) => self.scan_cores(ctx, scan, decision, looks),

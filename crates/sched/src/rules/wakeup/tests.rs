@@ -8,6 +8,7 @@ use crate::interface::policy::{CpuSample, PolicySlot, WakeChoice, WakeRequest};
 use crate::interface::probe::{Event, SchedObserver};
 use crate::interface::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
 use crate::paths::sched::{Sched, SchedConfig};
+use crate::rules::wakeup::search::{ScanBudget, Selection};
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, Uclamp};
@@ -455,6 +456,25 @@ fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
     // 16 CPUs cost 1600 ns; one eighth of the difference goes into the average.
     assert_eq!(cost_and_idle(&mut prop_lab(100_000, 0)), (200, 98_400));
     assert_eq!(cost_and_idle(&mut prop_lab(500, 799)), (799, 500));
+}
+
+#[test]
+fn the_cost_of_a_search_begins_with_its_first_sample() {
+    let mut machine = prop_lab(100_000, 0);
+    let task = machine.task;
+    let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    machine.with_ctx(0, |sched, ctx| {
+        let selection = sched.select_task_rq_fair(ctx, task, CpuId(0), WAKE);
+        let Selection::Search(mut search) = selection else { panic!("no CPU is idle") };
+        // The selection before the scan takes 700 ns, the scan itself twice 400 ns.
+        ctx.now = ctx.now + Nanos(700);
+        while !search.is_over() {
+            sched.resume_scan(ctx, &mut search, ScanBudget::at_most(8));
+            ctx.now = ctx.now + Nanos(400);
+        }
+        sched.conclude_search(ctx, search);
+    });
+    assert_eq!(machine.sched.domains.domains[sd].avg_scan_cost, 800 / 8);
 }
 
 #[test]
