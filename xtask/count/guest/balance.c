@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Newly-idle balancing of CPUs that keep changing their runqueues.
+// Newly-idle balancing of CPUs that keep changing their runqueues, and scans for an idle CPU among busy ones.
 #define _GNU_SOURCE
 #include "guest.h"
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +81,72 @@ void measure_balance(void)
 	snprintf(name, sizeof(name), "newidle cpus=%d", nr_cpus());
 	measure(name, true, nap);
 	stop = true;
+	while (nr > 0)
+		pthread_join(threads[--nr], NULL);
+}
+
+static void *spin_on(void *cpu)
+{
+	pin((intptr_t)cpu);
+	while (!stop)
+		;
+	return NULL;
+}
+
+static int word;
+
+// May run on every CPU, so a wake-up scans them all.
+static void *wait_on_any(void *unused)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int cpu = 0; cpu < nr_cpus(); cpu++)
+		CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	while (!stop)
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	return unused;
+}
+
+static void wake_waiter(void)
+{
+	nap();
+	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+// The utilisation of busy CPUs would end each scan at once.
+static bool unlimit_scans(void)
+{
+	const char *name = "NO_SIS_UTIL";
+	int file;
+
+	mkdir("/sys", 0755);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+	file = open("/sys/kernel/debug/sched/features", O_WRONLY);
+	return file >= 0 && write(file, name, strlen(name)) > 0 && !close(file);
+}
+
+// A round wakes a task while every CPU is busy: this one with the waker, others with tasks that spin.
+void measure_scan(void)
+{
+	pthread_t threads[MAX_CPUS + 1];
+	char name[32];
+	int nr = 0;
+
+	if (nr_cpus() > MAX_CPUS || !unlimit_scans()) {
+		printf("scans need at most %d CPUs and the kernel's debugfs\n", MAX_CPUS);
+		return;
+	}
+	stop = false;
+	for (intptr_t cpu = 1; cpu < nr_cpus(); cpu++)
+		pthread_create(&threads[nr++], NULL, spin_on, (void *)cpu);
+	pthread_create(&threads[nr++], NULL, wait_on_any, NULL);
+	snprintf(name, sizeof(name), "scan cpus=%d", nr_cpus());
+	measure(name, true, wake_waiter);
+	stop = true;
+	wake_waiter();
 	while (nr > 0)
 		pthread_join(threads[--nr], NULL);
 }

@@ -121,6 +121,7 @@ int main(void)
 		measure_messaging(UNIX);
 	} else if (strstr(command_line, "measure=balance")) {
 		measure_balance();
+		measure_scan();
 	} else if (strstr(command_line, "measure=ticks")) {
 		// Instructions are slow here, so the kernel's own start takes longer.
 		sleep(120);
