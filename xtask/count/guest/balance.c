@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Newly-idle balancing of CPUs that keep changing their runqueues, and scans for an idle CPU among busy ones.
+// Newly-idle balancing of CPUs that keep changing their runqueues, scans for an idle CPU among busy ones, and wake-ups that migrate.
 #define _GNU_SOURCE
 #include "guest.h"
 #include <fcntl.h>
@@ -135,8 +135,8 @@ void measure_scan(void)
 	char name[32];
 	int nr = 0;
 
-	if (nr_cpus() > MAX_CPUS || !unlimit_scans()) {
-		printf("scans need at most %d CPUs and the kernel's debugfs\n", MAX_CPUS);
+	if (nr_cpus() > MAX_CPUS || !unlimit_scans() || access("/sys/devices/system/cpu/cpu0/cache/index0", F_OK)) {
+		printf("scans need at most %d CPUs, the kernel's debugfs, and caches that the kernel knows\n", MAX_CPUS);
 		return;
 	}
 	stop = false;
@@ -149,4 +149,46 @@ void measure_scan(void)
 	wake_waiter();
 	while (nr > 0)
 		pthread_join(threads[--nr], NULL);
+}
+
+static pid_t waiter;
+static int waiter_cpu = 1;
+
+static void *wait_where_allowed(void *unused)
+{
+	waiter = syscall(SYS_gettid);
+	return wait_on_any(unused);
+}
+
+static void wake_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(waiter, sizeof(set), &set);
+	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	nap_for(300000);
+}
+
+static void wake_on_same(void) { wake_on(waiter_cpu); }
+
+static void wake_on_other(void) { wake_on(waiter_cpu = 3 - waiter_cpu); }
+
+// A round wakes a task on an idle CPU: the one on which it has slept, or another one.
+void measure_migration(void)
+{
+	pthread_t thread;
+
+	if (nr_cpus() != 4)
+		return;
+	stop = false;
+	pthread_create(&thread, NULL, wait_where_allowed, NULL);
+	while (!waiter)
+		nap();
+	measure("wake-up cpu=same", true, wake_on_same);
+	measure("wake-up cpu=other", true, wake_on_other);
+	stop = true;
+	wake_on_same();
+	pthread_join(thread, NULL);
 }

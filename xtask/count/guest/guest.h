@@ -56,6 +56,7 @@ void stop_group_tasks(void);
 // balance.c
 void measure_balance(void);
 void measure_scan(void);
+void measure_migration(void);
 
 // owners.c
 void open_kernel_memory(const char *command_line);

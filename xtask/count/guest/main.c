@@ -120,6 +120,7 @@ int main(void)
 		measure_messaging(PIPE);
 		measure_messaging(UNIX);
 	} else if (strstr(command_line, "measure=balance")) {
+		measure_migration();
 		measure_balance();
 		measure_scan();
 	} else if (strstr(command_line, "measure=ticks")) {

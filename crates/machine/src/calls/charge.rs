@@ -18,8 +18,10 @@ impl<E: Engine> Machine<E> {
         self.op_counts.drain_into(&mut self.total_op_counts);
         let speed = self.speed_of(cpu);
         let waited = self.locks.take_wait(cpu);
-        let lines =
-            self.charge_lines(cpu, ps) + self.charge_remote_enqueue(cpu, path) + self.charge_queued_wakeup(cpu, path);
+        let lines = self.charge_lines(cpu, ps)
+            + self.charge_remote_enqueue(cpu, path)
+            + self.charge_queued_wakeup(cpu, path)
+            + self.charge_migration(cpu);
         let lines = if path == KernelPath::Select { lines + self.charge_tracer(cpu, ps, lines) } else { lines };
         let work = work_in(ps, FULL_SPEED) + work_in(lines, speed);
         let took = self.cpus[cpu.index()].kernel.charge(work, speed);
@@ -95,6 +97,17 @@ impl<E: Engine> Machine<E> {
             }
         }
         ps
+    }
+
+    /// Time of a task's cache lines if it was not the CPU that has run the task last, in picoseconds of wall time.
+    fn charge_migration(&self, cpu: CpuId) -> u64 {
+        let Some(calls) = self.hardware.costs.calls() else { return 0 };
+        let next = self.effects.iter().find_map(|effect| match *effect {
+            Effect::Switch { cpu: on, next, .. } if on == cpu => self.tasks.index_of(next),
+            _ => None,
+        });
+        let Some(last) = next.map(|next| self.tasks[next].cpu).filter(|&last| last != cpu) else { return 0 };
+        calls.migration_lines_ps[self.hardware.distance(last, cpu)]
     }
 
     /// Time that cache-line transfers add to a phase, in picoseconds of wall time.

@@ -52,6 +52,8 @@ impl<E: Engine> Machine<E> {
         let id = TaskId::from_index(self.sched.nr_tasks());
         observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec: place, on: cpu });
         self.tasks.set_id(task, id);
+        // The parent has written the task's lines.
+        self.tasks[task].cpu = cpu;
         self.announce_to_policy(task, id);
         self.enter(observer, cpu, KernelPath::Select, |sched, ctx| {
             let forked = sched.handle_fork(ctx, new.clone());

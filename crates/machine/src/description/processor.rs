@@ -17,9 +17,11 @@ use toml::Spanned;
 pub(super) const LINE_NS: &str = "line_ns";
 
 /// Keys of all facts with a range, in the order of [`Processor::facts`].
-pub const FACTS: [&str; 7] = [
+pub const FACTS: [&str; 9] = [
     "instructions_per_us",
+    "loop_speed_percent",
     "line_share_percent",
+    "loop_line_share_percent",
     "line_ns.core",
     "line_ns.cluster",
     "line_ns.llc",
@@ -81,7 +83,9 @@ impl Fact {
 pub struct Processor {
     sheet: &'static str,
     instructions_per_us: Fact,
+    loop_speed_percent: Option<Fact>,
     line_share_percent: Fact,
+    loop_line_share_percent: Option<Fact>,
     /// Latency of a cache line at the distances that the file has, nearest first.
     line_ns: Vec<(Distance, Fact)>,
 }
@@ -97,6 +101,12 @@ impl Processor {
         self.instructions_per_us.value
     }
 
+    /// Speed of the loops that scan CPUs, in percent of [`Self::instructions_per_us`]: their code is cached, and their
+    /// branches are predicted. 100 if the file does not have it.
+    pub fn loop_speed_percent(&self) -> u64 {
+        self.loop_speed_percent.as_ref().map_or(100, |fact| fact.value)
+    }
+
     /// Latency of a cache line in nanoseconds, by the distance between the two CPUs. A distance without a fact
     /// has the value of the next farther one, and beyond the farthest that of the nearer one.
     pub fn line_ns(&self) -> ByDistance<u64> {
@@ -110,8 +120,9 @@ impl Processor {
     }
 
     /// Facts of the processor itself, in the order of files.
-    pub(super) const fn own_facts(&self) -> [&Fact; 2] {
-        [&self.instructions_per_us, &self.line_share_percent]
+    pub(super) fn own_facts(&self) -> impl Iterator<Item = &Fact> {
+        let general = [&self.instructions_per_us].into_iter().chain(&self.loop_speed_percent);
+        general.chain([&self.line_share_percent]).chain(&self.loop_line_share_percent)
     }
 
     /// Latencies of a cache line, nearest first.
@@ -121,7 +132,7 @@ impl Processor {
 
     /// All facts with their keys in `[processor]`, in the order of files.
     pub fn facts(&self) -> impl Iterator<Item = (String, &Fact)> {
-        let own = self.own_facts().into_iter().map(|fact| (fact.key.to_owned(), fact));
+        let own = self.own_facts().map(|fact| (fact.key.to_owned(), fact));
         own.chain(self.line_facts().map(|fact| (format!("{LINE_NS}.{}", fact.key), fact)))
     }
 
@@ -134,6 +145,8 @@ impl Processor {
             Some(distance) => changed.line_ns.iter_mut().map(|(_, fact)| fact).find(|fact| fact.key == distance)?,
             None => [&mut changed.instructions_per_us, &mut changed.line_share_percent]
                 .into_iter()
+                .chain(&mut changed.loop_speed_percent)
+                .chain(&mut changed.loop_line_share_percent)
                 .find(|fact| fact.key == key)?,
         };
         fact.set_to(end);
@@ -145,6 +158,11 @@ impl Processor {
         tenths.unsigned_abs() * 100_000 / self.instructions_per_us.value
     }
 
+    /// Duration of the instructions of a loop that scans CPUs, given in tenths, in picoseconds.
+    pub(super) fn loop_ps(&self, tenths: i64) -> u64 {
+        self.instructions_ps(tenths * 100) / self.loop_speed_percent()
+    }
+
     /// Duration of the transfer of one cache line, in picoseconds, which nothing overlaps.
     pub(super) fn whole_line_ps(&self) -> ByDistance<u64> {
         self.line_ns().map(|ns| ns * 1000)
@@ -154,6 +172,13 @@ impl Processor {
     /// that does not overlap with other work.
     pub(super) fn lines_ps(&self, tenths: i64) -> ByDistance<u64> {
         self.line_ns().map(|ns| tenths.unsigned_abs() * ns * self.line_share_percent.value)
+    }
+
+    /// Duration of the transfer of cache lines that a loop over CPUs reads, given in tenths, in picoseconds. Its reads do
+    /// not depend on each other, so more of their latency overlaps.
+    pub(super) fn loop_lines_ps(&self, tenths: i64) -> ByDistance<u64> {
+        let share = self.loop_line_share_percent.as_ref().unwrap_or(&self.line_share_percent).value;
+        self.line_ns().map(|ns| tenths.unsigned_abs() * ns * share)
     }
 }
 
@@ -195,9 +220,19 @@ pub(super) fn from_raw(raw: &OptionalKey<RawProcessor>, shape: &Shape) -> Result
     Ok(Some(Processor {
         sheet,
         instructions_per_us: fact("instructions_per_us", &raw.instructions_per_us, 10..=100_000)?,
+        loop_speed_percent: optional_fact("loop_speed_percent", &raw.loop_speed_percent, 10..=10_000)?,
         line_share_percent: fact("line_share_percent", &raw.line_share_percent, 0..=100)?,
+        loop_line_share_percent: optional_fact("loop_line_share_percent", &raw.loop_line_share_percent, 0..=100)?,
         line_ns,
     }))
+}
+
+fn optional_fact(
+    key: &'static str,
+    raw: &OptionalKey<RawFact>,
+    limits: std::ops::RangeInclusive<u64>,
+) -> Result<Option<Fact>, DescriptionFault> {
+    raw.as_ref().map(|raw| fact(key, raw, limits)).transpose()
 }
 
 fn fact(

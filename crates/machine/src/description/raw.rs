@@ -148,7 +148,9 @@ pub(super) struct RawFact {
 pub(super) struct RawProcessor {
     pub(super) sheet: Spanned<String>,
     pub(super) instructions_per_us: Spanned<RawFact>,
+    pub(super) loop_speed_percent: OptionalKey<RawFact>,
     pub(super) line_share_percent: Spanned<RawFact>,
+    pub(super) loop_line_share_percent: OptionalKey<RawFact>,
     pub(super) line_ns: Spanned<RawLineLatencies>,
 }
 

@@ -236,7 +236,7 @@ fn frequency_limits(out: &mut TomlWriter, machine: &MachineDescription) {
 fn processor(out: &mut TomlWriter, processor: &Processor) {
     out.line("\n[processor]");
     out.text("sheet", processor.sheet());
-    processor.own_facts().into_iter().for_each(|own| fact(out, own));
+    processor.own_facts().for_each(|own| fact(out, own));
     out.line(format!("\n[processor.{LINE_NS}]"));
     processor.line_facts().for_each(|line| fact(out, line));
 }

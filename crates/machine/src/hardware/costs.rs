@@ -132,6 +132,11 @@ impl CostModel {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.rq_line_ps)
     }
 
+    /// Duration of the transfers that a scan for an idle CPU needs for a CPU, in picoseconds at any CPU speed.
+    pub fn scan_lines_ps(&self) -> ByDistance<u64> {
+        self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.scan_lines_ps)
+    }
+
     /// Duration of the transfers that load-balance statistics of a CPU need, in picoseconds at any CPU speed.
     pub fn statistics_lines_ps(&self) -> ByDistance<u64> {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.statistics_lines_ps)
@@ -147,11 +152,12 @@ impl CostModel {
         self.calls.as_ref().map_or_else(ByDistance::default, |calls| calls.enqueue_lines_ps)
     }
 
-    /// Sets the durations of [`Self::line_transfer_ps`] and [`Self::statistics_lines_ps`]: within a last-level cache,
-    /// and from another one.
+    /// Sets the durations of [`Self::line_transfer_ps`], [`Self::scan_lines_ps`] and [`Self::statistics_lines_ps`]: within
+    /// a last-level cache, and from another one.
     pub fn set_line_transfer(&mut self, local_ps: u64, remote_ps: u64) {
         let calls = self.calls.get_or_insert_default();
         calls.rq_line_ps = ByDistance::near_and_far(local_ps, remote_ps);
+        calls.scan_lines_ps = calls.rq_line_ps;
         calls.statistics_lines_ps = calls.rq_line_ps;
     }
 

@@ -49,6 +49,8 @@ struct GroupLine {
 pub(crate) struct SharedLines {
     /// Cost of the transfer that a read of a few fields or a write needs.
     ps: ByDistance<u64>,
+    /// Cost of the transfers that a scan for an idle CPU needs.
+    scan_ps: ByDistance<u64>,
     /// Cost of the transfers that load-balance statistics need.
     statistics_ps: ByDistance<u64>,
     /// Cost of the transfer of a group's load.
@@ -77,13 +79,16 @@ pub(crate) struct TransferCosts {
 impl SharedLines {
     /// Returns the lines of a machine; empty if transfers have no cost.
     pub(crate) fn new(hardware: &Hardware) -> Self {
-        let (ps, statistics_ps) = (hardware.costs.line_transfer_ps(), hardware.costs.statistics_lines_ps());
+        let costs = &hardware.costs;
+        let ps = costs.line_transfer_ps();
         if ps == ByDistance::default() {
             return Self::default();
         }
-        Self::with_costs(ps, statistics_ps, hardware.costs.group_line_ps(), &hardware.topology.cpus)
+        let lines = Self::with_costs(ps, costs.statistics_lines_ps(), costs.group_line_ps(), &hardware.topology.cpus);
+        Self { scan_ps: costs.scan_lines_ps(), ..lines }
     }
 
+    /// Returns lines of which a scan needs as much as a read of a few fields.
     fn with_costs(
         ps: ByDistance<u64>,
         statistics_ps: ByDistance<u64>,
@@ -98,6 +103,7 @@ impl SharedLines {
         };
         Self {
             ps,
+            scan_ps: ps,
             statistics_ps,
             group_ps,
             groups: Vec::new(),
@@ -140,7 +146,11 @@ impl SharedLines {
             SharedData::Runqueue(of) => (
                 &mut self.lines[of.index()],
                 &mut self.seen[cpu.index() * nr_cpus + of.index()],
-                if touch.access == Access::Statistics { &self.statistics_ps } else { &self.ps },
+                match touch.access {
+                    Access::Read | Access::Write => &self.ps,
+                    Access::Scan => &self.scan_ps,
+                    Access::Statistics => &self.statistics_ps,
+                },
             ),
             SharedData::GroupLoad(group) => {
                 while self.groups.len() <= group.index() {

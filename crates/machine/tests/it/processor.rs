@@ -89,6 +89,20 @@ fn cache_lines_cost_their_latency_at_each_distance() {
 }
 
 #[test]
+fn loops_that_scan_cpus_have_a_speed_and_a_share_of_their_own() {
+    let text = file("6.12-x86_64", 1000, "");
+    let facts = "loop_speed_percent = { value = 400, source = \"test\" }\nloop_line_share_percent = { value = 5, source = \"test\" }\n";
+    let with_facts = text.replace("[processor.line_ns]", &format!("{facts}[processor.line_ns]"));
+    let costs = |text: &str| CostModel::from_machine(&parse("x.toml", text).unwrap_or_else(|error| panic!("{error}")));
+    let (general, own) = (costs(&text), costs(&with_facts));
+    assert_eq!(own.op_ps(KernelOp::ScanCpu), general.op_ps(KernelOp::ScanCpu) / 4);
+    assert_eq!(own.scan_lines_ps().map(|ps| ps * 4), general.scan_lines_ps());
+    // No other cost depends on them.
+    assert_eq!(own.op_ps(KernelOp::GroupStatCpu), general.op_ps(KernelOp::GroupStatCpu));
+    assert_eq!(own.statistics_lines_ps(), general.statistics_lines_ps());
+}
+
+#[test]
 fn every_distance_between_cpus_needs_a_latency() {
     let with_cpus = |cpus: &str| {
         let text = file("6.12-x86_64", 1000, "").replace("count = 2", cpus).replace("system = {", "package = {");

@@ -80,6 +80,8 @@ const _: () = assert!(NR_OPS <= u64::BITS as usize, "the bit mask has a bit for 
 pub enum Access {
     /// Reads a few fields without the lock, such as the current task.
     Read,
+    /// Reads what a scan for an idle CPU checks, without the lock.
+    Scan,
     /// Reads what load-balance statistics consist of, without the lock.
     Statistics,
     /// Writes under the lock.
@@ -181,6 +183,14 @@ impl OpCounts {
     pub fn touch_read_all(&mut self, cpus: impl Iterator<Item = CpuId>) {
         if self.records_touches {
             cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Read }));
+        }
+    }
+
+    /// Records that a scan checks the runqueues of several CPUs, in order.
+    #[inline]
+    pub fn touch_scan(&mut self, cpus: impl Iterator<Item = CpuId>) {
+        if self.records_touches {
+            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Scan }));
         }
     }
 

@@ -73,7 +73,11 @@ enum Divisor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Instructions,
+    /// Instructions of a loop that scans CPUs.
+    Loop,
     Lines,
+    /// Lines that a loop that scans CPUs reads.
+    LoopLines,
 }
 
 /// How a cost follows from a sheet: sums of rows, or a number of instructions counted elsewhere.
@@ -91,7 +95,12 @@ pub(super) struct Formula {
 impl Formula {
     /// Whether the cost consists of cache lines.
     pub(super) const fn is_lines(&self) -> bool {
-        matches!(self.kind, Kind::Lines)
+        matches!(self.kind, Kind::Lines | Kind::LoopLines)
+    }
+
+    /// Whether a loop that scans CPUs executes the instructions or reads the lines.
+    pub(super) const fn is_loop(&self) -> bool {
+        matches!(self.kind, Kind::Loop | Kind::LoopLines)
     }
 
     /// Whether the cost is always 0.
@@ -141,6 +150,10 @@ const fn instructions(sums: &'static [Sum]) -> Formula {
     Formula { kind: Kind::Instructions, sums, constant: None, half_levels: 0 }
 }
 
+const fn scan_loop(sums: &'static [Sum]) -> Formula {
+    Formula { kind: Kind::Loop, sums, constant: None, half_levels: 0 }
+}
+
 const fn without_levels(half_levels: i64, sums: &'static [Sum]) -> Formula {
     Formula { kind: Kind::Instructions, sums, constant: None, half_levels }
 }
@@ -174,6 +187,19 @@ const STATISTICS: [Sum; 2] = [
     Sum { times: -1, of: STATISTICS_CALLS, ..rows(SMALL_PASS, PASS_SIDES, Parts::Of(&["group-stats"]), 1) },
 ];
 const STATISTICS_CALLS: Divisor = Divisor::Calls("group-stats", PASS_CPUS.1 - PASS_CPUS.0);
+
+/// Wake-ups while few and while many CPUs are busy, each of which a scan samples.
+const SMALL_SCAN: &str = "scan cpus=4";
+const LARGE_SCAN: &str = "scan cpus=12";
+
+/// Sample of one CPU by a scan for an idle one: the difference between scans of many and of few CPUs.
+const SCAN: [Sum; 2] = {
+    const fn selection(operation: &'static str) -> Sum {
+        Sum { of: SCAN_CALLS, ..rows(operation, &["futex-wake"], Parts::Of(&["select"]), 1) }
+    }
+    [selection(LARGE_SCAN), minus(selection(SMALL_SCAN))]
+};
+const SCAN_CALLS: Divisor = Divisor::Calls("select", PASS_CPUS.1 - PASS_CPUS.0);
 
 /// Instructions of one scaling by frequency and capacity.
 const PELT_SCALE: i64 = 14;
@@ -222,8 +248,8 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
     ),
     ("NohzKick", instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["nohz-kick"]), "nohz-kick")])),
     ("Timekeeping", instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["timekeeping"]), "timekeeping")])),
-    ("ScanCpu", counted_elsewhere(40, ESTIMATED)),
-    ("ScanCore", counted_elsewhere(60, ESTIMATED)),
+    ("ScanCpu", scan_loop(&SCAN)),
+    ("ScanCore", Formula { kind: Kind::Loop, ..counted_elsewhere(60, ESTIMATED) }),
     ("BlockedCfsRq", counted_elsewhere(135, REFERENCE)),
     ("GroupStatCpu", instructions(&STATISTICS)),
     ("QueueStatCpu", counted_elsewhere(46, REFERENCE)),
@@ -293,6 +319,13 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
 /// Lines of other CPUs that load-balance statistics read, when these CPUs have switched since.
 pub(super) const STATISTICS_LINES: Formula = lines(&STATISTICS);
 
+/// Lines of a CPU that a scan for an idle one reads, when the CPU has switched since. In the larger machine, not every
+/// CPU has between two rounds.
+pub(super) const SCAN_LINES: Formula = Formula {
+    kind: Kind::LoopLines,
+    ..lines(&[rows(SMALL_SCAN, &["futex-wake"], Parts::Of(&["select"]), PASS_CPUS.0 - 1)])
+};
+
 /// Cache lines of a runqueue that a wake-up on another CPU moves.
 pub(super) const RQ_LINE: Formula =
     lines(&[rows(ROUND, &["interrupt", "idle"], Parts::Of(&["pick", "switch", "enqueue"]), 4)]);
@@ -307,6 +340,23 @@ pub(super) const WAKER_LINES: Formula = lines(&[rows(ROUND, &["write"], Parts::O
 /// The part that moves to the other CPU, which enqueues the task.
 pub(super) const WOKEN_LINES: Formula =
     lines(&[rows(ROUND, &["interrupt"], Parts::Of(&["wakeup", "ipi", "preempt"]), 2)]);
+
+/// Cache lines of a task that move to another CPU than the one on which it has run last.
+///
+/// Lines of ticks, which fall into these rounds, are left out.
+pub(super) const MIGRATION_LINES: Formula = {
+    const fn of(operation: &'static str) -> [Sum; 3] {
+        const INTERRUPT: &[&str] = &["enqueue", "load-tracking", "wakeup", "psi", "ipi"];
+        [
+            rows(operation, &["futex-wake", "futex-wait", "futex", "entry"], Parts::All, 1),
+            rows(operation, &["idle"], Parts::Of(&["switch"]), 1),
+            rows(operation, &["interrupt"], Parts::Of(INTERRUPT), 1),
+        ]
+    }
+    const SAME: [Sum; 3] = of("wake-up cpu=same");
+    const OTHER: [Sum; 3] = of("wake-up cpu=other");
+    lines(&[OTHER[0], OTHER[1], OTHER[2], minus(SAME[0]), minus(SAME[1]), minus(SAME[2])])
+};
 
 /// Cache lines of a futex that a wake-up on another CPU moves.
 pub(super) const FUTEX_LINES: Formula =

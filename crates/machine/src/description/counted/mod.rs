@@ -11,8 +11,8 @@ mod sheet;
 use super::distance::ByDistance;
 use super::processor::Processor;
 use formulas::{
-    CALLS, CHANNELS, ENQUEUE_LINES, FUTEX_LINES, Formula, Numbers, OPERATION_FORMULAS, RQ_LINE, STATISTICS_LINES,
-    WAKER_LINES, WOKEN_LINES,
+    CALLS, CHANNELS, ENQUEUE_LINES, FUTEX_LINES, Formula, MIGRATION_LINES, Numbers, OPERATION_FORMULAS, RQ_LINE,
+    SCAN_LINES, STATISTICS_LINES, WAKER_LINES, WOKEN_LINES,
 };
 use sheet::Sheet;
 
@@ -115,6 +115,8 @@ pub struct CallCosts {
     pub sleep: CallCost,
     /// Transfer of a runqueue's cache line, in picoseconds at any CPU speed.
     pub rq_line_ps: ByDistance<u64>,
+    /// Transfer of the lines that a scan for an idle CPU reads of a CPU, in picoseconds at any CPU speed.
+    pub scan_lines_ps: ByDistance<u64>,
     /// Transfer of the lines that load-balance statistics of a CPU need, in picoseconds at any CPU speed.
     pub statistics_lines_ps: ByDistance<u64>,
     /// Transfer of the line of a task group's load, in picoseconds at any CPU speed: its whole latency.
@@ -125,6 +127,8 @@ pub struct CallCosts {
     pub waker_lines_ps: ByDistance<u64>,
     /// Transfers to the other CPU, which enqueues the task.
     pub woken_lines_ps: ByDistance<u64>,
+    /// Transfer of a task's lines to another CPU than the one on which it has run last, in picoseconds at any CPU speed.
+    pub migration_lines_ps: ByDistance<u64>,
     /// Lines of a futex that move when a task on another CPU waits for it: its hash bucket and the waiter's entry.
     pub futex_lines_ps: ByDistance<u64>,
 }
@@ -152,8 +156,8 @@ pub struct CountedCosts {
 /// Returns the costs of a processor.
 pub(super) fn costs(processor: &Processor) -> CountedCosts {
     let numbers = Numbers::new(Sheet::by_name(processor.sheet()));
-    let ps = |formula: &Formula| processor.instructions_ps(numbers.instructions(formula));
-    let lines_ps = |formula: &Formula| processor.lines_ps(numbers.lines(formula));
+    let ps = |formula: &Formula| instructions_ps(processor, formula, numbers.instructions(formula));
+    let lines_ps = |formula: &Formula| lines_ps(processor, formula, numbers.lines(formula));
     let call = |name: &str| {
         CallCost::halves(ps(&CALLS.iter().find(|(known, _)| *known == name).expect("a call has a formula").1))
     };
@@ -187,14 +191,26 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
             sched_yield: call("yield"),
             sleep: call("sleep"),
             rq_line_ps: lines_ps(&RQ_LINE),
+            scan_lines_ps: lines_ps(&SCAN_LINES),
             statistics_lines_ps: lines_ps(&STATISTICS_LINES),
             group_line_ps: processor.whole_line_ps(),
             enqueue_lines_ps: lines_ps(&ENQUEUE_LINES),
             waker_lines_ps: lines_ps(&WAKER_LINES),
             woken_lines_ps: lines_ps(&WOKEN_LINES),
+            migration_lines_ps: lines_ps(&MIGRATION_LINES),
             futex_lines_ps: lines_ps(&FUTEX_LINES),
         },
     }
+}
+
+/// Duration of an operation's instructions, given in tenths, in picoseconds.
+fn instructions_ps(processor: &Processor, formula: &Formula, tenths: i64) -> u64 {
+    if formula.is_loop() { processor.loop_ps(tenths) } else { processor.instructions_ps(tenths) }
+}
+
+/// Duration of the transfer of an operation's cache lines, given in tenths, in picoseconds.
+fn lines_ps(processor: &Processor, formula: &Formula, tenths: i64) -> ByDistance<u64> {
+    if formula.is_loop() { processor.loop_lines_ps(tenths) } else { processor.lines_ps(tenths) }
 }
 
 /// Returns the instructions of one round of an operation, with those of its own program. `None` if there is no such
@@ -227,18 +243,21 @@ pub fn counted_costs(processor: &Processor) -> Vec<CountedCost> {
         let rows = formula.describe();
         if formula.is_lines() {
             let lines = numbers.lines(formula);
-            return CountedCost { name, instructions: None, lines: Some(lines), ps: processor.lines_ps(lines), rows };
+            let ps = lines_ps(processor, formula, lines);
+            return CountedCost { name, instructions: None, lines: Some(lines), ps, rows };
         }
         let counted = numbers.instructions(formula);
-        let ps = processor.instructions_ps(counted);
+        let ps = instructions_ps(processor, formula, counted);
         CountedCost { name, instructions: Some(counted), lines: None, ps: ByDistance::from_fn(|_| ps), rows }
     };
     let lines = [
         ("runqueue line", &RQ_LINE),
+        ("scan lines", &SCAN_LINES),
         ("statistics lines", &STATISTICS_LINES),
         ("remote enqueue lines", &ENQUEUE_LINES),
         ("queued wake-up lines, waker", &WAKER_LINES),
         ("queued wake-up lines, woken CPU", &WOKEN_LINES),
+        ("migration lines", &MIGRATION_LINES),
         ("futex lines", &FUTEX_LINES),
     ];
     let group_line = CountedCost {

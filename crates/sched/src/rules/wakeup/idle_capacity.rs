@@ -66,7 +66,7 @@ impl State {
                 return false;
             }
             ctx.charge(KernelOp::ScanCpu);
-            ctx.op_counts.touch_read(cpu);
+            ctx.op_counts.touch_scan(core::iter::once(cpu));
             scan.nr_scanned += 1;
             decision.nr_scanned += 1;
             if !self.is_idle_for_wakeup(cpu) {

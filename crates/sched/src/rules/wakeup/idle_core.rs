@@ -135,7 +135,7 @@ impl State {
         for cpu in self.domains.cores.mask_of(core).iter() {
             decision.nr_scanned += 1;
             looks.take();
-            ctx.op_counts.touch_read(cpu);
+            ctx.op_counts.touch_scan(core::iter::once(cpu));
             if self.available_idle_cpu(cpu) {
                 if idle_cpu.is_none() && candidates.contains(cpu) {
                     *idle_cpu = Some(cpu);
@@ -166,7 +166,7 @@ impl State {
         let siblings = self.domains.cores.mask_of(decision.prev).iter_and(allowed);
         for cpu in siblings.filter(|&cpu| cpu != decision.prev && span.contains(cpu)) {
             ctx.charge(KernelOp::ScanCpu);
-            ctx.op_counts.touch_read(cpu);
+            ctx.op_counts.touch_scan(core::iter::once(cpu));
             decision.nr_scanned += 1;
             if self.is_idle_for_wakeup(cpu) {
                 return Some(cpu);

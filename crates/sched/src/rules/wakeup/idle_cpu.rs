@@ -102,7 +102,7 @@ impl State {
         decision.nr_scanned += nr_looks;
         ctx.op_counts.count(KernelOp::ScanCpu, u64::from(nr_looks));
         // Repeats the iteration to record touches, which keeps the scan itself fast.
-        ctx.op_counts.touch_read_all(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
+        ctx.op_counts.touch_scan(span.iter_and_wrap_from(allowed, first).take(nr_looks as usize));
         is_over
     }
 
