@@ -9,6 +9,7 @@ mod counted_rounds;
 mod cpusets;
 mod description;
 mod description_errors;
+mod distances;
 mod exec;
 mod futexes;
 mod governor_threads;
