@@ -56,7 +56,7 @@ def bench(
     for_, seed, perturb
         As in :func:`run`.
     warmup
-        Simulated time before anything is measured.
+        Simulated time before anything is measured, or ``"settled"``.
     **variant
         Machine and scheduler options: :class:`Variant`.
 

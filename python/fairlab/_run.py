@@ -146,7 +146,7 @@ def run(
     for_
         Simulated time: ``"500ms"``, or a number of seconds.
     warmup
-        Simulated time before anything is measured; ``for_`` is counted after it.
+        Simulated time before anything is measured, or ``"settled"``; ``for_`` is counted after it.
     seed
         Seed of the scheduler's random numbers and of exits from idle states; with ``vary`` also of start times and random run lengths.
     vary

@@ -69,6 +69,8 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     log = event_log.Log(log_file)
     comparison = compare.Comparison(CATALOGUE)
     recomputed = metrics.of_run(log)
+    if "settling" in reported:
+        recomputed["settling"] = metrics.of_settling(log)
     comparison.walk("", "", reported, recomputed)
     if with_text:
         text = subprocess.run(
@@ -185,6 +187,7 @@ def jobs(arguments):
         # Stoppers, interrupts, frequencies and idle states before and after the end of a warm-up.
         hello = str(ROOT / "scenarios/hello.json")
         yield "file", "hello.json after a warm-up", [hello, "--warmup", "100ms", "--for", "100ms"]
+        yield "file", "hello.json when it has settled", [hello, "--warmup", "settled", "--for", "100ms"]
         switches = ROOT / "scenarios/switches"
         warnings = ["--features", "LATENCY_WARN", "--set", "latency_warn_once=0"]
         run = [str(switches / "latency-warn.json"), "--machine", str(switches / "slow-wakeups.toml"), "--prices", "Wakeup=1000000", *warnings]

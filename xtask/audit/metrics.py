@@ -617,6 +617,27 @@ def of_cgroups(log):
     return dict(rows)
 
 
+def of_settling(log):
+    """Returns when a run has settled whose tasks all start at its beginning."""
+    window, nr_windows, start = 20_000_000, 5, log.machine["t"]
+    times = {kind: sorted(event["t"] for event in log.of(kind)) for kind in ("switch", "wakeup", "migrate")}
+    slack = 2 * len(log.specs)
+
+    def count(kind, first, last):
+        """Returns the number of events after the end of one window, up to the end of another."""
+        return sum(start + first * window < t <= start + last * window for t in times[kind])
+
+    def is_steady(last):
+        for kind in times:
+            before = count(kind, last - 2 * nr_windows, last - nr_windows)
+            after = count(kind, last - nr_windows, last)
+            if abs(after - before) > max(after, before) // 20 + slack:
+                return False
+        return True
+
+    return {"after_ns": next(last for last in range(2 * nr_windows, 101) if is_steady(last)) * window}
+
+
 def of_run(log):
     """Returns all metrics of a run."""
     duration = log.end - log.from_t

@@ -16,6 +16,7 @@ use crate::stall::Stall;
 use crate::summary_observer::SummaryObserver;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
+use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,6 +63,31 @@ pub struct KernelLogLine {
     pub cpu: u32,
     /// Text of the line.
     pub text: String,
+}
+
+/// End of a warm-up that lasted until the run had settled: context switches, wake-ups and migrations of 100 ms differed by
+/// at most 5 % from those of the 100 ms before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settling {
+    /// Time from the last start to the end of the warm-up, in nanoseconds.
+    pub after_ns: u64,
+    /// Whether the run had settled then; otherwise the warm-up ended at its limit.
+    pub has_settled: bool,
+}
+
+impl Settling {
+    /// Returns a sentence about the end of the warm-up.
+    pub fn sentence(&self) -> String {
+        let after = Nanos(self.after_ns);
+        if self.has_settled {
+            format!("settled {after} after the last start")
+        } else {
+            format!(
+                "the run had not settled {after} after the last start, at the limit of its warm-up: its results may depend on the length of the run"
+            )
+        }
+    }
 }
 
 /// Sums over the whole machine.
@@ -136,6 +162,9 @@ pub struct RunSummary {
     /// Requested length in nanoseconds of a run that was stopped earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short_of_ns: Option<u64>,
+    /// End of a warm-up that lasted until the run had settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
     /// Digest over all events of the scheduler.
     pub digest: String,
     /// Sums over the whole machine.
@@ -229,6 +258,7 @@ impl RunSummary {
             duration_ns: measured.0,
             engine: None,
             cut_short_of_ns: None,
+            settling: None,
             digest: machine.digest().to_string(),
             totals,
             cgroups: cgroups::of(machine, &forgotten.quotas),
@@ -247,6 +277,13 @@ impl RunSummary {
         };
         debug_assert_eq!(summary.broken_sums(), [""; 0], "sums of a summary must be equal");
         summary
+    }
+
+    /// Adds the end of a warm-up that lasted until the run had settled, with a warning if it had not.
+    pub fn add_settling(&mut self, settling: Option<Settling>) {
+        self.settling = settling;
+        let warning = settling.filter(|settling| !settling.has_settled).map(|settling| settling.sentence());
+        self.warnings.splice(..0, warning);
     }
 
     /// Adds the speed, from the wall-clock time and peak memory of the run.

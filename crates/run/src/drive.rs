@@ -5,6 +5,7 @@
 
 use crate::observers::RunObservers;
 use crate::prepare::ReadyRun;
+use crate::warmup::WarmupPlan;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, RunError, START};
@@ -31,26 +32,38 @@ fn sampling_interval(length: Nanos) -> Nanos {
 pub type StepFn<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
 /// Runs a machine to its end, or until `on_step` returns false or a trace cannot be written. A benchmark's
-/// run also ends once all tasks have exited. What was measured before the end of the warm-up is discarded.
+/// run also ends once all tasks have exited. What was measured before the end of the warm-up is discarded. A run that
+/// settles before the latest end of its warm-up ends so much earlier.
 ///
 /// # Errors
 /// If a program makes no progress.
 pub fn drive<E: Engine>(
     machine: &mut Machine<E>,
     observers: &mut RunObservers,
-    warmup: Nanos,
+    warmup: WarmupPlan,
     on_step: StepFn<'_>,
 ) -> Result<(), RunError> {
     let is_bench = observers.bench.is_some();
     let step = if is_bench { BENCH_STEP } else { sampling_interval(machine.duration()) };
     machine.start(observers)?;
     let (mut until, mut has_more) = (START, true);
-    while has_more && until < START + warmup {
-        until = (until + step).min(START + warmup);
+    let mut warmup_end = START + warmup.latest();
+    let measured = machine.duration().saturating_since(warmup.latest());
+    let mut detector = warmup.detector();
+    while has_more && until < warmup_end {
+        let reading = detector.as_ref().map_or(warmup_end, |detector| START + detector.next());
+        until = (until + step).min(reading);
         has_more = advance(machine, observers, until, on_step)?;
+        if let Some(detector) = detector.as_mut().filter(|_| has_more && until == reading)
+            && let Some(settling) = detector.read(machine)
+        {
+            warmup_end = until;
+            machine.end_at(until + measured);
+            observers.settling = Some(settling);
+        }
     }
-    if warmup > Nanos::ZERO {
-        observers.reset(machine, START + warmup);
+    if warmup_end > START {
+        observers.reset(machine, warmup_end);
         if is_bench {
             until = START + machine.elapsed();
         }
@@ -173,7 +186,7 @@ pub fn replay(
 ) -> Result<TraceMeasurement, RunError> {
     let (exporter, meter) = ReplayMeter::new(machine, basis);
     let mut observers = RunObservers::default().with_exporter(exporter);
-    drive(machine, &mut observers, Nanos::ZERO, &mut |elapsed| {
+    drive(machine, &mut observers, WarmupPlan::NONE, &mut |elapsed| {
         on_progress(elapsed);
         true
     })?;

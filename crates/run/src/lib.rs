@@ -23,3 +23,4 @@ pub mod run_directory;
 pub mod settings;
 pub mod spec;
 pub mod values;
+pub mod warmup;

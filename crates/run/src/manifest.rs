@@ -8,6 +8,7 @@ use crate::spec::{self, RunSpec, WorkloadSpec};
 use crate::values::{CostSource, Starts};
 use fairlab_machine::files;
 use fairlab_observe::sha256;
+use fairlab_observe::summary::Settling;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -62,6 +63,9 @@ pub struct ManifestResult {
     /// Requested length in nanoseconds of a run that was stopped earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut_short_of_ns: Option<u64>,
+    /// End of a warm-up that lasted until the run had settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
     /// Digest over all events of the scheduler: equal inputs give equal digests.
     pub digest: String,
     /// Number of simulation events of the machine.

@@ -9,6 +9,7 @@ use fairlab_observe::bench::BenchObserver;
 use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_observe::export::Exporter;
 use fairlab_observe::findings::Findings;
+use fairlab_observe::summary::Settling;
 use fairlab_observe::summary_observer::SummaryObserver;
 use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_observe::work_jsonl::WorkJsonl;
@@ -32,6 +33,8 @@ pub struct RunObservers {
     pub marks: Option<BTreeMap<u32, u64>>,
     pub last_exit: Option<LastExit>,
     pub writers: Option<Box<EventWriters>>,
+    /// End of a warm-up that lasted until the run had settled.
+    pub settling: Option<Settling>,
 }
 
 /// Observers that write events while a run goes on, each if it was asked for.
@@ -153,14 +156,14 @@ fn merged<const N: usize>(wants: [Option<Interest>; N]) -> Interest {
 impl SchedObserver for RunObservers {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let Self { summary, findings, bench, marks: _, last_exit, writers } = self;
+        let Self { summary, findings, bench, marks: _, last_exit, writers, settling: _ } = self;
         for_each!(observer in summary findings bench last_exit writers => observer.event(now, event));
     }
 }
 
 impl<E: Engine> Observer<E> for RunObservers {
     fn wants(&self) -> Interest {
-        let Self { summary, findings, bench, marks: _, last_exit, writers } = self;
+        let Self { summary, findings, bench, marks: _, last_exit, writers, settling: _ } = self;
         let wants = [
             summary.as_ref().map(<SummaryObserver as Observer<E>>::wants),
             findings.as_ref().map(Observer::<Sched>::wants),
@@ -172,7 +175,7 @@ impl<E: Engine> Observer<E> for RunObservers {
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        let Self { summary, findings, bench, marks, last_exit: _, writers } = self;
+        let Self { summary, findings, bench, marks, last_exit: _, writers, settling: _ } = self;
         if let Some(summary) = summary {
             <SummaryObserver as Observer<E>>::machine_event(summary, now, event);
         }

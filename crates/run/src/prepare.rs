@@ -11,6 +11,7 @@ use crate::kernels::{self, Kernel};
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use crate::values::{CostChoice, CostSource, GovernorName, Plain, parse_feature};
+use crate::warmup::{Warmup, WarmupPlan};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
@@ -28,6 +29,8 @@ use std::path::Path;
 
 /// Default machine of rt-app files and benchmarks.
 pub const DEFAULT_MACHINE: &str = "hikey960";
+/// Kind of a workload that repeats a recorded run.
+const RECORDED: &str = "recorded";
 const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 /// Longest simulated time of a benchmark that runs until it is done.
 const MAX_DURATION: Nanos = Nanos::from_secs(3600);
@@ -62,7 +65,7 @@ pub struct RunAbout {
     /// Whether neither the workload nor a setting gives the duration.
     pub is_default_duration: bool,
     /// Time before the measured part: the starts of a benchmark's instances, and the warm-up.
-    pub warmup: Nanos,
+    pub warmup: WarmupPlan,
 }
 
 /// Run on a machine, before its start.
@@ -102,7 +105,6 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     };
     let LoadedWorkload { kind, mut setup, machine, has_duration, trace_level, trace_pelt } = loaded;
     let Settings { prices, plain, duration, .. } = settings;
-    let warmup = Nanos(settings.warmup().0.saturating_add(setup.workload.starts.0));
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
         let name = if machine.is_none() { "a scenario" } else { &setup.hardware.name };
         setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
@@ -121,20 +123,27 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
             return Err(zero_cost_latencies(bench, machine));
         }
     }
-    if warmup > Nanos::ZERO && benchmark.is_none() && duration.is_none() {
+    if settings.warmup.is_some() && benchmark.is_none() && duration.is_none() {
         let help = "set the measured time, such as --for 500ms";
         return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
+    }
+    if kind == RECORDED && matches!(settings.warmup, Some(Warmup::Settled { .. })) {
+        let help = "give the warm-up a length, such as --warmup 500ms";
+        return Err(RequestError::Input(format!(
+            "{name}: a recorded run repeats its recording and does not settle\nhelp: {help}"
+        )));
     }
     if benchmark.is_some() && duration.is_none() && setup.duration == Nanos::ZERO {
         let help = "set the measured time, such as --for 500ms";
         return Err(RequestError::Input(format!("{name} runs until it is stopped\nhelp: {help}")));
     }
-    setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.0));
     if let Some(seed) = settings.starts_seed() {
         let is_program = benchmark.as_ref().is_some_and(|(_, benchmark)| benchmark.runs_to_end());
         let groups = if is_program { StartGroups::Program } else { StartGroups::Tasks };
         vary_starts(&mut setup.workload, &setup.hardware, seed, groups);
     }
+    let warmup = WarmupPlan::new(settings.warmup, Nanos::ZERO, &setup.workload);
+    setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.latest().0));
     let subject = RunSubject {
         workload: spec.workload.name().to_owned(),
         kind: kind.to_owned(),
@@ -402,7 +411,7 @@ impl LoadedWorkload {
         }
         let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
         let duration = recorded.end;
-        Ok(Self::new("recorded", Setup::new(hardware, recorded.into_workload(nr_cpus), duration), machine))
+        Ok(Self::new(RECORDED, Setup::new(hardware, recorded.into_workload(nr_cpus), duration), machine))
     }
 
     fn from_rtapp(name: &str, text: &str, settings: &Settings, machine: ReadMachine) -> Result<Self, RequestError> {
@@ -435,7 +444,7 @@ impl LoadedWorkload {
         let benchmark = bench.benchmark.for_run(nr_cpus, has_costs, settings.seed.unwrap_or(0));
         let mut observer = bench::observer(&benchmark);
         let name = benchmark.name();
-        if settings.warmup() > Nanos::ZERO && !observer.reset() {
+        if settings.warmup.is_some() && !observer.reset() {
             let help = "omit --warmup: the benchmark runs until it has completed its work";
             return Err(RequestError::Input(format!("{name} has no warm-up\nhelp: {help}")));
         }

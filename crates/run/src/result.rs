@@ -8,7 +8,7 @@ use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_observe::bench::{BenchResult, RunProgress};
 use fairlab_observe::findings::Finding;
-use fairlab_observe::summary::RunSummary;
+use fairlab_observe::summary::{RunSummary, Settling};
 use fairlab_sched::features::Feature;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::tunables::TUNABLES;
@@ -32,6 +32,8 @@ pub struct RunResult {
     pub elapsed_ns: u64,
     /// Requested length in nanoseconds of a run that was stopped earlier.
     pub cut_short_of_ns: Option<u64>,
+    /// End of a warm-up that lasted until the run had settled.
+    pub settling: Option<Settling>,
     /// Empty for a compiled-kernel engine, as `tunables`.
     pub features: BTreeMap<String, bool>,
     pub tunables: BTreeMap<String, i64>,
@@ -41,13 +43,17 @@ pub struct RunResult {
 impl RunResult {
     /// Returns the result of a machine that has run. `whole` is the length that was requested.
     pub fn new<E: Engine>(machine: &Machine<E>, observers: RunObservers, about: &RunAbout, whole: Nanos) -> Self {
+        let settling = observers.settling;
+        let begin = about.warmup.length(settling.as_ref());
+        let whole = whole.saturating_since(about.warmup.latest() - begin);
         let cut_short_of = (machine.duration() < whole).then_some(whole.0);
         let mut summary =
             observers.summary.as_ref().map(|summary| RunSummary::new(about.subject.clone(), machine, summary));
         if let Some(summary) = &mut summary {
             summary.cut_short_of_ns = cut_short_of;
+            summary.add_settling(settling);
         }
-        let measured = machine.duration().saturating_since(about.warmup);
+        let measured = machine.duration().saturating_since(begin);
         let bench = observers.bench.map(|bench| bench.outcome(RunProgress::from_machine(machine), measured));
         let built_in = machine.as_built_in();
         let findings = observers.findings.zip(built_in).map(|(findings, machine)| {
@@ -63,6 +69,7 @@ impl RunResult {
             duration_ns: machine.duration().0,
             elapsed_ns: machine.elapsed().0,
             cut_short_of_ns: cut_short_of,
+            settling,
             features: sched.map(features_of).unwrap_or_default(),
             tunables: sched.map(tunables_of).unwrap_or_default(),
             engine: None,

@@ -16,6 +16,7 @@ use crate::values::{
     CostChoice, EngineName, GovernorName, Plain, Starts, governor_from_name, kernel_from_name, parse_engine,
     parse_features, parse_micros, parse_setting, parse_time, time_text,
 };
+use crate::warmup::Warmup;
 use fairlab_machine::description::preset_names;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
@@ -317,18 +318,19 @@ settings! {
         texts: |value| value.iter().map(|time| time_text(*time)).collect(),
     }
 
-    /// Simulated time before anything is measured: 500ms, ...; --for is counted after it
+    /// Simulated time before anything is measured: 500ms, ..., or settled; --for is counted after it
     ///
     /// A machine that has just started is not in its steady state: the first periodic balancing sets search
-    /// limits, and averages take some hundred milliseconds.
-    warmup: Option<Nanos> {
-        option: "warmup" "TIME",
+    /// limits, and averages take some hundred milliseconds. `settled` ends the warm-up once context switches,
+    /// wake-ups and migrations of 100 ms differ by at most 5 % from those of the 100 ms before, at the latest 2 s
+    /// after the last start; `settled:LIMIT` sets another limit.
+    warmup: Option<Warmup> {
+        option: "warmup" "TIME|settled",
         commands: commands::RUN | commands::BENCH | commands::REPEAT,
         in_study: "`warm_up` of a run",
-        serde: serde(with = "duration_text"),
         schema: schemars(with = "Option<String>"),
-        read: |value, text| set(value, parse_time(text)),
-        texts: |value| value.iter().map(|time| time_text(*time)).collect(),
+        read: |value, text| set(value, Warmup::parse(text)),
+        texts: |value| value.iter().map(ToString::to_string).collect(),
     }
 }
 

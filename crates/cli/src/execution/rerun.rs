@@ -7,6 +7,7 @@ use fairlab_run::manifest::{MANIFEST, Manifest, SUMMARY};
 use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::run_directory::INPUTS;
 use fairlab_run::spec::RunSpec;
+use fairlab_run::warmup::WarmupPlan;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use std::path::{Path, PathBuf};
@@ -22,8 +23,9 @@ pub(crate) fn input_files(dir: &Path) -> Vec<PathBuf> {
 pub(crate) fn spec(manifest: &Manifest) -> RunSpec {
     let mut spec = manifest.spec.clone();
     if manifest.result.cut_short_of_ns.is_some() {
-        let warmup = prepare(&spec).map_or_else(|_| spec.settings.warmup(), |run| run.about.warmup);
-        let measured = manifest.result.duration_ns.saturating_sub(warmup.0);
+        let warmup = prepare(&spec).map_or(WarmupPlan::NONE, |run| run.about.warmup);
+        let begin = warmup.length(manifest.result.settling.as_ref());
+        let measured = manifest.result.duration_ns.saturating_sub(begin.0);
         spec.settings.duration = Some(Nanos(measured));
     }
     spec

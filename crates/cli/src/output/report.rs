@@ -105,8 +105,12 @@ fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Sum
         Some(engine) => format!("engine {} (Linux {})", engine.name, engine.version),
         None => format!("kernel {}", run.kernel),
     };
+    let settled = match summary.settling {
+        Some(settling) if settling.has_settled => format!("; {}", settling.sentence()),
+        _ => String::new(),
+    };
     let line = format!(
-        "{}: {} on {machine}, {}, {kernel}, {} simulated{by_default}{is_free}",
+        "{}: {} on {machine}, {}, {kernel}, {} simulated{by_default}{settled}{is_free}",
         styles.bold(&run.workload),
         run.kind,
         counted(nr_cpus, "CPU"),

@@ -27,4 +27,5 @@ mod sums;
 mod sweeps;
 mod switches;
 mod tutorials;
+mod warmup;
 mod watch;

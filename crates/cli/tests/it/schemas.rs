@@ -75,7 +75,7 @@ fn each_number_of_a_format_is_in_the_catalogue_of_metrics() {
     }
     assert_eq!(numbers("experiment"), OF_EXPERIMENTS);
     // The result of a benchmark has a schema of its own, whose numbers are in the catalogue under `bench`.
-    assert_eq!(numbers("bench"), ["cut_short_of_ns", "seed", "simulated_ns"]);
+    assert_eq!(numbers("bench"), ["cut_short_of_ns", "seed", "settling.after_ns", "simulated_ns"]);
 }
 
 #[test]

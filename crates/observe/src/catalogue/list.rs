@@ -32,6 +32,7 @@ const NO_TIMERS: &str = "null without periodic timers";
 const NO_COSTS: &str = "absent on a machine without costs";
 const NO_FAIRNESS: &str = "absent with fewer than two tasks that were runnable";
 const NO_IDLE_POWER: &str = "null if time was spent in an idle state of unknown power";
+const NOT_SETTLED: &str = "absent without `--warmup settled`";
 const BUILT_IN: &str = "absent with a compiled-kernel engine";
 
 /// Properties of a count or a time that adds up over a run.
@@ -77,6 +78,8 @@ macro_rules! metrics {
 
 metrics! {
     sum("ns", Neither, "simulated time") => "duration_ns";
+    level("ns", Neither, "`sched_switch`, `sched_wakeup`, `sched_migrate_task`").null(NOT_SETTLED) =>
+        "settling.after_ns";
     sum("", Neither, "`sched_process_fork`") => "totals.tasks";
     sum("ns", Neither, SWITCHES) => "totals.busy_ns" "totals.idle_ns";
     sum("ns", Neither, HOTPLUG) => "totals.offline_ns";

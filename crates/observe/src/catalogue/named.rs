@@ -86,6 +86,7 @@ pub const NAMED: &[NamedMetric] = &[
     NamedMetric::new(Scope::Family, "wake to run p99", "wake_to_run.p99_ns"),
     NamedMetric::new(Scope::Family, "queued p99", "wakeup_latency.p99_ns"),
     NamedMetric::new(Scope::Family, "timers missed", "timers.missed"),
+    NamedMetric::new(Scope::Run, "settled after", "settling.after_ns"),
     NamedMetric::new(Scope::Run, "migrations", "totals.migrations"),
     NamedMetric::new(Scope::Run, "switches", "totals.switches"),
     NamedMetric::new(Scope::Run, "CPUs scanned", "selection.cpus_scanned").per("selection.wakeups"),

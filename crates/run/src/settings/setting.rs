@@ -4,7 +4,6 @@
 use super::commands::NONE;
 use super::{SETTINGS, Settings};
 use crate::values::{EngineName, Starts};
-use fairlab_sched::units::Nanos;
 
 /// A setting of a run.
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -128,11 +127,6 @@ impl Settings {
     /// Returns the seed of start times and random run lengths, if these vary.
     pub(crate) fn starts_seed(&self) -> Option<u64> {
         self.seed.filter(|_| self.starts == Starts::Jittered)
-    }
-
-    /// Returns the simulated time before anything is measured.
-    pub fn warmup(&self) -> Nanos {
-        self.warmup.unwrap_or_default()
     }
 
     /// Returns the name or path of the machine, as given.

@@ -21,7 +21,7 @@ fn all_set() -> Settings {
         ("perturb", "3"),
         ("keep_duplicate_keys", ""),
         ("duration", "1.5ms"),
-        ("warmup", "1s"),
+        ("warmup", "settled:1s"),
     ];
     let read = |(name, text): &(&str, &str)| {
         Setting::from_name(name).unwrap_or_else(|| panic!("{name} exists")).change(text).expect("it is a value")
@@ -37,6 +37,7 @@ fn every_setting_but_policies_is_in_json_as_it_was_set() {
     assert_eq!(unset, expected.collect::<Vec<_>>());
     let json = serde_json::to_value(&settings).expect("settings are JSON");
     assert_eq!(json["duration"], "1500us");
+    assert_eq!(json["warmup"], "settled:1s");
     assert_eq!(json["prices"], serde_json::json!(["zero", "ScanCpu=17.5"]));
     assert_eq!(serde_json::from_value::<Settings>(json).expect("they are settings"), settings);
     assert_eq!(serde_json::to_value(Settings::default()).expect("settings are JSON"), serde_json::json!({}));

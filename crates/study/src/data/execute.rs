@@ -23,6 +23,7 @@ use fairlab_run::drive::drive;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::apply;
 use fairlab_run::settings::Settings;
+use fairlab_run::warmup::WarmupPlan;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -63,7 +64,7 @@ pub struct PreparedCase {
     seed: u64,
     meter: Option<Box<dyn BenchObserver>>,
     begin: Nanos,
-    warm_up: Nanos,
+    warm_up: WarmupPlan,
     /// Whether the run has no length and must end by itself.
     is_until_done: bool,
 }
@@ -122,16 +123,17 @@ impl RunEnv<'_> {
             task.timer_origin += begin;
         }
         let starts = setup.workload.starts;
-        let warm_up = begin + starts + case.warm_up;
+        let warm_up = WarmupPlan::new(case.warm_up, begin, &setup.workload);
+        let until_measured = warm_up.latest().max(begin);
         let (up, down) = variation.span.unwrap_or((1, 1));
         let span = case.span.map(|span| Nanos(span.0 * up / down));
         setup.duration = match span {
-            Some(span) => warm_up + span,
+            Some(span) => until_measured + span,
             None if has_length => begin + starts + setup.duration,
             None => MAX_RUN_TIME,
         };
         if let Some(trial) = variation.trial {
-            setup.duration = setup.duration.min(warm_up + trial);
+            setup.duration = setup.duration.min(until_measured + trial);
         }
         let is_until_done = span.is_none() && !has_length && variation.trial.is_none();
         let (file, case) = (self.file.to_owned(), case.clone());
@@ -149,19 +151,19 @@ impl PreparedCase {
         if case.dice {
             machine.seed(seed);
         }
-        let warmup = if warm_up > begin { warm_up } else { Nanos::ZERO };
         let mut observers = RunObservers {
             bench: meter,
             marks: Some(BTreeMap::new()),
             last_exit: Some(LastExit::default()),
             ..RunObservers::for_summary(machine)
         };
-        drive(machine, &mut observers, warmup, &mut |_| true)?;
+        drive(machine, &mut observers, warm_up, &mut |_| true)?;
         if is_until_done && !machine.is_done() {
             let message = format!("does not end within {MAX_RUN_TIME}\nhelp: say a `span`");
             return Err(StudyError::Definition(DefinitionError::Run { file, run: case.name, message }));
         }
-        Ok(result_of(observers, machine, begin, warm_up, &case))
+        let until_measured = warm_up.length(observers.settling.as_ref()).max(begin);
+        Ok(result_of(observers, machine, begin, until_measured, &case))
     }
 }
 
@@ -189,14 +191,15 @@ fn result_of(
     observers: RunObservers,
     machine: &Machine<impl Engine>,
     begin: Nanos,
-    warm_up: Nanos,
+    until_measured: Nanos,
     case: &RunCase,
 ) -> Value {
-    let RunObservers { summary, bench, marks, last_exit, .. } = observers;
+    let RunObservers { summary, bench, marks, last_exit, settling, .. } = observers;
     let observer = summary.expect("it was there before the run");
     let subject =
         RunSubject { workload: case.name.clone(), machine: machine.hardware().name.clone(), ..RunSubject::default() };
-    let summary = RunSummary::new(subject, machine, &observer);
+    let mut summary = RunSummary::new(subject, machine, &observer);
+    summary.add_settling(settling);
     let mut output = serde_json::to_value(&summary).expect("a summary is JSON");
     // Keys that another engine does not report are removed: their zeros would be wrong.
     if let (None, Some(keys)) = (machine.as_built_in(), output.as_object_mut()) {
@@ -204,7 +207,7 @@ fn result_of(
             keys.remove(key);
         }
     }
-    let measured = machine.duration().saturating_since(warm_up);
+    let measured = machine.duration().saturating_since(until_measured);
     let of_bench = bench.as_ref().map(|meter| meter.outcome(RunProgress::from_machine(machine), measured).data);
     output["bench"] = of_bench.unwrap_or(Value::Null);
     output["marks"] =

@@ -28,6 +28,7 @@ use execute::{PreparedCase, RunEnv, Variation};
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
 use fairlab_run::settings::Settings;
+use fairlab_run::warmup::Warmup;
 use rows::RowQuery;
 use runs::RunCase;
 use std::path::Path;
@@ -213,9 +214,12 @@ impl<'a> DataStudy<'a> {
         for run in &self.definition.runs {
             let of_run = self.cases.iter().filter(|case| case.run == run.name);
             let Some(case) = of_run.clone().next() else { continue };
-            let length = match (case.span, case.warm_up.0) {
-                (Some(span), 0) => format!(", {}", span::TimeSpan(span)),
-                (Some(span), _) => format!(", {} after {}", span::TimeSpan(span), span::TimeSpan(case.warm_up)),
+            let length = match (case.span, case.warm_up) {
+                (Some(span), None) => format!(", {}", span::TimeSpan(span)),
+                (Some(span), Some(Warmup::After(time))) => {
+                    format!(", {} after {}", span::TimeSpan(span), span::TimeSpan(time))
+                }
+                (Some(span), Some(Warmup::Settled { .. })) => format!(", {} once settled", span::TimeSpan(span)),
                 (None, _) => String::new(),
             };
             let machine = case.machine.as_deref().unwrap_or(self.env.default_machine);

@@ -7,6 +7,7 @@ use super::tasks::TaskFamily;
 use crate::StudyOptions;
 use fairlab_run::settings::Settings;
 use fairlab_run::values::GovernorName;
+use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -47,8 +48,8 @@ pub struct RunDefinition {
     pub start: Option<StartTimes>,
     /// Length of the measured time.
     pub span: Option<TimeSpan>,
-    /// Simulated time before the measurement.
-    pub warm_up: Option<TimeSpan>,
+    /// Simulated time before the measurement, or `settled`.
+    pub warm_up: Option<Warmup>,
     /// Number of seeds; each is one run.
     pub seeds: Option<u64>,
     /// First seed; 1 by default.
@@ -73,8 +74,8 @@ pub struct QuickOverrides {
     pub bench: Option<String>,
     /// Length of the measured time.
     pub span: Option<TimeSpan>,
-    /// Simulated time before the measurement.
-    pub warm_up: Option<TimeSpan>,
+    /// Simulated time before the measurement, or `settled`.
+    pub warm_up: Option<Warmup>,
     /// Number of seeds; each is one run.
     pub seeds: Option<u64>,
     /// Amount of work, for figures with the path `count`.
@@ -118,7 +119,7 @@ pub(crate) struct RunCase {
     pub(crate) settings: Settings,
     pub(crate) start: StartTimes,
     pub(crate) span: Option<Nanos>,
-    pub(crate) warm_up: Nanos,
+    pub(crate) warm_up: Option<Warmup>,
     pub(crate) seeds: u64,
     pub(crate) first_seed: u64,
     pub(crate) dice: bool,
@@ -233,7 +234,7 @@ impl RunDefinition {
             // `--span` applies only to runs with a length: a benchmark that runs to its end has none to
             // change.
             span: span.map(|span| choices.settings.duration.unwrap_or(span.0)),
-            warm_up: warm_up.map_or(Nanos::ZERO, |span| span.0),
+            warm_up,
             seeds: choices.seeds.or(seeds).or(default_seeds).unwrap_or(SEEDS),
             first_seed: self.first_seed.unwrap_or(1),
             dice: self.dice.unwrap_or(true),
@@ -280,6 +281,20 @@ mod tests {
         let settings = Settings { duration: Some(Nanos::from_secs(3)), ..Settings::default() };
         let choices = StudyOptions { options: quick, seeds: Some(4), settings, ..StudyOptions::default() };
         assert_eq!(case(choices), (Some(Nanos::from_secs(3)), 4));
+    }
+
+    #[test]
+    fn a_warm_up_is_a_time_or_lasts_until_the_run_has_settled() {
+        let warm_up = |text: &str| {
+            run(&format!("name = 'a'\nfile = 'a'\nspan = '1s'\n{text}")).cases(None, &StudyOptions::default())[0]
+                .warm_up
+        };
+        let limit = Nanos::from_millis(500);
+        assert_eq!(warm_up("warm_up = 'settled:500ms'"), Some(Warmup::Settled { limit }));
+        assert_eq!(warm_up("warm_up = '500ms'"), Some(Warmup::After(limit)));
+        assert_eq!(warm_up(""), None);
+        let error = toml::from_str::<RunDefinition>("name = 'a'\nwarm_up = 'setled'").expect_err("misspelt");
+        assert!(error.to_string().contains("or settled"), "{error}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct SweepPlan {
     /// Length of the measured time.
     #[serde(rename = "for")]
     pub duration: Option<String>,
-    /// Simulated time before the measurement.
+    /// Simulated time before the measurement, or `settled`.
     pub warmup: Option<String>,
     /// Number of seeds of each point; 1 by default.
     pub seeds: Option<u64>,

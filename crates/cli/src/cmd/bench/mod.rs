@@ -6,6 +6,7 @@ use crate::execution::execute::{Executed, execute_alone};
 use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::interrupt;
+use fairlab_observe::summary::Settling;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
@@ -32,6 +33,9 @@ pub(crate) struct BenchOutput<'a> {
     /// Planned simulated time in nanoseconds, if a signal has ended the run early.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut_short_of_ns: Option<u64>,
+    /// End of a warm-up that lasted until the run had settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settling: Option<Settling>,
     /// Hash over all actions of the scheduler.
     digest: String,
     /// Metrics of the benchmark, under its own names.
@@ -49,7 +53,10 @@ pub(crate) fn bench(output: &mut Output, args: &BenchArgs) -> Result<(), CliErro
     exports.add_to(&mut outputs);
     let Executed { result, about, hardware } = execute_alone(output, &spec, &outputs)?;
     let outcome = result.bench.clone().expect("a benchmark has a result");
-    let cut_short_of = result.cut_short_of();
+    let (cut_short_of, settling) = (result.cut_short_of(), result.settling);
+    if let Some(settling) = settling.filter(|settling| !settling.has_settled) {
+        output.warn(&settling.sentence())?;
+    }
     if output.is_json() {
         output.json(&BenchOutput {
             schema: SCHEMA,
@@ -59,6 +66,7 @@ pub(crate) fn bench(output: &mut Output, args: &BenchArgs) -> Result<(), CliErro
             seed: spec.settings.seed,
             simulated_ns: result.elapsed_ns,
             cut_short_of_ns: result.cut_short_of_ns,
+            settling,
             digest: result.digest,
             result: outcome.data,
         })?;
@@ -66,7 +74,7 @@ pub(crate) fn bench(output: &mut Output, args: &BenchArgs) -> Result<(), CliErro
         if let Some(whole) = cut_short_of {
             let reached = Nanos(result.duration_ns);
             // Which part of a stopped run the metrics cover.
-            let part = if reached > about.warmup {
+            let part = if reached > about.warmup.length(settling.as_ref()) {
                 "the results cover the time until then"
             } else {
                 "the warm-up had not ended"
@@ -74,6 +82,9 @@ pub(crate) fn bench(output: &mut Output, args: &BenchArgs) -> Result<(), CliErro
             output.text(&format!("stopped before the end, after {reached} of {whole}: {part}\n"))?;
         }
         output.text(&outcome.text)?;
+        if let Some(settling) = settling.filter(|settling| settling.has_settled) {
+            output.text(&format!("{}\n", settling.sentence()))?;
+        }
     }
     interrupt::end(cut_short_of)
 }

@@ -29,6 +29,7 @@ use fairlab_run::input::InputFile;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::{EngineName, Plain, Starts};
+use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules, compare};
 use fairlab_study::experiment::metrics::MetricDirection;
@@ -230,7 +231,7 @@ fn trials(
             engine: Some(EngineName::Kernel(kernel.name.clone())),
             plain,
             duration: case.span(),
-            warmup: Some(Nanos::from_millis(case.warmup_ms)).filter(|warmup| *warmup > Nanos::ZERO),
+            warmup: (case.warmup_ms > 0).then(|| Warmup::After(Nanos::from_millis(case.warmup_ms))),
             starts: Starts::Jittered,
             ..Settings::default()
         };

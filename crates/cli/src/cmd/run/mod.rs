@@ -236,7 +236,8 @@ fn manifest_of(
     if let Some(CostSource::Of(machine)) = &mut spec.settings.prices.source {
         *machine = keep(directory, &machine.read_machine()?.file, "prices.toml")?;
     }
-    let RunResult { digest, events, duration_ns, cut_short_of_ns, features, tunables, engine, .. } = result.clone();
+    let RunResult { digest, events, duration_ns, cut_short_of_ns, settling, features, tunables, engine, .. } =
+        result.clone();
     Ok(Manifest {
         schema: manifest::SCHEMA.to_owned(),
         fairlab: env!("CARGO_PKG_VERSION").to_owned(),
@@ -251,6 +252,7 @@ fn manifest_of(
             tunables,
             duration_ns,
             cut_short_of_ns,
+            settling,
             digest,
             events,
             files,

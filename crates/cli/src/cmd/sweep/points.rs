@@ -10,6 +10,7 @@ use fairlab_run::input::InputFile;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::{CostSource, Starts, parse_time};
+use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::sweep::plan::{SweepPlan, SweepPoint};
@@ -24,7 +25,7 @@ pub(crate) struct PlanRunner {
     plan: SweepPlan,
     directory: std::path::PathBuf,
     duration: Option<Nanos>,
-    warmup: Nanos,
+    warmup: Option<Warmup>,
     asked: Vec<RequestedMetric>,
     /// Files that have been read, by path, each with the hash of its content.
     files: Mutex<BTreeMap<String, (WorkloadSpec, String)>>,
@@ -35,11 +36,15 @@ pub(crate) struct PlanRunner {
 impl PlanRunner {
     /// Parses the options of a plan. Relative paths are resolved from `directory`.
     pub(crate) fn new(plan: SweepPlan, directory: &Path) -> Result<Self, String> {
-        let time = |key: &str, text: &Option<String>| {
-            text.as_ref().map(|text| parse_time(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
-        };
-        let duration = time("for", &plan.duration)?;
-        let warmup = time("warmup", &plan.warmup)?.unwrap_or_default();
+        fn read<T>(
+            key: &str,
+            text: Option<&String>,
+            parse: fn(&str) -> Result<T, String>,
+        ) -> Result<Option<T>, String> {
+            text.map(|text| parse(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
+        }
+        let duration = read("for", plan.duration.as_ref(), parse_time)?;
+        let warmup = read("warmup", plan.warmup.as_ref(), Warmup::parse)?;
         let asked = plan.metrics.iter().map(|text| RequestedMetric::parse(text)).collect::<Result<_, _>>()?;
         let directory = directory.to_owned();
         let (files, machines, warnings) = (Mutex::default(), Mutex::default(), Mutex::default());
@@ -108,7 +113,7 @@ impl PlanRunner {
         let [machine, prices_of] = machines.map(Option::transpose);
         let inputs = json!([hash, machine?, prices_of?, self.settings(point)]);
         settings.duration = self.duration;
-        settings.warmup = Some(self.warmup).filter(|warmup| *warmup > Nanos::ZERO);
+        settings.warmup = self.warmup;
         if self.plan.vary {
             settings.starts = Starts::Jittered;
         }
@@ -149,7 +154,7 @@ impl PlanRunner {
     pub(crate) fn measure_cost(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
         let (mut trial, _) = self.trial(point)?;
         let length = match (&trial.spec.workload, self.duration) {
-            (_, Some(duration)) => Some(duration + self.warmup),
+            (_, Some(duration)) => Some(duration + self.warmup.map_or(Nanos::ZERO, Warmup::earliest)),
             (WorkloadSpec::File(_), None) => Some(trial.length(Some(point.seed)).map_err(|error| error.to_string())?),
             (WorkloadSpec::Bench(bench), None) => bench.benchmark.for_run(1, false, 0).workload(1).duration,
         };

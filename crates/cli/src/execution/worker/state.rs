@@ -15,6 +15,7 @@ use fairlab_observe::trace_jsonl::TraceJsonl;
 use fairlab_run::drive::{drive, drive_on, drive_to};
 use fairlab_run::observers::{EventWriters, RunObservers};
 use fairlab_run::prepare::ReadyRun;
+use fairlab_run::warmup::WarmupPlan;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,7 @@ pub(super) fn write_trace(ready: ReadyRun<KernelEngine>) -> Result<(), CliError>
     let trace = TraceJsonl::new(out, machine.hardware().nr_cpus(), LEVEL, false);
     let writers = EventWriters { trace: Some(trace), ..EventWriters::default() };
     let mut observers = RunObservers { writers: writers.boxed(), ..RunObservers::default() };
-    drive(&mut machine, &mut observers, Nanos::ZERO, &mut |_| true).map_err(|error| failed(&about, error))?;
+    drive(&mut machine, &mut observers, WarmupPlan::NONE, &mut |_| true).map_err(|error| failed(&about, error))?;
     let trace = observers.writers.and_then(|writers| writers.trace).expect("it was there before the run");
     trace.finish().map_err(|error| CliError::write("standard output", &error))
 }
