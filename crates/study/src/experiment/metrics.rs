@@ -65,11 +65,12 @@ impl RequestedMetric {
         &self.text
     }
 
-    /// Returns the metric and its value from the JSON result of a run.
+    /// Returns the metric and its value from the JSON result of a run; `None` if this run has no value of a metric whose path
+    /// ends in an optional key.
     ///
     /// # Errors
     /// If no run has this metric, with the known ones, or if this run has no value of it.
-    fn take(&self, result: &Value, known: &[(Metric, f64)]) -> Result<(Metric, f64), String> {
+    fn take(&self, result: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
         let Some(path) = &self.path else {
             let found = known.iter().find(|(metric, _)| metric.name == self.text);
             let (metric, value) = found.ok_or_else(|| {
@@ -81,7 +82,7 @@ impl RequestedMetric {
                 )
             })?;
             let better = self.better.unwrap_or(metric.better);
-            return Ok((Metric { better, ..metric.clone() }, *value));
+            return Ok(Some((Metric { better, ..metric.clone() }, *value)));
         };
         let numbers = path.numbers(result).map_err(|miss| match miss {
             PathError::Key { at, key, known } => {
@@ -98,6 +99,9 @@ impl RequestedMetric {
             }
         })?;
         let info = MetricInfo::from_path(&self.text);
+        if numbers.is_empty() && self.text.ends_with('?') {
+            return Ok(None);
+        }
         if numbers.is_empty() {
             let reason = info.map_or("", |info| info.undefined);
             let reason = if reason.is_empty() { String::new() } else { format!(": it is {reason}") };
@@ -111,12 +115,12 @@ impl RequestedMetric {
             None => Metric { name: self.text.clone(), unit: String::new(), better: Neither, is_sum: false },
         };
         let better = self.better.unwrap_or(metric.better);
-        Ok((Metric { better, ..metric }, numbers.iter().sum()))
+        Ok(Some((Metric { better, ..metric }, numbers.iter().sum())))
     }
 }
 
 /// Returns the metrics of a run from its JSON result: the requested ones, or all default metrics if none is
-/// requested.
+/// requested. Metrics with an optional key are left out where the run has no value of them.
 ///
 /// # Errors
 /// If a requested metric is unknown, or the run has no value of it.
@@ -125,7 +129,7 @@ pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, 
     if asked.is_empty() {
         return Ok(known);
     }
-    asked.iter().map(|one| one.take(result, &known)).collect()
+    asked.iter().filter_map(|one| one.take(result, &known).transpose()).collect()
 }
 
 /// Returns the requested metrics that a run has, or all default metrics if none is requested.
@@ -134,7 +138,7 @@ pub fn available(result: &Value, asked: &[RequestedMetric]) -> Vec<(Metric, f64)
     if asked.is_empty() {
         return known;
     }
-    asked.iter().filter_map(|one| one.take(result, &known).ok()).collect()
+    asked.iter().filter_map(|one| one.take(result, &known).ok().flatten()).collect()
 }
 
 /// Returns the length of the measured time in seconds, if it is independent of what happens in the run: a
@@ -254,6 +258,7 @@ mod tests {
         let (metric, value) = of("totals.wait_ns:less").expect("a run has that metric").remove(0);
         assert_eq!((metric.unit.as_str(), metric.better, value), ("ns", Less, 7.0));
         assert_eq!(of("ui: wake to run p99").expect("it is known")[0].1, 20.0);
+        assert!(of("families[name=ui].timers.late?").expect("the key is optional").is_empty());
         assert_eq!(of("migrations:more").expect("it is known")[0].0.better, More);
         assert!(of("wating").expect_err("misspelt").contains("did you mean `waiting`"));
         assert!(of("totals.wait").expect_err("there is none").contains("wait_ns"));
