@@ -100,6 +100,7 @@ def places(log, marks):
     """Returns how often client and server had last run on one CPU, and how often a task moved."""
     index_of = {spec: index for index, spec in marks.spec_of.items()}
     counted, cpu_of, shared, moves = {id(event) for event in log.counted}, {}, 0, 0
+    by_ms = defaultdict(list)
     for event in log.of("switch", "mark"):
         if event["e"] == "switch":
             last = cpu_of.get(event["next"], event["cpu"])
@@ -107,9 +108,28 @@ def places(log, marks):
             cpu_of[event["next"]] = event["cpu"]
         elif id(event) in counted:
             server = index_of[marks.spec_of[event["index"]] - 1]
-            shared += cpu_of[log.task_of_index[event["index"]]] == cpu_of.get(log.task_of_index[server])
+            is_shared = cpu_of[log.task_of_index[event["index"]]] == cpu_of.get(log.task_of_index[server])
+            shared += is_shared
+            by_ms[event["t"] // 1_000_000].append(is_shared)
     nr_rounds = max(1, len(marks.rounds))
-    return {"on_one_cpu": shared / nr_rounds, "moves_per_transaction": moves / nr_rounds}
+    return {"on_one_cpu": shared / nr_rounds, "moves_per_transaction": moves / nr_rounds, **states(by_ms)}
+
+
+def states(by_ms):
+    """Returns the shares of the quarters, and since when the pairs are stacked."""
+    first, last = min(by_ms), max(by_ms) + 1
+    length = last - first
+    quarters = {}
+    if length >= 4:
+        bounds = [first + quarter * length // 4 for quarter in range(5)]
+        for quarter in range(4):
+            transactions = [shared for ms in range(*bounds[quarter : quarter + 2]) for shared in by_ms.get(ms, [])]
+            quarters[quarter] = sum(transactions) / max(1, len(transactions))
+    stacked = last
+    while stacked > first and 4 * sum(by_ms.get(stacked - 1, [])) >= 3 * len(by_ms.get(stacked - 1, [])):
+        stacked -= 1
+    since = {} if stacked == last else {"stacked_after_ns": (stacked - first) * 1_000_000}
+    return {"on_one_cpu_quarters": quarters, **since}
 
 
 # Operations of tbench in the order of their marks, with the bytes that count for the throughput.

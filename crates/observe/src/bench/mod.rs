@@ -8,6 +8,7 @@ pub mod cyclictest;
 pub mod elapsed;
 pub mod netperf;
 pub mod oltp;
+mod pair_states;
 pub mod plat;
 pub mod rounds;
 pub mod schbench;

@@ -5,6 +5,7 @@
 //! Pairs have stable states under load: both ends on one CPU, each end on a CPU of its own, or each wake-up on a different
 //! CPU. The share of transactions on one CPU and the migrations per transaction say which state a run was in.
 
+use super::pair_states::{PairStates, change_sentence};
 use super::rounds::Rounds;
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::LatencySummary;
@@ -34,6 +35,7 @@ pub struct NetperfObserver {
     nr_on_one_cpu: u64,
     /// Number of times that a task ran on a different CPU than before.
     nr_moves: u64,
+    states: PairStates,
 }
 
 /// Result of a request/response test.
@@ -47,6 +49,13 @@ pub struct NetperfResult {
     pub sum: f64,
     /// Share of the transactions after which both ends had last run on one CPU.
     pub on_one_cpu: f64,
+    /// Share of the transactions on one CPU in each quarter of the milliseconds from the first transaction to the last; empty
+    /// for fewer than four milliseconds.
+    pub on_one_cpu_quarters: Vec<f64>,
+    /// Time from the first transaction's millisecond to that from which on at least three quarters of each millisecond's
+    /// transactions are on one CPU, in nanoseconds; absent if those of the last one are not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stacked_after_ns: Option<u64>,
     /// Number of times per transaction that a task ran on a different CPU than before.
     pub moves_per_transaction: f64,
     /// Latencies of the transactions of all instances.
@@ -56,7 +65,15 @@ pub struct NetperfResult {
 impl NetperfObserver {
     /// Creates the observer of a test.
     pub fn new(bench: Netperf) -> Self {
-        Self { bench, rounds: Rounds::default(), cpus: Vec::new(), ids: Vec::new(), nr_on_one_cpu: 0, nr_moves: 0 }
+        Self {
+            bench,
+            rounds: Rounds::default(),
+            cpus: Vec::new(),
+            ids: Vec::new(),
+            nr_on_one_cpu: 0,
+            nr_moves: 0,
+            states: PairStates::default(),
+        }
     }
 
     /// Computes the result of a measured time.
@@ -69,6 +86,8 @@ impl NetperfObserver {
             per_instance: self.bench.clients().map(of_client).collect(),
             sum: total as f64 / elapsed_s,
             on_one_cpu: self.nr_on_one_cpu as f64 / total.max(1) as f64,
+            on_one_cpu_quarters: self.states.quarters(),
+            stacked_after_ns: self.states.stacked_after().map(|after| after.0),
             moves_per_transaction: self.nr_moves as f64 / total.max(1) as f64,
             latency: self.rounds.latency().summary().unwrap_or_default(),
         }
@@ -99,7 +118,8 @@ impl NetperfObserver {
         }
         let micros = |ns: u64| ns as f64 / 1000.0;
         let LatencySummary { min_ns, mean_ns, p50_ns, p99_ns, max_ns, .. } = result.latency;
-        page + &format!(
+        let change = change_sentence(&result.on_one_cpu_quarters, result.stacked_after_ns.map(Nanos));
+        page += &format!(
             "\n{} instances: {:.2} trans/s, {:.0} % of them on one CPU, {:.2} moves each; latency us: min {:.2} mean {:.2} 50th {:.2} 99th {:.2} max {:.2}\n",
             result.per_instance.len(),
             result.sum,
@@ -110,7 +130,8 @@ impl NetperfObserver {
             micros(p50_ns),
             micros(p99_ns),
             micros(max_ns)
-        )
+        );
+        page + &change.map_or_else(String::new, |change| change + "\n")
     }
 }
 
@@ -129,7 +150,11 @@ impl Observer for NetperfObserver {
         self.rounds.record_event(now, event, TRANSACTION);
         match *event {
             MachineEvent::Forked { id, spec, .. } => *slot_mut(&mut self.ids, spec) = id.index(),
-            MachineEvent::Mark { task, .. } => self.nr_on_one_cpu += u64::from(self.is_on_one_cpu(task)),
+            MachineEvent::Mark { task, .. } => {
+                let is_on_one_cpu = self.is_on_one_cpu(task);
+                self.nr_on_one_cpu += u64::from(is_on_one_cpu);
+                self.states.record(now, is_on_one_cpu);
+            }
             _ => {}
         }
     }
@@ -139,6 +164,7 @@ impl BenchObserver for NetperfObserver {
     fn reset(&mut self) -> bool {
         self.rounds.reset();
         (self.nr_on_one_cpu, self.nr_moves) = (0, 0);
+        self.states = PairStates::default();
         true
     }
 

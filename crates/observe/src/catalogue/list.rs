@@ -189,7 +189,9 @@ metrics! {
     level("/s", More, MARKS).per(MEASURED) =>
         "bench.per_instance[]" "bench.sum" "bench.per_s" "bench.average_rps" "bench.bogo_ops_per_s";
     level("", Neither, "marks of the benchmark's model, `sched_switch`").per("transactions") =>
-        "bench.on_one_cpu" "bench.moves_per_transaction";
+        "bench.on_one_cpu" "bench.moves_per_transaction" "bench.on_one_cpu_quarters[]";
+    level("ns", Neither, "marks of the benchmark's model, `sched_switch`").null("absent if the pairs are not stacked at the end") =>
+        "bench.stacked_after_ns";
     latency(Less, MARKS) => "bench.latency";
     sum("", More, MARKS) => "bench.transactions" "bench.bogo_ops" "bench.operations[][]";
     level("ms", Less, MARKS) => "bench.latency_ms[]";

@@ -67,6 +67,7 @@ pub const NAMED: &[NamedMetric] = &[
     NamedMetric::bench("time of an operation", "bench.ns_per_op"),
     NamedMetric::bench("transactions", "bench.sum"),
     NamedMetric::bench("transactions", "bench.per_s"),
+    NamedMetric::bench("on one CPU", "bench.on_one_cpu"),
     NamedMetric::bench("requests", "bench.average_rps"),
     NamedMetric::bench("throughput", "bench.throughput_mb_s"),
     NamedMetric::bench("bogo operations", "bench.bogo_ops_per_s"),

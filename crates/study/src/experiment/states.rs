@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Runs of an arm that end in different stable states.
+//! Runs that end in different stable states: those of one arm, and those of different arms.
 //!
 //! Under load, a benchmark can have more than one stable state: pairs of netperf that share a CPU, and pairs whose
 //! ends move at each wake-up. The start of a run decides which one it reaches. A mean of such runs describes none of
@@ -7,6 +7,9 @@
 //! 1. The values of the runs are sorted and divided at their largest gap.
 //! 2. The runs are in two states if that gap is at least a quarter of the lower state's mean and at least three times
 //!    the range within either state.
+//!
+//! Pairs of netperf report their state themselves: arms are in different states if their shares of transactions on one CPU
+//! differ by at least 25 points.
 
 use super::comparison::{Comparison, MetricRow};
 use super::metrics::MetricDirection;
@@ -17,6 +20,10 @@ const MIN_RUNS: usize = 3;
 const MIN_GAP: f64 = 0.25;
 /// Smallest gap relative to the range within a state.
 const MIN_SEPARATION: f64 = 3.0;
+/// Name of the metric that shows the state of pairs: a share.
+const PAIR_METRIC: &str = "on one CPU";
+/// Smallest difference between the shares of two states.
+const MIN_SHARE_DIFFERENCE: f64 = 0.25;
 
 /// Runs of an arm in one of two states.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +44,25 @@ pub struct SplitRuns {
     pub states: [RunState; 2],
 }
 
+/// States in which pairs of netperf end in each arm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairEnds {
+    /// Share of transactions on one CPU in each arm.
+    pub shares: Vec<f64>,
+    /// Whether arms end in different states.
+    pub are_apart: bool,
+}
+
 impl Comparison {
+    /// Returns the states in which pairs end, if the runs have pairs.
+    pub fn pair_ends(&self) -> Option<PairEnds> {
+        let row = self.rows.iter().find(|row| row.metric.name == PAIR_METRIC)?;
+        let shares: Vec<f64> = row.arms.iter().map(|arm| arm.value).collect();
+        let lowest = shares.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = shares.iter().copied().fold(0.0, f64::max);
+        Some(PairEnds { shares, are_apart: highest - lowest >= MIN_SHARE_DIFFERENCE })
+    }
+
     /// Returns the arms whose runs end in two states, each with the first rate that shows it.
     pub fn split_runs(&self) -> Vec<SplitRuns> {
         let nr_arms = self.identical.len() + 1;
@@ -71,7 +96,34 @@ fn states_of(values: &[f64]) -> Option<[RunState; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Observation;
+    use super::super::comparison::{ComparisonRules, compare};
+    use super::super::metrics::{Metric, MetricDirection};
     use super::states_of;
+
+    /// Returns the state of pairs in two arms with these shares of transactions on one CPU.
+    fn are_apart(shares: [f64; 2]) -> Option<bool> {
+        let metric = |name: &str| Metric {
+            name: name.to_owned(),
+            unit: String::new(),
+            better: MetricDirection::Neither,
+            is_sum: false,
+        };
+        let run = |share: f64| Observation {
+            digest: share.to_string(),
+            metrics: vec![(metric("on one CPU"), share)],
+            measured_s: None,
+        };
+        compare(&[shares.map(run).to_vec()], ComparisonRules::default()).pair_ends().map(|ends| ends.are_apart)
+    }
+
+    #[test]
+    fn arms_end_apart_if_their_pairs_do() {
+        assert_eq!(are_apart([0.02, 0.99]), Some(true));
+        assert_eq!(are_apart([0.99, 0.75]), Some(false));
+        let none = compare(&[Vec::new()], ComparisonRules::default());
+        assert_eq!(none.pair_ends(), None);
+    }
 
     #[test]
     fn runs_with_a_wide_gap_have_two_states() {

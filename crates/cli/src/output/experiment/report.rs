@@ -5,7 +5,7 @@ use crate::output::figures::counted;
 use fairlab_observe::summary::RunSubject;
 use fairlab_study::experiment::comparison::Comparison;
 use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
-use fairlab_study::experiment::states::{RunState, SplitRuns};
+use fairlab_study::experiment::states::{PairEnds, RunState, SplitRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -117,6 +117,7 @@ impl ExperimentReport {
         notes.push(self.repetitions());
         notes.extend(self.identical_arms());
         notes.extend(comparison.split_runs().iter().map(|split| self.split_note(split)));
+        notes.extend(comparison.pair_ends().map(|ends| self.pair_note(&ends)));
         if comparison.is_per_second {
             notes.push("the runs of the arms have different lengths: counts, times and energies that add up over a run are per second".to_owned());
         }
@@ -156,6 +157,18 @@ impl ExperimentReport {
             state(low),
             state(high)
         )
+    }
+
+    /// Returns a note about the states in which pairs end: whether these depend on what differs between the arms.
+    fn pair_note(&self, ends: &PairEnds) -> String {
+        let share = |(arm, share): (&String, &f64)| format!("{:.0} % in `{arm}`", 100.0 * share);
+        let shares: Vec<String> = self.arms.iter().zip(&ends.shares).map(share).collect();
+        let (states, depends) = if ends.are_apart {
+            ("different states", "the end depends on the difference between the arms")
+        } else {
+            ("one state", "the end does not depend on the difference between the arms")
+        };
+        format!("the arms end in {states} (transactions on one CPU: {}): {depends}", shares.join(", "))
     }
 
     fn interval_note(&self) -> String {

@@ -25,6 +25,7 @@ fn report_of(repetitions: u64) -> ExperimentReport {
                 (metric("transactions", "/s", MetricDirection::More), 12_000.0 * times * shake),
                 (metric("a < b", "ns", MetricDirection::Less), 500.0 * (1.0 + (seed % 3) as f64)),
                 (metric("switches", "", MetricDirection::Neither), 100.0 * times),
+                (metric("on one CPU", "", MetricDirection::Neither), 0.9 * (2.0 - times)),
             ],
             measured_s: None,
         }
@@ -65,6 +66,8 @@ fn our_own_table_has_verdicts_and_says_what_differs_between_repetitions() {
     assert!(!text.contains("\na < b") && text.contains("1 metric without a difference that matters"), "{text}");
     assert!(!line("switches").contains("better") && line("switches").contains("+5.0"), "{text}");
     assert!(text.contains("12 repetitions (seeds 1 to 12)") && text.contains("3 tests"), "{text}");
+    let states = "the arms end in one state (transactions on one CPU: 90 % in `unchanged`, 85 % in `NO_SIS_UTIL`): the end does not depend on";
+    assert!(text.replace("\n  ", " ").contains(states), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
