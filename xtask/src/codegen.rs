@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Generated parts of the book: tables between a line that names them and one that ends them.
 
+use crate::pair_states;
 use crate::study_results;
 use crate::tables;
 use crate::tidy::source_files;
@@ -46,10 +47,14 @@ struct GeneratedPage {
 
 fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let scenarios = "docs/book/src/reference/scenario.md";
+    let states = "docs/book/src/validation/states.md";
     let catalogue = "docs/book/src/reference/metric-catalogue.md";
     let parts = [
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         ("docs/book/src/validation/studies.md", "study results", study_results::table(root)?),
+        (states, "boundary", pair_states::boundary(root)?),
+        (states, "searches", pair_states::searches(root)?),
+        (states, "transitions", pair_states::transitions(root)?),
         ("docs/book/src/concepts/fidelity.md", "differences", differences(root)?),
         ("docs/book/src/reference/machine-files.md", "plain keys", tables::machine_keys()),
         ("docs/book/src/reference/rt-app.md", "events", tables::events()),

@@ -18,6 +18,7 @@ mod licences;
 mod mixes;
 mod mutants;
 mod oracle;
+mod pair_states;
 mod paths;
 mod programs;
 mod random;
