@@ -23,6 +23,7 @@ mod paths;
 mod programs;
 mod random;
 mod readme;
+mod real_programs;
 mod release;
 mod requirement;
 mod scale;
@@ -99,6 +100,10 @@ enum XtaskCommand {
     /// Needs Debian's qemu-system-x86 or qemu-system-arm and a C compiler. A count takes minutes; an interrupted
     /// command continues with the counts that are complete.
     Count(count::CountArgs),
+    /// Record what real benchmark programs do in a booted kernel, per transaction.
+    ///
+    /// Needs Debian's qemu-system-x86, busybox-static, a C compiler, and the programs.
+    RealPrograms(real_programs::RealProgramsArgs),
     /// Run the extended tests: all tests, large swarms, ten thousand scenarios against the reference, the
     /// book, the optimised program.
     #[command(alias = "long")]
@@ -127,6 +132,7 @@ fn main() -> Result<()> {
         XtaskCommand::Instructions(args) => instructions::run(&root(), &args),
         XtaskCommand::Paths(args) => paths::run(&root(), &args),
         XtaskCommand::Count(args) => count::run(&root(), &args),
+        XtaskCommand::RealPrograms(args) => real_programs::run(&root(), &args),
         XtaskCommand::Extended(args) => extended::run(&root(), &args),
         XtaskCommand::Engines(args) => engines::run(&root(), &args),
     }

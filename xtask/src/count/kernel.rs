@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A kernel that is not installed, in the cache directory.
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     /// Bootable image.
-    pub(super) image: PathBuf,
+    pub(crate) image: PathBuf,
 }
 
 /// A symbol of a kernel.
@@ -30,7 +30,7 @@ pub(super) struct Symbols {
 
 impl Kernel {
     /// Returns the newest cloud kernel of a series, and downloads it if the cache has none.
-    pub(super) fn find(series: &str, arch: Arch) -> Result<Self> {
+    pub(crate) fn find(series: &str, arch: Arch) -> Result<Self> {
         let cache = match std::env::var_os("FAIRLAB_KERNELS") {
             Some(directory) => PathBuf::from(directory),
             None => PathBuf::from(std::env::var_os("HOME").context("HOME is not set")?).join(".cache/fairlab-kernels"),
@@ -148,7 +148,7 @@ fn version_key(name: &str) -> Vec<u64> {
 }
 
 /// Runs a command and returns its output.
-pub(super) fn output(command: &mut Command) -> Result<String> {
+pub(crate) fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {program}"))?;
     if !output.status.success() {

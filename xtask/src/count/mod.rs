@@ -15,7 +15,7 @@ mod sheet;
 use anyhow::{Context, Result, bail};
 use boot::Guest;
 use clap::ValueEnum;
-use kernel::Kernel;
+pub(crate) use kernel::{Kernel, output};
 use owners::Owners;
 use parts::Parts;
 use std::fs;
@@ -49,7 +49,7 @@ pub(crate) struct CountArgs {
 
 /// Architecture of a counted kernel.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Arch {
+pub(crate) enum Arch {
     #[value(name = "x86_64")]
     X86_64,
     #[value(name = "arm64")]
