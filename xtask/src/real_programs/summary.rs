@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a program does per transaction, from the events of its runs.
+//! Counts of a program per transaction, from the events of its runs.
 
 use super::Program;
 use super::trace::{Event, Kind};
@@ -52,13 +52,18 @@ struct CallCounts {
     wakeups: u64,
     /// User instructions before a call, if no interrupt or switch was between.
     undisturbed: Vec<u64>,
-    /// The same with one, without the time of other tasks.
+    /// User instructions before a call that an interrupt or switch preceded, without the time of other tasks.
     disturbed: Vec<u64>,
 }
 
 impl CallCounts {
-    fn user(&self) -> &[u64] {
-        if self.undisturbed.is_empty() { &self.disturbed } else { &self.undisturbed }
+    /// Returns the undisturbed values, or all if three of four are disturbed, because they are longer than a tick.
+    fn user(&self) -> Vec<u64> {
+        let mut values = self.undisturbed.clone();
+        if 3 * values.len() < self.disturbed.len() {
+            values.extend(&self.disturbed);
+        }
+        values
     }
 
     fn mean_user(&self) -> f64 {
@@ -67,7 +72,7 @@ impl CallCounts {
     }
 }
 
-/// Where a task is.
+/// State of a task while its events are followed.
 #[derive(Clone, Debug, Default)]
 struct TaskState {
     call: Option<u64>,
@@ -114,12 +119,12 @@ impl Summary {
         let (mut nr_calls, mut user) = (0.0, 0.0);
         for ((task, call), counts) in &sums.calls {
             let count = counts.count as f64;
-            nr_calls += count;
-            user += count * counts.mean_user();
             // Rare calls belong to the begin or the end.
             if per(count) < 0.005 {
                 continue;
             }
+            nr_calls += count;
+            user += count * counts.mean_user();
             let name = names.get(call).map_or("?", String::as_str);
             let (bytes, returned) = if TRANSFERS.contains(call) {
                 (format!("{:.0}", counts.bytes as f64 / count), format!("{:.0}", counts.returned as f64 / count))
@@ -133,7 +138,7 @@ impl Summary {
                 per(count),
                 counts.blocked as f64 / count,
                 counts.wakeups as f64 / count,
-                median(counts.user()).unwrap_or_default(),
+                median(&counts.user()).unwrap_or_default(),
                 counts.mean_user()
             )?;
         }
@@ -185,7 +190,7 @@ fn tracer_cost(calibration: &[Event], names: &BTreeMap<u64, String>) -> Result<T
     count(calibration, &counted, range, TracerCost::default(), &mut sums);
     let after = |name: &str| {
         let call = sums.calls.iter().find(|((_, call), _)| names.get(call).is_some_and(|found| found == name));
-        median(call?.1.user())?.checked_sub(CALIBRATED)
+        median(&call?.1.user())?.checked_sub(CALIBRATED)
     };
     let cost = after("getppid").zip(after("nanosleep")).map(|(plain, blocked)| TracerCost { plain, blocked });
     cost.context("the calibration has no calls")
@@ -315,4 +320,34 @@ fn created<'a>(program: &Program, events: &'a [Event]) -> BTreeMap<(&'a str, &'a
         }
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_has_its_user_instructions_its_block_and_its_wakeups() {
+        let event = |name: &str, task, time, kind| Event { name: name.to_owned(), task, time, kind };
+        let events = [
+            event("a", 1, 100, Kind::Exit { result: 0 }),
+            event("a", 1, 150, Kind::Enter { call: 1, bytes: 8 }),
+            event("a", 1, 160, Kind::Waking { name: "b".to_owned() }),
+            event("a", 1, 170, Kind::Exit { result: 8 }),
+            event("a", 1, 200, Kind::Enter { call: 0, bytes: 16 }),
+            event("a", 1, 210, Kind::Switch { blocks: true, next: 2 }),
+            event("b", 2, 300, Kind::Switch { blocks: true, next: 1 }),
+            event("a", 1, 310, Kind::Exit { result: 4 }),
+            event("a", 1, 350, Kind::Tick),
+            event("a", 1, 400, Kind::Enter { call: 1, bytes: 8 }),
+        ];
+        let counted: Vec<bool> = events.iter().map(|event| event.name == "a").collect();
+        let mut sums = Sums::default();
+        count(&events, &counted, 0..events.len(), TracerCost { plain: 10, blocked: 20 }, &mut sums);
+        let write = &sums.calls[&("a".to_owned(), 1)];
+        assert_eq!((write.count, write.wakeups, write.blocked, write.bytes, write.returned), (2, 1, 0, 16, 8));
+        assert_eq!((write.undisturbed.as_slice(), write.disturbed.as_slice()), ([40].as_slice(), [70].as_slice()));
+        let read = &sums.calls[&("a".to_owned(), 0)];
+        assert_eq!((read.blocked, read.returned, read.user()), (1, 4, vec![20]));
+    }
 }

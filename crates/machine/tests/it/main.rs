@@ -27,6 +27,7 @@ mod nr_idle_scan;
 mod pace;
 mod pm_qos;
 mod processor;
+mod programs;
 mod properties;
 mod reclaim;
 mod steal;
