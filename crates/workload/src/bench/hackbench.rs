@@ -8,7 +8,7 @@
 //!
 //! A stream socket of the default 212992 bytes takes 278 messages of 100 bytes with their bookkeeping (768
 //! bytes each), and wakes writers when a quarter or less of that is in use. A pipe of 16 pages takes 640
-//! messages, and wakes writers when there is room. The size of messages decides how many fit; the cost of a
+//! messages, and wakes writers when a page is empty. The size of messages decides how many fit; the cost of a
 //! message does not depend on its size.
 //!
 //! With `start_signal`, one task creates the others, group by group, receivers first. Each announces that it
@@ -85,10 +85,11 @@ fn socket(data_size: u32) -> Channel {
     }
 }
 
-/// Returns a pipe for messages of a size.
+/// Returns a pipe for messages of a size. A reader wakes a writer of a full pipe when a page is empty.
 fn pipe(data_size: u32) -> Channel {
-    let capacity = PIPE_PAGES * (PAGE_BYTES / data_size.clamp(1, PAGE_BYTES));
-    Channel::new(ChannelKind::Pipe, capacity)
+    let per_page = PAGE_BYTES / data_size.clamp(1, PAGE_BYTES);
+    let capacity = PIPE_PAGES * per_page;
+    Channel { wake_senders_at: capacity - per_page, ..Channel::new(ChannelKind::Pipe, capacity) }
 }
 
 /// Barrier at which all tasks wait for the start, and the semaphore that counts the tasks that are ready.
@@ -159,7 +160,7 @@ mod tests {
     fn as_many_messages_fit_as_the_kernel_s_buffers_take() {
         let of = |channel: Channel| (channel.capacity, channel.wake_senders_at);
         assert_eq!(of(socket(100)), (278, 69));
-        assert_eq!(of(pipe(100)), (640, 639));
+        assert_eq!(of(pipe(100)), (640, 600));
         assert_eq!(of(socket(1000)), (93, 23), "2304 bytes each");
         assert_eq!((pipe(4096).capacity, pipe(3000).capacity, pipe(1).capacity), (16, 16, 65_536));
     }
