@@ -116,6 +116,8 @@ pub enum Step {
         bytes: u32,
         /// Maximum number of bytes of a call; at least 1.
         buffer: u32,
+        /// Work of the program between two calls.
+        between: Nanos,
     },
     /// Send like [`Step::Send`], but a full channel takes no message: sleep for `or_sleep` instead.
     Offer {

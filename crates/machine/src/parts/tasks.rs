@@ -12,6 +12,17 @@ use fairlab_workload::step::{Behaviour, ObjectId, Step};
 use fairlab_workload::workload::TaskSpec;
 use std::ops::{Index, IndexMut};
 
+/// Rest of a step that receives bytes with several system calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BytesToReceive {
+    /// Bytes that are not received yet.
+    pub(crate) left: u32,
+    /// Maximum number of bytes of a call.
+    pub(crate) buffer: u32,
+    /// Work of the program between two calls.
+    pub(crate) between: Nanos,
+}
+
 /// State of a task on the simulated machine.
 pub struct SimTask {
     /// Name, unique among the tasks of a run.
@@ -57,8 +68,8 @@ pub struct SimTask {
     pub(crate) defers_message: bool,
     /// Whether the message being sent was to be appended when its cost was charged.
     pub(crate) appends_message: bool,
-    /// Bytes that the step has yet to receive, and the size of its buffer; `None` if it receives a message.
-    pub(crate) receives: Option<(u32, u32)>,
+    /// Bytes that the step has yet to receive; `None` if it receives a message.
+    pub(crate) receives: Option<BytesToReceive>,
     /// Whether the block is queued but not yet executed.
     pub(crate) will_block: bool,
     /// Whether the task is about to block in I/O wait.

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::interface::observation::MachineEvent;
 use crate::observer::Observer;
 use crate::parts::sync::{ResumeAction, StepOutcome};
+use crate::parts::tasks::BytesToReceive;
 use crate::parts::units::{FULL_SPEED, work_in};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
@@ -118,10 +119,10 @@ impl<E: Engine> Machine<E> {
         channel: ObjectId,
         is_again: bool,
     ) -> StepOutcome {
-        let buffer = self.tasks[task].receives;
+        let receives = self.tasks[task].receives;
         let state = self.sync.channel(channel);
         let kind = state.kind();
-        let Some(bytes) = state.receive_or_queue(task, buffer.map(|(left, buffer)| left.min(buffer))) else {
+        let Some(bytes) = state.receive_or_queue(task, receives.map(|bytes| bytes.left.min(bytes.buffer))) else {
             self.tasks[task].resume = ResumeAction::Receive(channel);
             if !is_again {
                 self.charge_at_resume(task, self.hardware.costs.message_wait_ps(kind));
@@ -139,12 +140,13 @@ impl<E: Engine> Machine<E> {
             self.wake(observer, cpu, waiting, true);
         }
         let costs = self.receive_cost_ps(cpu, channel, bytes, acknowledged);
-        let left = buffer.map_or(0, |(left, _)| left - bytes as u32);
-        self.tasks[task].receives = buffer.filter(|_| left > 0).map(|(_, buffer)| (left, buffer));
-        if left > 0 {
+        let rest = receives.map(|all| BytesToReceive { left: all.left - bytes as u32, ..all });
+        self.tasks[task].receives = rest.filter(|rest| rest.left > 0);
+        if let Some(rest) = self.tasks[task].receives {
             // The next system call of the step.
             self.tasks[task].resume = ResumeAction::Receive(channel);
-            self.charge_at_resume(task, costs + self.hardware.costs.transfer(kind, false).before_ps);
+            let between_ps = 1000 * rest.between.0;
+            self.charge_at_resume(task, costs + between_ps + self.hardware.costs.transfer(kind, false).before_ps);
         } else {
             self.charge_return(task, costs);
         }

@@ -8,6 +8,7 @@ use crate::interface::observation::MachineEvent;
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
 use crate::parts::sync::{ResumeAction, StepOutcome};
+use crate::parts::tasks::BytesToReceive;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::step::Step;
@@ -149,8 +150,8 @@ impl<E: Engine> Machine<E> {
             Step::Send(channel, bytes) => self.send(observer, cpu, task, channel, bytes),
             Step::Offer { channel, .. } => self.send(observer, cpu, task, channel, 0),
             Step::Receive(channel) => self.receive(observer, cpu, task, channel, false),
-            Step::ReceiveBytes { channel, bytes, buffer } => {
-                self.tasks[task].receives = Some((bytes, buffer));
+            Step::ReceiveBytes { channel, bytes, buffer, between } => {
+                self.tasks[task].receives = Some(BytesToReceive { left: bytes, buffer, between });
                 self.receive(observer, cpu, task, channel, false)
             }
             Step::Suspend(name) => {

@@ -62,11 +62,18 @@ struct CountedWork {
 
 impl Behaviour for CountedWork {
     fn next(&mut self) -> Step {
-        let step = self.program.next();
-        let Step::Run(work) = step else { return step };
-        let instructions = INSTRUCTIONS_PER_NS * work.0;
-        self.user.fetch_add(instructions, Ordering::Relaxed);
-        Step::Run(Nanos(instructions))
+        match self.program.next() {
+            Step::Run(work) => {
+                let instructions = INSTRUCTIONS_PER_NS * work.0;
+                self.user.fetch_add(instructions, Ordering::Relaxed);
+                Step::Run(Nanos(instructions))
+            }
+            // The number of calls is not known, so this work is in no sum.
+            Step::ReceiveBytes { channel, bytes, buffer, between } => {
+                Step::ReceiveBytes { channel, bytes, buffer, between: Nanos(INSTRUCTIONS_PER_NS * between.0) }
+            }
+            step => step,
+        }
     }
 }
 

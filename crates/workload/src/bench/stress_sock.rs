@@ -8,13 +8,14 @@
 //! acknowledgement. It does not wait for the client, so both run at once, and both are preempted where there are more
 //! tasks than CPUs. One connection is one bogo operation.
 //!
-//! A program's own work is `PER_CALL`. Not modelled: socket options, addresses, and the cost of closing.
+//! The programs' own work follows from counted instructions. Before each receive the client asks how much there is, with
+//! an `ioctl()` that counts as its work. Not modelled: socket options, addresses, and the cost of opening and closing.
 
 use super::netperf::connections;
 use super::{CREATOR, RepeatedSteps, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::Step;
-use crate::workload::{ChannelKind, Objects, Workload};
+use crate::workload::{Channel, ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +29,12 @@ const SIZE_STEP: u32 = 16;
 const BUFFER_BYTES: u32 = 8192;
 /// Bytes of a connection.
 const CONNECTION_BYTES: u32 = SIZE_STEP * (MESSAGES * (MESSAGES + 1) / 2) as u32;
-/// Work of a server for each message, and of a client for each connection.
-const PER_CALL: Nanos = Nanos(300);
+/// Work of a server for each message. Counted: 28 instructions, at 2 per nanosecond.
+const PER_MESSAGE: Nanos = Nanos(14);
+/// Work of a client for each receive. Counted: 82 instructions, and 750 of the `ioctl()`, at 2 per nanosecond.
+const PER_RECEIVE: Nanos = Nanos(416);
+/// Work of a client for each connection. Counted: 2,800 instructions, at 2 per nanosecond.
+const PER_CONNECTION: Nanos = Nanos(1_400);
 
 /// Options of the stressor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,11 +54,16 @@ impl StressSock {
         let mut tasks = vec![creator("stress-ng", (CREATOR + 1..=nr_tasks).collect())];
         for instance in 0..self.instances as usize {
             let (connect, data) = (2 * instance, 2 * instance + 1);
-            let work = Step::Run(PER_CALL);
             let mut serve = vec![Step::Receive(connect)];
-            serve.extend((1..=MESSAGES as u32).flat_map(|index| [work, Step::Send(data, index * SIZE_STEP)]));
-            let all = Step::ReceiveBytes { channel: data, bytes: CONNECTION_BYTES, buffer: BUFFER_BYTES };
-            let read = vec![Step::Send(connect, 1), all, work, Step::Mark(BOGO_OP)];
+            let send = |index: u32| [Step::Run(PER_MESSAGE), Step::Send(data, index * SIZE_STEP)];
+            serve.extend((1..=MESSAGES as u32).flat_map(send));
+            let all = Step::ReceiveBytes {
+                channel: data,
+                bytes: CONNECTION_BYTES,
+                buffer: BUFFER_BYTES,
+                between: PER_RECEIVE,
+            };
+            let read = vec![Step::Run(PER_CONNECTION), Step::Send(connect, 1), all, Step::Mark(BOGO_OP)];
             tasks.push(created_task(format!("sock-srv{instance}"), "sock-server", move |_| {
                 RepeatedSteps::endless(serve.clone())
             }));
@@ -61,8 +71,8 @@ impl StressSock {
         }
         let mut channels = connections(ChannelKind::Tcp, self.instances as usize);
         for channel in &mut channels {
-            // Connecting sends nothing that could acknowledge data.
-            (channel.reverse, channel.is_delayed) = (None, true);
+            // Connecting sends nothing that could acknowledge data. The data of a connection fits into the buffers.
+            *channel = Channel { is_delayed: true, ..Channel::new(channel.kind, MESSAGES as u32) };
         }
         Workload {
             tasks,
@@ -88,7 +98,7 @@ mod tests {
         let sizes = served.iter().filter_map(|step| if let Step::Send(1, bytes) = step { Some(bytes) } else { None });
         assert_eq!((served[0], sizes.clone().count(), sizes.sum()), (Step::Receive(0), MESSAGES, CONNECTION_BYTES));
         let read = steps(2, 4);
-        assert_eq!((read[0], read[3]), (Step::Send(0, 1), Step::Mark(BOGO_OP)));
-        assert!(matches!(read[1], Step::ReceiveBytes { channel: 1, bytes: CONNECTION_BYTES, .. }), "{read:?}");
+        assert_eq!((read[1], read[3]), (Step::Send(0, 1), Step::Mark(BOGO_OP)));
+        assert!(matches!(read[2], Step::ReceiveBytes { channel: 1, bytes: CONNECTION_BYTES, .. }), "{read:?}");
     }
 }
