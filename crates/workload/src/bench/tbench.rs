@@ -2,11 +2,12 @@
 //! tbench: the network part of a file server's load, as pairs of client and server over the loopback device.
 //!
 //! A client replays a recorded list of file operations, one after the other without pauses: each sends a
-//! request and waits for the reply. The server, one process for each connection, reads the header, then the
-//! rest, and replies. The model draws operations with the frequencies and sizes of the list instead of
-//! replaying its order.
+//! request and waits for the reply. The server is one process for each connection. Both sides receive the
+//! length of a message with one system call and the rest with another. The model draws operations with the
+//! frequencies and sizes of the list instead of replaying its order.
 //!
-//! Beside the costs of messages and their bytes, a pair works `PER_OPERATION` on each side for each operation.
+//! The programs' own work follows from counted instructions: a client parses a line of the list and sends a
+//! signal 0 to its parent for each operation.
 //!
 //! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
 
@@ -19,8 +20,14 @@ use crate::workload::{ChannelKind, Objects, Workload};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Work of each side for an operation.
-const PER_OPERATION: Nanos = Nanos(1_000);
+/// Work of a client before a request. Counted: 4,960 instructions, and 1,000 of `kill()`, at 2 per nanosecond.
+const BEFORE_REQUEST: Nanos = Nanos(2_980);
+/// Work of a server before a reply. Counted: 126 instructions, at 2 per nanosecond.
+const BEFORE_REPLY: Nanos = Nanos(63);
+/// Work between the two parts of a message. Counted: 41 to 70 instructions, at 2 per nanosecond.
+const BETWEEN_PARTS: Nanos = Nanos(28);
+/// Bytes of the first part of a message: its length.
+const LENGTH_BYTES: u32 = 4;
 /// First mark of a client, at the beginning of an operation. The mark at its end is [`DONE`] plus the index
 /// of the operation.
 pub const BEGIN: u32 = 0;
@@ -126,14 +133,24 @@ impl Behaviour for TbenchPeer {
             self.drawn = self.random.pick(OPERATIONS.iter().map(|operation| operation.weight));
         }
         let operation = &OPERATIONS[self.drawn];
+        let part = |channel, bytes| Step::ReceiveBytes { channel, bytes, buffer: bytes, between: Nanos::ZERO };
+        let length = |channel| part(channel, LENGTH_BYTES);
         let client = [
             Step::Mark(BEGIN),
-            Step::Run(PER_OPERATION),
+            Step::Run(BEFORE_REQUEST),
             Step::Send(self.request, operation.request),
-            Step::Receive(self.reply),
+            length(self.reply),
+            Step::Run(BETWEEN_PARTS),
+            part(self.reply, operation.reply - LENGTH_BYTES),
             Step::Mark(DONE + self.drawn as u32),
         ];
-        let server = [Step::Receive(self.request), Step::Run(PER_OPERATION), Step::Send(self.reply, operation.reply)];
+        let server = [
+            length(self.request),
+            Step::Run(BETWEEN_PARTS),
+            part(self.request, operation.request - LENGTH_BYTES),
+            Step::Run(BEFORE_REPLY),
+            Step::Send(self.reply, operation.reply),
+        ];
         let steps: &[Step] = if self.is_client { &client } else { &server };
         let step = steps[self.step];
         self.step = (self.step + 1) % steps.len();
@@ -150,7 +167,7 @@ mod tests {
         let workload = Tbench { clients: 1, seed: 3, ..Tbench::default() }.workload();
         let sent = |task: usize, channel: usize| -> Vec<u32> {
             let mut behaviour = (workload.tasks[task].behaviour)(0);
-            let steps = (0..200).map(|_| behaviour.next());
+            let steps = (0..300).map(|_| behaviour.next());
             steps
                 .filter_map(|step| match step {
                     Step::Send(of, bytes) if of == channel => Some(bytes),
@@ -163,6 +180,21 @@ mod tests {
         for (request, reply) in requests.into_iter().zip(replies) {
             assert!(OPERATIONS.iter().any(|operation| (operation.request, operation.reply) == (request, reply)));
         }
+    }
+
+    #[test]
+    fn a_message_is_received_in_two_parts_which_have_all_its_bytes() {
+        let workload = Tbench { clients: 1, seed: 3, ..Tbench::default() }.workload();
+        let mut client = (workload.tasks[2].behaviour)(0);
+        let steps: Vec<Step> = (0..7).map(|_| client.next()).collect();
+        let parts = steps.iter().filter_map(|step| match step {
+            Step::ReceiveBytes { channel: 1, bytes, .. } => Some(*bytes),
+            _ => None,
+        });
+        let parts: Vec<u32> = parts.collect();
+        assert_eq!((parts.len(), parts[0]), (2, LENGTH_BYTES));
+        let Step::Mark(mark) = steps[6] else { panic!("the operation ends with a mark: {steps:?}") };
+        assert_eq!(parts[0] + parts[1], OPERATIONS[(mark - DONE) as usize].reply);
     }
 
     #[test]
