@@ -4,6 +4,7 @@
 use crate::values::{parse_time, parse_two_cpus};
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::netperf::OWN_WORK;
 
 /// Benchmark on a command line.
 #[derive(Debug, Subcommand)]
@@ -164,7 +165,7 @@ pub(super) struct NetperfArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub(super) instances: u32,
     /// Work of client and server outside the kernel per transaction, in nanoseconds at full capacity
-    #[arg(long, value_name = "NS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "NS", default_value_t = OWN_WORK.0, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(super) own_work: u64,
     /// How the instances begin: a shell forks one after the other on a machine that has been up for 2 s, or all are forked at
     /// once [default: shell where kernel code has costs]
