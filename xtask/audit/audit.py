@@ -82,7 +82,7 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
         fairlab(["report", str(run_directory), "-o", str(page_file)], directory)
         run, rules = page.read(page_file)
         page.compare(comparison, run, rules, log)
-        comparison.walk("", "", run["summary"], {**recomputed, "findings": {}})
+        comparison.walk("", "", run["summary"], {**recomputed, "findings": {}, "settling": {}})
     if with_exports:
         exports.compare(comparison, log, exports.read_csv(table_directory), "csv")
         exports.compare(comparison, log, exports.read_ftrace(trace), "ftrace")

@@ -18,7 +18,7 @@ use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilCo
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_machine::vary::{StartGroups, vary_starts};
 use fairlab_observe::bench::BenchObserver;
-use fairlab_observe::summary::RunSubject;
+use fairlab_observe::summary::{RunSubject, Settling};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::recorded;
@@ -161,6 +161,20 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         warmup,
     };
     Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: settings.seed })
+}
+
+/// Replaces a warm-up that lasted until the run had settled by its length, for a repetition whose observers need the length
+/// of the run before it starts. The events are identical.
+///
+/// # Errors
+/// As for [`prepare`].
+pub fn with_known_length(mut spec: RunSpec, settling: Option<&Settling>) -> Result<RunSpec, RequestError> {
+    if settling.is_some() {
+        let PreparedRun { setup, about, .. } = prepare(&spec)?;
+        // A fixed warm-up counts from the starts of the workload, which may precede those of its tasks.
+        spec.settings.warmup = Some(Warmup::After(about.warmup.length(settling) - setup.workload.starts));
+    }
+    Ok(spec)
 }
 
 /// Changes machine and scheduler; features and tunables of the kernel are placed before those of the file.

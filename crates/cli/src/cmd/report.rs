@@ -17,6 +17,7 @@ use fairlab_observe::page::{PageRun, page};
 use fairlab_run::drive::{drive_on, drive_to, find};
 use fairlab_run::job::Job;
 use fairlab_run::manifest::Manifest;
+use fairlab_run::prepare::{prepare, with_known_length};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -56,7 +57,7 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
 fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {
     let manifest = Manifest::read(dir)?;
     let name = dir.file_name().map_or_else(|| dir.display().to_string(), |name| name.to_string_lossy().into_owned());
-    let mut spec = rerun::spec(&manifest);
+    let mut spec = with_known_length(rerun::spec(&manifest), manifest.result.settling.as_ref())?;
     let (input, digest) = match spec.settings.kernel_engine().map(str::to_owned) {
         Some(engine) => {
             spec = worker::portable(&spec)?;
@@ -64,7 +65,7 @@ fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {
             (ReportInput::There(page), digest)
         }
         None => {
-            let (mut page, digest) = page_of(rerun::repeat(&manifest)?, name, || Ok(None))?;
+            let (mut page, digest) = page_of(prepare(&spec)?.boot()?, name, || Ok(None))?;
             diagnose(&mut page, &manifest)?;
             (ReportInput::Here(Box::new(page)), digest)
         }

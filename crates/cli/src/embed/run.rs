@@ -20,7 +20,7 @@ use fairlab_run::drive::drive;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::manifest;
 use fairlab_run::observers::RunObservers;
-use fairlab_run::prepare::{ReadyRun, prepare};
+use fairlab_run::prepare::{ReadyRun, prepare, with_known_length};
 use fairlab_run::spec::RunSpec;
 use std::path::PathBuf;
 
@@ -112,7 +112,8 @@ impl EmbeddedRun {
     }
 
     fn repeat(&self, add: impl FnOnce(&mut Exporter, &Machine)) -> Result<Machine, CliError> {
-        let ReadyRun { mut machine, about, .. } = prepare(&self.spec)?.boot()?;
+        let spec = with_known_length(self.spec.clone(), self.summary.settling.as_ref())?;
+        let ReadyRun { mut machine, about, .. } = prepare(&spec)?.boot()?;
         let mut exporter = Exporter::new(&machine, about.process());
         add(&mut exporter, &machine);
         exporter.begin(&machine);

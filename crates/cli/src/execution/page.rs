@@ -28,7 +28,6 @@ pub(crate) fn page_of<E: Engine>(
     exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
     let observer = observers.summary.expect("it was there before the run");
     let mut summary = RunSummary::new(about.subject, &machine, &observer);
-    summary.add_settling(observers.settling);
     summary.engine = engine()?;
     Ok((PageRun::new(name, &summary, &machine, &collector), machine.digest().to_string()))
 }

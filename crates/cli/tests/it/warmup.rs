@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of warm-ups that last until the run has settled.
 
-use crate::common::{complaint, fairlab, fairlab_with_input, json_of, number, stdout_of};
+use crate::common::{complaint, data_of, fairlab, fairlab_with_input, json_of, number, stdout_of};
 use serde_json::Value;
 
 const HELLO: &str = "scenarios/hello.json";
@@ -76,8 +76,13 @@ fn a_recorded_run_has_the_length_and_can_be_repeated() {
     let manifest = format!("{directory}/manifest.json");
     let again = json_of(&["run", &manifest, "--json"]);
     assert_eq!((&first["digest"], &first["settling"]), (&again["digest"], &again["settling"]));
-    let output = fairlab(&["findings", &directory]);
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = place.path().join("page.html").display().to_string();
+    for words in [&["findings", &directory][..], &["report", &directory, "-o", &page]] {
+        let output = fairlab(words);
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let data = data_of(&std::fs::read_to_string(&page).expect("the page is there"));
+    assert_eq!(number(&data["runs"][0]["length_ns"]), number(&first["settling"]["after_ns"]) + 50_000_000);
 }
 
 #[test]

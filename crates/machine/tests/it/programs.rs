@@ -247,9 +247,9 @@ fn modelled(model: &Model) -> [f64; 6] {
     ]
 }
 
-/// Formats a number with three digits that count.
+/// Formats a count, with two digits after the point if it is small.
 fn number(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    if value >= 10.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
 fn table() -> String {
