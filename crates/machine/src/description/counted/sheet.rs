@@ -4,25 +4,22 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// Name and tables of a sheet, and the sheet that has operations which this one lacks.
-macro_rules! tables {
-    ($name:literal, $substitute:expr) => {
-        (
-            $name,
-            $substitute,
-            [
-                include_str!(concat!("../../../../../sheets/", $name, "/parts.tsv")),
-                include_str!(concat!("../../../../../sheets/", $name, "-balance/parts.tsv")),
-            ],
-        )
+/// Text of a table of a sheet.
+macro_rules! table {
+    ($sheet:literal) => {
+        include_str!(concat!("../../../../../sheets/", $sheet, "/parts.tsv"))
     };
 }
 
-/// Name of each sheet, its substitute, and its tables of parts: of single operations, and of load balancing.
+/// Name of each sheet, its tables of parts, of single operations and of load balancing, and a table that has operations
+/// which it lacks.
 ///
 /// On the counted machine, 6.1 on arm64 knows no caches, so it has no domain in which it would scan for an idle CPU.
-const TABLES: [(&str, Option<&str>, [&str; 2]); NR_SHEETS] =
-    [tables!("6.1-arm64", Some("6.12-arm64")), tables!("6.12-arm64", None), tables!("6.12-x86_64", None)];
+const TABLES: [(&str, [&str; 2], &str); NR_SHEETS] = [
+    ("6.1-arm64", [table!("6.1-arm64"), table!("6.1-arm64-balance")], table!("6.12-arm64-balance")),
+    ("6.12-arm64", [table!("6.12-arm64"), table!("6.12-arm64-balance")], ""),
+    ("6.12-x86_64", [table!("6.12-x86_64"), table!("6.12-x86_64-balance")], ""),
+];
 
 pub(super) const NR_SHEETS: usize = 3;
 
@@ -56,7 +53,6 @@ pub(super) type Rows = Vec<(&'static str, &'static str, Row)>;
 /// A count sheet: means of a round by operation, side and part.
 pub(super) struct Sheet {
     operations: HashMap<&'static str, Rows>,
-    substitute: Option<&'static str>,
 }
 
 impl Sheet {
@@ -66,16 +62,25 @@ impl Sheet {
         let place = TABLES.iter().position(|(known, ..)| *known == name);
         let place = place.expect("names of sheets are checked by the reader");
         PARSED[place].get_or_init(|| {
-            let (_, substitute, tables) = &TABLES[place];
-            Self::parse(tables, *substitute).unwrap_or_else(|line| panic!("sheet {name}: parts.tsv: not a row: {line}"))
+            let (_, tables, substitute) = &TABLES[place];
+            Self::parse(tables, substitute).unwrap_or_else(|line| panic!("sheet {name}: parts.tsv: not a row: {line}"))
         })
     }
 
-    fn parse(tables: &[&'static str], substitute: Option<&'static str>) -> Result<Self, &'static str> {
-        let mut operations: HashMap<&'static str, Rows> = HashMap::new();
-        let lines = tables.iter().flat_map(|table| table.lines());
-        let rows = lines.filter(|line| !line.starts_with('#') && !line.starts_with("operation\t"));
-        for line in rows {
+    fn parse(tables: &[&'static str], substitute: &'static str) -> Result<Self, &'static str> {
+        let mut sheet = Self { operations: HashMap::new() };
+        for table in tables {
+            sheet.read(table.lines())?;
+        }
+        let is_missing: Vec<&str> =
+            substitute.lines().filter(|line| !sheet.operations.contains_key(operation_of(line))).collect();
+        sheet.read(is_missing.into_iter())?;
+        Ok(sheet)
+    }
+
+    /// Adds the rows of a table.
+    fn read(&mut self, lines: impl Iterator<Item = &'static str>) -> Result<(), &'static str> {
+        for line in lines.filter(|line| !line.starts_with('#') && !line.starts_with("operation\t")) {
             let mut cells = line.splitn(NR_CELLS + 1, '\t');
             let mut cell = || cells.next().ok_or(line);
             let [operation, side, part, calls, instructions, _, _, transfers, upgrades] =
@@ -86,9 +91,9 @@ impl Sheet {
                 instructions: tenths(instructions)?,
                 lines: tenths(transfers)? + tenths(upgrades)?,
             };
-            operations.entry(operation).or_default().push((side, part, row));
+            self.operations.entry(operation).or_default().push((side, part, row));
         }
-        Ok(Self { operations, substitute })
+        Ok(())
     }
 
     /// Returns the rows of an operation, if the sheet has it.
@@ -96,14 +101,18 @@ impl Sheet {
         self.operations.get(operation)
     }
 
-    /// Returns the rows of an operation, from the substitute if the sheet does not have it.
+    /// Returns the rows of an operation.
     ///
     /// # Panics
-    /// If neither has the operation.
+    /// If the sheet does not have the operation.
     pub(super) fn rows(&self, operation: &str) -> &Rows {
-        let of_substitute = || Self::by_name(self.substitute?).operation(operation);
-        self.operation(operation).or_else(of_substitute).unwrap_or_else(|| panic!("no sheet row for {operation}"))
+        self.operation(operation).unwrap_or_else(|| panic!("no sheet row for {operation}"))
     }
+}
+
+/// Returns the operation of a row.
+fn operation_of(line: &str) -> &str {
+    line.split('\t').next().unwrap_or_default()
 }
 
 /// Reads a number with at most `digits` digits after the point, as a multiple of the last one's unit.
