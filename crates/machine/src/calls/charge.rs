@@ -99,7 +99,8 @@ impl<E: Engine> Machine<E> {
         ps
     }
 
-    /// Time of a task's cache lines if it was not the CPU that has run the task last, in picoseconds of wall time.
+    /// Time of the cache lines of the task that a phase switches to, if another CPU has run it last, in picoseconds of
+    /// wall time.
     fn charge_migration(&self, cpu: CpuId) -> u64 {
         let Some(calls) = self.hardware.costs.calls() else { return 0 };
         let next = self.effects.iter().find_map(|effect| match *effect {

@@ -84,17 +84,18 @@ impl SharedLines {
         if ps == ByDistance::default() {
             return Self::default();
         }
-        let lines = Self::with_costs(ps, costs.statistics_lines_ps(), costs.group_line_ps(), &hardware.topology.cpus);
-        Self { scan_ps: costs.scan_lines_ps(), ..lines }
+        let of_cpus = Self::without_costs(&hardware.topology.cpus);
+        Self {
+            ps,
+            scan_ps: costs.scan_lines_ps(),
+            statistics_ps: costs.statistics_lines_ps(),
+            group_ps: costs.group_line_ps(),
+            ..of_cpus
+        }
     }
 
-    /// Returns lines of which a scan needs as much as a read of a few fields.
-    fn with_costs(
-        ps: ByDistance<u64>,
-        statistics_ps: ByDistance<u64>,
-        group_ps: ByDistance<u64>,
-        places: &[CpuPlace],
-    ) -> Self {
+    /// Returns the lines of CPUs at these places, with transfers that take no time.
+    fn without_costs(places: &[CpuPlace]) -> Self {
         let line = |(cpu, place): (usize, &CpuPlace)| Line {
             version: 1,
             owner: cpu as u32,
@@ -102,14 +103,10 @@ impl SharedLines {
             ..Line::default()
         };
         Self {
-            ps,
-            scan_ps: ps,
-            statistics_ps,
-            group_ps,
-            groups: Vec::new(),
             lines: places.iter().enumerate().map(line).collect(),
             seen: vec![0; places.len() * places.len()],
             places: places.to_vec(),
+            ..Self::default()
         }
     }
 
@@ -238,7 +235,9 @@ mod tests {
     fn lines() -> SharedLines {
         let place = |cpu: u32| CpuPlace { core: cpu, cluster: cpu, llc: cpu / 2, package: 0, node: 0 };
         let [ps, statistics_ps] = [(100, 300), (500, 1500)].map(|(near, far)| ByDistance::near_and_far(near, far));
-        SharedLines::with_costs(ps, statistics_ps, ByDistance::near_and_far(1000, 3000), &[0, 1, 2, 3].map(place))
+        let group_ps = ByDistance::near_and_far(1000, 3000);
+        let of_cpus = SharedLines::without_costs(&[0, 1, 2, 3].map(place));
+        SharedLines { ps, scan_ps: ps, statistics_ps, group_ps, ..of_cpus }
     }
 
     fn touch(lines: &mut SharedLines, cpu: u32, of: u32, write: bool, now: u64) -> (u64, u64) {

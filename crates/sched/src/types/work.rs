@@ -181,24 +181,26 @@ impl OpCounts {
     /// Records reads of the runqueues of several CPUs, in order.
     #[inline]
     pub fn touch_read_all(&mut self, cpus: impl Iterator<Item = CpuId>) {
-        if self.records_touches {
-            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Read }));
-        }
+        self.touch_runqueues(cpus, Access::Read);
     }
 
     /// Records that a scan checks the runqueues of several CPUs, in order.
     #[inline]
     pub fn touch_scan(&mut self, cpus: impl Iterator<Item = CpuId>) {
-        if self.records_touches {
-            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Scan }));
-        }
+        self.touch_runqueues(cpus, Access::Scan);
     }
 
     /// Records that load-balance statistics of several CPUs are read, in order.
     #[inline]
     pub fn touch_statistics(&mut self, cpus: impl Iterator<Item = CpuId>) {
+        self.touch_runqueues(cpus, Access::Statistics);
+    }
+
+    /// Records an access to the runqueues of several CPUs, in order.
+    #[inline]
+    fn touch_runqueues(&mut self, cpus: impl Iterator<Item = CpuId>, access: Access) {
         if self.records_touches {
-            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access: Access::Statistics }));
+            cpus.for_each(|cpu| self.touch(Touch { data: SharedData::Runqueue(cpu), access }));
         }
     }
 

@@ -150,10 +150,6 @@ const fn instructions(sums: &'static [Sum]) -> Formula {
     Formula { kind: Kind::Instructions, sums, constant: None, half_levels: 0 }
 }
 
-const fn scan_loop(sums: &'static [Sum]) -> Formula {
-    Formula { kind: Kind::Loop, sums, constant: None, half_levels: 0 }
-}
-
 const fn without_levels(half_levels: i64, sums: &'static [Sum]) -> Formula {
     Formula { kind: Kind::Instructions, sums, constant: None, half_levels }
 }
@@ -248,7 +244,7 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
     ),
     ("NohzKick", instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["nohz-kick"]), "nohz-kick")])),
     ("Timekeeping", instructions(&[per_call("tick", &["interrupt"], Parts::Of(&["timekeeping"]), "timekeeping")])),
-    ("ScanCpu", scan_loop(&SCAN)),
+    ("ScanCpu", Formula { kind: Kind::Loop, ..instructions(&SCAN) }),
     ("ScanCore", Formula { kind: Kind::Loop, ..counted_elsewhere(60, ESTIMATED) }),
     ("BlockedCfsRq", counted_elsewhere(135, REFERENCE)),
     ("GroupStatCpu", instructions(&STATISTICS)),
