@@ -52,6 +52,8 @@ class Variant(TypedDict, total=False):
     """Whether tasks of the root group run in a group of their own, as those of a session do with ``sched_autogroup_enabled``."""
     prices: Optional[MachineLike]
     """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
+    fact: Optional[Mapping[str, Union[int, str]]]
+    """Facts of the processor, from which all costs follow: ``{"line_ns.llc": 40}``; ``"least"`` or ``"greatest"`` of the range."""
     plain: Union[bool, str]
     """Use only the topology of a machine: no costs, idle states, frequencies or turbo. ``"priced"`` keeps costs and idle states."""
     policy: Optional[PolicyLike]
@@ -173,6 +175,8 @@ def variant_settings(texts: MemoryFiles, variant: Variant, of: str) -> dict[str,
     ):
         if name in settings:
             settings[name] = convert(settings[name])
+    if "fact" in settings:
+        settings["facts"] = {name: value if isinstance(value, str) else index(value) for name, value in settings.pop("fact").items()}
     if "set" in settings:
         settings["tunables"] = {name: index(value) for name, value in settings.pop("set").items()}
     return settings

@@ -247,7 +247,7 @@ def evaluate(
     ----------
     params
         Settings, as in arms: features (``{"SIS_UTIL": False}``), tunables (``{"migration_cost_ns": 0}``), ``kernel``, ``governor``,
-        ``machine``, ``prices``, ``price.OPERATION``, ``policy``; and all names in braces in the benchmark's line.
+        ``machine``, ``prices``, ``price.OPERATION``, ``fact.KEY``, ``policy``; and all names in braces in the benchmark's line.
     workload, bench
         Workload, or the line of a benchmark.
     metrics

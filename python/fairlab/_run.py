@@ -166,7 +166,7 @@ def run(
     events
         Groups of events in these traces.
     **variant
-        Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, idle_states, autogroup, prices, plain,
+        Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, idle_states, autogroup, prices, fact, plain,
         policy): see :class:`Variant`.
 
     Raises

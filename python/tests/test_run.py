@@ -32,6 +32,7 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
         governor="performance",
         cpu_dma_latency="20us",
         prices="machine",
+        fact={"line_ns.llc": "greatest"},
         engine="built-in",
         plain=False,
         for_=0.1,
@@ -50,6 +51,7 @@ def test_every_option_of_the_command_reaches_the_run(work: fairlab.Workload, tmp
     assert result["digest"] == run.digest
     assert (settings["kernel"], settings["seed"], settings["starts"], settings["perturb"]) == ("5.10", 7, "jittered", 3)
     assert (settings["governor"], settings["cpu_dma_latency"], settings["duration"]) == ("performance", "20us", "100ms")
+    assert settings["facts"] == {"line_ns.llc": "greatest"}
     assert result["features"]["TTWU_QUEUE"] is False and result["features"]["WA_BIAS"] is False
     assert result["tunables"]["migration_cost_ns"] == 1000
     assert result["duration_ns"] == 100_000_000
@@ -128,6 +130,7 @@ def test_prices_of_other_machines_and_of_single_operations_change_a_run(work: fa
     assert fairlab.run(work, for_="100ms", price={"ContextSwitch": 1e5}).digest != plain
     assert fairlab.run(work, for_="100ms", prices="zero").digest != plain
     assert fairlab.run(work, for_="100ms", prices="xeon-2s-224").digest != plain
+    assert fairlab.run(work, for_="100ms", fact={"instructions_per_us": 200}).digest != plain
     assert fairlab.run(work, for_="100ms", prices=fairlab.Machine("hikey960")).digest == plain
 
 

@@ -10,6 +10,7 @@
 pub mod bench;
 pub mod drive;
 pub mod error;
+pub mod facts;
 pub mod input;
 pub mod job;
 pub mod kernels;

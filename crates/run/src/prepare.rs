@@ -6,6 +6,7 @@
 
 use crate::bench;
 use crate::error::RequestError;
+use crate::facts::apply_facts;
 use crate::input::{InputFile, ReadMachine};
 use crate::kernels::{self, Kernel};
 use crate::settings::Settings;
@@ -196,6 +197,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         idle_states,
         autogroup,
         prices,
+        facts,
         plain,
         policy,
         seed: _,
@@ -214,9 +216,11 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         setup.features.push(parse_feature(&word).map_err(wrong)?);
     }
     setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
+    apply_plain(&mut setup.hardware, *plain);
+    apply_costs(&mut setup.hardware, prices)?;
+    apply_facts(setup, facts, *plain)?;
+    apply_single_costs(&mut setup.hardware, prices);
     let hardware = &mut setup.hardware;
-    apply_plain(hardware, *plain);
-    apply_costs(hardware, prices)?;
     apply_governor(hardware, *governor)?;
     if let Some(number) = idle_states {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
@@ -297,18 +301,23 @@ fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     setup.named_tunables = of_kernel.chain(of_file).collect();
 }
 
+/// Sets the source of costs, and the facts that these follow from.
 fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), RequestError> {
     match &costs.source {
         None | Some(CostSource::Machine) => {}
-        Some(CostSource::Zero) => hardware.costs = CostModel::zero_cost(),
+        Some(CostSource::Zero) => (hardware.costs, hardware.processor) = (CostModel::zero_cost(), None),
         Some(CostSource::Of(machine)) => {
-            hardware.costs = CostModel::from_machine(&machine.read_machine()?.description);
+            let machine = machine.read_machine()?.description;
+            (hardware.costs, hardware.processor) = (CostModel::from_machine(&machine), machine.processor().cloned());
         }
     }
+    Ok(())
+}
+
+fn apply_single_costs(hardware: &mut Hardware, costs: &CostChoice) {
     for (operation, ps) in &costs.operations {
         assert!(hardware.costs.set_by_name(operation, *ps), "settings only have operations that exist: {operation}");
     }
-    Ok(())
 }
 
 /// Sets the governor of a machine that must have frequency domains.
@@ -453,6 +462,7 @@ impl LoadedWorkload {
             let mut costs = hardware.clone();
             apply_plain(&mut costs, settings.plain);
             apply_costs(&mut costs, &settings.prices)?;
+            apply_single_costs(&mut costs, &settings.prices);
             !costs.costs.is_zero_cost()
         };
         let benchmark = bench.benchmark.for_run(nr_cpus, has_costs, settings.seed.unwrap_or(0));

@@ -9,6 +9,7 @@ mod setting;
 
 pub use setting::{Change, Setting};
 
+use crate::facts::{FactValue, parse_fact};
 use crate::input::InputFile;
 use crate::kernels::{self, Kernel};
 use crate::policies::{NamedPolicy, policy_from_name};
@@ -17,7 +18,7 @@ use crate::values::{
     parse_features, parse_micros, parse_setting, parse_time, time_text,
 };
 use crate::warmup::Warmup;
-use fairlab_machine::description::preset_names;
+use fairlab_machine::description::{FactKey, preset_names};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
@@ -236,6 +237,23 @@ settings! {
         schema: schemars(with = "Vec<String>"),
         read: CostChoice::read,
         texts: CostChoice::texts,
+    }
+
+    /// Set a fact of the processor, from which all costs follow: a number, or least or greatest of its range; may be
+    /// repeated
+    ///
+    /// `fairlab machine show NAME` lists facts with their ranges. With --prices NAME the facts are those of that
+    /// machine.
+    facts: BTreeMap<String, FactValue> {
+        option: "fact" "KEY=VALUE",
+        commands: commands::ALL | commands::STUDY | commands::STUDY_ARM,
+        change: true,
+        list: true,
+        names: || leaked(FactKey::ALL.iter().map(|key| format!("{}=", key.name()))),
+        in_study: "`facts` of an arm",
+        study_help: "Set a fact of the processor in all runs: a number, least or greatest; may be repeated",
+        read: |value, text| parse_fact(text).map(|(name, number)| { value.insert(name, number); }),
+        texts: |value| value.iter().map(|(name, number)| format!("{name}={number}")).collect(),
     }
 
     /// Use only the topology of a machine: no costs, idle states, frequencies or turbo. `--plain=priced` keeps

@@ -4,8 +4,8 @@
 pub use crate::arms::ArmDefinition;
 use crate::data::charts::ChartDefinition;
 use crate::data::figures::FigureDefinition;
+use crate::data::robustness::RobustnessDefinition;
 use crate::data::runs::RunDefinition;
-use crate::data::sensitivity::SensitivityDefinition;
 use crate::evidence::Evidence;
 pub use crate::read::DefinitionError;
 use serde::{Deserialize, Serialize};
@@ -298,7 +298,7 @@ pub struct StudyDefinition {
     #[serde(default, rename = "picture")]
     pub pictures: Vec<ChartDefinition>,
     /// Settings to vary, in order to find out which verdicts depend on them.
-    pub sensitivity: Option<SensitivityDefinition>,
+    pub robustness: Option<RobustnessDefinition>,
 }
 
 impl StudyDefinition {

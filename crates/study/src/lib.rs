@@ -24,7 +24,6 @@ mod progress_sum;
 mod read;
 pub mod report;
 mod run;
-mod sensitivity;
 mod sis_util;
 pub mod statistics;
 pub mod sweep;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Loaded studies, built in or from a file, which can be checked and run.
 
-use crate::data::sensitivity::TABLES;
+use crate::data::robustness::TABLE;
 use crate::data::workloads::InputFiles;
 use crate::data::{self, DataStudyResult};
 use crate::definition::{DefinitionError, StudyDefinition};
@@ -100,7 +100,7 @@ impl LoadedStudy {
 
     /// Runs the study on another engine.
     ///
-    /// Tables that code fills stay empty, because the code uses the built-in scheduler. Sensitivity is not
+    /// Tables that code fills stay empty, because the code uses the built-in scheduler. Robustness is not
     /// measured, and no row counts as evidence for the model.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl LoadedStudy {
             return Err(StudyError::Refused(self.definition.name.clone(), what, help));
         }
         let mut chosen = self.chosen(choices)?;
-        chosen.sensitivity = None;
+        chosen.robustness = None;
         let home = self.home(choices)?;
         let study = data::DataStudy::new(&self.file, &chosen, choices, &home, Some(runner))?;
         let tally = crate::progress_sum::ProgressSum::new(progress);
@@ -201,8 +201,8 @@ impl LoadedStudy {
         Ok(report)
     }
 
-    /// Returns the data reduced to the selected tables and rows, and their charts. Sensitivity is kept only
-    /// if one of its own tables is selected or no table is.
+    /// Returns the data reduced to the selected tables and rows, and their charts. Robustness is kept only
+    /// if its table is selected or no table is.
     fn chosen(&self, choices: &StudyOptions) -> Result<StudyDefinition, DefinitionError> {
         let mut chosen = self.definition.clone();
         let names: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
@@ -215,15 +215,15 @@ impl LoadedStudy {
                 help,
             ));
         }
-        if !choices.tables.iter().any(|name| TABLES.contains(&name.as_str())) {
+        if !choices.tables.iter().any(|name| name == TABLE) {
             if !choices.tables.is_empty() {
-                chosen.sensitivity = None;
+                chosen.robustness = None;
             }
             chosen.tables.retain(|table| choices.wants(&table.name));
             chosen.pictures.retain(|picture| picture.table.as_ref().is_none_or(|table| choices.wants(table)));
         }
         if !choices.rows.is_empty() {
-            chosen.sensitivity = None;
+            chosen.robustness = None;
             // A table without rows in the data has one row for each run and arm, some of which may be
             // selected.
             chosen.tables.retain_mut(|table| {

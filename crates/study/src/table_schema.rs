@@ -3,7 +3,7 @@
 //!
 //! Data with any other table or label are rejected, because nothing would be measured for them.
 
-use crate::data::sensitivity::TABLES;
+use crate::data::robustness::TABLE;
 use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
 use fairlab_workload::suggest;
 
@@ -17,8 +17,6 @@ pub(crate) struct TableSchema {
 /// Labels that the rows of a table may have.
 #[derive(Clone, Copy, Debug)]
 enum LabelSchema {
-    /// The code makes the rows itself; the data have none.
-    Own,
     /// Each row has one of these labels.
     OneOf(&'static [&'static str]),
     /// Each row has a label that `reads` accepts for this table; `such_as` has examples for messages.
@@ -26,11 +24,6 @@ enum LabelSchema {
 }
 
 impl TableSchema {
-    /// Table whose rows the code makes.
-    pub(crate) const fn own(name: &'static str) -> Self {
-        Self { name, labels: LabelSchema::Own }
-    }
-
     /// Table whose rows have these labels.
     pub(crate) const fn one_of(name: &'static str, labels: &'static [&'static str]) -> Self {
         Self { name, labels: LabelSchema::OneOf(labels) }
@@ -50,24 +43,19 @@ impl TableSchema {
         for row in &table.rows {
             let label = row.label.as_str();
             let (is_known, known): (bool, &[&str]) = match self.labels {
-                LabelSchema::Own => (false, &[]),
                 LabelSchema::OneOf(labels) => (labels.contains(&label), labels),
                 LabelSchema::Read { reads, such_as } => (reads(self.name, label), such_as),
             };
             if is_known {
                 continue;
             }
-            let (what, help) = match self.labels {
-                LabelSchema::Own => {
-                    ("cannot be set", "leave it out: the study makes the rows of this table".to_owned())
-                }
-                LabelSchema::OneOf(_) => ("is not a label of this table", suggest::help(label, "labels", known)),
-                LabelSchema::Read { .. } => {
-                    ("is not a label of this table", suggest::help(label, "labels are like", known))
-                }
+            let what = match self.labels {
+                LabelSchema::OneOf(_) => "labels",
+                LabelSchema::Read { .. } => "labels are like",
             };
-            let place = format!("table {}", table.name);
-            return Err(DefinitionError::name(file, place, format!("`{label}` {what}"), help));
+            let (place, help) = (format!("table {}", table.name), suggest::help(label, what, known));
+            let message = format!("`{label}` is not a label of this table");
+            return Err(DefinitionError::name(file, place, message, help));
         }
         Ok(())
     }
@@ -88,8 +76,8 @@ pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) 
         if is_there_before {
             return Err(wrong("this name is already used above", "merge the rows of both tables".to_owned()));
         }
-        // Rows of data have their own checks. The tables of varied settings have no rows in the data.
-        let is_varied = study.sensitivity.is_some() && TABLES.contains(&table.name.as_str());
+        // Rows of data have their own checks. The table of varied settings has no rows in the data.
+        let is_varied = study.robustness.is_some() && table.name == TABLE;
         if table.is_data() || is_varied {
             continue;
         }
@@ -173,11 +161,6 @@ mod tests {
                 table.rows.push(RowDefinition::unpublished(label, "after"));
             })
         };
-        assert_eq!(
-            relabelled("facts", "line_ns.llc least"),
-            "studies/sis-util.toml: table facts: `line_ns.llc least` cannot be set\n\
-             help: leave it out: the study makes the rows of this table"
-        );
         let message = relabelled("eight CPUs", "8 CPUs, nr_scam");
         assert!(
             message.contains("help: did you mean `8 CPUs, nr_scan`? labels: 8 CPUs, nr_scan, 8 CPUs, wake-up"),

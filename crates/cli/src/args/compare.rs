@@ -15,7 +15,7 @@ use fairlab_study::statistics::Statistic;
 
 const EXAMPLES: &str = "\
 An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, cpu_dma_latency=TIME, machine=NAME,
-prices=machine|zero|MACHINE, price.OPERATION=NS, workload=FILE or bench=LINE; `unchanged` is none. `NAME: CHANGES` gives it a name. A single
+prices=machine|zero|MACHINE, price.OPERATION=NS, fact.KEY=VALUE, workload=FILE or bench=LINE; `unchanged` is none. `NAME: CHANGES` gives it a name. A single
 arm is compared with the workload as it is. Without --runs each arm runs once, and the last column is the change from the first arm to
 the last.
 

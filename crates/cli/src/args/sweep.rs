@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 A plan is a TOML file with a workload and the settings of each point. Keys are those of arms (features, tunables, \
-kernel, governor, machine, prices, price.OPERATION, workload, bench), and all names in braces in the benchmark's line.
+kernel, governor, machine, prices, price.OPERATION, fact.KEY, workload, bench), and all names in braces in the benchmark's line.
 
   bench = 'hackbench -g {groups} -l 100'   # or workload = 'app.json'
   seeds = 3                                # of each point

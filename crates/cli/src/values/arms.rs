@@ -2,7 +2,7 @@
 //! Arms: lists of changes to a run. `--arm`, plans of sweeps and `fairlab bisect` take them.
 //!
 //! Changes are features (`NAME`, `NO_NAME`), tunables (`NAME=VALUE`), settings of the catalogue
-//! ([`fairlab_run::settings`]), costs (`price.OPERATION=NS`), `workload=` and `bench=`; later ones override
+//! ([`fairlab_run::settings`]), costs (`price.OPERATION=NS`), facts (`fact.KEY=VALUE`), `workload=` and `bench=`; later ones override
 //! earlier ones. A name may precede them: `old: kernel=5.4`.
 
 use fairlab_run::settings::{Change, SETTINGS, Setting, commands};
@@ -29,16 +29,19 @@ pub(crate) enum ArmWork {
     Bench(String),
 }
 
-/// Returns the keys of changes other than features, tunables and costs.
+/// Returns the keys of changes other than features, tunables, single costs and facts.
 pub(crate) fn keys() -> Vec<&'static str> {
     let settings = SETTINGS.iter().filter(|setting| is_key(setting) && setting.commands != commands::NONE);
     settings.map(|setting| setting.name).chain(["workload", "bench"]).collect()
 }
 
-/// Whether a setting is written `name=value`: features and tunables are changes by their own names.
+/// Whether a setting is written `name=value`: features, tunables and facts are changes by their own names.
 fn is_key(setting: &Setting) -> bool {
-    setting.is_change && !["features", "tunables"].contains(&setting.name)
+    setting.is_change && !["features", "tunables", "facts"].contains(&setting.name)
 }
+
+/// Prefixes of keys that name an entry of a setting, with the setting.
+const PREFIXES: [(&str, &str); 2] = [("price.", "prices"), ("fact.", "facts")];
 
 fn setting(name: &str) -> &'static Setting {
     Setting::from_name(name).expect("the catalogue has it")
@@ -74,10 +77,10 @@ impl Arm {
             ("workload", _) => self.work = Some(ArmWork::File(value.to_owned())),
             ("bench", _) => self.work = Some(ArmWork::Bench(value.to_owned())),
             (_, Some(known)) => self.changes.push(known.change(value)?),
-            _ => self.changes.push(match key.strip_prefix("price.") {
-                Some(operation) => setting("prices")
-                    .change(&format!("{operation}={value}"))
-                    .map_err(|error| error.replace("did you mean ", "did you mean price."))?,
+            _ => self.changes.push(match PREFIXES.iter().find(|(prefix, _)| key.starts_with(prefix)) {
+                Some((prefix, name)) => setting(name)
+                    .change(&word[prefix.len()..])
+                    .map_err(|error| error.replace("did you mean ", &format!("did you mean {prefix}")))?,
                 None => setting("tunables").change(word).map_err(|error| match suggest::nearest(key, &keys()) {
                     Some(near) if tunable_from_name(key).is_err() => {
                         format!("unknown change; did you mean {near}={value}?")
@@ -122,6 +125,7 @@ pub(crate) fn parse_arm(text: &str) -> Result<Arm, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_run::facts::FactValue;
     use fairlab_run::settings::Settings;
     use fairlab_run::values::CostSource;
     use fairlab_sched::units::Nanos;
@@ -132,7 +136,7 @@ mod tests {
 
     #[test]
     fn an_arm_is_a_list_of_changes_of_all_kinds() {
-        let text = "NO_SIS_UTIL,kernel=5.4,migration_cost_ns=0,machine=hikey,governor=performance,prices=zero,price.ScanCpu=17.5,cpu_dma_latency=20us";
+        let text = "NO_SIS_UTIL,kernel=5.4,migration_cost_ns=0,machine=hikey,governor=performance,prices=zero,price.ScanCpu=17.5,fact.line_ns.llc=least,cpu_dma_latency=20us";
         let arm = parse_arm(text).expect("it is an arm");
         let settings = settings(&arm);
         assert_eq!((arm.name.as_str(), settings.features.len(), settings.tunables.len()), (text, 1, 1));
@@ -140,6 +144,7 @@ mod tests {
         assert_eq!(settings.machine.as_ref().map(|machine| machine.given.as_str()), Some("hikey"));
         assert_eq!(settings.prices.source, Some(CostSource::Zero));
         assert_eq!(settings.prices.operations["ScanCpu"], 17_500);
+        assert_eq!(settings.facts["line_ns.llc"], FactValue::Least);
         assert_eq!(settings.cpu_dma_latency, Some(Nanos::from_micros(20)));
         let bench = parse_arm("big: bench=hackbench -g 4 --pipe").expect("it is an arm");
         assert_eq!(
@@ -167,6 +172,8 @@ mod tests {
             ("kernel=5.20", "5.19"),
             ("price.ScanCup=5", "price.ScanCpu"),
             ("price.ScanCpu=-1", "from 0 to"),
+            ("fact.line_ns.lcc=5", "did you mean fact.line_ns.llc?"),
+            ("fact.line_ns.llc=", "from 0 to 100000 (ns), least or greatest"),
             ("machine=", "has no value"),
             ("eas-off:energy_aware=0", "write `eas-off: energy_aware=0`"),
             ("old:NO_SIS_UTIL", "write `old: NO_SIS_UTIL`"),

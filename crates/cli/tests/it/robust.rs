@@ -196,6 +196,9 @@ fn warnings_are_on_standard_error_always() {
 fn what_is_asked_for_and_cannot_be_had_is_said() {
     let run = fairlab(&["run", "scenarios/misfit.scn", "--prices", "machine"]);
     assert!(text(&run.stderr).contains("has no costs"), "{}", text(&run.stderr));
+    let run = fairlab(&["run", "scenarios/hello.json", "--for", "10ms", "--fact", "line_ns.llc=400"]);
+    let warning = text(&run.stderr).replace("\n  ", " ");
+    assert!(warning.contains("--fact line_ns.llc=400: outside the range of its source, 25 to 70 ns"), "{warning}");
     let compared = stdout_of(&["compare", "scenarios/misfit.scn", "--arm", "NO_HRTICK"]);
     assert!(compared.contains("`NO_HRTICK` made no difference"), "{compared}");
 }

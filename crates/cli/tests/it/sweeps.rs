@@ -168,3 +168,20 @@ fn failures_are_reported_and_no_result_is_lost() {
     assert!(rest.contains("30 of 30 points are done, 1 of them now"), "{rest}");
     assert_eq!(stdout_in(at, &["sweep", "export", "new.sweep"]), table);
 }
+
+#[test]
+fn facts_of_the_processor_are_settings_of_a_plan() {
+    let directory = tempfile::tempdir().expect("there is room for temporary files");
+    let plan = "bench = 'hackbench -g 1 -f 2 -l 20'\nmetrics = ['totals.switches']\n\
+        [grid]\n'fact.instructions_per_us' = ['least', 1180, 'greatest']\n";
+    fs::write(directory.path().join("plan.toml"), plan).expect("there is room");
+    stdout_in(directory.path(), &["sweep", "plan.toml"]);
+    let table = stdout_in(directory.path(), &["sweep", "export", "plan.sweep"]);
+    let column = |place: usize| -> Vec<&str> {
+        let cells = table.lines().map(|line| line.split(',').nth(place).unwrap_or_else(|| panic!("{table}")));
+        cells.collect()
+    };
+    assert_eq!(column(0), ["fact.instructions_per_us", "least", "1180", "greatest"]);
+    let digests: std::collections::BTreeSet<&str> = column(3).into_iter().collect();
+    assert_eq!(digests.len(), 4, "each speed has its own digest: {table}");
+}

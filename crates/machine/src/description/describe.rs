@@ -222,7 +222,7 @@ fn processor(machine: &MachineDescription) -> Vec<String> {
     for (key, fact) in processor.facts() {
         let (least, greatest) = fact.range;
         let range = if least == greatest { String::new() } else { format!(" ({least} to {greatest})") };
-        table.push(vec![key, format!("{}{range}", fact.value), fact.source.clone()]);
+        table.push(vec![key.name().to_owned(), format!("{}{range}", fact.value), fact.source.clone()]);
     }
     let mut lines = vec![format!(
         "count sheet: {}; `fairlab machine costs {}` lists what follows",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The description of a machine: the content of its file, checked.
 
-use super::counted::{self, CountedCosts};
 use super::cpu_types::CpuType;
 use super::cpus::Shape;
 use super::frequency::FrequencyDomainDescription;
@@ -9,7 +8,7 @@ use super::idle::IdleStateDescription;
 use super::interrupts::InterruptLoadDescription;
 use super::keys::PlainKeys;
 use super::limits::TimedFrequencyLimit;
-use super::processor::{Processor, RangeEnd};
+use super::processor::Processor;
 use super::smt::Smt;
 use super::turbo::Turbo;
 use fairlab_sched::ids::CpuId;
@@ -155,16 +154,5 @@ impl MachineDescription {
     /// Facts of the processor that costs follow from; `None` if kernel code has zero cost.
     pub const fn processor(&self) -> Option<&Processor> {
         self.processor.as_ref()
-    }
-
-    /// Returns the costs with one fact of the processor at an end of its range; `None` if the machine has no such
-    /// fact.
-    pub fn costs_with_fact_at(&self, key: &str, end: RangeEnd) -> Option<CountedCosts> {
-        Some(counted::costs(&self.processor()?.with_fact_at(key, end)?))
-    }
-
-    /// Returns the costs of kernel code; `None` if it has zero cost.
-    pub fn costs(&self) -> Option<CountedCosts> {
-        self.processor().map(counted::costs)
     }
 }

@@ -53,6 +53,6 @@ pub use limits::TimedFrequencyLimit;
 pub use machine::{KERNEL_PROFILES, MachineDescription};
 pub use preemption::Preemption;
 pub use presets::{MachineText, load, load_text, parse, preset, preset_names, preset_text, presets};
-pub use processor::{FACTS, Fact, Processor, RangeEnd};
+pub use processor::{Fact, FactKey, Processor};
 pub use smt::Smt;
 pub use turbo::Turbo;

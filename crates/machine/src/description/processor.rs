@@ -4,36 +4,94 @@
 //! No cost is set for a single operation. A fact has a value, a source, and where it is uncertain a range. Without the
 //! table, kernel code has zero cost.
 
-use super::counted::SHEETS;
+use super::counted::{self, CountedCosts, SHEETS};
 use super::cpus::Shape;
 use super::distance::{ByDistance, Distance};
 use super::error::DescriptionFault;
 use super::raw::{OptionalKey, RawFact, RawProcessor};
 use super::suggest;
 use super::values::{number, source};
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 
 /// Table of latencies in `[processor]`.
 pub(super) const LINE_NS: &str = "line_ns";
 
-/// Keys of all facts with a range, in the order of [`Processor::facts`].
-pub const FACTS: [&str; 9] = [
-    "instructions_per_us",
-    "loop_speed_percent",
-    "line_share_percent",
-    "loop_line_share_percent",
-    "line_ns.core",
-    "line_ns.cluster",
-    "line_ns.llc",
-    "line_ns.package",
-    "line_ns.system",
-];
+/// A fact that `[processor]` can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FactKey {
+    /// Instructions of kernel code per microsecond, by a thread alone on its core at capacity 1024.
+    InstructionsPerUs,
+    /// Speed of the loops that scan CPUs, in percent of the general speed: their code is cached, and their branches are
+    /// predicted.
+    LoopSpeedPercent,
+    /// Share of a cache line's latency that does not overlap with other work.
+    LineSharePercent,
+    /// Share of a cache line's latency that does not overlap, for lines that a loop over CPUs reads one independent of the
+    /// other.
+    LoopLineSharePercent,
+    /// Latency of a cache line at a distance between two CPUs.
+    LineNs(Distance),
+}
+
+impl FactKey {
+    /// All facts, in the order of files.
+    pub const ALL: [Self; 9] = [
+        Self::InstructionsPerUs,
+        Self::LoopSpeedPercent,
+        Self::LineSharePercent,
+        Self::LoopLineSharePercent,
+        Self::LineNs(Distance::Core),
+        Self::LineNs(Distance::Cluster),
+        Self::LineNs(Distance::Cache),
+        Self::LineNs(Distance::Package),
+        Self::LineNs(Distance::System),
+    ];
+
+    /// Key in `[processor]`, such as `line_ns.llc`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InstructionsPerUs => "instructions_per_us",
+            Self::LoopSpeedPercent => "loop_speed_percent",
+            Self::LineSharePercent => "line_share_percent",
+            Self::LoopLineSharePercent => "loop_line_share_percent",
+            Self::LineNs(Distance::Core) => "line_ns.core",
+            Self::LineNs(Distance::Cluster) => "line_ns.cluster",
+            Self::LineNs(Distance::Cache) => "line_ns.llc",
+            Self::LineNs(Distance::Package) => "line_ns.package",
+            Self::LineNs(Distance::System) => "line_ns.system",
+        }
+    }
+
+    /// Returns the fact with this key in `[processor]`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| key.name() == name)
+    }
+
+    /// Unit of values.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::InstructionsPerUs => "1/us",
+            Self::LoopSpeedPercent | Self::LineSharePercent | Self::LoopLineSharePercent => "%",
+            Self::LineNs(_) => "ns",
+        }
+    }
+
+    /// Least and greatest value that a file or a setting may have.
+    pub const fn limits(self) -> RangeInclusive<u64> {
+        match self {
+            Self::InstructionsPerUs => 10..=100_000,
+            Self::LoopSpeedPercent => 10..=10_000,
+            Self::LineSharePercent | Self::LoopLineSharePercent => 0..=100,
+            Self::LineNs(_) => 0..=100_000,
+        }
+    }
+}
 
 /// A number with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// Key in its table of the machine file.
-    pub key: &'static str,
     /// Value that costs follow from.
     pub value: u64,
     /// Least and greatest value that agree with the source.
@@ -42,39 +100,10 @@ pub struct Fact {
     pub source: String,
 }
 
-/// End of a fact's range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RangeEnd {
-    /// Least value.
-    Least,
-    /// Greatest value.
-    Greatest,
-}
-
-impl RangeEnd {
-    /// Both ends.
-    pub const ALL: [Self; 2] = [Self::Least, Self::Greatest];
-
-    /// Name in tables.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Least => "least",
-            Self::Greatest => "greatest",
-        }
-    }
-}
-
 impl Fact {
     /// Whether the range has more than one value.
     pub const fn is_uncertain(&self) -> bool {
         self.range.0 < self.range.1
-    }
-
-    const fn set_to(&mut self, end: RangeEnd) {
-        self.value = match end {
-            RangeEnd::Least => self.range.0,
-            RangeEnd::Greatest => self.range.1,
-        };
     }
 }
 
@@ -82,12 +111,8 @@ impl Fact {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
     sheet: &'static str,
-    instructions_per_us: Fact,
-    loop_speed_percent: Option<Fact>,
-    line_share_percent: Fact,
-    loop_line_share_percent: Option<Fact>,
-    /// Latency of a cache line at the distances that the file has, nearest first.
-    line_ns: Vec<(Distance, Fact)>,
+    /// Always has the speed, a share, and a latency.
+    facts: BTreeMap<FactKey, Fact>,
 }
 
 impl Processor {
@@ -96,66 +121,66 @@ impl Processor {
         self.sheet
     }
 
-    /// Instructions of kernel code per microsecond, by a thread alone on its core at capacity 1024.
-    pub const fn instructions_per_us(&self) -> u64 {
-        self.instructions_per_us.value
+    /// All facts, in the order of files.
+    pub fn facts(&self) -> impl Iterator<Item = (FactKey, &Fact)> {
+        self.facts.iter().map(|(key, fact)| (*key, fact))
     }
 
-    /// Speed of the loops that scan CPUs, in percent of [`Self::instructions_per_us`]: their code is cached, and their
-    /// branches are predicted. 100 if the file does not have it.
+    /// Returns a fact; `None` if the file does not have it.
+    pub fn fact(&self, key: FactKey) -> Option<&Fact> {
+        self.facts.get(&key)
+    }
+
+    /// Sets the value of a fact; its range and source stay.
+    ///
+    /// # Panics
+    /// If the file does not have the fact, or if the value is outside the fact's limits.
+    pub fn set_value(&mut self, key: FactKey, value: u64) {
+        assert!(key.limits().contains(&value), "{} cannot be {value}", key.name());
+        self.facts.get_mut(&key).unwrap_or_else(|| panic!("there is no fact {}", key.name())).value = value;
+    }
+
+    /// Returns the costs of kernel code.
+    pub fn costs(&self) -> CountedCosts {
+        counted::costs(self)
+    }
+
+    fn value(&self, key: FactKey) -> Option<u64> {
+        self.facts.get(&key).map(|fact| fact.value)
+    }
+
+    /// Instructions of kernel code per microsecond, by a thread alone on its core at capacity 1024.
+    pub fn instructions_per_us(&self) -> u64 {
+        self.value(FactKey::InstructionsPerUs).expect("every file has it")
+    }
+
+    /// Speed of the loops that scan CPUs, in percent of [`Self::instructions_per_us`]; 100 if the file does not have it.
     pub fn loop_speed_percent(&self) -> u64 {
-        self.loop_speed_percent.as_ref().map_or(100, |fact| fact.value)
+        self.value(FactKey::LoopSpeedPercent).unwrap_or(100)
+    }
+
+    fn line_share_percent(&self) -> u64 {
+        self.value(FactKey::LineSharePercent).expect("every file has it")
     }
 
     /// Latency of a cache line in nanoseconds, by the distance between the two CPUs. A distance without a fact
     /// has the value of the next farther one, and beyond the farthest that of the nearer one.
     pub fn line_ns(&self) -> ByDistance<u64> {
-        let fact = |distance| self.line_ns.iter().find(|(known, _)| *known >= distance).or_else(|| self.line_ns.last());
-        ByDistance::from_fn(|distance| fact(distance).map_or(0, |(_, fact)| fact.value))
+        let farthest = self.distances().last().expect("every file has one");
+        ByDistance::from_fn(|distance| {
+            let known = self.distances().find(|known| *known >= distance).unwrap_or(farthest);
+            self.value(FactKey::LineNs(known)).expect("the distance has a latency")
+        })
     }
 
     /// Distances with a latency, nearest first; at least one.
     pub fn distances(&self) -> impl Iterator<Item = Distance> {
-        self.line_ns.iter().map(|(distance, _)| *distance)
-    }
-
-    /// Facts of the processor itself, in the order of files.
-    pub(super) fn own_facts(&self) -> impl Iterator<Item = &Fact> {
-        let general = [&self.instructions_per_us].into_iter().chain(&self.loop_speed_percent);
-        general.chain([&self.line_share_percent]).chain(&self.loop_line_share_percent)
-    }
-
-    /// Latencies of a cache line, nearest first.
-    pub(super) fn line_facts(&self) -> impl Iterator<Item = &Fact> {
-        self.line_ns.iter().map(|(_, fact)| fact)
-    }
-
-    /// All facts with their keys in `[processor]`, in the order of files.
-    pub fn facts(&self) -> impl Iterator<Item = (String, &Fact)> {
-        let own = self.own_facts().map(|fact| (fact.key.to_owned(), fact));
-        own.chain(self.line_facts().map(|fact| (format!("{LINE_NS}.{}", fact.key), fact)))
-    }
-
-    /// Returns the facts with one of them at an end of its range; `None` if there is no such fact. `key` is that of
-    /// [`Self::facts`].
-    #[must_use]
-    pub fn with_fact_at(&self, key: &str, end: RangeEnd) -> Option<Self> {
-        let mut changed = self.clone();
-        let fact = match key.strip_prefix(LINE_NS).and_then(|rest| rest.strip_prefix('.')) {
-            Some(distance) => changed.line_ns.iter_mut().map(|(_, fact)| fact).find(|fact| fact.key == distance)?,
-            None => [&mut changed.instructions_per_us, &mut changed.line_share_percent]
-                .into_iter()
-                .chain(&mut changed.loop_speed_percent)
-                .chain(&mut changed.loop_line_share_percent)
-                .find(|fact| fact.key == key)?,
-        };
-        fact.set_to(end);
-        Some(changed)
+        Distance::ALL.into_iter().filter(|distance| self.facts.contains_key(&FactKey::LineNs(*distance)))
     }
 
     /// Duration of instructions, given in tenths, in picoseconds.
-    pub(super) const fn instructions_ps(&self, tenths: i64) -> u64 {
-        tenths.unsigned_abs() * 100_000 / self.instructions_per_us.value
+    pub(super) fn instructions_ps(&self, tenths: i64) -> u64 {
+        tenths.unsigned_abs() * 100_000 / self.instructions_per_us()
     }
 
     /// Duration of the instructions of a loop that scans CPUs, given in tenths, in picoseconds.
@@ -171,13 +196,13 @@ impl Processor {
     /// Duration of the transfer of cache lines, given in tenths, in picoseconds: the share of their latency
     /// that does not overlap with other work.
     pub(super) fn lines_ps(&self, tenths: i64) -> ByDistance<u64> {
-        self.line_ns().map(|ns| tenths.unsigned_abs() * ns * self.line_share_percent.value)
+        self.line_ns().map(|ns| tenths.unsigned_abs() * ns * self.line_share_percent())
     }
 
     /// Duration of the transfer of cache lines that a loop over CPUs reads, given in tenths, in picoseconds. Its reads do
     /// not depend on each other, so more of their latency overlaps.
     pub(super) fn loop_lines_ps(&self, tenths: i64) -> ByDistance<u64> {
-        let share = self.loop_line_share_percent.as_ref().unwrap_or(&self.line_share_percent).value;
+        let share = self.value(FactKey::LoopLineSharePercent).unwrap_or_else(|| self.line_share_percent());
         self.line_ns().map(|ns| tenths.unsigned_abs() * ns * share)
     }
 }
@@ -191,20 +216,26 @@ pub(super) fn from_raw(raw: &OptionalKey<RawProcessor>, shape: &Shape) -> Result
         DescriptionFault::from_value(&raw.sheet, message, suggest::did_you_mean(raw.sheet.get_ref(), SHEETS))
     })?;
     let lines = raw.line_ns.get_ref();
-    let mut line_ns = Vec::new();
-    for (distance, raw) in
-        Distance::ALL.into_iter().zip([&lines.core, &lines.cluster, &lines.llc, &lines.package, &lines.system])
-    {
-        if let Some(raw) = raw {
-            line_ns.push((distance, fact(distance.name(), raw, 0..=100_000)?));
-        }
-    }
-    if line_ns.is_empty() {
+    let given = [
+        (FactKey::InstructionsPerUs, Some(&raw.instructions_per_us)),
+        (FactKey::LoopSpeedPercent, raw.loop_speed_percent.as_ref()),
+        (FactKey::LineSharePercent, Some(&raw.line_share_percent)),
+        (FactKey::LoopLineSharePercent, raw.loop_line_share_percent.as_ref()),
+        (FactKey::LineNs(Distance::Core), lines.core.as_ref()),
+        (FactKey::LineNs(Distance::Cluster), lines.cluster.as_ref()),
+        (FactKey::LineNs(Distance::Cache), lines.llc.as_ref()),
+        (FactKey::LineNs(Distance::Package), lines.package.as_ref()),
+        (FactKey::LineNs(Distance::System), lines.system.as_ref()),
+    ];
+    let given = given.into_iter().filter_map(|(key, raw)| Some((key, raw?)));
+    let facts = given.map(|(key, raw)| Ok((key, fact(key, raw)?))).collect::<Result<_, _>>()?;
+    let processor = Processor { sheet, facts };
+    if processor.distances().next().is_none() {
         let help = format!("add `{} = {{ value = NS, source = \"...\" }}`", Distance::Cache.name());
         return Err(DescriptionFault::new(raw.line_ns.span(), format!("processor: {LINE_NS} has no latency"), help));
     }
     if let Some(missing) =
-        Distance::of_pairs(&shape.places).find(|needed| line_ns.iter().all(|(distance, _)| distance != needed))
+        Distance::of_pairs(&shape.places).find(|needed| processor.distances().all(|known| known != *needed))
     {
         let cpus = match missing {
             Distance::Core => "in one core",
@@ -217,32 +248,13 @@ pub(super) fn from_raw(raw: &OptionalKey<RawProcessor>, shape: &Shape) -> Result
         let help = format!("add `{} = {{ value = NS, source = \"...\" }}`", missing.name());
         return Err(DescriptionFault::new(raw.line_ns.span(), message, help));
     }
-    Ok(Some(Processor {
-        sheet,
-        instructions_per_us: fact("instructions_per_us", &raw.instructions_per_us, 10..=100_000)?,
-        loop_speed_percent: optional_fact("loop_speed_percent", &raw.loop_speed_percent, 10..=10_000)?,
-        line_share_percent: fact("line_share_percent", &raw.line_share_percent, 0..=100)?,
-        loop_line_share_percent: optional_fact("loop_line_share_percent", &raw.loop_line_share_percent, 0..=100)?,
-        line_ns,
-    }))
+    Ok(Some(processor))
 }
 
-fn optional_fact(
-    key: &'static str,
-    raw: &OptionalKey<RawFact>,
-    limits: std::ops::RangeInclusive<u64>,
-) -> Result<Option<Fact>, DescriptionFault> {
-    raw.as_ref().map(|raw| fact(key, raw, limits)).transpose()
-}
-
-fn fact(
-    key: &'static str,
-    raw: &Spanned<RawFact>,
-    limits: std::ops::RangeInclusive<u64>,
-) -> Result<Fact, DescriptionFault> {
-    let table = raw.get_ref();
+fn fact(key: FactKey, raw: &Spanned<RawFact>) -> Result<Fact, DescriptionFault> {
+    let (table, limits) = (raw.get_ref(), key.limits());
     let value = number(&table.value, limits.clone(), "")?;
     let least = table.min.as_ref().map_or(Ok(value), |min| number(min, *limits.start()..=value, ""))?;
     let greatest = table.max.as_ref().map_or(Ok(value), |max| number(max, value..=*limits.end(), ""))?;
-    Ok(Fact { key, value, range: (least, greatest), source: source(&table.source, "a fact")? })
+    Ok(Fact { value, range: (least, greatest), source: source(&table.source, "a fact")? })
 }

@@ -5,7 +5,7 @@ use super::cpus::{LOCAL_DISTANCE, REMOTE_DISTANCE, core_numbers};
 use super::frequency::FrequencyGovernor;
 use super::interrupts::InterruptLoadDescription;
 use super::machine::MachineDescription;
-use super::processor::{Fact, LINE_NS, Processor};
+use super::processor::{Fact, FactKey, LINE_NS, Processor};
 use super::raw::RawNumbering;
 use fairlab_sched::topology::{CpuPlace, TopologyLevel};
 use std::fmt::{Display, Write as _};
@@ -236,14 +236,19 @@ fn frequency_limits(out: &mut TomlWriter, machine: &MachineDescription) {
 fn processor(out: &mut TomlWriter, processor: &Processor) {
     out.line("\n[processor]");
     out.text("sheet", processor.sheet());
-    processor.own_facts().for_each(|own| fact(out, own));
+    let (lines, own): (Vec<_>, Vec<_>) = processor.facts().partition(|(key, _)| matches!(key, FactKey::LineNs(_)));
+    own.into_iter().for_each(|(key, own)| fact(out, key.name(), own));
     out.line(format!("\n[processor.{LINE_NS}]"));
-    processor.line_facts().for_each(|line| fact(out, line));
+    for (key, line) in lines {
+        if let FactKey::LineNs(distance) = key {
+            fact(out, distance.name(), line);
+        }
+    }
 }
 
-fn fact(out: &mut TomlWriter, fact: &Fact) {
+fn fact(out: &mut TomlWriter, key: &str, fact: &Fact) {
     let (least, greatest) = fact.range;
     let range = if least == greatest { String::new() } else { format!("min = {least}, max = {greatest}, ") };
     let source = toml::Value::String(fact.source.clone());
-    out.pair(fact.key, format_args!("{{ value = {}, {range}source = {source} }}", fact.value));
+    out.pair(key, format_args!("{{ value = {}, {range}source = {source} }}", fact.value));
 }

@@ -2,7 +2,7 @@
 //! Cost model: the time that kernel code takes on a machine.
 
 use crate::description::{
-    ByDistance, CallCost, CallCosts, ChannelCosts, CountedCosts, MachineDescription, OPERATIONS, TcpCosts,
+    ByDistance, CallCost, CallCosts, ChannelCosts, MachineDescription, OPERATIONS, Processor, TcpCosts,
 };
 use fairlab_sched::work::{KernelOp, NR_OPS, OpCounts};
 use fairlab_workload::workload::ChannelKind;
@@ -25,11 +25,12 @@ impl CostModel {
 
     /// Returns the cost model of a machine; without facts of its processor, that is [`Self::zero_cost`].
     pub fn from_machine(machine: &MachineDescription) -> Self {
-        machine.costs().map_or(Self::zero_cost(), Self::from_counted)
+        machine.processor().map_or(Self::zero_cost(), Self::from_processor)
     }
 
     /// Returns the cost model of a processor.
-    pub fn from_counted(costs: CountedCosts) -> Self {
+    pub fn from_processor(processor: &Processor) -> Self {
+        let costs = processor.costs();
         let mut model = Self { calls: Some(costs.calls), ..Self::zero_cost() };
         for (operation, ps) in OPERATIONS.into_iter().zip(costs.operations) {
             let is_known = model.set_by_name(operation, ps);

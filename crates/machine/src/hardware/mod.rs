@@ -4,7 +4,7 @@
 pub mod costs;
 pub mod vary;
 
-use crate::description::{self, Distance, MachineDescription, Smt, Turbo};
+use crate::description::{self, Distance, MachineDescription, Processor, Smt, Turbo};
 pub use crate::description::{IdleGovernorKind, Preemption};
 use costs::CostModel;
 use fairlab_sched::ids::CpuId;
@@ -130,6 +130,8 @@ pub struct Hardware {
     pub interrupts: Vec<InterruptLoad>,
     /// Initial uclamp values of tasks and groups.
     pub default_clamps: DefaultClamps,
+    /// Facts of the processor that `costs` follows from, unless single costs were set; `None` without facts.
+    pub processor: Option<Processor>,
     /// Costs of kernel operations.
     pub costs: CostModel,
 }
@@ -167,6 +169,7 @@ impl Hardware {
             newidle_cost: self.newidle_cost,
             idle_states: self.idle_states.clone(),
             idle_governor: self.idle_governor,
+            processor: self.processor.clone(),
             costs: self.costs.clone(),
             ..self.topology_only()
         }
@@ -197,6 +200,7 @@ impl Hardware {
             idle_governor: IdleGovernorKind::Menu,
             interrupts: Vec::new(),
             default_clamps: DefaultClamps::default(),
+            processor: None,
             costs: CostModel::zero_cost(),
             topology,
         }
@@ -302,6 +306,7 @@ impl Hardware {
             idle_states: idle_states.collect(),
             idle_governor: machine.idle_governor(),
             interrupts: interrupts.collect(),
+            processor: machine.processor().cloned(),
             costs: CostModel::from_machine(machine),
             ..Self::from_topology(machine.name(), machine.topology())
         }
@@ -331,6 +336,15 @@ impl Hardware {
             places.filter(move |(_, place)| place.package == package).map(|(cpu, _)| CpuId::from_index(cpu)).collect()
         };
         packages.into_iter().map(of_package).collect()
+    }
+
+    /// Replaces the facts of the processor and all costs that follow from them. The cost of a tracer stays, because it
+    /// belongs to the workload.
+    pub fn set_processor(&mut self, processor: Option<Processor>) {
+        let tracer_ps = self.costs.tracer_ps();
+        self.costs = processor.as_ref().map_or(CostModel::zero_cost(), CostModel::from_processor);
+        self.costs.enable_tracer(tracer_ps);
+        self.processor = processor;
     }
 
     /// Number of CPUs of the machine.

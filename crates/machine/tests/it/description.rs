@@ -31,7 +31,7 @@ fn the_smallest_file_gives_an_idealised_machine() {
     assert_eq!((machine.tick_skew(), machine.ipi_latency()), (Nanos::ZERO, Nanos::ZERO));
     assert!(!machine.polling_idle() && preset_machine("xeon-2s-224").polling_idle());
     assert!(machine.frequency_domain(CpuId(0)).is_none() && machine.idle_states().is_empty());
-    assert!(machine.costs().is_none() && machine.interrupt_loads().is_empty());
+    assert!(machine.processor().is_none() && machine.interrupt_loads().is_empty());
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_machine_inherits_what_its_file_does_not_say() {
         format!("of its base hikey960: {}", base.source()),
         "its own numbers have another source"
     );
-    assert!(board.costs().is_some() && board.costs() == base.costs());
+    assert!(board.processor().is_some() && board.processor() == base.processor());
     // A written file has no base.
     assert_eq!(parse("again.toml", &board.to_toml()), Ok(board));
 }

@@ -2,9 +2,8 @@
 //! Tests of costs that follow from facts of a processor and from a count sheet.
 
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::{
-    ByDistance, Distance, FACTS, MachineDescription, RangeEnd, SHEETS, counted_costs, parse,
-};
+use fairlab_machine::description::{ByDistance, Distance, FactKey, MachineDescription, SHEETS, counted_costs, parse};
+use fairlab_machine::hardware::Hardware;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::workload::ChannelKind;
 
@@ -143,23 +142,30 @@ fn costs_of_single_operations_are_rejected() {
 }
 
 #[test]
-fn a_fact_can_be_at_an_end_of_its_range() {
+fn costs_follow_from_a_fact_with_another_value() {
     let text = file("6.12-x86_64", 1500, "").replace("value = 1500,", "value = 1500, min = 1000, max = 2000,");
     let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}"));
-    let processor = machine.processor().expect("it has facts");
-    for (key, fact) in processor.facts() {
-        assert!(FACTS.contains(&key.as_str()), "{key}");
-        assert_eq!(fact.is_uncertain(), key == "instructions_per_us");
-        for end in RangeEnd::ALL {
-            let varied = processor.with_fact_at(&key, end).expect("there is such a fact");
-            assert_eq!(varied == *processor, !fact.is_uncertain(), "{key}");
-        }
+    let mut hardware = Hardware::from_description(&machine);
+    let mut processor = hardware.processor.clone().expect("it has facts");
+    let uncertain: Vec<FactKey> =
+        processor.facts().filter(|(_, fact)| fact.is_uncertain()).map(|(key, _)| key).collect();
+    assert_eq!(uncertain, [FactKey::InstructionsPerUs]);
+    assert_eq!(processor.fact(FactKey::LineNs(Distance::Core)), None);
+    processor.set_value(FactKey::InstructionsPerUs, 3000);
+    hardware.costs.enable_tracer(7);
+    let before = hardware.costs.op_ps(KernelOp::ContextSwitch);
+    hardware.set_processor(Some(processor));
+    assert_eq!(hardware.costs.op_ps(KernelOp::ContextSwitch), before / 2);
+    assert_eq!(hardware.costs.tracer_ps(), 7);
+}
+
+#[test]
+fn every_fact_has_a_name_and_limits() {
+    for key in FactKey::ALL {
+        assert_eq!(FactKey::from_name(key.name()), Some(key));
+        assert!(key.limits().start() < key.limits().end(), "{key:?}");
     }
-    let slowest = processor.with_fact_at("instructions_per_us", RangeEnd::Least).expect("there is such a fact");
-    assert_eq!(slowest.instructions_per_us(), 1000);
-    assert!(machine.costs_with_fact_at("line_ns.core", RangeEnd::Least).is_none());
-    let costs = machine.costs_with_fact_at("instructions_per_us", RangeEnd::Greatest).expect("there is such a fact");
-    assert!(costs.calls.futex_wake.before_ps < machine.costs().expect("it has costs").calls.futex_wake.before_ps);
+    assert_eq!(FactKey::from_name("line_ns"), None);
 }
 
 #[test]

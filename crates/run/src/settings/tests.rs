@@ -15,6 +15,8 @@ fn all_set() -> Settings {
         ("autogroup", "on"),
         ("prices", "zero"),
         ("prices", "ScanCpu=17.5"),
+        ("facts", "line_ns.llc=40"),
+        ("facts", "line_ns.system=greatest"),
         ("plain", "priced"),
         ("seed", "7"),
         ("starts", ""),
@@ -39,6 +41,7 @@ fn every_setting_but_policies_is_in_json_as_it_was_set() {
     assert_eq!(json["duration"], "1500us");
     assert_eq!(json["warmup"], "settled:1s");
     assert_eq!(json["prices"], serde_json::json!(["zero", "ScanCpu=17.5"]));
+    assert_eq!(json["facts"], serde_json::json!({ "line_ns.llc": 40, "line_ns.system": "greatest" }));
     assert_eq!(serde_json::from_value::<Settings>(json).expect("they are settings"), settings);
     assert_eq!(serde_json::to_value(Settings::default()).expect("settings are JSON"), serde_json::json!({}));
     assert!(serde_json::from_str::<Settings>(r#"{"frequency": "schedutil"}"#).is_err());
@@ -70,6 +73,7 @@ fn a_wrong_value_is_refused_with_a_hint() {
         ("prices", "ScanCup=5", "did you mean ScanCpu?"),
         ("prices", "ScanCpu=-1", "from 0 to"),
         ("prices", "free", "use machine, zero"),
+        ("facts", "line_ns.lcc=40", "did you mean line_ns.llc?"),
         ("engine", "6.12", "kernel:NAME"),
         ("seed", "-1", "whole number"),
         ("duration", "0s", "greater than 0"),

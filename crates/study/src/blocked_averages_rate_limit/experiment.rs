@@ -153,21 +153,21 @@ impl Placements {
 }
 
 impl ExperimentCase {
-    /// Returns the machine of this case, starting from that of the file or from one with other costs.
-    fn hardware(self, mut hardware: Hardware) -> Hardware {
+    /// Changes a machine to that of this case. The costs that an arm sets are changed as well.
+    fn change(self, hardware: &mut Hardware) {
         hardware.tick = Nanos(1_000_000_000 / self.hz);
-        self.change.apply(&mut hardware);
+        self.change.apply(hardware);
         if let Some(place) = self.fixed {
             for domain in &mut hardware.frequency_domains {
                 domain.fix_at_index(place);
             }
         }
-        hardware
     }
 
     /// Returns a workload's setup under an arm, with the rate limit for this HZ.
     fn setup(self, arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Setup, StudyError> {
-        let mut setup = setup(arm, self.hardware(hardware), workload, WARM_UP + RUNTIME)?;
+        let mut setup = setup(arm, hardware, workload, WARM_UP + RUNTIME)?;
+        self.change(&mut setup.hardware);
         for (_, value) in setup.named_tunables.iter_mut().filter(|(name, _)| name == "blocked_limit") {
             *value = *value * self.hz as i64 / 1000;
         }
@@ -175,13 +175,8 @@ impl ExperimentCase {
         Ok(setup)
     }
 
-    /// Runs the case on the machine of the file.
+    /// Runs the case.
     pub(super) fn run(self, arm: &ArmDefinition) -> Result<ExperimentRun, StudyError> {
-        self.run_on(machine(MACHINE), arm)
-    }
-
-    /// Runs the case on a machine with other costs.
-    pub(super) fn run_on(self, hardware: Hardware, arm: &ArmDefinition) -> Result<ExperimentRun, StudyError> {
         let schbench =
             Schbench { message_threads: 2, threads: 2, runtime: RUNTIME, seed: self.seed, ..Schbench::default() };
         let mut workload = schbench.workload();
@@ -189,7 +184,7 @@ impl ExperimentCase {
         program.start_at = Some(WARM_UP);
         let services = Services { number: self.groups, period: SERVICE_PERIOD, work: SERVICE_WORK, seed: self.seed };
         services.add_to(&mut workload);
-        let mut machine = Machine::new(self.setup(arm, hardware, workload)?)?;
+        let mut machine = Machine::new(self.setup(arm, machine(MACHINE), workload)?)?;
         let mut observer = ExperimentObserver::new(&schbench, &machine);
         drive_to(&mut machine, &mut observer, START + WARM_UP)?;
         observer.reset();

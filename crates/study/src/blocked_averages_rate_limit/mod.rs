@@ -13,9 +13,8 @@ use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable, StudyReport};
 use crate::statistics::Statistic;
 use crate::table_schema::TableSchema;
-use crate::{ProgressReporter, StudyError, StudyOptions, pool, sensitivity};
+use crate::{ProgressReporter, StudyError, StudyOptions, pool};
 use experiment::{ExperimentCase, ExperimentRun, MachineChange};
-use fairlab_machine::hardware::Hardware;
 use std::collections::BTreeMap;
 
 /// Machine of all runs.
@@ -43,11 +42,7 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::one_of("samples", &["samples"]),
     TableSchema::one_of("placing", &["slow", "slow, chosen otherwise", "chosen by energy"]),
     TableSchema::one_of("runs", &["three or more", "one or more", "99.0th as published before"]),
-    TableSchema::own("sensitivity"),
 ];
-
-/// Number of seeds for each fact in the table of varied facts.
-const SENSITIVITY_SEEDS: u64 = 21;
 
 /// Run to execute: the name of its arm, and its case.
 type Job = (String, ExperimentCase);
@@ -76,24 +71,6 @@ fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<ExperimentRun>>) ->
     tables
 }
 
-/// Fills the tables with runs on a machine with other costs.
-fn with_costs(study: &StudyDefinition, hardware: &Hardware) -> Result<Vec<ReportTable>, StudyError> {
-    let by_arm = pool::all(study.arms.iter().collect(), |arm| {
-        let seeds = (0..SENSITIVITY_SEEDS).collect();
-        let found: Vec<ExperimentRun> = pool::all(seeds, |seed| usual(seed).run_on(hardware.clone(), arm))?;
-        Ok::<_, StudyError>((arm.name.as_str(), found))
-    })?;
-    Ok(fill(study, &by_arm.into_iter().collect()))
-}
-
-/// Fills the table of facts at both ends of their range.
-fn facts(study: &StudyDefinition, tally: &ProgressSum<'_>) -> Result<ReportTable, StudyError> {
-    let on_case = |fact: &str, part| tally.add(fact, 0.3 * part);
-    sensitivity::table(study.table("sensitivity"), "before, after", MACHINE, on_case, |hardware| {
-        with_costs(study, &hardware)
-    })
-}
-
 /// Fills all tables of the study.
 pub(crate) fn run(
     study: &StudyDefinition,
@@ -105,14 +82,9 @@ pub(crate) fn run(
     let jobs: Vec<Job> =
         study.arms.iter().flat_map(|arm| (0..seeds).map(move |seed| (arm.name.clone(), usual(seed)))).collect();
     let tally = ProgressSum::new(progress);
-    let (found, (scaling, facts)) = pool::both(
-        || run_all(study, &jobs, || tally.add("schbench", 0.3 / jobs.len() as f64)),
-        || {
-            pool::both(
-                || scaling::tables(study, options, &tally),
-                || (!options.quick && choices.wants("sensitivity")).then(|| facts(study, &tally)).transpose(),
-            )
-        },
+    let (found, scaling) = pool::both(
+        || run_all(study, &jobs, || tally.add("schbench", 0.4 / jobs.len() as f64)),
+        || scaling::tables(study, choices, &tally),
     )?;
     let mut by_arm: BTreeMap<&str, Vec<ExperimentRun>> = BTreeMap::new();
     for ((arm, _), found) in jobs.iter().zip(found) {
@@ -121,7 +93,6 @@ pub(crate) fn run(
     let mut tables = fill(study, &by_arm);
     tables.extend(scaling);
     let pictures = scaling::pictures(study, &tables);
-    tables.extend(facts);
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
     let outputs = outputs.collect();
     let (title, source) = (study.title.clone(), study.source.clone());

@@ -8,7 +8,7 @@ use crate::charts::{Chart, lines};
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable};
-use crate::{StudyError, StudyLength, pool};
+use crate::{StudyError, StudyOptions, pool};
 
 /// Numbers of inactive groups.
 const NUMBERS: [u32; 6] = [0, 25, 50, 100, 200, 400];
@@ -92,8 +92,9 @@ pub(super) fn pictures(study: &StudyDefinition, tables: &[ReportTable]) -> Vec<C
     let groups = NUMBERS.map(f64::from);
     let mhz = MHZ.map(f64::from);
     [("groups", "inactive groups", &groups[..]), ("frequency", "MHz of the small CPUs", &mhz[..])]
-        .map(|(name, unit, places)| {
-            let table = tables.iter().find(|table| table.name == name).expect("it was measured");
+        .into_iter()
+        .filter_map(|(name, unit, places)| {
+            let table = tables.iter().find(|table| table.name == name)?;
             // The rows of the first metric come first, one for each arm at each place.
             let nr_arms = study.arms.len();
             let arms: Vec<_> = study
@@ -106,9 +107,10 @@ pub(super) fn pictures(study: &StudyDefinition, tables: &[ReportTable]) -> Vec<C
                     (definition.name.as_str(), points.collect())
                 })
                 .collect();
-            lines(&format!("blocked-averages-{name}"), &format!("Longest schedule(), by {unit}"), (unit, "us"), &arms)
+            let (name, title) = (format!("blocked-averages-{name}"), format!("Longest schedule(), by {unit}"));
+            Some(lines(&name, &title, (unit, "us"), &arms))
         })
-        .into()
+        .collect()
 }
 
 /// Metrics that are reported for each case, with their units.
@@ -128,12 +130,12 @@ fn figure(found: &ExperimentRun, which: usize) -> f64 {
 
 pub(super) fn tables(
     study: &StudyDefinition,
-    options: StudyLength,
+    choices: &StudyOptions,
     tally: &ProgressSum<'_>,
 ) -> Result<Vec<ReportTable>, StudyError> {
-    let seeds = if options.quick { 5 } else { 31 };
-    let axes = Vec::from(axes());
-    let part = 0.4 / axes.len() as f64;
+    let seeds = if choices.options.quick { 5 } else { 31 };
+    let axes: Vec<Axis> = axes().into_iter().filter(|axis| choices.wants(axis.name)).collect();
+    let part = 0.6 / axes.len().max(1) as f64;
     pool::all(axes, |axis| {
         let mut rows: Vec<(String, String)> = Vec::new();
         let mut jobs: Vec<Job> = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Checks of a parsed study: names in charts and `[sensitivity]`, paths without a value, and runs that cannot
+//! Checks of a parsed study: names in charts and `[robustness]`, paths without a value, and runs that cannot
 //! start.
 //!
 //! The last two need a trial of each run, a few milliseconds long.
@@ -13,7 +13,6 @@ use crate::StudyError;
 use crate::definition::DefinitionError;
 use crate::pool;
 use crate::read::unknown;
-use fairlab_machine::description::FACTS;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeSet;
 
@@ -21,7 +20,7 @@ use std::collections::BTreeSet;
 const TRIAL: Nanos = Nanos::from_millis(20);
 
 impl DataStudy<'_> {
-    /// Checks the paths of figures, and the names in charts and `[sensitivity]`.
+    /// Checks the paths of figures, and the names in charts and `[robustness]`.
     pub(super) fn check_names(&self) -> Result<(), DefinitionError> {
         let wrong = |place: &str, message: &str, help: &str| {
             Err(DefinitionError::name(self.file, place.to_owned(), message.to_owned(), help.to_owned()))
@@ -62,12 +61,9 @@ impl DataStudy<'_> {
                 );
             }
         }
-        let Some(varied) = &self.definition.sensitivity else { return Ok(()) };
-        if let Some(table) = varied.tables.iter().find(|table| !tables.contains(&table.as_str())) {
-            return Err(unknown(self.file, "sensitivity", "table", table, &tables));
-        }
-        match varied.facts.iter().find(|fact| !FACTS.contains(&fact.as_str())) {
-            Some(fact) => Err(unknown(self.file, "sensitivity", "fact", fact, &FACTS)),
+        let Some(varied) = &self.definition.robustness else { return Ok(()) };
+        match varied.tables.iter().find(|table| !tables.contains(&table.as_str())) {
+            Some(table) => Err(unknown(self.file, "robustness", "table", table, &tables)),
             None => Ok(()),
         }
     }

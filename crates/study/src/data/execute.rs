@@ -11,10 +11,7 @@ use super::runs::RunCase;
 use super::workloads::{InputFiles, PreparedWorkload};
 use crate::definition::{ArmDefinition, DefinitionError};
 use crate::{ExternalRunner, StudyError};
-use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::RangeEnd;
 use fairlab_machine::engine::Engine;
-use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::bench::elapsed::LastExit;
 use fairlab_observe::bench::{BenchObserver, RunProgress};
@@ -31,11 +28,9 @@ use std::collections::BTreeMap;
 /// Longest simulated time of a workload that runs to its end.
 const MAX_RUN_TIME: Nanos = Nanos::from_secs(3600);
 
-/// Differences of one execution from the study's data, for measurements of sensitivity and for trials.
+/// Differences of one execution from the study's data, for measurements of robustness and for trials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variation {
-    /// Fact of the processor that is at an end of its range.
-    pub(crate) fact: Option<(String, RangeEnd)>,
     /// Number that is added to all seeds.
     pub(crate) seeds_from: u64,
     /// Numerator and denominator of a factor on all lengths.
@@ -110,11 +105,6 @@ impl RunEnv<'_> {
         };
         let name = self.machine_of(case, arm);
         let PreparedWorkload { mut setup, meter, has_length } = self.home.prepare(case, name, seed).map_err(of_case)?;
-        if let Some((key, end)) = variation.fact.as_ref().filter(|_| has_cost_model(&setup.hardware))
-            && let Some(costs) = self.home.machine(name).costs_with_fact_at(key, *end)
-        {
-            setup.hardware.costs = CostModel::from_counted(costs);
-        }
         let settings = settings_of(case, arm, seed, &variation.settings);
         apply(&mut setup, &settings, settings.kernel).map_err(|error| of_case(error.to_string()))?;
         let begin = case.start.of_seed(seed);
@@ -165,11 +155,6 @@ impl PreparedCase {
         let until_measured = warm_up.length(observers.settling.as_ref()).max(begin);
         Ok(result_of(observers, machine, begin, until_measured, &case))
     }
-}
-
-/// Whether the machine has costs. The machine of a scenario has none, and keeps zero costs in all variations.
-fn has_cost_model(hardware: &Hardware) -> bool {
-    !hardware.costs.is_zero_cost()
 }
 
 /// Returns the settings of a run: those of all runs, then those of the case, then those of the arm.

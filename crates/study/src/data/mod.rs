@@ -5,7 +5,7 @@
 //! [`runs`] expands runs into one case for each combination of parameter values. [`rows`] finds the case and
 //! the figure of each row. [`measure`] runs each case once for all rows that need it, with [`execute`].
 //! [`figures`] extracts numbers from a run's JSON result, with [`path`]. [`charts`] draws charts, and
-//! [`sensitivity`] varies costs, seeds and lengths.
+//! [`robustness`] varies seeds, lengths and the order of simultaneous events.
 
 pub mod charts;
 mod check;
@@ -13,9 +13,9 @@ pub(crate) mod execute;
 pub mod figures;
 mod measure;
 pub mod path;
+pub mod robustness;
 mod rows;
 pub mod runs;
-pub mod sensitivity;
 pub mod span;
 pub mod tasks;
 pub mod workloads;
@@ -53,8 +53,8 @@ pub(crate) struct DataStudyResult {
     pub(crate) notes: Vec<String>,
 }
 
-/// Fraction of a full study's progress that the sensitivity tables take.
-const SENSITIVITY_SHARE: f64 = 0.6;
+/// Fraction of a full study's progress that the table `robustness` takes.
+const ROBUSTNESS_SHARE: f64 = 0.6;
 
 /// Returns the cases of all runs of a study.
 ///
@@ -179,12 +179,10 @@ impl<'a> DataStudy<'a> {
     /// # Errors
     /// If a run fails, or its result lacks a figure.
     pub(crate) fn run(&self, on_step: &(dyn Fn(&str, f64) + Sync)) -> Result<DataStudyResult, StudyError> {
-        let varied = self.definition.sensitivity.as_ref().filter(|_| !self.choices.options.quick);
-        let of_sensitivity =
-            |table: &&TableDefinition| sensitivity::TABLES.contains(&table.name.as_str()) && !table.is_data();
-        let to_vary: Vec<&TableDefinition> =
-            self.definition.tables.iter().filter(|_| varied.is_some()).filter(of_sensitivity).collect();
-        let part = if to_vary.is_empty() { 1.0 } else { 1.0 - SENSITIVITY_SHARE };
+        let varied = self.definition.robustness.as_ref().filter(|_| !self.choices.options.quick);
+        let table = self.definition.tables.iter().find(|table| table.name == robustness::TABLE && !table.is_data());
+        let to_vary = varied.zip(table);
+        let part = if to_vary.is_some() { 1.0 - ROBUSTNESS_SHARE } else { 1.0 };
         let variation = self.variation();
         let taken = self.histogram_sources();
         let mut wanted = measure::requested_metrics(self.questions.iter().flat_map(|(_, questions)| questions));
@@ -198,10 +196,9 @@ impl<'a> DataStudy<'a> {
         let mut tables: Vec<ReportTable> =
             self.questions.iter().map(|(table, questions)| numbers.table(self.definition, table, questions)).collect();
         let pictures = self.pictures(&tables, &taken, &numbers);
-        for table in to_vary {
-            let share = SENSITIVITY_SHARE / 2.0;
-            let on_step = |step: &str, part: f64| on_step(step, share * part);
-            tables.extend(varied.map(|varied| sensitivity::table(self, table, varied, &on_step)).transpose()?);
+        if let Some((varied, table)) = to_vary {
+            let on_step = |step: &str, part: f64| on_step(step, ROBUSTNESS_SHARE * part);
+            tables.push(robustness::table(self, table, varied, &on_step)?);
         }
         Ok(DataStudyResult { tables, pictures, notes: self.notes() })
     }
@@ -232,8 +229,8 @@ impl<'a> DataStudy<'a> {
             crate::statistics::NR_DRAWS
         ));
         notes.extend(self.choices.perturb_note());
-        if self.choices.options.quick && self.definition.sensitivity.is_some() {
-            notes.push("The sensitivity tables are filled only without --quick.".to_owned());
+        if self.choices.options.quick && self.definition.robustness.is_some() {
+            notes.push("The table of robustness is filled only without --quick.".to_owned());
         }
         notes
     }

@@ -93,11 +93,6 @@ impl InputFiles {
         self.machines.get(name).unwrap_or_else(|| panic!("machine {name} was read with its run"))
     }
 
-    /// Descriptions of all machines that runs name.
-    pub(crate) fn machines(&self) -> impl Iterator<Item = &MachineDescription> {
-        self.machines.values()
-    }
-
     /// Returns the workload of a case with a seed, set up on a machine.
     ///
     /// # Errors

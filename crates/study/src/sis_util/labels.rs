@@ -3,7 +3,7 @@
 //! value to report.
 
 use super::case::SisUtilBench;
-use super::{cost_sensitivity, eight_cpus, figures, nr_scan, small_llc};
+use super::{eight_cpus, figures, nr_scan, small_llc};
 use crate::table_schema::TableSchema;
 use fairlab_observe::measure::search::SearchCounters;
 
@@ -52,7 +52,6 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::read("stress-ng sock", is_label, &["sock 112, bogo ops", "sock 112, involuntary"]),
     TableSchema::one_of(small_llc::TABLE, small_llc::LABELS),
     TableSchema::one_of(eight_cpus::TABLE, eight_cpus::LABELS),
-    TableSchema::own(cost_sensitivity::TABLE),
 ];
 
 /// Whether a label names a run, and after it a value that the table reports.

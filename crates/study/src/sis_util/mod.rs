@@ -9,7 +9,6 @@
 //! - [`eight_cpus`] simulates a small cache with seven of eight CPUs busy.
 
 mod case;
-mod cost_sensitivity;
 mod eight_cpus;
 mod figures;
 mod labels;
@@ -38,7 +37,7 @@ pub(crate) fn run(
     progress: &dyn ProgressReporter,
 ) -> Result<StudyReport, StudyError> {
     let options = choices.options;
-    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE, cost_sensitivity::TABLE];
+    let own = ["nr_scan", eight_cpus::TABLE, small_llc::TABLE];
     let wanted = study.tables.iter().filter(|table| choices.wants(&table.name));
     let published = wanted.filter(|table| !own.contains(&table.name.as_str()));
     let published: Vec<TableDefinition> = published.map(|table| with_rows_of(table, choices)).collect();
@@ -46,22 +45,18 @@ pub(crate) fn run(
     // These tables are filled only in a full study.
     let in_full = |table: &str| !options.quick && choices.wants(table) && choices.rows.is_empty();
     let small_llc = || in_full(small_llc::TABLE).then(|| small_llc::table(study, &tally)).transpose();
-    let facts = || in_full(cost_sensitivity::TABLE).then(|| cost_sensitivity::table(study, &tally)).transpose();
+    let nr_scan = || choices.wants("nr_scan").then(|| nr_scan::table(study)).transpose();
+    let eight_cpus = || choices.wants(eight_cpus::TABLE).then(|| eight_cpus::table(study)).transpose();
     let nr_seeds = choices.seeds.unwrap_or(1);
-    let (seen, (of_free_machines, (small_llc, facts))) = pool::both(
+    let (seen, (of_zero_cost, small_llc)) = pool::both(
         || run_cases(study, &published, options, nr_seeds, &tally),
-        || {
-            pool::both(
-                || pool::both(|| nr_scan::table(study), || eight_cpus::table(study)),
-                || pool::both(small_llc, facts),
-            )
-        },
+        || pool::both(|| pool::both(nr_scan, eight_cpus), small_llc),
     )?;
-    let mut tables = Vec::from(<[ReportTable; 2]>::from(of_free_machines));
+    let mut tables: Vec<ReportTable> = <[Option<ReportTable>; 2]>::from(of_zero_cost).into_iter().flatten().collect();
     for table in &published {
         tables.push(fill(table, &seen)?);
     }
-    tables.extend(small_llc.into_iter().chain(facts));
+    tables.extend(small_llc);
     let notes = notes(options, nr_seeds);
     let pictures = plots::pictures(&tables);
     let (title, source) = (study.title.clone(), study.source.clone());

@@ -4,7 +4,7 @@
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
-use fairlab_machine::description::{CountedCost, Distance, Fact, Processor, counted_costs};
+use fairlab_machine::description::{CountedCost, Distance, Fact, FactKey, Processor, counted_costs};
 use fairlab_run::input::InputFile;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ struct CostsReport<'a> {
 
 #[derive(Serialize)]
 struct FactRow {
-    fact: String,
+    fact: &'static str,
     value: u64,
     min: u64,
     max: u64,
@@ -99,9 +99,9 @@ pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> 
 }
 
 fn facts(processor: &Processor) -> Vec<FactRow> {
-    let row = |(key, fact): (String, &Fact)| {
+    let row = |(key, fact): (FactKey, &Fact)| {
         let (min, max) = fact.range;
-        FactRow { fact: key, value: fact.value, min, max, source: fact.source.clone() }
+        FactRow { fact: key.name(), value: fact.value, min, max, source: fact.source.clone() }
     };
     processor.facts().map(row).collect()
 }

@@ -1,13 +1,68 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sensitivity of verdicts to single changes, such as one fact of the processor at an end of its range.
+//! `[robustness]`: settings that are varied, to find out which verdicts depend on them.
+//!
+//! The table `robustness` has other seeds, half and twice the length, and permutations of simultaneous events. It is
+//! filled only without `--quick`.
 
+use super::DataStudy;
+use super::execute::Variation;
+use super::span::TimeSpan;
 use crate::StudyError;
 use crate::definition::{RowDefinition, TableDefinition};
 use crate::pool;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, RowVerdict};
-use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::{MachineDescription, RangeEnd, preset};
-use fairlab_machine::hardware::Hardware;
+use fairlab_run::settings::Settings;
+use serde::{Deserialize, Serialize};
+
+/// Name of the table that is filled here.
+pub(crate) const TABLE: &str = "robustness";
+/// Distance between the first seeds of two sets.
+const OTHER_SEEDS: u64 = 1000;
+
+/// Settings of the variations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RobustnessDefinition {
+    /// Tables whose verdicts count; by default all tables of data that have published rows.
+    #[serde(default)]
+    pub tables: Vec<String>,
+    /// Largest number of seeds of each case.
+    pub seeds: Option<u64>,
+    /// Whether runs use their `quick` settings.
+    #[serde(default)]
+    pub quick: bool,
+    /// Length of each run that has one.
+    pub span: Option<TimeSpan>,
+    /// Number of other sets of seeds.
+    #[serde(default)]
+    pub other_seeds: u64,
+    /// Whether to run with half and with twice the length.
+    #[serde(default)]
+    pub spans: bool,
+    /// Number of permutations of simultaneous events.
+    #[serde(default)]
+    pub perturb: u64,
+}
+
+impl RobustnessDefinition {
+    /// Returns the variations, without the one that changes nothing.
+    fn variations(&self, base: &Variation) -> Vec<(String, Variation)> {
+        let mut varied = Vec::new();
+        for set in 1..=self.other_seeds {
+            varied.push((format!("other seeds {set}"), Variation { seeds_from: set * OTHER_SEEDS, ..base.clone() }));
+        }
+        if self.spans {
+            for (name, span) in [("half as long", (1, 2)), ("twice as long", (2, 1))] {
+                varied.push((name.to_owned(), Variation { span: Some(span), ..base.clone() }));
+            }
+        }
+        for number in 1..=self.perturb {
+            let settings = Settings { perturb: Some(number), ..base.settings.clone() };
+            varied.push((format!("perturbed {number}"), Variation { settings, ..base.clone() }));
+        }
+        varied
+    }
+}
 
 /// Table name, row label and arm of a row, with its verdict.
 type JudgedRow = ((String, String, String), RowVerdict);
@@ -20,41 +75,34 @@ fn judged_rows(tables: &[ReportTable]) -> Vec<JudgedRow> {
         .collect()
 }
 
-/// Returns the facts of a machine's processor that have a range, with both ends.
-pub(crate) fn uncertain_facts(machine: &MachineDescription) -> impl Iterator<Item = (String, RangeEnd)> {
-    let facts = machine.processor().into_iter().flat_map(fairlab_machine::description::Processor::facts);
-    let uncertain = facts.filter(|(_, fact)| fact.is_uncertain());
-    uncertain.flat_map(|(key, _)| RangeEnd::ALL.map(|end| (key.clone(), end)))
-}
-
-/// Measures with each fact of a preset machine's processor at both ends of its range.
+/// Fills the table.
 ///
-/// `measure` returns the tables whose verdicts count. `on_case` is called for each completed case with its name
-/// and its fraction of all cases.
-pub(crate) fn table(
+/// # Errors
+/// If a run fails.
+pub(super) fn table(
+    study: &DataStudy<'_>,
     definition: &TableDefinition,
-    arm: &str,
-    machine: &str,
-    on_case: impl Fn(&str, f64) + Sync,
-    measure: impl Fn(Hardware) -> Result<Vec<ReportTable>, StudyError> + Sync,
+    varied: &RobustnessDefinition,
+    on_case: &(dyn Fn(&str, f64) + Sync),
 ) -> Result<ReportTable, StudyError> {
-    let description = preset(machine).unwrap_or_else(|| panic!("studies use presets, and {machine} is none"));
-    let varied = uncertain_facts(&description).map(|(key, end)| (format!("{key} {}", end.name()), Some((key, end))));
-    let cases: Vec<_> = std::iter::once((String::new(), None)).chain(varied).collect();
-    compare(definition, arm, cases, &on_case, |varied| {
-        let mut hardware = Hardware::from_description(&description);
-        if let Some(costs) = varied.as_ref().and_then(|(key, end)| description.costs_with_fact_at(key, *end)) {
-            hardware.costs = CostModel::from_counted(costs);
+    let mut cases = if varied.quick { study.quick_cases()? } else { study.cases.clone() };
+    for case in &mut cases {
+        if let (Some(span), Some(length)) = (varied.span, case.span.as_mut()) {
+            *length = span.0;
         }
-        measure(hardware)
-    })
+    }
+    let base = Variation { most_seeds: varied.seeds, ..study.variation() };
+    let all = varied.variations(&base);
+    let cases_of_table = std::iter::once((String::new(), base)).chain(all).collect();
+    let chosen = |table: &TableDefinition| varied.tables.is_empty() || varied.tables.contains(&table.name);
+    compare(definition, "all", cases_of_table, on_case, |variation| study.published(&cases, variation, &chosen))
 }
 
 /// Measures all cases, the first of which changes nothing. `measure` returns the tables whose verdicts count.
 ///
 /// Each row of the result says how many rows are reproduced in one case, and which verdicts differ from those
 /// of the first case.
-pub(crate) fn compare<C: Send>(
+fn compare<C: Send>(
     definition: &TableDefinition,
     arm: &str,
     cases: Vec<(String, C)>,
@@ -106,12 +154,13 @@ mod tests {
     #[test]
     fn a_case_that_shows_nothing_has_a_row_that_says_so() {
         let definition: TableDefinition =
-            toml::from_str("name = \"facts\"\ntitle = \"Facts\"\nmetric = \"rows\"\nunit = \"rows\"").expect("a table");
+            toml::from_str("name = \"robustness\"\ntitle = \"Robustness\"\nmetric = \"rows\"\nunit = \"rows\"")
+                .expect("a table");
         let measure = |case: &u32| match case {
             0 => Ok(Vec::new()),
             _ => Err(StudyError::Measurement("run 128 groups has no value".to_owned())),
         };
-        let cases = vec![(String::new(), 0), ("line_ns.llc greatest".to_owned(), 1)];
+        let cases = vec![(String::new(), 0), ("twice as long".to_owned(), 1)];
         let table = compare(&definition, "all", cases, &|_, _| (), measure).expect("the study goes on");
         assert_eq!(table.rows.len(), 2);
         assert!(table.rows[1].reason.contains("128 groups"), "{:?}", table.rows[1]);
