@@ -7,6 +7,7 @@ use crate::data::figures::FigureDefinition;
 use crate::data::robustness::RobustnessDefinition;
 use crate::data::runs::RunDefinition;
 use crate::evidence::Evidence;
+use crate::headline::HeadlineDefinition;
 pub use crate::read::DefinitionError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -297,6 +298,8 @@ pub struct StudyDefinition {
     /// Charts of tables and runs.
     #[serde(default, rename = "picture")]
     pub pictures: Vec<ChartDefinition>,
+    /// Number that the published change claims.
+    pub headline: Option<HeadlineDefinition>,
     /// Settings to vary, in order to find out which verdicts depend on them.
     pub robustness: Option<RobustnessDefinition>,
 }

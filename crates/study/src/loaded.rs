@@ -69,7 +69,7 @@ impl LoadedStudy {
         Ok(Self { definition, text, file: file.to_owned(), directory: Some(directory), built_in: None })
     }
 
-    fn home(&self, choices: &StudyOptions) -> Result<InputFiles, StudyError> {
+    pub(crate) fn home(&self, choices: &StudyOptions) -> Result<InputFiles, StudyError> {
         Ok(data::home_of(&self.file, self.directory.as_deref(), &self.definition, choices)?)
     }
 
@@ -162,9 +162,6 @@ impl LoadedStudy {
     /// If the study cannot be run with these options, or a run fails.
     pub fn run(&self, choices: &StudyOptions, progress: &dyn ProgressReporter) -> Result<StudyReport, StudyError> {
         let body = self.built_in.and_then(|study| study.body);
-        if let Some(study) = self.built_in.filter(|study| study.body.is_some()) {
-            self.check_code_options(choices, study.refused)?;
-        }
         let chosen = self.chosen(choices)?;
         let has_data = !self.definition.runs.is_empty();
         let size = match (has_data, body.is_some()) {
@@ -181,10 +178,9 @@ impl LoadedStudy {
             let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
             (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
         }
-        if let Some(body) = body {
+        if body.is_some() {
             let part = PartialProgress { to: progress, from: size, size: 1.0 - size };
-            let arms = self.definition.arms.iter().map(|arm| arm.on_top_of(&choices.settings)).collect();
-            let of_code = body(&StudyDefinition { arms, ..self.definition.clone() }, choices, &part)?;
+            let of_code = self.run_code(choices, &part)?;
             report.tables.extend(of_code.tables);
             report.pictures.extend(of_code.pictures);
             report.outputs.extend(of_code.outputs);
@@ -199,6 +195,24 @@ impl LoadedStudy {
         report.tables.iter_mut().for_each(|table| table.rows.retain(|row| choices.wants_row(&row.label)));
         report.tables.retain(|table| choices.wants(&table.name) && (choices.rows.is_empty() || !table.rows.is_empty()));
         Ok(report)
+    }
+
+    /// Whether the code of the study fills this table.
+    pub(crate) fn has_code_for(&self, table: &str) -> bool {
+        self.built_in.is_some_and(|study| study.forms.iter().any(|form| form.name() == table))
+    }
+
+    /// Runs the code of a built-in study that has code.
+    pub(crate) fn run_code(
+        &self,
+        choices: &StudyOptions,
+        progress: &dyn ProgressReporter,
+    ) -> Result<StudyReport, StudyError> {
+        let study = self.built_in.expect("the study is built in");
+        let body = study.body.expect("the study has code");
+        self.check_code_options(choices, study.refused)?;
+        let arms = self.definition.arms.iter().map(|arm| arm.on_top_of(&choices.settings)).collect();
+        body(&StudyDefinition { arms, ..self.definition.clone() }, choices, progress)
     }
 
     /// Returns the data reduced to the selected tables and rows, and their charts. Robustness is kept only

@@ -118,7 +118,7 @@ impl StudyDefinition {
                 }
             }
         }
-        Ok(())
+        self.headline.as_ref().map_or(Ok(()), |headline| headline.check(file, self))
     }
 
     fn check_arms(&self, file: &str) -> Result<(), DefinitionError> {

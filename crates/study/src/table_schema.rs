@@ -24,6 +24,11 @@ enum LabelSchema {
 }
 
 impl TableSchema {
+    /// Name of the table.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Table whose rows have these labels.
     pub(crate) const fn one_of(name: &'static str, labels: &'static [&'static str]) -> Self {
         Self { name, labels: LabelSchema::OneOf(labels) }

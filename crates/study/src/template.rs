@@ -72,6 +72,7 @@ mod tests {
             "picture",
             "kind",
             "split",
+            "headline",
             "facts",
             "robustness",
             "other_seeds",

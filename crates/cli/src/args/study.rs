@@ -16,7 +16,18 @@ Examples:
   fairlab study run pelt-time-scaling --quick   run an included study
   fairlab study new mine                        write mine.toml, a template
   fairlab study check mine.toml                 check it, and begin each run
-  fairlab study run mine.toml -o out            write report and charts to out";
+  fairlab study run mine.toml -o out            write report and charts to out
+  fairlab study sensitivity mine.toml           vary facts of the processor";
+
+const SENSITIVITY_EXAMPLES: &str = "\
+The headline is the number that `[headline]` of the study's file names. It is simulated with each uncertain fact of the
+machine's processor at the least and the greatest value of its range, one fact at a time (`fairlab machine show NAME`).
+Noise is half of the 95 % interval of the unchanged headline over the seeds, at least three, times the root of two.
+
+Examples:
+  fairlab study sensitivity wakelist-idle --quick
+  fairlab study sensitivity newidle-migration-cost --seeds 8
+  fairlab study sensitivity mine.toml --span 200ms --json";
 
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
@@ -45,6 +56,8 @@ pub(crate) enum StudyCommand {
     },
     /// Run a study and print its published tables beside the simulated values
     Run(Box<StudyRunArgs>),
+    /// Find the facts of the processor that move a study's headline most
+    Sensitivity(StudySensitivityArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -73,6 +86,25 @@ pub(crate) struct StudyRunArgs {
     /// Write the report as DIR/NAME.html (self-contained) and DIR/NAME.json, and charts as DIR/*.svg
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: JobsArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = SENSITIVITY_EXAMPLES)]
+pub(crate) struct StudySensitivityArgs {
+    /// Name of a study, or path of its file
+    #[arg(value_parser = hints::text(hints::studies))]
+    pub(crate) study: String,
+    /// Shorten all runs, for a first impression
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Number of seeds of each run; at least three for an interval
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) seeds: Option<u64>,
+    /// Simulated time of each run that has a duration: 5s, 300ms, ...
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) span: Option<Nanos>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }

@@ -17,6 +17,7 @@ use fairlab_observe::trace_jsonl;
 use fairlab_run::manifest::{self, Manifest, SpecFile};
 use fairlab_run::spec;
 use fairlab_study::report::{self, StudyReport};
+use fairlab_study::sensitivity::{self, SensitivityReport};
 use fairlab_study::validation::{self, Validation};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -64,6 +65,11 @@ const SCHEMAS: &[SchemaEntry] = &[
         make: schema_of::<Vec<findings::FindingOutput>>,
     },
     SchemaEntry { version: report::SCHEMA, what: "fairlab study run --json", make: schema_of::<StudyReport> },
+    SchemaEntry {
+        version: sensitivity::SCHEMA,
+        what: "fairlab study sensitivity --json",
+        make: schema_of::<SensitivityReport>,
+    },
     SchemaEntry {
         version: patch::SCHEMA,
         what: "fairlab patch --json",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab study`: published measurements of scheduler changes beside simulated ones.
 
+mod sensitivity;
+
 use crate::args::study::{StudyArgs, StudyCommand, StudyRunArgs};
 use crate::execution::worker::study::{StudyWorkers, study_error};
 use crate::output::progress::StudyProgress;
@@ -37,6 +39,10 @@ pub(crate) fn study(output: &mut Output, args: &StudyArgs) -> Result<(), CliErro
         StudyCommand::Run(args) => {
             args.jobs.apply();
             run(output, args)
+        }
+        StudyCommand::Sensitivity(args) => {
+            args.jobs.apply();
+            sensitivity::sensitivity(output, args)
         }
     }
 }

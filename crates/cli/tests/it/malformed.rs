@@ -88,6 +88,7 @@ fn wrong_options_are_refused_with_a_way_out() {
         ),
         (&["bench", "hackbench", "--plain", "--fact", "line_ns.llc=40"], "`--plain=priced` keeps costs and facts"),
         (&["compare", hello, "--arm", "fact.line_ns.llc=most"], "from 0 to 100000 (ns), least or greatest"),
+        (&["study", "sensitivity", "no-such-study"], "pelt-time-scaling"),
         (&["run", hello, "--color", "blue"], "always"),
         (&["run", hello, "-o", "scenarios"], "scenarios"),
         (&["run", hello, "-o", "Cargo.toml"], "Cargo.toml"),

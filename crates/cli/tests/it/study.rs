@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of a user's own study: from a new file to a report, and messages for errors.
 
-use crate::common::{fairlab, program};
+use crate::common::{assert_valid, fairlab, program, validator};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -117,6 +117,11 @@ fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
             "table scanned: there is no figure scaned help: did you mean `scanned`?",
         ),
         ("label = \"4 groups\"", "label = \"5 groups\"", "table gain, row 5 groups: its run is not determined"),
+        (
+            "row = \"1 groups\"",
+            "row = \"5 groups\"",
+            "headline: there is no row 5 groups help: did you mean `1 groups`?",
+        ),
         ("from = \"before\"", "from = \"befor\"", "there is no arm befor help: did you mean `before`?"),
         ("bench = \"hackbench", "file = \"none.json\"\n# \"", "none.json: cannot be read"),
     ] {
@@ -136,4 +141,53 @@ fn every_study_that_comes_with_the_program_is_listed() {
     let files =
         crate::common::files("studies", &[".toml"]).iter().filter(|file| !file.ends_with("results.toml")).count();
     assert_eq!(listed, files);
+}
+
+#[test]
+fn sensitivity_names_the_facts_that_move_the_headline() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let at = directory.path();
+    let study = "name = 'pipes'\ntitle = 't'\nsource = 's'\nmachine = 'hikey960'\nseeds = 3\n\
+        [headline]\nname = 'time of a message'\ntable = 'time'\nrow = 'pipe'\narm = 'a'\n\
+        [[arm]]\nname = 'a'\nmeaning = 'm'\n\
+        [[run]]\nname = 'pipe'\nbench = 'perf sched pipe -l 300'\ngovernor = 'performance'\n\
+         start = { every = '317us', within = '4ms' }\n\
+        [figure.time]\npath = 'done_s'\nscale = 1e6\n\
+        [[table]]\nname = 'time'\ntitle = 't'\nmetric = 'time'\nunit = 'us'\nfigure = 'time'\n";
+    fs::write(at.join("pipes.toml"), study).expect("it can be written");
+    let sensitivity = |args: &[&str]| {
+        let output = in_directory(at, &[&["study", "sensitivity", "pipes.toml"], args].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).expect("output is text")
+    };
+    let report: Value = serde_json::from_str(&sensitivity(&["--json"])).expect("it is JSON");
+    assert_valid(&validator("sensitivity"), &report, "sensitivity");
+    let first = &report["facts"][0];
+    assert_eq!(first["fact"], "instructions_per_us", "kernel code is nearly all of a message: {report:#}");
+    let (value, slow, fast) = (&report["value"], &first["least"]["headline"], &first["greatest"]["headline"]);
+    let number = |value: &Value| value.as_f64().expect("it is a number");
+    assert!(number(slow) > number(value) && number(value) > number(fast), "{report:#}");
+    assert_eq!(first["is_within_noise"], false);
+    let effects: Vec<f64> =
+        report["facts"].as_array().expect("a list").iter().map(|fact| number(&fact["largest_change"]).abs()).collect();
+    assert!(effects.len() > 3 && effects.is_sorted_by(|one, other| one >= other), "{effects:?}");
+    let text = sensitivity(&[]);
+    let answer = text.replace('\n', " ");
+    assert!(
+        answer.starts_with("time of a message: ") && answer.contains("Moved most by instructions_per_us ("),
+        "{text}"
+    );
+    assert!(text.contains(" noise\n") && text.contains("Facts are those of hikey960."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(sensitivity(&["--jobs", "1"]), text, "the number of jobs changes nothing");
+    let one_seed = sensitivity(&["--seeds", "1"]);
+    assert!(one_seed.replace('\n', " ").contains("Fewer than three seeds: the noise is unknown."), "{one_seed}");
+
+    fs::write(
+        at.join("pipes.toml"),
+        study.replace("[headline]\nname = 'time of a message'\ntable = 'time'\nrow = 'pipe'\narm = 'a'\n", ""),
+    )
+    .expect("it can be written");
+    let without = in_directory(at, &["study", "sensitivity", "pipes.toml"]);
+    assert!(stderr(&without).contains("study pipes: it has no headline"), "{}", stderr(&without));
 }

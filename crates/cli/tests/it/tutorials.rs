@@ -48,6 +48,11 @@ const LONG: &[(&str, &str)] = &[
     ("study run pelt-time-scaling --quick", "study run pelt-time-scaling --quick"),
     ("study run wakelist-idle --seeds 20 --perturb 1", "study run wakelist-idle --quick --perturb 1"),
     ("study run sis-util --table netperf --seeds 5", "study run sis-util --table netperf --quick"),
+    ("study sensitivity wakelist-idle --quick", "study sensitivity wakelist-idle --quick --seeds 1"),
+    (
+        "study sensitivity newidle-migration-cost --seeds 8",
+        "study sensitivity newidle-migration-cost --quick --seeds 1",
+    ),
     ("kernel add ", "kernel add "),
     ("kernel list", "kernel list"),
     ("--engine kernel:", "--engine kernel:"),

@@ -25,12 +25,14 @@ use crate::definition::{ArmDefinition, DefinitionError, StudyDefinition, TableDe
 use crate::report::ReportTable;
 use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use execute::{PreparedCase, RunEnv, Variation};
+use fairlab_machine::description::MachineDescription;
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
 use fairlab_run::settings::Settings;
 use fairlab_run::warmup::Warmup;
 use rows::RowQuery;
-use runs::RunCase;
+use runs::{RunCase, WorkloadSource};
+use std::collections::BTreeSet;
 use std::path::Path;
 use workloads::InputFiles;
 
@@ -124,6 +126,19 @@ impl<'a> DataStudy<'a> {
     /// Returns the differences that the study's options make.
     fn variation(&self) -> Variation {
         Variation { settings: self.choices.settings.clone(), ..Variation::default() }
+    }
+
+    /// Returns the machines on which the runs of rows start, each once. The machine of a scenario's text is not among them.
+    pub(crate) fn machines_of_rows(&self) -> impl Iterator<Item = &MachineDescription> {
+        let mut names = BTreeSet::new();
+        for question in self.questions.iter().flat_map(|(_, questions)| questions) {
+            let case = &self.cases[question.case];
+            let arms = [Some(&question.row.arm), question.from.as_ref()].into_iter().flatten();
+            if !matches!(case.source, WorkloadSource::Scenario(_)) {
+                names.extend(arms.map(|arm| self.env.machine_of(case, self.definition.arm(arm)).to_owned()));
+            }
+        }
+        names.into_iter().map(|name| self.env.home.machine(&name))
     }
 
     /// Returns the cases with their shorter `quick` settings.
