@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# First process of the guest of `cargo xtask real-programs`: prepares the system, and runs /script, which uses the functions below.
+# First process of the guest of `cargo xtask real-programs` and `cargo xtask background`: prepares the system, and runs /script, which uses the functions below.
 /bin/busybox mkdir -p /proc /sys /dev /tmp
 /bin/busybox --install -s /bin
 export PATH=/bin:/usr/bin HOME=/
@@ -49,6 +49,27 @@ traced() {
 	echo 0 >$T/events/enable
 	cat $T/trace
 	echo >$T/trace
+}
+
+# background SECONDS: records the threads, timers and softirqs that run while the shell sleeps.
+background() {
+	for event in sched/sched_switch timer/timer_start timer/timer_expire_entry timer/timer_expire_exit irq/softirq_entry irq/softirq_exit \
+		workqueue/workqueue_execute_start irq_vectors/local_timer_entry; do
+		echo 1 >$T/events/$event/enable
+	done
+	echo 1 >$T/tracing_on
+	sleep $1
+	echo 0 >$T/tracing_on
+	echo 0 >$T/events/enable
+	cat $T/trace
+	echo >$T/trace
+}
+
+# load: keeps every CPU busy with a loop in user space.
+load() {
+	for cpu in $(seq $(nproc)); do
+		sh -c 'while :; do :; done' &
+	done
 }
 
 echo 0 >$T/tracing_on

@@ -104,6 +104,10 @@ enum XtaskCommand {
     ///
     /// Needs Debian's qemu-system-x86, busybox-static, a C compiler, and the programs.
     RealPrograms(real_programs::RealProgramsArgs),
+    /// Record which kernel threads, timers and softirqs of an otherwise idle and of a busy kernel run, and how long.
+    ///
+    /// Needs Debian's qemu-system-x86 and busybox-static, and a C compiler.
+    Background(real_programs::background::BackgroundArgs),
     /// Run the extended tests: all tests, large swarms, ten thousand scenarios against the reference, the
     /// book, the optimised program.
     #[command(alias = "long")]
@@ -133,6 +137,7 @@ fn main() -> Result<()> {
         XtaskCommand::Paths(args) => paths::run(&root(), &args),
         XtaskCommand::Count(args) => count::run(&root(), &args),
         XtaskCommand::RealPrograms(args) => real_programs::run(&root(), &args),
+        XtaskCommand::Background(args) => real_programs::background::run(&root(), &args),
         XtaskCommand::Extended(args) => extended::run(&root(), &args),
         XtaskCommand::Engines(args) => engines::run(&root(), &args),
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Initial RAM disk with a program and its libraries, and its boot.
+//! Initial RAM disk with programs and their libraries, and its boot.
 
-use super::Program;
 use crate::count::{Arch, Kernel, output};
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -11,7 +10,7 @@ use std::process::{Command, Stdio};
 /// Seconds after which a boot is given up.
 const LIMIT_S: &str = "900";
 
-/// Guest that runs one program.
+/// Guest that runs one script.
 pub(super) struct Guest {
     /// Directory of the guest's files, and of what it prints.
     work: PathBuf,
@@ -19,9 +18,9 @@ pub(super) struct Guest {
 }
 
 impl Guest {
-    /// Returns the guest of a program, which has no files yet.
-    pub(super) fn new(root: &Path, program: &Program, nr_cpus: u32) -> Self {
-        let work = root.join("target/real-programs").join(format!("{}-{nr_cpus}", program.name));
+    /// Returns the guest with this name, which has no files yet.
+    pub(super) fn new(root: &Path, name: &str, nr_cpus: u32) -> Self {
+        let work = root.join("target/real-programs").join(format!("{name}-{nr_cpus}"));
         Self { work, nr_cpus }
     }
 
@@ -30,8 +29,8 @@ impl Guest {
         self.work.join(format!("console-{series}"))
     }
 
-    /// Collects the files of a program in a RAM disk.
-    pub(super) fn build(&self, root: &Path, program: &Program, directory: Option<&Path>) -> Result<()> {
+    /// Collects a script and the files that it needs in a RAM disk.
+    pub(super) fn build(&self, root: &Path, script: &str, files: &[String], directory: Option<&Path>) -> Result<()> {
         let sources = root.join("xtask/real-programs");
         let disk = self.work.join("root");
         if disk.exists() {
@@ -42,11 +41,11 @@ impl Guest {
         }
         fs::copy(sources.join("init.sh"), disk.join("init"))?;
         output(Command::new("chmod").arg("+x").arg(disk.join("init")))?;
-        fs::write(disk.join("script"), script(program))?;
+        fs::write(disk.join("script"), script)?;
         let calibrate = disk.join("usr/bin/calibrate");
         output(Command::new("gcc").args(["-O2", "-static", "-o"]).arg(calibrate).arg(sources.join("calibrate.c")))?;
         copy_program(&find("busybox", directory)?, &disk.join("bin"), &disk)?;
-        for file in &program.files {
+        for file in files {
             if file.contains('/') {
                 let file = root.join(file);
                 let name = file.file_name().context("a file has a name")?;
@@ -60,8 +59,8 @@ impl Guest {
         Ok(())
     }
 
-    /// Boots a kernel. An instruction takes 1 ns.
-    pub(super) fn boot(&self, series: &str) -> Result<()> {
+    /// Boots a kernel with further options of QEMU. An instruction takes 1 ns.
+    pub(super) fn boot(&self, series: &str, options: &[&str]) -> Result<()> {
         let kernel = Kernel::find(series, Arch::X86_64)?;
         let path = self.console(series);
         let mut qemu = Command::new("timeout");
@@ -70,7 +69,7 @@ impl Guest {
         // program.
         qemu.args(["-M", "q35,hpet=on", "-cpu", "max,+invtsc,migratable=off,erms=off,fsrm=off"]);
         qemu.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-m", "1024"]);
-        qemu.args(["-nographic", "-no-reboot", "-smp", &self.nr_cpus.to_string()]);
+        qemu.args(["-nographic", "-no-reboot", "-smp", &self.nr_cpus.to_string()]).args(options);
         qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(self.work.join("ram-disk"));
         let words = "console=ttyS0 nokaslr quiet panic=-1 tsc=reliable no_timer_check nowatchdog slab_nomerge";
         qemu.args(["-append", &format!("{words} no_hash_pointers norandmaps cryptomgr.notests")]);
@@ -86,16 +85,6 @@ impl Guest {
 /// Whether a guest has printed everything to this file.
 pub(super) fn is_complete(console: &Path) -> bool {
     fs::read_to_string(console).is_ok_and(|text| text.contains("\nDONE"))
-}
-
-/// Returns the commands of the guest: calibration, the traced run, and two without events.
-fn script(program: &Program) -> String {
-    let command = |number: u64| program.command.replace("{n}", &number.to_string());
-    let mut script = format!("traced calibrate\n{}\ntraced {}\n", program.before, command(program.traced));
-    for number in program.counts.into_iter().flatten() {
-        script += &format!("quiet {}\n", command(number));
-    }
-    script
 }
 
 /// Returns the path of a program, from the directory or the PATH.

@@ -5,6 +5,7 @@
 //! 1 ns per executed instruction. A run with kernel events gives system calls, wake-ups, switches, forks and the user instructions between
 //! system calls, per transaction. Two runs of different lengths without events give all instructions of a transaction.
 
+pub(crate) mod background;
 mod guest;
 mod summary;
 mod trace;
@@ -82,13 +83,13 @@ pub(crate) fn run(root: &Path, args: &RealProgramsArgs) -> Result<()> {
         if !args.programs.is_empty() && !args.programs.contains(&program.name) {
             continue;
         }
-        let guest = Guest::new(root, program, args.cpus);
+        let guest = Guest::new(root, &program.name, args.cpus);
         for series in &args.series {
             let console = guest.console(series);
             if !(args.resume && guest::is_complete(&console)) {
                 println!("{} on {series}", program.name);
-                guest.build(root, program, args.directory.as_deref())?;
-                guest.boot(series)?;
+                guest.build(root, &script(program), &program.files, args.directory.as_deref())?;
+                guest.boot(series, &[])?;
             }
             let runs = trace::read(&fs::read_to_string(&console)?.replace('\r', ""));
             let summary =
@@ -105,4 +106,14 @@ pub(crate) fn run(root: &Path, args: &RealProgramsArgs) -> Result<()> {
     }
     println!("{}", directory.display());
     Ok(())
+}
+
+/// Returns the commands of the guest: calibration, the traced run, and two without events.
+fn script(program: &Program) -> String {
+    let command = |number: u64| program.command.replace("{n}", &number.to_string());
+    let mut script = format!("traced calibrate\n{}\ntraced {}\n", program.before, command(program.traced));
+    for number in program.counts.into_iter().flatten() {
+        script += &format!("quiet {}\n", command(number));
+    }
+    script
 }

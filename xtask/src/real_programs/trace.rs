@@ -43,17 +43,38 @@ pub(super) fn read(console: &str) -> Vec<Vec<Event>> {
     runs
 }
 
-/// Parses "NAME-TASK [CPU] FLAGS TIME: EVENT: FIELDS". A name may have spaces and dashes.
+/// Line of a trace before its fields are read.
+pub(super) struct Line<'a> {
+    pub(super) name: &'a str,
+    pub(super) task: u32,
+    pub(super) cpu: u32,
+    pub(super) time: u64,
+    pub(super) kind: &'a str,
+    pub(super) fields: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// Parses "NAME-TASK [CPU] FLAGS TIME: EVENT: FIELDS". A name may have spaces and dashes.
+    pub(super) fn read(line: &'a str) -> Option<Self> {
+        let (task, rest) = line.split_once(" [")?;
+        let (name, task) = task.trim().rsplit_once('-')?;
+        let mut words = rest.splitn(2, ": ");
+        let place = words.next()?;
+        let (cpu, time) = (place.split(']').next()?.parse().ok()?, place.split_whitespace().last()?.parse().ok()?);
+        let (kind, fields) = words.next()?.split_once(": ").unwrap_or(("", ""));
+        Some(Self { name, task: task.parse().ok()?, cpu, time, kind, fields })
+    }
+
+    /// Returns the value of "KEY=VALUE" up to the next space.
+    pub(super) fn value(&self, key: &str) -> Option<&'a str> {
+        let start = self.fields.find(&format!("{key}="))? + key.len() + 1;
+        self.fields[start..].split(' ').next()
+    }
+}
+
 fn event(line: &str) -> Option<Event> {
-    let (task, rest) = line.split_once(" [")?;
-    let (name, task) = task.trim().rsplit_once('-')?;
-    let mut words = rest.splitn(2, ": ");
-    let time = words.next()?.split_whitespace().last()?.parse().ok()?;
-    let (kind, fields) = words.next()?.split_once(": ").unwrap_or(("", ""));
-    let value = |key: &str| {
-        let start = fields.find(&format!("{key}="))? + key.len() + 1;
-        fields[start..].split(' ').next()
-    };
+    let line = Line::read(line)?;
+    let Line { name, task, time, kind, fields, .. } = line;
     let kind = match kind {
         "sys_enter" => {
             let (call, arguments) = fields.strip_prefix("NR ")?.split_once(" (")?;
@@ -64,18 +85,18 @@ fn event(line: &str) -> Option<Event> {
         "sched_switch" => {
             let next = fields.split_once("==>")?.1;
             let next = next.split_once("next_pid=")?.1.split(' ').next()?.parse().ok()?;
-            Kind::Switch { blocks: !value("prev_state")?.starts_with('R'), next }
+            Kind::Switch { blocks: !line.value("prev_state")?.starts_with('R'), next }
         }
         "sched_waking" => {
             let name = fields.strip_prefix("comm=")?.rsplit_once(" pid=")?.0;
             Kind::Waking { name: name.to_owned() }
         }
-        "sched_process_fork" => Kind::Fork { child: value("child_pid")?.parse().ok()? },
+        "sched_process_fork" => Kind::Fork { child: line.value("child_pid")?.parse().ok()? },
         "local_timer_entry" => Kind::Tick,
         "tracing_mark_write" => Kind::Mark { switches: fields.rsplit_once("ctxt ")?.1.trim().parse().ok()? },
         _ => return None,
     };
-    Some(Event { name: name.to_owned(), task: task.parse().ok()?, time, kind })
+    Some(Event { name: name.to_owned(), task, time, kind })
 }
 
 #[cfg(test)]
