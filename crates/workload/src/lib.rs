@@ -6,6 +6,7 @@
 //! fairlab's scenarios, [`rtapp`] from rt-app's JSON, [`recorded`] from imported traces. [`load::load`]
 //! detects the kind of a file. [`bench`] models benchmarks.
 
+pub mod background;
 pub mod bench;
 pub mod error;
 pub mod load;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Workload: task groups, tasks, objects that they share, and changes at given times.
 
+use crate::background::BackgroundSource;
 use crate::step::{Behaviour, TaskIndex};
 use fairlab_sched::units::Nanos;
 use std::fmt;
@@ -413,6 +414,8 @@ pub struct Workload {
     pub irqs: Vec<IrqLoad>,
     /// Packets from outside the machine.
     pub packets: Vec<PacketLoad>,
+    /// Background of the kernel, which runs beside the tasks.
+    pub background: Vec<BackgroundSource>,
     /// Maximum number of forks of one template; one fork more is an error that ends the run.
     pub fork_limit: Option<u32>,
     /// PM QoS CPU latency limit that the workload holds on `/dev/cpu_dma_latency` from its start.

@@ -13,6 +13,7 @@ use crate::state::Machine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::interface::ctx::Ctx;
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task;
 use fairlab_workload::workload::{Affinity, PolicySpec, TaskSpec};
@@ -109,28 +110,43 @@ impl<E: Engine> Machine<E> {
     /// Creates the ksoftirqd of a CPU, which has slept since the boot. Observers see it only once it is
     /// needed.
     pub(crate) fn create_ksoftirqd(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> usize {
-        let spec = self.first_ksoftirqd + cpu.index();
-        let task = self.add_task(spec, 0);
-        let affinity = Affinity::Cpus(vec![cpu.0]);
+        let task = self.add_task(self.first_ksoftirqd + cpu.index(), 0);
+        self.create_sleeping(observer, cpu, task, E::add_ksoftirqd);
+        self.cpus[cpu.index()].kernel.net.thread = Some(task);
+        task
+    }
+
+    /// Creates a kernel thread that has slept on a CPU since the boot.
+    pub(crate) fn create_kthread(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) {
+        self.create_sleeping(observer, cpu, task, E::add_kthread);
+    }
+
+    fn create_sleeping(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        task: usize,
+        add: impl Fn(&mut E, &mut Ctx<'_>, NewTask) -> TaskId,
+    ) {
+        let spec = self.tasks[task].spec;
         let new = NewTask {
             pid: self.tasks[task].pid,
             policy: task::Policy::Normal,
             nice: 0,
             group: GroupId::ROOT,
-            cpus_allowed: self.to_mask(&affinity),
+            cpus_allowed: self.mask_at_start(&self.workload.tasks[spec]),
             uclamp: None,
         };
         self.tasks[task].next_step();
         let id = TaskId::from_index(self.sched.nr_tasks());
         observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec, on: cpu });
         self.tasks.set_id(task, id);
+        self.tasks[task].cpu = cpu;
         self.tasks[task].blocked_since = Some(START);
         self.announce_to_policy(task, id);
         self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
-            sched.add_ksoftirqd(ctx, new.clone());
+            add(sched, ctx, new.clone());
             sched.record_cpuset(id, CpusetId::TOP);
         });
-        self.cpus[cpu.index()].kernel.net.thread = Some(task);
-        task
     }
 }

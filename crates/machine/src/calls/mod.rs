@@ -4,6 +4,7 @@
 //!
 //! The files use each other in this order: `effects`, `charge`, `enter`, `fork`, `softirq`, `resume`, `wake`.
 
+mod background;
 mod charge;
 mod effects;
 mod enter;

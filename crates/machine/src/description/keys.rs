@@ -230,6 +230,8 @@ keys! {
         "Preemption of a task in a system call (`preempt=` of the kernel's command line): only when the call returns, or anywhere. Matters with `[processor]`.";
     autogroup as autogroup: bool = false,
         "Tasks that a shell starts are in a task group of their own (`sched_autogroup_enabled`). Matters with `[processor]`.";
+    background as background: bool = false,
+        "Kernel threads that timers of a booted kernel wake run beside the workload, as counted in sheets/programs/background.tsv. Matters with `[processor]`.";
     polling_idle as polling_idle: bool = false,
         "Idle CPUs monitor `TIF_NEED_RESCHED`, as with x86's MWAIT: a write wakes them, and neither `IpiSend` nor `IpiReceive` is charged.";
     idle_governor as idle_governor: IdleGovernorKind = IdleGovernorKind::Menu, "Idle governor (`/sys/devices/system/cpu/cpuidle/current_governor`).";

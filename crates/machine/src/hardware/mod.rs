@@ -97,6 +97,8 @@ pub struct Hardware {
     pub polling_idle: bool,
     /// Whether tasks that a shell starts are in a task group of their own, where kernel code has costs.
     pub autogroup: bool,
+    /// Whether the background of a booted kernel runs beside the workload, where kernel code has costs.
+    pub background: bool,
     /// Whether an idle CPU that rescheduled without finding a task stays in its idle loop instead of entering
     /// it again.
     // DIFFERS: in scenarios, as in the reference, an idle task that rescheduled without finding a task stays
@@ -166,6 +168,7 @@ impl Hardware {
             timer_slack: self.timer_slack,
             preemption: self.preemption,
             autogroup: self.autogroup,
+            background: self.background,
             newidle_cost: self.newidle_cost,
             idle_states: self.idle_states.clone(),
             idle_governor: self.idle_governor,
@@ -187,6 +190,7 @@ impl Hardware {
             preemption: Preemption::Full,
             polling_idle: false,
             autogroup: false,
+            background: false,
             idle_loop_once: false,
             scale_work: true,
             newidle_cost: Nanos::ZERO,
@@ -293,6 +297,7 @@ impl Hardware {
             preemption: machine.preemption(),
             polling_idle: machine.polling_idle(),
             autogroup: machine.autogroup(),
+            background: machine.background(),
             scale_work: machine.scale_work(),
             smt_shares: machine.smt().map(Smt::shares).unwrap_or_default(),
             turbo: machine.turbo().cloned(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Parts of a machine. Each owns its state and offers methods on it; none knows the machine or its engine.
 
+pub(crate) mod background;
 pub(crate) mod counters;
 pub(crate) mod cpu;
 pub(crate) mod idle;

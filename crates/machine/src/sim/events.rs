@@ -66,13 +66,18 @@ impl<E: Engine> Machine<E> {
                 self.events.push(event.key.at + every, event.kind);
                 return Ok(());
             }
+            EventKind::Background(cpu, index) if !self.sched.is_online(cpu) => {
+                self.restart_background(index as usize, event.key.at);
+                return Ok(());
+            }
             EventKind::Tick(cpu) => {
                 let next = event.key.at + self.hardware.tick;
                 self.events.push_in_lane(Lane::Ticks, next, event.kind);
                 self.cpus[cpu.index()].idle.record_tick(next);
                 cpu
             }
-            EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) | EventKind::GovernorWork(cpu, _) => cpu,
+            EventKind::PollLimit(cpu) | EventKind::LateTick(cpu) => cpu,
+            EventKind::GovernorWork(cpu, _) | EventKind::Background(cpu, _) => cpu,
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) | EventKind::NetRx(cpu) => cpu,
             EventKind::SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             EventKind::Fork(cpu, _) if self.sched.is_online(cpu) => cpu,

@@ -38,6 +38,7 @@ impl<E: Engine> Machine<E> {
                     sched.handle_tick(ctx);
                 });
                 self.record_fit(cpu);
+                self.expire_deferred(cpu);
             }
             EventKind::Ipi(_, ipi) => {
                 self.enter(observer, cpu, KernelPath::Interrupt, |sched, ctx| sched.handle_ipi(ctx, ipi));
@@ -52,6 +53,7 @@ impl<E: Engine> Machine<E> {
             }
             EventKind::NetRx(_) => self.raise_net_rx(observer, cpu),
             EventKind::GovernorWork(_, domain) => self.wake_governor_thread(observer, cpu, domain as usize),
+            EventKind::Background(_, index) => self.wake_background(observer, cpu, index as usize),
             EventKind::Fork(_, task) => self.fork(observer, cpu, task as usize),
             EventKind::Change(index) => {
                 let where_to = self.cpu_of_change(index as usize);

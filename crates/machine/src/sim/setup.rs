@@ -8,6 +8,7 @@ use crate::event::EventQueue;
 use crate::hardware::{Hardware, InterruptLoad};
 use crate::interface::observation::Interest;
 use crate::interface::setup::{Setup, SetupError};
+use crate::parts::background::Background;
 use crate::parts::counters::{CpuCounters, MachineCounters};
 use crate::parts::cpu::{CpuTimer, IdleLoop, SimCpu};
 use crate::parts::idle::{CpuIdleState, LatencyRequests};
@@ -77,6 +78,8 @@ impl<E: Engine> Machine<E> {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
         add_governor_threads(&mut workload, &hardware);
+        let first_thread = workload.tasks.len();
+        let background = Background::new(&mut workload, &hardware.topology);
         let pauses = !hardware.costs.is_zero_cost();
         let has_threads = pauses && sched.has(Capability::Ksoftirqd);
         let first_ksoftirqd = if has_threads { add_ksoftirqds(&mut workload, &hardware) } else { workload.tasks.len() };
@@ -151,6 +154,7 @@ impl<E: Engine> Machine<E> {
             speeds: CpuSpeeds::new(&hardware),
             kinds: CpuKinds::from_hardware(&hardware),
             first_ksoftirqd,
+            background,
             governor_threads: Vec::new(),
             cpu_dma_latency: LatencyRequests {
                 run_limit: workload.cpu_dma_latency.unwrap_or(Nanos::NEVER),
@@ -176,19 +180,20 @@ impl<E: Engine> Machine<E> {
             let mask = machine.to_mask(&Affinity::Cpus(cpuset.cpus));
             machine.cpusets.push(machine.sched.create_cpuset(&mask));
         }
-        for spec in 0..first_ksoftirqd {
+        for spec in 0..first_thread {
             machine.add_task(spec, 0);
         }
         Ok(machine)
     }
 
-    /// Seeds all random streams of the scheduler and the machine: NI_RANDOM draws and idle-exit latencies.
-    /// Without a call, each run draws the numbers that a kernel draws after its boot, and exit latencies use
+    /// Seeds all random streams of the scheduler and the machine: NI_RANDOM draws, idle-exit latencies and background timers.
+    /// Without a call, each run draws the numbers that a kernel draws after its boot, and the others use
     /// seed 0. The workload seeds its random lengths itself.
     pub fn seed(&mut self, seed: u64) {
         for (cpu, host) in self.cpus.iter_mut().enumerate() {
             host.idle.seed_exits(seed, cpu);
         }
+        self.background.seed(seed);
         for cpu in self.sched.cpu_ids() {
             let mut stream = RandomStream::new(seed, "newidle-dice", u64::from(cpu.0));
             let (low, high) = (stream.draw(), stream.draw());

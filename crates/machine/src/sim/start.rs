@@ -71,6 +71,7 @@ impl<E: Engine> Machine<E> {
         if let Some(every) = self.snapshot_every {
             self.events.push(START + every, EventKind::Snapshot);
         }
+        self.start_background();
     }
     /// Forks the governors' threads in the order of their domains. This precedes the run, so it takes no
     /// simulated time.

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::event::EventQueue;
 use crate::hardware::Hardware;
 use crate::interface::observation::{Interest, MachineEvent};
+use crate::parts::background::Background;
 use crate::parts::counters::MachineCounters;
 use crate::parts::cpu::{IdleLoop, SimCpu};
 use crate::parts::idle::LatencyRequests;
@@ -88,6 +89,8 @@ pub struct Machine<E = Sched> {
     /// Index of the first ksoftirqd among the workload's tasks; those of the other CPUs follow. Used only
     /// with a cost model.
     pub(crate) first_ksoftirqd: usize,
+    /// Background threads and their timers.
+    pub(crate) background: Background,
     /// Threads of the frequency domains, in the order of the domains.
     pub(crate) governor_threads: Vec<GovernorThread>,
     /// PM QoS latency requests.

@@ -65,7 +65,7 @@ impl<E: Engine> Machine<E> {
     fn next_timer(&mut self, cpu: CpuId) -> Nanos {
         let (host, tasks) = (&mut self.cpus[cpu.index()], &self.tasks);
         let sleep_end = host.idle.next_sleep(|task, version| tasks[task as usize].sleep_version != version);
-        host.timer.at().min(sleep_end)
+        host.timer.at().min(sleep_end).min(self.background.next_expiry(cpu))
     }
 
     /// Records the end of a sleep as a timer of the CPU on which the sleep begins.
@@ -136,9 +136,9 @@ impl<E: Engine> Machine<E> {
     /// Whether an interrupt must wait because its CPU is still leaving an idle state. If so, the interrupt is
     /// queued again for the end of the exit.
     pub(crate) fn defer_to_idle_exit(&mut self, kind: EventKind) -> bool {
-        use EventKind::{Ipi, NetRx, SleepEnd, Tick, Timer};
+        use EventKind::{Background, Ipi, NetRx, SleepEnd, Tick, Timer};
         let cpu = match kind {
-            Ipi(cpu, _) | Timer(cpu, _) | Tick(cpu) | NetRx(cpu) => cpu,
+            Ipi(cpu, _) | Timer(cpu, _) | Tick(cpu) | NetRx(cpu) | Background(cpu, _) => cpu,
             SleepEnd(_, task, _) => self.tasks[task as usize].sleep_cpu,
             _ => return false,
         };

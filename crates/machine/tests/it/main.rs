@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of whole machines.
 
+mod background;
 mod bandwidth;
 mod calls;
 mod class_changes;

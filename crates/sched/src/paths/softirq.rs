@@ -85,16 +85,22 @@ impl Sched {
         self.softirq_deferral = enabled;
     }
 
-    /// Creates the thread ksoftirqd of the executing CPU. The thread has slept since boot, so its averages
-    /// have decayed to zero.
-    pub fn add_ksoftirqd(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+    /// Creates a kernel thread whose last CPU is the executing one. The thread has slept since boot, so its
+    /// averages have decayed to zero.
+    pub fn add_kthread(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let task = self.new_task(new, ctx.cpu);
         let p = &mut self.tasks[task.index()];
-        (p.state, p.is_per_cpu_kthread) = (TaskState::Interruptible, true);
+        (p.state, p.is_per_cpu_kthread) = (TaskState::Interruptible, p.nr_cpus_allowed == 1);
         let se = p.se;
         self.entities[se.index()].avg.load_avg = 0;
-        self.rqs[ctx.cpu.index()].ksoftirqd = Some(task);
         self.report_priority(ctx, task);
+        task
+    }
+
+    /// Creates the thread ksoftirqd of the executing CPU.
+    pub fn add_ksoftirqd(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
+        let task = self.add_kthread(ctx, new);
+        self.rqs[ctx.cpu.index()].ksoftirqd = Some(task);
         task
     }
 

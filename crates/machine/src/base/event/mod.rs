@@ -61,6 +61,8 @@ pub enum EventKind {
     Turbo(u32),
     /// A governor's interrupt to its own CPU, which wakes the thread of a frequency domain: CPU and domain.
     GovernorWork(CpuId, u32),
+    /// A background timer expires: CPU and index of the timer.
+    Background(CpuId, u32),
     /// A `fast_switch` driver completes a frequency change: CPU and version.
     Switched(CpuId, u32),
     /// Observers take a snapshot of the state.

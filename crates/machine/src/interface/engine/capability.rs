@@ -77,8 +77,9 @@ capabilities! {
     OtherChanges, "a change of this kind during the run", |setup| changes(setup, |change| !every_engine_has(change));
     /// `sched_exec()`. Which steps a program has is known only during the run, so no run is rejected.
     Exec, "exec", |_| false;
-    /// Softirqs that are left to ksoftirqd if they take too long. No run needs it: without it they run where
-    /// they were raised.
+    /// Kernel threads that have slept since the boot, and softirqs that are left to ksoftirqd if they take too
+    /// long. No run needs it: without it softirqs run where they were raised, and a thread is forked when it is
+    /// first needed.
     Ksoftirqd, "ksoftirqd", |_| false;
 }
 

@@ -295,6 +295,8 @@ engine! {
         fn handle_deadlock(cpu: CpuId, lock: CpuId) -> (), SchedAdapter = ();
         /// Sets whether softirqs that take too long are left to ksoftirqd.
         fn set_softirq_deferral(go_over: bool) -> (), Sched = Capability::Ksoftirqd.unsupported_call();
+        /// Creates a kernel thread that has slept on the executing CPU since the boot.
+        fn add_kthread(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = Capability::Ksoftirqd.unsupported_call();
         /// Creates the ksoftirqd of the executing CPU.
         fn add_ksoftirqd(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched = Capability::Ksoftirqd.unsupported_call();
         /// Runs pending softirqs in the executing CPU's ksoftirqd.
