@@ -50,6 +50,8 @@ class Variant(TypedDict, total=False):
     """Number of idle states that each CPU may use, counted from the shallowest."""
     autogroup: Optional[bool]
     """Whether tasks of the root group run in a group of their own, as those of a session do with ``sched_autogroup_enabled``."""
+    background: Optional[bool]
+    """Whether kernel threads that timers of a booted kernel wake run beside the workload."""
     prices: Optional[MachineLike]
     """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
     fact: Optional[Mapping[str, Union[int, str]]]

@@ -166,8 +166,8 @@ def run(
     events
         Groups of events in these traces.
     **variant
-        Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, idle_states, autogroup, prices, fact, plain,
-        policy): see :class:`Variant`.
+        Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, idle_states, autogroup, background, prices,
+        fact, plain, policy): see :class:`Variant`.
 
     Raises
     ------

@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
 
+pub mod background;
 pub mod bench;
 pub mod drive;
 pub mod error;

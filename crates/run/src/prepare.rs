@@ -4,6 +4,7 @@
 //! Features and tunables are applied in this order, and later ones override: the kernel's, the scenario's,
 //! the spec's.
 
+use crate::background;
 use crate::bench;
 use crate::error::RequestError;
 use crate::facts::apply_facts;
@@ -196,6 +197,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         cpu_dma_latency,
         idle_states,
         autogroup,
+        background,
         prices,
         facts,
         plain,
@@ -230,6 +232,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     if autogroup.unwrap_or(is_default) {
         setup.workload.enter_autogroup();
     }
+    apply_background(setup, *background);
     let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
     setup.workload.cpu_dma_latency = requests.into_iter().flatten().min();
     if let Some(policy) = policy {
@@ -239,6 +242,20 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     }
     setup.perturb = *perturb;
     Ok(())
+}
+
+/// Adds the background of the kernel to the workload, unless kernel code has no costs.
+fn apply_background(setup: &mut Setup, given: Option<bool>) {
+    let hardware = &setup.hardware;
+    if !given.unwrap_or(hardware.background) {
+        return;
+    }
+    if hardware.costs.is_zero_cost() {
+        let warning = format!("--background on: {} has no costs, so there is no background", hardware.name);
+        setup.workload.warnings.extend(given.map(|_| warning));
+    } else {
+        setup.workload.background = background::sources(&hardware.costs);
+    }
 }
 
 fn apply_plain(hardware: &mut Hardware, plain: Option<Plain>) {
@@ -408,10 +425,12 @@ impl LoadedWorkload {
             scenario.workload.assumptions.push(assumption);
         }
         let machine = given.or_else(|| named.take());
-        let setup = match &machine {
+        let mut setup = match &machine {
             Some(machine) => Setup::with_hardware(Hardware::from_description(&machine.description), scenario),
             None => Setup::from_scenario(scenario),
         };
+        // The reference, which judges scenarios, has no background.
+        setup.hardware.background = false;
         let trace_level = trace.unwrap_or(DEFAULT_TRACE);
         Ok(Self { trace_level, trace_pelt, ..Self::new("scenario", setup, machine) })
     }
@@ -423,10 +442,12 @@ impl LoadedWorkload {
         governor: Option<GovernorName>,
     ) -> Result<Self, RequestError> {
         let mut recorded = recorded::parse(name, text).map_err(RequestError::input)?;
-        let hardware = match &machine {
+        let mut hardware = match &machine {
             Some(machine) => Hardware::from_description(&machine.description),
             None => Hardware::from_recorded(&recorded),
         };
+        // A recording contains its own background.
+        hardware.background = false;
         let mut governed = hardware.clone();
         apply_governor(&mut governed, governor)?;
         if governed.frequency_domains.iter().any(FrequencyDomain::has_governor_thread) {

@@ -225,6 +225,20 @@ settings! {
         texts: |value| value.iter().map(|is_on| if *is_on { "on" } else { "off" }.to_owned()).collect(),
     }
 
+    /// Whether kernel threads that timers of a booted kernel wake run beside the workload: on, off [default: the
+    /// machine's]
+    ///
+    /// Without costs of kernel code there are none. The default is off for scenarios and recorded runs.
+    background: Option<bool> {
+        option: "background" "on|off",
+        commands: commands::RUN | commands::BENCH | commands::REPEAT | commands::STUDY_ARM,
+        change: true,
+        names: || vec!["on", "off"],
+        in_study: "`background` of an arm",
+        read: |value, text| set(value, switch(text)),
+        texts: |value| value.iter().map(|is_on| if *is_on { "on" } else { "off" }.to_owned()).collect(),
+    }
+
     /// Cost model of kernel code: machine (costs of the machine's file), zero, the name or path of a second
     /// machine; OPERATION=NS sets one cost [default: machine; zero for a scenario]
     prices: CostChoice {

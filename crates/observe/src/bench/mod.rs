@@ -47,14 +47,15 @@ pub struct RunProgress {
     pub elapsed: Nanos,
     /// Whether all tasks have exited.
     pub is_done: bool,
-    /// Total run time of all tasks, in nanoseconds.
+    /// Total run time of all tasks without kernel threads, in nanoseconds.
     pub cpu_ns: i64,
 }
 
 impl RunProgress {
     /// Returns the progress of a machine.
     pub fn from_machine(machine: &Machine<impl Engine>) -> Self {
-        let cpu_ns = machine.tasks().iter().map(|task| task.runtime_ns).sum();
+        let of_workload = machine.tasks().iter().enumerate().filter(|&(task, _)| !machine.is_kthread(task));
+        let cpu_ns = of_workload.map(|(_, task)| task.runtime_ns).sum();
         Self { elapsed: machine.elapsed(), is_done: machine.is_done(), cpu_ns }
     }
 }

@@ -13,6 +13,7 @@ fn all_set() -> Settings {
         ("cpu_dma_latency", "20us"),
         ("idle_states", "1"),
         ("autogroup", "on"),
+        ("background", "on"),
         ("prices", "zero"),
         ("prices", "ScanCpu=17.5"),
         ("facts", "line_ns.llc=40"),

@@ -116,7 +116,10 @@ impl InputFiles {
         let machine = self.machine(machine);
         if kind == WorkloadKind::Recorded {
             let recorded = recorded::parse(name, &text).map_err(|error| error.to_string())?;
-            return Ok(prepared(machine, recorded.into_workload(cpus_of(machine)), None));
+            let mut prepared = prepared(machine, recorded.into_workload(cpus_of(machine)), None);
+            // A recording contains its own background.
+            prepared.setup.hardware.background = false;
+            return Ok(prepared);
         }
         let options = rtapp::RtAppOptions::for_cpus(cpus_of(machine));
         let workload = rtapp::parse(name, &text, options).map_err(|error| error.to_string())?;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Background of server machines: the kernel threads that a booted kernel ran beside busy CPUs.
+//!
+//! The table is that of `cargo xtask background`. Intervals are those of the largest guest with busy CPUs, in which deferrable timers
+//! expire. Left out are threads that the scheduler wakes itself, and functions of timers and softirqs, which a tick contains.
+
+use fairlab_machine::costs::CostModel;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::background::{BackgroundPlacement, BackgroundSource};
+
+const TABLE: &str = include_str!("../../../sheets/programs/background.tsv");
+
+/// Kernel, CPUs and nodes of the guest.
+const GUEST: [&str; 3] = ["6.12", "8", "2"];
+
+/// Threads that a simulated machine has anyway: the stopper and ksoftirqd.
+const SIMULATED: [&str; 2] = ["migration/N", "ksoftirqd/N"];
+
+/// Row of the table: a thread, or a work item of a kworker.
+struct Row<'a> {
+    load: &'a str,
+    thread: &'a str,
+    source: &'a str,
+    instances: usize,
+    timer: &'a str,
+    interval: Nanos,
+    /// Median of the instructions of a run; `None` if no run was alone.
+    instructions: Option<u64>,
+    cpus: Vec<u32>,
+}
+
+/// Returns the background of a machine with this cost model; none if it is zero-cost.
+pub fn sources(costs: &CostModel) -> Vec<BackgroundSource> {
+    let rows: Vec<Row<'_>> = TABLE.lines().filter_map(Row::read).collect();
+    let busy = rows.iter().filter(|row| row.load == "busy" && !SIMULATED.contains(&row.thread));
+    let source = |row: &Row<'_>| {
+        let of_idle =
+            rows.iter().find(|idle| idle.load == "idle" && (idle.thread, idle.source) == (row.thread, row.source));
+        let instructions = row.instructions.or_else(|| of_idle?.instructions)?;
+        Some(BackgroundSource {
+            family: row.thread.split('/').next().unwrap_or_default().to_owned(),
+            placement: row.placement(),
+            interval: row.interval,
+            work: costs.time_of_instructions(instructions)?,
+            is_deferrable: row.timer.starts_with("deferrable"),
+        })
+    };
+    busy.filter_map(source).collect()
+}
+
+impl<'a> Row<'a> {
+    /// Reads a row of a thread in the guest; `None` for other rows.
+    fn read(line: &'a str) -> Option<Self> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [
+            kernel,
+            cpus,
+            nodes,
+            load,
+            "thread",
+            thread,
+            source,
+            instances,
+            timer,
+            _,
+            interval_ms,
+            _,
+            median,
+            _,
+            on_cpus,
+        ] = fields[..]
+        else {
+            return None;
+        };
+        if [kernel, cpus, nodes] != GUEST {
+            return None;
+        }
+        let on_cpus = on_cpus.split(',').map(|cpu| cpu.parse().expect("CPUs are numbers"));
+        Some(Self {
+            load,
+            thread,
+            source,
+            instances: instances.parse().expect("instances are a number"),
+            timer,
+            interval: Nanos::from_millis(interval_ms.parse().expect("an interval is a number")),
+            instructions: median.parse().ok(),
+            cpus: on_cpus.collect(),
+        })
+    }
+
+    /// Returns where the threads of a source run: those of a pinned timer on each CPU, other bound kworkers on the CPUs of the guest, and
+    /// a thread for each node if the guest had as many.
+    fn placement(&self) -> BackgroundPlacement {
+        let cpus = || self.cpus.iter().copied().cycle().take(self.instances).collect();
+        match self.thread {
+            _ if self.timer.ends_with("pinned") => BackgroundPlacement::EachCpu,
+            "kworker/N" => BackgroundPlacement::Bound(cpus()),
+            thread if !thread.starts_with("kworker") && self.instances.to_string() == GUEST[2] => {
+                BackgroundPlacement::EachNode
+            }
+            _ => BackgroundPlacement::Free(cpus()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_machine::description::preset;
+
+    #[test]
+    fn each_counted_thread_of_busy_cpus_becomes_a_source() {
+        let machine = preset("xeon-1s-112").expect("it exists");
+        let sources = sources(&CostModel::from_machine(&machine));
+        let is_source = |line: &&str| {
+            let prefix = "6.12\t8\t2\tbusy\tthread\t";
+            line.strip_prefix(prefix).is_some_and(|row| !SIMULATED.iter().any(|name| row.starts_with(name)))
+        };
+        assert_eq!(sources.len(), TABLE.lines().filter(is_source).count());
+        let kcompactd =
+            sources.iter().find(|source| source.family == "kcompactd").expect("the guest has one for each node");
+        assert_eq!((&kcompactd.placement, kcompactd.is_deferrable), (&BackgroundPlacement::EachNode, false));
+        assert!(sources.iter().any(|source| source.placement == BackgroundPlacement::EachCpu && source.is_deferrable));
+        assert!(super::sources(&CostModel::zero_cost()).is_empty());
+    }
+}
