@@ -106,7 +106,12 @@ impl<'a> Row<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prepare::apply;
+    use crate::settings::{Setting, Settings};
     use fairlab_machine::description::preset;
+    use fairlab_machine::hardware::Hardware;
+    use fairlab_machine::sim::Setup;
+    use fairlab_workload::workload::Workload;
 
     #[test]
     fn each_counted_thread_of_busy_cpus_becomes_a_source() {
@@ -122,5 +127,25 @@ mod tests {
         assert_eq!((&kcompactd.placement, kcompactd.is_deferrable), (&BackgroundPlacement::EachNode, false));
         assert!(sources.iter().any(|source| source.placement == BackgroundPlacement::EachCpu && source.is_deferrable));
         assert!(super::sources(&CostModel::zero_cost()).is_empty());
+    }
+
+    #[test]
+    fn servers_have_a_background_unless_it_is_off_or_kernel_code_has_no_costs() {
+        let applied = |machine: &str, changes: &[(&str, &str)]| {
+            let hardware = Hardware::from_description(&preset(machine).expect("it exists"));
+            let mut setup = Setup::new(hardware, Workload::default(), Nanos(1));
+            let change = |(name, text): &(&str, &str)| {
+                Setting::from_name(name).expect("it exists").change(text).expect("it is a value")
+            };
+            let settings = Settings::from_changes(&changes.iter().map(change).collect::<Vec<_>>());
+            apply(&mut setup, &settings, None).expect("the settings fit");
+            (!setup.workload.background.is_empty(), setup.workload.warnings.len())
+        };
+        assert_eq!(applied("xeon-1s-112", &[]), (true, 0));
+        assert_eq!(applied("xeon-1s-112", &[("background", "off")]), (false, 0));
+        assert_eq!(applied("xeon-1s-112", &[("prices", "zero")]), (false, 0));
+        assert_eq!(applied("xeon-1s-112", &[("prices", "zero"), ("background", "on")]), (false, 1));
+        assert_eq!(applied("hikey960", &[]), (false, 0));
+        assert_eq!(applied("hikey960", &[("background", "on")]), (true, 0));
     }
 }
