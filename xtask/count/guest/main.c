@@ -85,6 +85,21 @@ static void measure_groups(void)
 	}
 }
 
+// Prints the driver of idle states, without which the governor does not run.
+static void print_idle_driver(void)
+{
+	char name[64] = "";
+	FILE *file;
+
+	mkdir("/sys", 0755);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	file = fopen("/sys/devices/system/cpu/cpuidle/current_driver", "r");
+	if (file && fgets(name, sizeof(name), file))
+		printf("IDLE DRIVER %s", name);
+	if (file)
+		fclose(file);
+}
+
 int main(void)
 {
 	static char command_line[2048];
@@ -107,6 +122,7 @@ int main(void)
 		print_symbols();
 		reboot(RB_POWER_OFF);
 	}
+	print_idle_driver();
 	start_loopback_device();
 	begin_watching();
 	pin(0);

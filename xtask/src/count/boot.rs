@@ -2,6 +2,7 @@
 //! Builds the plugin and the guest program, and boots kernels with them.
 
 use super::Arch;
+use super::idle_states;
 use super::kernel::output;
 use anyhow::{Context, Result};
 use std::fs;
@@ -15,7 +16,9 @@ pub(super) struct Guest {
     pub(super) program: PathBuf,
     plugin: PathBuf,
     ram_disk: PathBuf,
-    arch: Arch,
+    /// Directory of tables that are made for a boot.
+    work: PathBuf,
+    pub(super) arch: Arch,
     nr_cpus: u32,
 }
 
@@ -28,6 +31,7 @@ impl Guest {
             program: root.join("init"),
             plugin: work.join("plugin.so"),
             ram_disk: work.join("ram-disk"),
+            work: work.to_owned(),
             arch,
             nr_cpus,
         };
@@ -89,12 +93,15 @@ impl Guest {
         } else {
             machine.to_owned()
         };
+        let mut words: Vec<String> = [program].into_iter().chain(machine.split(' ')).map(str::to_owned).collect();
+        words.extend(["-accel", "tcg,thread=single", "-m", "512", "-nographic", "-no-reboot"].map(str::to_owned));
+        words.extend(["-smp".to_owned(), self.nr_cpus.to_string()]);
+        let idle_states = idle_states::options(&self.work, self.arch, self.nr_cpus, &words)?;
         let mut qemu = Command::new(program);
-        qemu.args(machine.split(' ')).args(["-accel", "tcg,thread=single", "-m", "512", "-nographic", "-no-reboot"]);
+        qemu.args(&words[1..]).args(idle_states);
         if !has_host_clock {
             qemu.args(["-icount", &format!("shift={shift},sleep=off")]);
         }
-        qemu.args(["-smp", &self.nr_cpus.to_string()]);
         qemu.arg("-kernel").arg(image).arg("-initrd").arg(&self.ram_disk);
         qemu.args(["-append", &format!("console={console} {} {append}", self.words())]);
         if let Some(directory) = counted {

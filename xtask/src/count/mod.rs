@@ -7,6 +7,7 @@
 
 mod boot;
 mod counts;
+mod idle_states;
 mod kernel;
 mod owners;
 mod parts;
@@ -61,6 +62,14 @@ impl Arch {
         match self {
             Self::X86_64 => "x86_64",
             Self::Arm64 => "arm64",
+        }
+    }
+
+    /// Name of the driver that the kernel takes with the guest's firmware tables.
+    fn idle_driver(self) -> &'static str {
+        match self {
+            Self::X86_64 => "acpi_idle",
+            Self::Arm64 => "psci_idle",
         }
     }
 }
@@ -129,7 +138,8 @@ pub(crate) fn run(root: &Path, args: &CountArgs) -> Result<()> {
     let command_line = [guest.words(), &args.append].join(" ");
     let mut cpus: Vec<String> = boots.iter().map(|boot| boot.nr_cpus.unwrap_or(args.cpus).to_string()).collect();
     cpus.dedup();
-    sheet::write(&directory, &symbols.release, args.arch.name(), &cpus.join(" and "), command_line.trim(), &counts)?;
+    let machine = format!("{} CPUs, idle driver {}", cpus.join(" and "), args.arch.idle_driver());
+    sheet::write(&directory, &symbols.release, args.arch.name(), &machine, command_line.trim(), &counts)?;
     println!("{}", directory.display());
     Ok(())
 }
@@ -156,6 +166,9 @@ fn count(
     if !console.contains("DONE") {
         let last = console.lines().last().unwrap_or_default();
         bail!("{}: the guest did not finish its measurements: {last}", path.display());
+    }
+    if !console.contains(&format!("IDLE DRIVER {}", guest.arch.idle_driver())) {
+        bail!("{}: the kernel has no idle driver {}", path.display(), guest.arch.idle_driver());
     }
     fs::copy(&guest.program, directory.join("guest")).context("cannot keep the guest program")?;
     Ok(())

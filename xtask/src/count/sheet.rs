@@ -22,7 +22,7 @@ pub(super) fn write(
     directory: &Path,
     release: &str,
     arch: &str,
-    cpus: &str,
+    machine: &str,
     command_line: &str,
     counts: &[Vec<Operation>],
 ) -> Result<()> {
@@ -31,7 +31,7 @@ pub(super) fn write(
         bail!("counts have different operations");
     }
     let head = format!(
-        "# Linux {release}, {arch}, {cpus} CPUs, {command_line}\n# Means of a round over {} counts. `cargo xtask count` writes this \
+        "# Linux {release}, {arch}, {machine}, {command_line}\n# Means of a round over {} counts. `cargo xtask count` writes this \
          file; the book's page \"Counted costs\" explains it.\n",
         counts.len()
     );

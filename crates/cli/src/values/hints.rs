@@ -124,6 +124,7 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "explain",
         "findings",
         "study",
+        "sensitivity",
         "patch",
         "kernel-bisect",
         "regressions",

@@ -323,7 +323,7 @@ fn the_simplest_command_is_worth_a_look() {
         "findings: ",
         "waiting for a CPU: ",
         "missed timers: ",
-        "CPUs 5,7 were busy",
+        "CPUs 4,7 were busy",
         "display",
         "hog",
         "%too small",

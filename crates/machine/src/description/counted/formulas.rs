@@ -36,6 +36,7 @@ const SCHEDULER: &[&str] = &[
     "group-stats",
     "migrate",
     "idle",
+    "idle-governor",
     "idle-tick",
     "ipi-send",
     "ipi",
@@ -282,6 +283,7 @@ pub(super) const OPERATION_FORMULAS: &[(&str, Formula)] = &[
         "IdleEnter",
         instructions(&[
             rows(ROUND, &["idle"], Parts::Of(&["idle", "idle-tick", "nohz-idle"]), 4),
+            rows(ROUND, &["idle"], Parts::Of(&["idle-governor", "timer-wheel"]), 2),
             rows(ROUND, &["read"], Parts::Of(&["newidle"]), 2),
         ]),
     ),
