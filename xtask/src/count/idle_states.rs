@@ -30,8 +30,8 @@ pub(super) fn options(work: &Path, arch: Arch, nr_cpus: u32, qemu: &[String]) ->
     }
 }
 
-/// Compiles an ACPI table with `_CST` of each CPU: two states of type C1, whose method is the HLT instruction. Latencies
-/// are 1 us; powers are those that the menu governor does not read.
+/// Compiles an ACPI table with `_CST` of each CPU: two states of type C1 with latencies of 1 and 2 us, whose method is the
+/// HLT instruction. The menu governor does not read their power.
 fn acpi_table(work: &Path, nr_cpus: u32) -> Result<PathBuf> {
     let halt = |number: u32| {
         format!("Package () {{ ResourceTemplate () {{ Register (FFixedHW, 0, 0, 0) }}, 1, {number}, 1000 }}")
