@@ -211,26 +211,12 @@ impl Line {
         Self { version: 1, owner, is_shared: false, caches, transfers: VecDeque::with_capacity(ROOM_FOR_TRANSFERS) }
     }
 
-    /// Removes transfers that have ended at `now`.
-    fn remove_ended(&mut self, now: u64) {
+    /// Removes transfers that have ended at `now`, and returns the first time from `from` on at which the line is free
+    /// for `length`, with the number of transfers before it.
+    fn first_gap(&mut self, now: u64, mut from: u64, length: u64) -> (u64, usize) {
         while self.transfers.front().is_some_and(|&(_, end)| end <= now) {
             self.transfers.pop_front();
         }
-    }
-
-    /// Returns the first time from `from` on at which no transfer occupies the line.
-    fn free_at(&mut self, now: u64, from: u64) -> u64 {
-        self.remove_ended(now);
-        self.transfers
-            .iter()
-            .find(|&&(_, end)| end > from)
-            .map_or(from, |&(begin, end)| if begin <= from { end } else { from })
-    }
-
-    /// Reserves the line for a transfer: from `from` on, at the first time at which the line is free for
-    /// `length`. Returns the start.
-    fn reserve(&mut self, now: u64, mut from: u64, length: u64) -> u64 {
-        self.remove_ended(now);
         let mut place = 0;
         while let Some(&(begin, end)) = self.transfers.get(place) {
             if from + length <= begin {
@@ -239,6 +225,18 @@ impl Line {
             from = from.max(end);
             place += 1;
         }
+        (from, place)
+    }
+
+    /// Returns the first time from `from` on at which no transfer occupies the line.
+    fn free_at(&mut self, now: u64, from: u64) -> u64 {
+        self.first_gap(now, from, 1).0
+    }
+
+    /// Reserves the line for a transfer: from `from` on, at the first time at which the line is free for
+    /// `length`. Returns the start.
+    fn reserve(&mut self, now: u64, from: u64, length: u64) -> u64 {
+        let (from, place) = self.first_gap(now, from, length);
         let follows = place.checked_sub(1).is_some_and(|before| self.transfers[before].1 == from);
         let precedes = self.transfers.get(place).is_some_and(|&(begin, _)| begin == from + length);
         match (follows, precedes) {
