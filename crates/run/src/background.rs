@@ -4,7 +4,7 @@
 //! The table is that of `cargo xtask background`. Intervals are those of the largest guest with busy CPUs, in which deferrable timers
 //! expire. Left out are threads that the scheduler wakes itself, and functions of timers and softirqs, which a tick contains.
 
-use fairlab_machine::costs::CostModel;
+use fairlab_machine::description::Processor;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::background::{BackgroundPlacement, BackgroundSource};
 
@@ -29,8 +29,9 @@ struct Row<'a> {
     cpus: Vec<u32>,
 }
 
-/// Returns the background of a machine with this cost model; none if it is zero-cost.
-pub fn sources(costs: &CostModel) -> Vec<BackgroundSource> {
+/// Returns the background of a machine with these facts; none without facts.
+pub fn sources(processor: Option<&Processor>) -> Vec<BackgroundSource> {
+    let Some(processor) = processor else { return Vec::new() };
     let rows: Vec<Row<'_>> = TABLE.lines().filter_map(Row::read).collect();
     let busy = rows.iter().filter(|row| row.load == "busy" && !SIMULATED.contains(&row.thread));
     let source = |row: &Row<'_>| {
@@ -41,7 +42,7 @@ pub fn sources(costs: &CostModel) -> Vec<BackgroundSource> {
             family: row.thread.split('/').next().unwrap_or_default().to_owned(),
             placement: row.placement(),
             interval: row.interval,
-            work: costs.time_of_instructions(instructions)?,
+            work: processor.time_of_instructions(instructions),
             is_deferrable: row.timer.starts_with("deferrable"),
         })
     };
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn each_counted_thread_of_busy_cpus_becomes_a_source() {
         let machine = preset("xeon-1s-112").expect("it exists");
-        let sources = sources(&CostModel::from_machine(&machine));
+        let sources = sources(machine.processor());
         let is_source = |line: &&str| {
             let prefix = "6.12\t8\t2\tbusy\tthread\t";
             line.strip_prefix(prefix).is_some_and(|row| !SIMULATED.iter().any(|name| row.starts_with(name)))
@@ -126,7 +127,7 @@ mod tests {
             sources.iter().find(|source| source.family == "kcompactd").expect("the guest has one for each node");
         assert_eq!((&kcompactd.placement, kcompactd.is_deferrable), (&BackgroundPlacement::EachNode, false));
         assert!(sources.iter().any(|source| source.placement == BackgroundPlacement::EachCpu && source.is_deferrable));
-        assert!(super::sources(&CostModel::zero_cost()).is_empty());
+        assert!(super::sources(None).is_empty());
     }
 
     #[test]

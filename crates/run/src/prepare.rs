@@ -254,7 +254,7 @@ fn apply_background(setup: &mut Setup, given: Option<bool>) {
         let warning = format!("--background on: {} has no costs, so there is no background", hardware.name);
         setup.workload.warnings.extend(given.map(|_| warning));
     } else {
-        setup.workload.background = background::sources(&hardware.costs);
+        setup.workload.background = background::sources(hardware.processor.as_ref());
     }
 }
 

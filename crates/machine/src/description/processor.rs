@@ -11,6 +11,7 @@ use super::error::DescriptionFault;
 use super::raw::{OptionalKey, RawFact, RawProcessor};
 use super::suggest;
 use super::values::{number, source};
+use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -176,6 +177,11 @@ impl Processor {
     /// Distances with a latency, nearest first; at least one.
     pub fn distances(&self) -> impl Iterator<Item = Distance> {
         Distance::ALL.into_iter().filter(|distance| self.facts.contains_key(&FactKey::LineNs(*distance)))
+    }
+
+    /// Duration of instructions on a CPU of capacity 1024 at its highest frequency, rounded down.
+    pub fn time_of_instructions(&self, instructions: u64) -> Nanos {
+        Nanos(instructions * 1000 / self.instructions_per_us())
     }
 
     /// Duration of instructions, given in tenths, in picoseconds.

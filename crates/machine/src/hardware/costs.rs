@@ -4,7 +4,6 @@
 use crate::description::{
     ByDistance, CallCost, CallCosts, ChannelCosts, MachineDescription, OPERATIONS, Processor, TcpCosts,
 };
-use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, NR_OPS, OpCounts};
 use fairlab_workload::workload::ChannelKind;
 
@@ -16,15 +15,12 @@ pub struct CostModel {
     calls: Option<CallCosts>,
     /// Cost of the tracer for one idle-CPU search, in picoseconds; 0 without a tracer.
     tracer_ps: u64,
-    /// Instructions that a CPU of capacity 1024 executes in a microsecond at its highest frequency; 0 if no count
-    /// becomes time.
-    instructions_per_us: u64,
 }
 
 impl CostModel {
     /// Returns the zero-cost model: kernel code takes no time.
     pub const fn zero_cost() -> Self {
-        Self { ps: [0; NR_OPS], calls: None, tracer_ps: 0, instructions_per_us: 0 }
+        Self { ps: [0; NR_OPS], calls: None, tracer_ps: 0 }
     }
 
     /// Returns the cost model of a machine; without facts of its processor, that is [`Self::zero_cost`].
@@ -35,8 +31,7 @@ impl CostModel {
     /// Returns the cost model of a processor.
     pub fn from_processor(processor: &Processor) -> Self {
         let costs = processor.costs();
-        let instructions_per_us = costs.instructions_per_us;
-        let mut model = Self { calls: Some(costs.calls), instructions_per_us, ..Self::zero_cost() };
+        let mut model = Self { calls: Some(costs.calls), ..Self::zero_cost() };
         for (operation, ps) in OPERATIONS.into_iter().zip(costs.operations) {
             let is_known = model.set_by_name(operation, ps);
             debug_assert!(is_known, "{operation} is an operation of the scheduler");
@@ -59,12 +54,6 @@ impl CostModel {
     pub fn is_zero_cost(&self) -> bool {
         let has_calls = self.calls.as_ref().is_some_and(|calls| *calls != CallCosts::default());
         !has_calls && self.tracer_ps == 0 && self.ps == [0; NR_OPS]
-    }
-
-    /// Time that a number of instructions takes on a CPU of capacity 1024 at its highest frequency, rounded down;
-    /// `None` if no count becomes time.
-    pub fn time_of_instructions(&self, instructions: u64) -> Option<Nanos> {
-        (instructions * 1000).checked_div(self.instructions_per_us).map(Nanos)
     }
 
     /// Cost of one operation, in picoseconds.

@@ -151,8 +151,6 @@ pub struct CountedCosts {
     pub operations: [u64; OPERATIONS.len()],
     /// Costs of system calls and cache lines.
     pub calls: CallCosts,
-    /// Instructions that a CPU of capacity 1024 executes in a microsecond at its highest frequency.
-    pub instructions_per_us: u64,
 }
 
 /// Returns the costs of a processor.
@@ -186,7 +184,6 @@ pub(super) fn costs(processor: &Processor) -> CountedCosts {
     });
     CountedCosts {
         operations: std::array::from_fn(|index| ps(&OPERATION_FORMULAS[index].1)),
-        instructions_per_us: processor.instructions_per_us(),
         calls: CallCosts {
             channels,
             futex_wake: call("futex-wake"),
