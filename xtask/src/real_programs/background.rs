@@ -5,7 +5,7 @@
 //! A guest CPU that halts executes nothing, and QEMU runs the others in turn on one clock of executed instructions. The length of an
 //! interval without events of other CPUs is therefore a number of instructions.
 
-use super::guest::{Guest, is_complete};
+use super::guest::{Guest, MEMORY_MIB, is_complete};
 use super::trace::Line;
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,9 +32,6 @@ const LOADS: [&str; 2] = ["idle", "busy"];
 
 /// Series, CPUs and NUMA nodes of the boots. 6.1 with more than one CPU does not start on a clock of instructions (QEMU 7.2).
 const BOOTS: [(&str, u32, u32); 4] = [("6.1", 1, 1), ("6.12", 1, 1), ("6.12", 4, 1), ("6.12", 8, 2)];
-
-/// Memory of the guest in MiB.
-const MEMORY_MIB: u32 = 1024;
 
 /// Tasks that are not the kernel's, and the idle task.
 const NOT_BACKGROUND: [&str; 4] = ["init", "sh", "sleep", "swapper/N"];

@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 /// Seconds after which a boot is given up.
 const LIMIT_S: &str = "900";
 
+/// Memory of the guest in MiB.
+pub(super) const MEMORY_MIB: u32 = 1024;
+
 /// Guest that runs one script.
 pub(super) struct Guest {
     /// Directory of the guest's files, and of what it prints.
@@ -68,7 +71,7 @@ impl Guest {
         // As in `cargo xtask count`. Without random addresses, boots are equal; self-tests of ciphers would run beside the
         // program.
         qemu.args(["-M", "q35,hpet=on", "-cpu", "max,+invtsc,migratable=off,erms=off,fsrm=off"]);
-        qemu.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-m", "1024"]);
+        qemu.args(["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-m", &MEMORY_MIB.to_string()]);
         qemu.args(["-nographic", "-no-reboot", "-smp", &self.nr_cpus.to_string()]).args(options);
         qemu.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(self.work.join("ram-disk"));
         let words = "console=ttyS0 nokaslr quiet panic=-1 tsc=reliable no_timer_check nowatchdog slab_nomerge";
