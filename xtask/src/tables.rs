@@ -72,7 +72,7 @@ pub(crate) fn settings() -> String {
 }
 
 /// Returns the names of the commands that have a setting as an option.
-fn commands_of(bits: u8) -> String {
+fn commands_of(bits: u16) -> String {
     if bits & commands::ALL == commands::ALL {
         return if bits & commands::STUDY == 0 { "all but `study run`" } else { "all" }.to_owned();
     }

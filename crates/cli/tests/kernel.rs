@@ -12,6 +12,7 @@ use fairlab_kernel::regressions::edit::{Edit, EditAction, EditPlace, EditScript}
 use fairlab_kernel::store::{BuildRequest, Store};
 use requirement::{Requirement, named};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::process::{ExitCode, Output};
 use std::sync::LazyLock;
 
@@ -209,6 +210,65 @@ fn a_study_runs_with_an_engine_and_names_it() {
     for part in ["kernel:under-test (Linux 6.1", "--plain=priced", "no evidence for the model"] {
         assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(part), "{part}: {text}");
     }
+}
+
+fn features_and_tunables_of_a_tree_are_listed_with_its_defaults_and_meanings() {
+    let by_name = |rows: &Value, key: &str| -> BTreeMap<String, Value> {
+        let rows = rows.as_array().expect("a list").iter();
+        rows.map(|row| (row["name"].as_str().expect("a name").to_owned(), row[key].clone())).collect()
+    };
+    let engine = ["--engine", "kernel:under-test"];
+    let features = json_output(&[&["features", "--json"][..], &engine].concat());
+    assert_eq!(by_name(&features, "default"), by_name(&json_of(&["features", "--json"]), "default"));
+    let meanings = by_name(&features, "meaning");
+    assert!(meanings["GENTLE_FAIR_SLEEPERS"].as_str().is_some_and(|text| text.contains("50%")), "{meanings:?}");
+    assert_eq!(meanings["LB_MIN"], by_name(&json_of(&["features", "--json"]), "meaning")["LB_MIN"]);
+    let tunables = json_output(&[&["tunables", "--cpus", "4", "--json"][..], &engine].concat());
+    let (of_tree, built_in) = (by_name(&tunables, "value"), json_of(&["tunables", "--cpus", "4", "--json"]));
+    let built_in = by_name(&built_in, "value");
+    let common = of_tree.keys().filter(|name| built_in.contains_key(*name));
+    let common: Vec<&String> = common.inspect(|name| assert_eq!(of_tree[*name], built_in[*name], "{name}")).collect();
+    assert!(common.len() >= 14 && of_tree.contains_key("util_clamp_max"), "{common:?}");
+    let one = json_output(&[&["tunables", "rt_runtime_us", "--json"][..], &engine].concat());
+    assert_eq!((&one[0]["min"], &one[0]["value"]), (&(-1).into(), &950_000.into()));
+}
+
+fn features_and_tunables_that_only_the_tree_has_can_be_set() {
+    let place = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let file = place.path().join(name);
+        std::fs::write(&file, text).expect("there is room");
+        file.to_str().expect("it has a plain name").to_owned()
+    };
+    // The task requests the highest frequency, which the tunable of the tree may forbid.
+    let text = "cpus 1\nend 100ms\nscale 1\nfdom 0-0 500000 1000000\ntask t umin=1024 run 200us sleep 5ms\n";
+    let file = write("clamped.scn", text);
+    let engine = ["--engine", "kernel:under-test"];
+    let run = [&["--json", "run", &file][..], &engine].concat();
+    let digest = |more: &[&str]| json_output(&[&run[..], more].concat())["digest"].clone();
+    let clamped = ["--set", "util_clamp_min=0"];
+    assert_ne!(digest(&[]), digest(&clamped));
+    assert_eq!(digest(&[]), digest(&["--set", "util_clamp_min=1024", "--features", "SIS_UTIL"]));
+    for (more, expected) in [
+        (["--set", "util_clamp_mix=1"], "this kernel has no tunable util_clamp_mix; did you mean util_clamp_min?"),
+        (["--set", "util_clamp_max=5000"], "tunable util_clamp_max: the kernel rejects 5000 (error 22)"),
+        (["--set", "deadline_period_max_us=5"], "tunable deadline_period_max_us: 5 is not in 100..4294967295"),
+        (["--features", "NO_SIS_UTILS"], "this kernel has no feature SIS_UTILS; did you mean SIS_UTIL?"),
+    ] {
+        let refused = complaint("a switch", &with_engines(&[&run[..], &more].concat()));
+        assert!(refused.split_whitespace().collect::<Vec<_>>().join(" ").contains(expected), "{refused}");
+    }
+    let arms = ["--arm", "base:", "--arm", "util_clamp_min=0"];
+    let compared = json_output(&[&["--json", "compare", &file][..], &arms, &engine].concat());
+    assert_ne!(compared[0]["summary"]["digest"], compared[1]["summary"]["digest"]);
+    let ends = ["--from", "base:", "--to", "NO_WA_BIAS,util_clamp_min=0", "--metric", "totals.busy_ns"];
+    let cause = json_output(&[&["--json", "bisect", &file, "--hold-still"][..], &ends, &engine].concat());
+    assert_eq!(cause["switches"].as_array().map(Vec::len), Some(2), "{cause}");
+    let changes = "feature 5ms WA_BIAS 0\ntune util_clamp_min 0\ntune 5ms deadline_period_max_us 200\n";
+    let with_changes = write("changes.scn", &format!("{text}{changes}"));
+    let summary = json_output(&["--json", "run", &with_changes, engine[0], engine[1]]);
+    assert_ne!(summary["digest"], digest(&[]));
+    assert_eq!(summary["warnings"].as_array().map(Vec::len), Some(0), "{summary}");
 }
 
 fn engines_are_compared_side_by_side_and_checked() {
@@ -511,6 +571,8 @@ fn main() -> ExitCode {
         what_an_engine_lacks_is_refused_by_its_name,
         a_run_directory_of_an_engine_is_repeated_with_it,
         a_study_runs_with_an_engine_and_names_it,
+        features_and_tunables_of_a_tree_are_listed_with_its_defaults_and_meanings,
+        features_and_tunables_that_only_the_tree_has_can_be_set,
         engines_are_compared_side_by_side_and_checked,
         operation_counts_are_written_call_by_call,
         an_engines_operations_are_counted_as_the_built_in_ones,

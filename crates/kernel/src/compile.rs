@@ -8,7 +8,7 @@
 
 use crate::error::{KernelError, io_error_at};
 use crate::regressions::edit::EditScript;
-use crate::{coverage, operations, overlay, symbols, tree};
+use crate::{coverage, meanings, operations, overlay, symbols, tree};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -281,6 +281,7 @@ impl BuildDir {
         let functions = operations::function_list(&self.run(recipe, "nm", &["-P", "engine.so"])?);
         let beside = operations::symbol_file(object);
         fs::write(&beside, functions).map_err(io_error_at(&beside))?;
+        meanings::write(&self.overlay, object)?;
         fs::copy(&made, object).map(|_| ()).map_err(io_error_at(object))
     }
 

@@ -9,6 +9,7 @@
 //! - [`regressions`] holds the regression corpus: fixed bugs, which it can reintroduce.
 //! - [`operations`] maps functions to the operations that are counted, and [`coverage`] reports the lines of
 //!   a patch that were reached.
+//! - [`meanings`] collects what a tree's source says of its features and tunables.
 //! - [`object`] loads the result, and [`engine`] implements the machine's engine interface on top of it.
 //! - [`worker`] runs all that in a separate process, and reads the report if that process ends early.
 //!
@@ -29,6 +30,7 @@ pub mod compile;
 pub mod coverage;
 pub mod engine;
 pub mod error;
+pub mod meanings;
 pub mod object;
 pub mod operations;
 pub mod overlay;

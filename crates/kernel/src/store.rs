@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! names/NAME.json     the request, and the key
-//! objects/KEY/        engine.so, engine.functions, and the tree's files as patches changed them
+//! objects/KEY/        engine.so, engine.functions, engine.meanings, and the tree's files as patches changed them
 //! work/NAME/          overlay and products: the next build under this name compiles only what has changed
 //! work/NAME.lock      held by the process that builds there
 //! trees/              unpacked tarballs and commits
@@ -27,7 +27,7 @@ use crate::compile::{self, BuildDir, BuildRecipe};
 use crate::coverage::CoverageRun;
 use crate::error::{KernelError, io_error_at};
 use crate::tree::{self, TreeSource};
-use crate::{operations, overlay};
+use crate::{meanings, operations, overlay};
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -196,9 +196,8 @@ impl Store {
             let workshop = BuildDir::new(&self.root.join("work").join(workshop));
             workshop.build(&recipe, &fresh, say)?;
             copy_patched(&recipe, workshop.folders().0, &patched_folder(&object))?;
-            for (from, to) in
-                [(operations::symbol_file(&fresh), operations::symbol_file(&object)), (fresh, object.clone())]
-            {
+            let beside = [operations::symbol_file, meanings::file_of].map(|path| (path(&fresh), path(&object)));
+            for (from, to) in beside.into_iter().chain([(fresh, object.clone())]) {
                 fs::rename(&from, &to).map_err(io_error_at(&to))?;
             }
         }

@@ -12,7 +12,7 @@ use fairlab_kernel::tree::TreeSource;
 use fairlab_machine::engine::Engine as _;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup, SetupError};
-use fairlab_workload::scenario::{self, ParseContext};
+use fairlab_workload::scenario;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -20,9 +20,7 @@ const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 
                         task ping n=2 run 50us wake pong wait\ntask pong n=2 wait run 30us wake ping\n";
 
 fn setup() -> Setup {
-    let none = |_: &str| Err("no machine has a name here".to_owned());
-    let scenario =
-        scenario::parse_with_context("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
+    let scenario = scenario::parse("test", SCENARIO);
     Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
 }
 

@@ -13,7 +13,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
-use fairlab_workload::scenario::{self, ParseContext};
+use fairlab_workload::scenario;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -58,9 +58,7 @@ impl Observer<KernelEngine> for PhaseLog {
 }
 
 fn setup() -> Setup {
-    let none = |_: &str| Err("no machine has a name here".to_owned());
-    let scenario =
-        scenario::parse_with_context("test", SCENARIO, ParseContext { given: None, named: &none, vary: None });
+    let scenario = scenario::parse("test", SCENARIO);
     let mut setup = Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")));
     for op in KernelOp::ALL {
         setup.hardware.costs.set_op(*op, 300_000);

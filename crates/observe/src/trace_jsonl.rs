@@ -14,8 +14,9 @@ use fairlab_machine::snapshot::{
 use fairlab_sched::boot::FIRST_STOPPER_PID;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::{EntityLag, Event, LagMoment, QueueLag, SchedObserver};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::scenario::Scenario;
 use line::{EscapedStr, Lines, List, line, object};
 use std::io::{self, Write};
 
@@ -24,11 +25,29 @@ pub const SCHEMA: &str = include_str!("trace_jsonl/schema.json");
 
 const FIRST_PID: i64 = 1000;
 
+/// Content of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// Level: 0 has only snapshots; 1 adds switches, wake-ups and migrations; 2 adds interrupts; 3 adds steps of load
+    /// balancing.
+    pub level: u8,
+    /// Whether each update of an average has a line.
+    pub pelt: bool,
+    /// Whether wake-ups, switches and snapshots have lines with virtual times, on kernels that have lags.
+    pub lags: bool,
+}
+
+impl TraceOptions {
+    /// Returns the content that a scenario asks for; without a `trace` statement its level is `level`.
+    pub fn of_scenario(scenario: &Scenario, level: u8) -> Self {
+        Self { level: scenario.trace.unwrap_or(level), pelt: scenario.trace_pelt, lags: scenario.trace_lag }
+    }
+}
+
 /// Writer of trace lines. It buffers them, so that `out` needs no buffer of its own.
 pub struct TraceJsonl<W: Write> {
     lines: Lines<W>,
-    level: u8,
-    pelt: bool,
+    options: TraceOptions,
     /// PIDs of the scheduler's tasks, by task index; idle tasks have PID 0.
     pids: Vec<i64>,
 }
@@ -36,13 +55,11 @@ pub struct TraceJsonl<W: Write> {
 impl<W: Write> TraceJsonl<W> {
     /// Creates a trace of a machine with this many CPUs.
     ///
-    /// Levels: 0 has only snapshots; 1 adds switches, wake-ups and migrations; 2 adds interrupts; 3 adds
-    /// steps of load balancing. With `pelt`, each update of an average has a line too.
-    pub fn new(out: W, nr_cpus: usize, level: u8, pelt: bool) -> Self {
+    pub fn new(out: W, nr_cpus: usize, options: TraceOptions) -> Self {
         let idle = std::iter::repeat_n(0, nr_cpus);
         let stoppers = (0..nr_cpus).map(|cpu| i64::from(FIRST_STOPPER_PID) + cpu as i64);
         let init = std::iter::once(1);
-        Self { lines: Lines::new(out), level, pelt, pids: idle.chain(stoppers).chain(init).collect() }
+        Self { lines: Lines::new(out), options, pids: idle.chain(stoppers).chain(init).collect() }
     }
 
     /// Writes the buffered lines.
@@ -69,17 +86,31 @@ impl<W: Write> TraceJsonl<W> {
         }
     }
 
+    /// Writes the virtual times of the root queues and of the tasks that are alive.
+    fn put_lags(&mut self, machine: &Machine<impl Engine>) {
+        let (engine, t) = (machine.sched(), machine.now().0);
+        for queue in engine.cpu_ids().filter_map(|cpu| engine.queue_lag_snapshot(cpu)) {
+            put_queue_lag(self.lines.buffer_mut(), t, &queue);
+        }
+        for task in machine.tasks() {
+            let Some(id) = task.id.filter(|_| !task.is_dead) else { continue };
+            if let Some(lag) = engine.lag_snapshot(id) {
+                put_lag(self.lines.buffer_mut(), t, "state", i64::from(task.pid), &lag);
+            }
+        }
+    }
+
     fn pid(&self, task: TaskId) -> i64 {
         self.pids[task.index()]
     }
 
     fn put_event(&mut self, t: u64, event: &Event<'_>) {
         match *event {
-            Event::Wakeup { task, cpu, is_new, on } if self.level > 0 => {
+            Event::Wakeup { task, cpu, is_new, on } if self.options.level > 0 => {
                 let pid = self.pid(task);
                 line!(self.lines.buffer_mut(), t: t, e: "wakeup", pid: pid, cpu: cpu.0, new: is_new, on: on.0);
             }
-            Event::Switch { cpu, prev, next, prev_state } if self.level > 0 => {
+            Event::Switch { cpu, prev, next, prev_state } if self.options.level > 0 => {
                 let (prev, next) = (self.pid(prev), self.pid(next));
                 let st = match prev_state {
                     PrevState::Runnable => 0_u32,
@@ -88,34 +119,82 @@ impl<W: Write> TraceJsonl<W> {
                 };
                 line!(self.lines.buffer_mut(), t: t, e: "switch", cpu: cpu.0, prev: prev, next: next, st: st);
             }
-            Event::Migrate { task, from, to, on } if self.level > 0 => {
+            Event::Migrate { task, from, to, on } if self.options.level > 0 => {
                 let pid = self.pid(task);
                 line!(self.lines.buffer_mut(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
             }
-            Event::Frequency { cpu, capacity, .. } if self.level > 0 => {
+            Event::Frequency { cpu, capacity, .. } if self.options.level > 0 => {
                 line!(self.lines.buffer_mut(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
             }
-            Event::Ipi { cpu, kind, on } if self.level > 1 => {
+            Event::Ipi { cpu, kind, on } if self.options.level > 1 => {
                 let is_call = kind == IpiKind::CallFunction;
                 line!(self.lines.buffer_mut(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
             }
-            Event::DomainStat { on, cpu, level, counter, idle, amount } if self.level > 2 => {
+            Event::DomainStat { on, cpu, level, counter, idle, amount } if self.options.level > 2 => {
                 let idle = idle.map_or("-", idle_type_name);
                 line!(
                     self.lines.buffer_mut(),
                     t: t, e: "lb", on: on.0, cpu: cpu.0, lvl: level, c: counter, idle: idle, n: amount
                 );
             }
-            Event::PeltEntity { task, cpu, weight, avg } if self.pelt => {
+            Event::Lag { moment, entity, queue } if self.options.lags => {
+                let why = match moment {
+                    LagMoment::Wakeup => "wakeup",
+                    LagMoment::SwitchFrom => "prev",
+                    LagMoment::SwitchTo => "next",
+                };
+                let pid = entity.task.map_or(-1, |task| self.pid(task));
+                put_lag(self.lines.buffer_mut(), t, why, pid, entity);
+                put_queue_lag(self.lines.buffer_mut(), t, queue);
+            }
+            Event::PeltEntity { task, cpu, weight, avg } if self.options.pelt => {
                 let pid = task.map_or(-1, |task| self.pid(task));
                 line!(self.lines.buffer_mut(), t: t, e: "pse", pid: pid, cpu: cpu.0, w: weight, avg: avg);
             }
-            Event::PeltCfsRq { cpu, is_root, avg } if self.pelt => {
+            Event::PeltCfsRq { cpu, is_root, avg } if self.options.pelt => {
                 line!(self.lines.buffer_mut(), t: t, e: "pcfs", cpu: cpu.0, root: is_root, avg: avg);
             }
             _ => {}
         }
     }
+}
+
+fn put_lag(bytes: &mut Vec<u8>, t: u64, why: &'static str, pid: i64, lag: &EntityLag) {
+    line!(
+        bytes,
+        t: t,
+        e: "lag",
+        why: why,
+        cpu: lag.cpu.0,
+        pid: pid,
+        depth: lag.depth,
+        on_rq: lag.on_rq,
+        delayed: lag.is_delayed,
+        rel: lag.has_relative_deadline,
+        custom: lag.has_custom_slice,
+        w: lag.weight,
+        vr: lag.vruntime,
+        dl: lag.deadline,
+        vlag: lag.vlag,
+        slice: lag.slice,
+    );
+}
+
+fn put_queue_lag(bytes: &mut Vec<u8>, t: u64, lag: &QueueLag) {
+    line!(
+        bytes,
+        t: t,
+        e: "lagq",
+        cpu: lag.cpu.0,
+        depth: lag.depth,
+        nr: lag.nr_queued,
+        hq: lag.h_nr_queued,
+        hr: lag.h_nr_runnable,
+        zero: lag.zero_vruntime,
+        sum: lag.sum_w_vruntime,
+        load: lag.sum_weight,
+        v: lag.avg_vruntime,
+    );
 }
 
 fn put_nohz(bytes: &mut Vec<u8>, t: u64, nohz: &NohzSnapshot) {
@@ -227,7 +306,8 @@ impl<W: Write> SchedObserver for TraceJsonl<W> {
 
 impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
     fn wants(&self) -> Interest {
-        Interest { events: self.level > 0, details: self.level > 1, accounting: self.pelt }
+        let TraceOptions { level, pelt, lags } = self.options;
+        Interest { events: level > 0, details: level > 1, accounting: pelt, lags }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
@@ -235,7 +315,7 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
             self.pids.resize(id.index() + 1, 0);
             self.pids[id.index()] = i64::from(pid);
         }
-        if self.level == 0 {
+        if self.options.level == 0 {
             return;
         }
         let t = now.0;
@@ -274,6 +354,9 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
         for task in machine.tasks() {
             let Some(id) = task.id.filter(|_| !task.is_dead) else { continue };
             put_task(self.lines.buffer_mut(), t, task.pid, &engine.task_snapshot(id));
+        }
+        if self.options.lags {
+            self.put_lags(machine);
         }
     }
 }

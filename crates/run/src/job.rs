@@ -3,6 +3,7 @@
 
 use crate::settings::Settings;
 use crate::spec::RunSpec;
+use fairlab_machine::engine::{Engine, FeatureState, TunableState};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -15,6 +16,8 @@ pub enum Job {
     Run { spec: RunSpec, outputs: RunOutputs },
     /// Run it with the engine's accounting checked at every tick.
     Check { spec: RunSpec },
+    /// Boot it, and answer with the features and tunables of the kernel at its start: [`SwitchStates`].
+    Switches { spec: RunSpec },
     /// Run it, and answer with the data of its page in a report and its digest.
     Page { spec: RunSpec, name: String },
     /// Run it, and write every event as a line of JSON to standard output.
@@ -27,6 +30,21 @@ pub enum Job {
     CallHashes { spec: RunSpec, until_ns: u64, beside: String },
     /// Run a case of a study; the answer is its result as JSON.
     StudyCase(StudyCase),
+}
+
+/// Features and tunables of a kernel, in the order in which it declares them.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchStates {
+    pub features: Vec<FeatureState>,
+    pub tunables: Vec<TunableState>,
+}
+
+impl SwitchStates {
+    /// Returns the features and tunables of an engine.
+    pub fn of(engine: &impl Engine) -> Self {
+        Self { features: engine.feature_states(), tunables: engine.tunable_states() }
+    }
 }
 
 /// Case of a study under an arm with a seed.

@@ -12,7 +12,7 @@ use crate::input::{InputFile, ReadMachine};
 use crate::kernels::{self, Kernel};
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
-use crate::values::{CostChoice, CostSource, GovernorName, Plain, parse_feature};
+use crate::values::{CostChoice, CostSource, GovernorName, Plain};
 use crate::warmup::{Warmup, WarmupPlan};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
@@ -21,11 +21,13 @@ use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_machine::vary::{StartGroups, vary_starts};
 use fairlab_observe::bench::BenchObserver;
 use fairlab_observe::summary::{RunSubject, Settling};
+use fairlab_observe::trace_jsonl::TraceOptions;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
-use fairlab_workload::scenario::{self, ParseContext};
+use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
+use fairlab_workload::workload::{Attributes, Change, Workload};
 use std::cell::RefCell;
 use std::path::Path;
 
@@ -38,8 +40,8 @@ const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 const MAX_DURATION: Nanos = Nanos::from_secs(3600);
 /// Uptime of the machine before a shell starts a benchmark.
 const UPTIME: Nanos = Nanos::from_secs(2);
-/// Trace level of a scenario without a `trace` statement: all events except averages.
-const DEFAULT_TRACE: u8 = 3;
+/// Trace of a scenario without a `trace` statement: all events except averages.
+const DEFAULT_TRACE: TraceOptions = TraceOptions { level: 3, pelt: false, lags: false };
 
 /// Run before its machine exists, for any engine.
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -61,9 +63,8 @@ pub struct RunAbout {
     pub workload: Option<InputFile>,
     /// File of the machine with its text; `None` if a scenario describes the machine.
     pub machine: Option<InputFile>,
-    /// Level of a trace as lines of JSON, and whether it has averages.
-    pub trace_level: u8,
-    pub trace_pelt: bool,
+    /// Content of a trace as lines of JSON.
+    pub trace: TraceOptions,
     /// Whether neither the workload nor a setting gives the duration.
     pub is_default_duration: bool,
     /// Time before the measured part: the starts of a benchmark's instances, and the warm-up.
@@ -85,8 +86,7 @@ struct LoadedWorkload {
     setup: Setup,
     machine: Option<ReadMachine>,
     has_duration: bool,
-    trace_level: u8,
-    trace_pelt: bool,
+    trace: TraceOptions,
 }
 
 /// Reads the files of a run and applies its settings.
@@ -95,6 +95,7 @@ struct LoadedWorkload {
 /// If a file is wrong, or a setting does not fit the machine or the workload.
 pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     let settings = &spec.settings;
+    settings.check_names().map_err(RequestError::Input)?;
     let (loaded, name, workload, benchmark) = match &spec.workload {
         WorkloadSpec::File(file) => {
             let file = file.read_workload()?;
@@ -105,7 +106,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
             (loaded, bench.line.clone(), None, Some((observer, &bench.benchmark)))
         }
     };
-    let LoadedWorkload { kind, mut setup, machine, has_duration, trace_level, trace_pelt } = loaded;
+    let LoadedWorkload { kind, mut setup, machine, has_duration, trace } = loaded;
     let Settings { prices, plain, duration, .. } = settings;
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
         let name = if machine.is_none() { "a scenario" } else { &setup.hardware.name };
@@ -113,7 +114,13 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     }
     let named = machine.as_ref().map_or(kernels::DEFAULT, |machine| machine.description.kernel());
     let kernel = settings.kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
-    apply(&mut setup, settings, Some(kernel))?;
+    let is_built_in = settings.kernel_engine().is_none();
+    if is_built_in {
+        let warning = ignored_changes_warning(&setup.workload, kernel);
+        setup.workload.warnings.extend(warning);
+    }
+    // The kernel of an engine is that of its tree.
+    apply(&mut setup, settings, Some(kernel).filter(|_| is_built_in || settings.kernel.is_some()))?;
     if let Some((_, benchmark)) = &benchmark
         && setup.hardware.costs.is_zero_cost()
     {
@@ -157,8 +164,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         name,
         workload,
         machine: machine.map(|machine| machine.file),
-        trace_level,
-        trace_pelt,
+        trace,
         is_default_duration: duration.is_none() && !has_duration,
         warmup,
     };
@@ -212,12 +218,8 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     if let Some(kernel) = kernel {
         apply_kernel(setup, kernel);
     }
-    for (name, is_on) in features {
-        let wrong = |error| RequestError::Input(format!("the feature {name}: {error}"));
-        let word = format!("{}{name}", if *is_on { "" } else { "NO_" });
-        setup.features.push(parse_feature(&word).map_err(wrong)?);
-    }
-    setup.named_tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
+    setup.features.extend(features.iter().map(|(name, is_on)| (name.clone(), *is_on)));
+    setup.tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
     apply_plain(&mut setup.hardware, *plain);
     apply_costs(&mut setup.hardware, prices)?;
     apply_facts(setup, facts, *plain)?;
@@ -312,10 +314,28 @@ impl RunAbout {
 
 fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     let of_file = std::mem::take(&mut setup.features);
-    setup.features = kernel.features().into_iter().chain(of_file).collect();
-    let of_file = std::mem::take(&mut setup.named_tunables);
+    let of_kernel = kernel.features().into_iter().map(|(feature, is_on)| (feature.name().to_owned(), is_on));
+    setup.features = of_kernel.chain(of_file).collect();
+    let of_file = std::mem::take(&mut setup.tunables);
     let of_kernel = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
-    setup.named_tunables = of_kernel.chain(of_file).collect();
+    setup.tunables = of_kernel.chain(of_file).collect();
+}
+
+/// Returns a warning if the workload uses what kernels have only since 6.12.
+fn ignored_changes_warning(workload: &Workload, kernel: Kernel) -> Option<String> {
+    let has_slice = |attributes: &Attributes| attributes.slice.is_some();
+    let is_new = |change: &Change| match change {
+        Change::Task { attributes, .. } => has_slice(attributes),
+        Change::FairServer { .. } => true,
+        _ => false,
+    };
+    let of_tasks = workload.tasks.iter().any(|task| has_slice(&task.start) || task.attributes.iter().any(has_slice));
+    (of_tasks || workload.changes.iter().any(|(_, change)| is_new(change))).then(|| {
+        format!(
+            "slices of tasks and fair servers have no effect: kernels have them since 6.12, this is {}",
+            kernel.name
+        )
+    })
 }
 
 /// Sets the source of costs, and the facts that these follow from.
@@ -381,6 +401,14 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
     ))
 }
 
+/// Returns the kernel whose features and tunables a workload file may name.
+fn switch_names(settings: &Settings) -> SwitchNames {
+    match settings.kernel_engine() {
+        Some(_) => SwitchNames::CompiledKernel,
+        None => SwitchNames::BuiltIn,
+    }
+}
+
 fn nr_cpus(machine: &ReadMachine) -> u32 {
     u32::try_from(machine.description.nr_cpus()).unwrap_or(u32::MAX)
 }
@@ -390,7 +418,7 @@ impl LoadedWorkload {
         let (name, text) = (file.name(), file.text().expect("the file was read"));
         let given = settings.machine.as_ref().map(InputFile::read_machine).transpose()?;
         match detect(name, text).map_err(RequestError::input)? {
-            WorkloadKind::Scenario => Self::from_scenario(name, text, given, settings.starts_seed()),
+            WorkloadKind::Scenario => Self::from_scenario(name, text, given, settings),
             WorkloadKind::RtApp => {
                 let machine = given.map_or_else(|| InputFile::new(DEFAULT_MACHINE).read_machine(), Ok)?;
                 Self::from_rtapp(name, text, settings, machine)
@@ -400,14 +428,14 @@ impl LoadedWorkload {
     }
 
     fn new(kind: &'static str, setup: Setup, machine: Option<ReadMachine>) -> Self {
-        Self { kind, setup, machine, has_duration: true, trace_level: DEFAULT_TRACE, trace_pelt: false }
+        Self { kind, setup, machine, has_duration: true, trace: DEFAULT_TRACE }
     }
 
     fn from_scenario(
         name: &str,
         text: &str,
         given: Option<ReadMachine>,
-        vary: Option<u64>,
+        settings: &Settings,
     ) -> Result<Self, RequestError> {
         let named = RefCell::new(None);
         let load = |name: &str| {
@@ -416,9 +444,14 @@ impl LoadedWorkload {
             named.replace(Some(machine));
             Ok(nr_cpus)
         };
-        let context = ParseContext { given: given.as_ref().map(nr_cpus), named: &load, vary };
+        let context = ParseContext {
+            given: given.as_ref().map(nr_cpus),
+            named: &load,
+            vary: settings.starts_seed(),
+            switch_names: switch_names(settings),
+        };
         let mut scenario = scenario::parse_with_context(name, text, context).map_err(RequestError::input)?;
-        let (trace, trace_pelt) = (scenario.trace, scenario.trace_pelt);
+        let trace = TraceOptions::of_scenario(&scenario, DEFAULT_TRACE.level);
         if let Some(machine) = given.as_ref().filter(|_| scenario.is_replaced) {
             let own = scenario.named_machine.as_ref().map_or("the machine that the file describes", |name| name);
             let assumption = format!("--machine {} replaces {own}", machine.description.name());
@@ -431,8 +464,7 @@ impl LoadedWorkload {
         };
         // The reference, which judges scenarios, has no background.
         setup.hardware.background = false;
-        let trace_level = trace.unwrap_or(DEFAULT_TRACE);
-        Ok(Self { trace_level, trace_pelt, ..Self::new("scenario", setup, machine) })
+        Ok(Self { trace, ..Self::new("scenario", setup, machine) })
     }
 
     fn from_recorded(
@@ -465,6 +497,7 @@ impl LoadedWorkload {
         let options = rtapp::RtAppOptions {
             duplicate_keys,
             is_duration_given: settings.duration.is_some(),
+            switch_names: switch_names(settings),
             ..rtapp::RtAppOptions::for_capacities(&capacities)
         };
         let workload = rtapp::parse(name, text, options).map_err(RequestError::input)?;

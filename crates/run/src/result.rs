@@ -9,9 +9,6 @@ use fairlab_machine::sim::Machine;
 use fairlab_observe::bench::{BenchResult, RunProgress};
 use fairlab_observe::findings::Finding;
 use fairlab_observe::summary::{RunSummary, Settling};
-use fairlab_sched::features::Feature;
-use fairlab_sched::sched::Sched;
-use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,7 +31,7 @@ pub struct RunResult {
     pub cut_short_of_ns: Option<u64>,
     /// End of a warm-up that lasted until the run had settled.
     pub settling: Option<Settling>,
-    /// Empty for a compiled-kernel engine, as `tunables`.
+    /// States at the end of the run, as `tunables`.
     pub features: BTreeMap<String, bool>,
     pub tunables: BTreeMap<String, i64>,
     pub engine: Option<ManifestEngine>,
@@ -59,7 +56,6 @@ impl RunResult {
         let findings = observers.findings.zip(built_in).map(|(findings, machine)| {
             findings.finish(machine, summary.as_ref().map_or(&[][..], |summary| &summary.families))
         });
-        let sched = built_in.map(Machine::sched);
         Self {
             summary,
             bench,
@@ -70,8 +66,8 @@ impl RunResult {
             elapsed_ns: machine.elapsed().0,
             cut_short_of_ns: cut_short_of,
             settling,
-            features: sched.map(features_of).unwrap_or_default(),
-            tunables: sched.map(tunables_of).unwrap_or_default(),
+            features: features_of(machine.sched()),
+            tunables: tunables_of(machine.sched()),
             engine: None,
         }
     }
@@ -82,10 +78,10 @@ impl RunResult {
     }
 }
 
-fn features_of(sched: &Sched) -> BTreeMap<String, bool> {
-    Feature::ALL.iter().map(|&feature| (feature.name().to_owned(), sched.features().has(feature))).collect()
+fn features_of<E: Engine>(engine: &E) -> BTreeMap<String, bool> {
+    engine.feature_states().into_iter().map(|feature| (feature.name, feature.is_on)).collect()
 }
 
-fn tunables_of(sched: &Sched) -> BTreeMap<String, i64> {
-    TUNABLES.iter().map(|info| (info.name.to_owned(), info.get(sched.tunables()))).collect()
+fn tunables_of<E: Engine>(engine: &E) -> BTreeMap<String, i64> {
+    engine.tunable_states().into_iter().map(|tunable| (tunable.name, tunable.value)).collect()
 }

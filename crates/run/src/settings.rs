@@ -28,22 +28,24 @@ use std::collections::BTreeMap;
 /// Groups of commands, as bits: where a setting is an option.
 #[expect(missing_docs, reason = "the names describe the items")]
 pub mod commands {
-    pub const RUN: u8 = 1;
-    pub const BENCH: u8 = 2;
+    pub const RUN: u16 = 1;
+    pub const BENCH: u16 = 2;
     /// `fairlab compare` and `fairlab bisect`, which repeat a workload.
-    pub const REPEAT: u8 = 4;
-    pub const CHECK: u8 = 8;
+    pub const REPEAT: u16 = 4;
+    pub const CHECK: u16 = 8;
     /// `fairlab replay` and `fairlab fuzz`, which have workloads of their own.
-    pub const OTHERS: u8 = 16;
+    pub const OTHERS: u16 = 16;
     /// No command: the setting is a value that only specs and arms can have.
-    pub const NONE: u8 = 0;
-    pub const STUDY: u8 = 32;
+    pub const NONE: u16 = 0;
+    pub const STUDY: u16 = 32;
     /// No command: arms of a study's file.
-    pub const STUDY_ARM: u8 = 64;
+    pub const STUDY_ARM: u16 = 64;
     /// `fairlab machine validate`.
-    pub const VALIDATE: u8 = 128;
+    pub const VALIDATE: u16 = 128;
+    /// `fairlab patch`, which has workloads and machines of its own.
+    pub const PATCH: u16 = 256;
     /// All commands with a run or a comparison of their own, which excludes studies.
-    pub const ALL: u8 = RUN | BENCH | REPEAT | CHECK | OTHERS | VALIDATE;
+    pub const ALL: u16 = RUN | BENCH | REPEAT | CHECK | OTHERS | VALIDATE;
 }
 
 /// Declares each setting once: its field of [`Settings`], and its entry of [`SETTINGS`].
@@ -155,7 +157,7 @@ settings! {
     /// earlier ones
     features: BTreeMap<String, bool> {
         option: "features" "A,NO_B",
-        commands: commands::ALL | commands::STUDY_ARM,
+        commands: commands::ALL | commands::STUDY_ARM | commands::PATCH,
         change: true,
         list: true,
         names: feature_changes,
@@ -167,7 +169,7 @@ settings! {
     /// Set a tunable; may be repeated (see `fairlab tunables`)
     tunables: BTreeMap<String, i64> {
         option: "set" "TUNABLE=VALUE",
-        commands: commands::ALL | commands::STUDY_ARM,
+        commands: commands::ALL | commands::STUDY_ARM | commands::PATCH,
         change: true,
         list: true,
         names: || leaked(TUNABLES.iter().map(|info| format!("{}=", info.name))),

@@ -30,14 +30,25 @@ pub fn kernel_from_name(name: &str) -> Result<Kernel, String> {
     })
 }
 
-/// Parses `NAME` or `NO_NAME`.
+/// Parses `NAME` or `NO_NAME`. Features of compiled kernels are known only to these, so any name of their form is
+/// accepted.
 ///
 /// # Errors
-/// If there is no such feature, with the nearest name.
-pub fn parse_feature(word: &str) -> Result<(Feature, bool), String> {
+/// If no kernel can have a feature of this name, with the nearest name.
+pub fn parse_feature(word: &str) -> Result<(String, bool), String> {
     let (name, on) = word.strip_prefix("NO_").map_or((word, true), |name| (name, false));
-    let feature = Feature::from_name(name);
-    feature.map(|feature| (feature, on)).ok_or_else(|| unknown_feature(name, on))
+    let is_name = name.starts_with(|letter: char| letter.is_ascii_uppercase())
+        && name.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_');
+    if is_name { Ok((name.to_owned(), on)) } else { Err(unknown_feature(name, on)) }
+}
+
+/// Checks that the built-in scheduler has the feature of `NAME` or `NO_NAME`.
+///
+/// # Errors
+/// If it does not, with the nearest name.
+pub fn check_feature(word: &str) -> Result<Feature, String> {
+    let (name, on) = parse_feature(word)?;
+    Feature::from_name(&name).ok_or_else(|| unknown_feature(&name, on))
 }
 
 fn unknown_feature(name: &str, on: bool) -> String {
@@ -56,13 +67,22 @@ fn unknown_feature(name: &str, on: bool) -> String {
     }
 }
 
-/// Parses `TUNABLE=VALUE`.
+/// Parses `TUNABLE=VALUE`. Tunables of compiled kernels are known only to these, so any name of their form is
+/// accepted.
 ///
 /// # Errors
-/// If the tunable does not exist, or its value is out of range.
+/// If no kernel can have a tunable of this name, the value is no number, or the built-in scheduler has the tunable and
+/// the value is out of its range.
 pub fn parse_setting(word: &str) -> Result<(String, i64), String> {
     let (name, value) = word.split_once('=').ok_or("write TUNABLE=VALUE, such as migration_cost_ns=0")?;
-    let info = tunable_from_name(name)?;
+    let info = match tunable_from_name(name) {
+        Ok(info) => info,
+        Err(error) => {
+            let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+            let number = value.parse().ok().filter(|_| name.contains('_') && name.chars().all(is_letter));
+            return number.map(|number| (name.to_owned(), number)).ok_or(error);
+        }
+    };
     let range =
         format!("{} is a number from {} to {} ({})", info.name, info.range.start(), info.range.end(), info.unit);
     let value: i64 = value.parse().map_err(|_| range.clone())?;
@@ -72,7 +92,7 @@ pub fn parse_setting(word: &str) -> Result<(String, i64), String> {
     Ok((name.to_owned(), value))
 }
 
-/// Returns the tunable with a given name.
+/// Returns the built-in scheduler's tunable of this name.
 ///
 /// # Errors
 /// If there is none, with the nearest one.
@@ -91,14 +111,6 @@ pub fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
             None => "unknown tunable; see `fairlab tunables`".to_owned(),
         }
     })
-}
-
-/// Returns the feature with a given name. `NO_` is accepted and ignored.
-///
-/// # Errors
-/// If there is none, with the nearest one.
-pub fn feature_from_name(name: &str) -> Result<Feature, String> {
-    parse_feature(name).map(|(feature, _)| feature)
 }
 
 /// Governor that sets frequencies.
@@ -329,22 +341,21 @@ pub enum Starts {
     Jittered,
 }
 
-/// Parses `NAME` or `NO_NAME`, separated by commas; fails if one does not exist, or is switched on and off.
+/// Parses `NAME` or `NO_NAME`, separated by commas; fails if a name has the wrong form, or is switched on and off.
 pub(crate) fn parse_features(text: &str) -> Result<Vec<(String, bool)>, String> {
-    let features: Vec<(Feature, bool)> = text.split(',').map(parse_feature).collect::<Result<_, _>>()?;
+    let features: Vec<(String, bool)> = text.split(',').map(parse_feature).collect::<Result<_, _>>()?;
     check_changes(&features, &[])?;
-    Ok(features.into_iter().map(|(feature, on)| (feature.name().to_owned(), on)).collect())
+    Ok(features)
 }
 
 /// Rejects a feature or tunable that one list sets to two different values.
 ///
 /// # Errors
 /// Its name and both values.
-pub fn check_changes(features: &[(Feature, bool)], tunables: &[(String, i64)]) -> Result<(), String> {
+pub fn check_changes(features: &[(String, bool)], tunables: &[(String, i64)]) -> Result<(), String> {
     for (place, (feature, on)) in features.iter().enumerate() {
         if features[..place].iter().any(|(other, other_on)| other == feature && other_on != on) {
-            let name = feature.name();
-            return Err(format!("{name} is switched on and off; keep {name} or NO_{name}"));
+            return Err(format!("{feature} is switched on and off; keep {feature} or NO_{feature}"));
         }
     }
     for (place, (name, value)) in tunables.iter().enumerate() {
@@ -367,20 +378,33 @@ mod tests {
     use super::*;
     #[test]
     fn features_and_tunables_are_known_or_suggested() {
-        assert_eq!(parse_feature("NO_SIS_UTIL"), Ok((Feature::SisUtil, false)));
-        assert!(parse_feature("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
+        assert_eq!(parse_feature("NO_SIS_UTIL"), Ok(("SIS_UTIL".to_owned(), false)));
+        assert_eq!(check_feature("NO_SIS_UTIL"), Ok(Feature::SisUtil));
+        assert!(check_feature("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
         assert_eq!(parse_setting("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
-        assert!(parse_setting("migration_cost=1").is_err());
+        assert!(tunable_from_name("migration_cost").is_err());
         for (word, expected) in
             [("SIS_UTIL=1", "write SIS_UTIL or NO_SIS_UTIL"), ("NO_SIS_UTIL=0", "SIS_UTIL is a feature")]
         {
             assert!(parse_setting(word).expect_err(word).contains(expected), "{word}");
         }
-        assert!(parse_feature("NO_EAS").expect_err("a tunable").contains("did you mean energy_aware=0?"));
-        assert!(parse_feature("ENERGY_AWARE").expect_err("a tunable").contains("did you mean energy_aware=1?"));
+        assert!(check_feature("NO_EAS").expect_err("a tunable").contains("did you mean energy_aware=0?"));
+        assert!(check_feature("ENERGY_AWARE").expect_err("a tunable").contains("did you mean energy_aware=1?"));
         for name in ["v5.4", "5.4.0", "v5.4.0-rc1"] {
             assert!(kernel_from_name(name).expect_err(name).contains("did you mean 5.4?"), "{name}");
         }
         assert!(parse_setting("latency_ns=x").expect_err("no number").contains("from 0"));
+    }
+
+    #[test]
+    fn names_that_only_a_compiled_kernel_may_have_are_accepted() {
+        assert_eq!(parse_feature("NO_RUN_TO_PARITY"), Ok(("RUN_TO_PARITY".to_owned(), false)));
+        assert_eq!(parse_setting("base_slice_ns=3000000"), Ok(("base_slice_ns".to_owned(), 3_000_000)));
+        for word in ["run_to_parity", "Sis", "", "4X"] {
+            assert!(parse_feature(word).is_err(), "{word}");
+        }
+        for word in ["base_slice_ns=3ms", "RUN_TO=1", "=1"] {
+            assert!(parse_setting(word).is_err(), "{word}");
+        }
     }
 }

@@ -42,7 +42,7 @@ impl OneCpu {
         }
         for task in 0..nr_tasks {
             let (pid, policy, cpus_allowed) = (1000 + task, Policy::Normal, CpuMask::full(1));
-            let new = NewTask { pid, policy, nice: 0, group, cpus_allowed, uclamp: None };
+            let new = NewTask { pid, policy, nice: 0, group, cpus_allowed, uclamp: None, slice: None };
             cpu.enter(1_000, |sched, ctx| sched.handle_fork(ctx, new));
             cpu.enter(0, |sched, ctx| sched.handle_reschedule(ctx));
         }
@@ -60,6 +60,7 @@ impl OneCpu {
             effects: &mut self.effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut self.work,
             policy: None,
         };

@@ -114,6 +114,7 @@ impl GoldenTestMachine {
             effects: &mut self.effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut self.work,
             policy: None,
         };
@@ -123,8 +124,15 @@ impl GoldenTestMachine {
     /// Creates a nice-0 task that is not queued, with averages of zero.
     pub(crate) fn task(&mut self) -> (TaskId, EntityId) {
         let cpus_allowed = CpuMask::full(1);
-        let new =
-            NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+        let new = NewTask {
+            pid: 1000,
+            policy: Policy::Normal,
+            nice: 0,
+            group: GroupId::ROOT,
+            cpus_allowed,
+            uclamp: None,
+            slice: None,
+        };
         let task = self.sched.new_task(new, CPU);
         let entity = self.sched.tasks[task.index()].se;
         self.sched.entities[entity.index()].avg = SchedAvg::default();

@@ -204,6 +204,7 @@ impl RecordedState {
                 group: GroupId::ROOT,
                 cpus_allowed,
                 uclamp: None,
+                slice: None,
             };
             // All tasks count as new on CPU 0, because the kernel's tasks were copies of one such task.
             sched.new_task(new, CpuId(0))
@@ -254,6 +255,7 @@ impl RecordedState {
             effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: work,
             policy: None,
         };

@@ -101,6 +101,7 @@ impl TestMachine {
             effects: &mut self.effects,
             observer: &mut self.heard,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut self.work,
             policy: self.policy.as_mut(),
         };
@@ -114,7 +115,7 @@ impl TestMachine {
         let nr_cpus = self.sched.nr_cpus();
         let mask = |cpus: &[u32]| CpuMask::from_cpus(nr_cpus, cpus.iter().map(|&cpu| CpuId(cpu)));
         let (policy, group, uclamp) = (Policy::Normal, GroupId::ROOT, None);
-        let new = NewTask { pid: 1000, policy, nice: 0, group, cpus_allowed: mask(&[cpu]), uclamp };
+        let new = NewTask { pid: 1000, policy, nice: 0, group, cpus_allowed: mask(&[cpu]), uclamp, slice: None };
         let task = self.on(cpu, |sched, ctx| {
             let task = sched.handle_fork(ctx, new);
             if sched.need_resched(ctx.cpu) {

@@ -61,6 +61,8 @@ fn read_setting(settings: &mut Settings, key: &str, value: &Value) -> Result<(),
     };
     for text in texts_of(value).ok_or_else(|| format!("{key}: a value of this type is not a setting"))? {
         let wrong = |error: String| format!("{key}: {text}: {}", error.replacen("; ", "\nhelp: ", 1));
+        let change = setting.change(&text).map_err(wrong)?;
+        change.check_built_in().map_err(wrong)?;
         setting.read(settings, &text).map_err(wrong)?;
     }
     Ok(())

@@ -123,7 +123,7 @@ impl SchedObserver for WindowObserver {
 
 impl Observer for WindowObserver {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: false, accounting: false }
+        Interest { events: true, details: false, accounting: false, lags: false }
     }
 
     fn wants_kernel_paths(&self) -> bool {

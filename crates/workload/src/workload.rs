@@ -56,6 +56,8 @@ pub struct Attributes {
     pub uclamp_max: Option<u32>,
     /// Task group as an index into [`Workload::groups`]; `Some(None)` is the root group.
     pub group: Option<Option<usize>>,
+    /// Slice of a fair task (`sched_runtime` of `sched_setattr()`, since 6.12); 0 is that of the kernel.
+    pub slice: Option<Nanos>,
 }
 
 /// CFS bandwidth of a group.
@@ -221,7 +223,15 @@ pub enum Change {
         /// Name of an existing tunable.
         name: String,
         /// Value in the unit of the tunable.
-        value: u64,
+        value: i64,
+    },
+    /// Runtime and period of fair servers (debugfs `fair_server/`, since 6.12).
+    FairServer {
+        /// CPUs in ascending order.
+        cpus: Vec<u32>,
+        /// Runtime in each period; 0 switches the servers off.
+        runtime: Nanos,
+        period: Nanos,
     },
     /// Utilisation clamps of a group.
     GroupClamps {

@@ -12,7 +12,7 @@ use crate::programs;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_machine::sim::{Machine, Setup};
-use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_workload::scenario;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,10 +117,10 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
 /// Returns the trace of the built-in scheduler.
 fn fairlab_trace(text: &str) -> Result<Vec<u8>, String> {
     let scenario = scenario::parse("fuzz.scn", text).map_err(|error| error.to_string())?;
-    let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
+    let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
     let mut machine = Machine::new(Setup::from_scenario(scenario)).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
-    let mut trace = TraceJsonl::new(&mut out, nr_cpus, level, pelt);
+    let mut trace = TraceJsonl::new(&mut out, nr_cpus, options);
     machine.run(&mut trace).map_err(|error| error.to_string())?;
     trace.write_totals(&machine);
     trace.finish().map_err(|error| error.to_string())?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Comparison with a reference: the reference program, which is the scheduler code of Linux 6.1 built from
-//! Debian's package `linux-source-6.1`, or an engine that `fairlab kernel add` has built.
+//! Comparison with a reference: the reference program, which is the scheduler code of Linux 6.1 or 6.12 built from
+//! Debian's package `linux-source-6.1` or `-6.12`, or an engine that `fairlab kernel add` has built.
 //!
 //! The program and its fuzzer are beside the project in `../shared/oracle`, or in the directory that
 //! FAIRLAB_ORACLE names. Without them, or without the kernel's sources, the comparison is reported as SKIPPED
@@ -41,6 +41,10 @@ const PROFILES: [&str; 19] = [
     "features",
     "mixed",
 ];
+/// Profile with features of 6.1 that later kernels do not have.
+const FEATURES_PROFILE: &str = "features";
+/// Profiles with slices, lags and fair servers, which 6.12 has.
+const EEVDF_PROFILES: [&str; 3] = ["eevdf-one-cpu", "eevdf", "fair-server"];
 /// Profile whose scenarios set switches for published changes; no kernel contains all of them.
 const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.
@@ -61,7 +65,7 @@ pub(crate) struct OracleArgs {
     /// Statement to add to every scenario, such as "arm pelt_contribution 1".
     #[arg(long)]
     add: Option<String>,
-    /// Version of the reference program: 6.1, or 6.1-arms with switches for published changes.
+    /// Version of the reference program: 6.1, 6.12, or 6.1-arms with switches for published changes.
     #[arg(long, default_value = "6.1")]
     version: String,
     /// Use an engine built by `fairlab kernel add NAME` as the reference.
@@ -143,7 +147,8 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
         wants_operations: args.operations,
     };
     let (first, last) = seeds(&args.seeds)?;
-    let names = profiles(args, &[&PROFILES[..], &[ARMS_PROFILE]].concat())?;
+    let arms: &[&str] = if args.judge.is_some() { &[ARMS_PROFILE] } else { &[] };
+    let names = profiles(args, &[&profiles_of(&args.version), arms].concat())?;
     let seeds_of = |profile| (first..=last).map(move |seed| (profile, seed));
     let cases = names.iter().flat_map(|name| seeds_of(name.as_str()));
     let cases: Vec<OracleCase<'_>> =
@@ -153,11 +158,19 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     compared
 }
 
+/// Returns the profiles that a version of the reference program supports.
+fn profiles_of(version: &str) -> Vec<&'static str> {
+    match version {
+        "6.12" => PROFILES.into_iter().filter(|&name| name != FEATURES_PROFILE).chain(EEVDF_PROFILES).collect(),
+        _ => PROFILES.to_vec(),
+    }
+}
+
 /// Returns the requested profiles, or all.
 fn profiles(args: &OracleArgs, all: &[&str]) -> Result<Vec<String>> {
-    let known = |name: &String| PROFILES.contains(&name.as_str()) || name == ARMS_PROFILE;
-    if let Some(unknown) = args.profile.iter().find(|name| !known(name)) {
-        bail!("unknown profile {unknown}; known profiles: {}, {ARMS_PROFILE}", PROFILES.join(", "));
+    let known = [&PROFILES[..], &EEVDF_PROFILES, &[ARMS_PROFILE]].concat();
+    if let Some(unknown) = args.profile.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("unknown profile {unknown}; known profiles: {}", known.join(", "));
     }
     Ok(match args.profile.as_slice() {
         [] => all.iter().map(|&name| name.to_owned()).collect(),
@@ -174,7 +187,7 @@ fn seeds(text: &str) -> Result<(u32, u32)> {
 
 fn jobs(args: &OracleArgs) -> Result<Vec<OracleJob>> {
     let (first, last) = seeds(if args.ci { CI_SEEDS } else { &args.seeds })?;
-    let profiles = profiles(args, &PROFILES)?;
+    let profiles = profiles(args, &profiles_of(&args.version))?;
     let job = |profile: String, version: &str, add: Option<String>| OracleJob {
         profile,
         version: version.to_owned(),

@@ -45,9 +45,7 @@ use fairlab_observe::export::record::EventGroups;
 use fairlab_run::kernels::Kernel;
 use fairlab_run::settings::Settings;
 use fairlab_run::settings::commands::CHECK;
-use fairlab_run::values::{feature_from_name, kernel_from_name, parse_moment, parse_time, tunable_from_name};
-use fairlab_sched::features::Feature;
-use fairlab_sched::tunables::TunableInfo;
+use fairlab_run::values::{EngineName, kernel_from_name, parse_engine, parse_moment, parse_time};
 use fairlab_sched::units::Nanos;
 use fairlab_study::pool;
 use std::num::NonZeroUsize;
@@ -326,21 +324,29 @@ pub(crate) struct KernelsArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL")]
+#[command(
+    after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL\n  fairlab features --engine kernel:6.12"
+)]
 pub(crate) struct FeaturesArgs {
     /// Show only this feature
-    #[arg(value_name = "NAME", value_parser = with_hints(feature_from_name, hints::feature_names))]
-    pub(crate) feature: Option<Feature>,
+    #[arg(value_name = "NAME", value_parser = hints::text(hints::feature_names))]
+    pub(crate) feature: Option<String>,
+    /// Show the features of a kernel tree, as built by `fairlab kernel add NAME`
+    #[arg(long, value_name = "kernel:NAME", value_parser = parse_engine)]
+    pub(crate) engine: Option<EngineName>,
 }
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json"
+    after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json\n  fairlab tunables --engine kernel:6.12"
 )]
 pub(crate) struct TunablesArgs {
     /// Show only this tunable
-    #[arg(value_name = "NAME", value_parser = with_hints(tunable_from_name, hints::tunable_names))]
-    pub(crate) tunable: Option<&'static TunableInfo>,
+    #[arg(value_name = "NAME", value_parser = hints::text(hints::tunable_names))]
+    pub(crate) tunable: Option<String>,
+    /// Show the tunables of a kernel tree, as built by `fairlab kernel add NAME`
+    #[arg(long, value_name = "kernel:NAME", value_parser = parse_engine)]
+    pub(crate) engine: Option<EngineName>,
     /// Show the defaults of a machine with N CPUs [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "machine")]
     pub(crate) cpus: Option<u16>,

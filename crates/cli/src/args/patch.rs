@@ -2,7 +2,9 @@
 //! Command line of `fairlab patch`.
 
 use crate::args::JobsArgs;
+use crate::args::settings::SettingArgs;
 use clap::{Args, ValueHint};
+use fairlab_run::settings::commands;
 use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ Examples:
   fairlab patch ~/linux --patch fix.diff   effect of a patch
   fairlab patch kernel:base kernel:fix     two engines of `fairlab kernel list`
   fairlab patch ~/linux --patch fix.diff --only epyc --runs 20
+  fairlab patch kernel:base kernel:fix --features NO_RUN_TO_PARITY
   fairlab patch kernel:base kernel:fix --budget 10m --json";
 
 /// Kernels to compare, cases, and number of repetitions.
@@ -58,6 +61,8 @@ pub(crate) struct PatchArgs {
     /// List the cases, and run nothing
     #[arg(long)]
     pub(crate) list: bool,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs<{ commands::PATCH }>,
     #[command(flatten)]
     pub(crate) jobs: JobsArgs,
 }

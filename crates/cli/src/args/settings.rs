@@ -11,12 +11,12 @@ use fairlab_run::values::{EngineName, parse_engine};
 
 /// Settings that a command has as options; `COMMAND` is a bit of [`fairlab_run::settings::commands`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SettingArgs<const COMMAND: u8> {
+pub(crate) struct SettingArgs<const COMMAND: u16> {
     /// Options in the order of the catalogue, repeated ones in the order of the command line.
     pub(crate) changes: Vec<Change>,
 }
 
-impl<const COMMAND: u8> SettingArgs<COMMAND> {
+impl<const COMMAND: u16> SettingArgs<COMMAND> {
     /// Returns the settings; of several engines the last one.
     pub(crate) fn settings(&self) -> Settings {
         Settings::from_changes(&self.changes)
@@ -39,7 +39,7 @@ impl<const COMMAND: u8> SettingArgs<COMMAND> {
     }
 }
 
-fn settings_of(command: u8) -> impl Iterator<Item = &'static Setting> {
+fn settings_of(command: u16) -> impl Iterator<Item = &'static Setting> {
     SETTINGS.iter().filter(move |setting| setting.commands & command != 0)
 }
 
@@ -55,7 +55,7 @@ fn paragraphs(setting: &Setting) -> Vec<String> {
     paragraphs.into_iter().map(|lines| lines.join(" ")).collect()
 }
 
-fn arg_of(setting: &'static Setting, command: u8) -> Arg {
+fn arg_of(setting: &'static Setting, command: u16) -> Arg {
     let paragraphs = match setting.study_help.filter(|_| command == STUDY) {
         Some(help) => vec![help.to_owned()],
         None => paragraphs(setting),
@@ -80,7 +80,7 @@ fn arg_of(setting: &'static Setting, command: u8) -> Arg {
     }
 }
 
-impl<const COMMAND: u8> Args for SettingArgs<COMMAND> {
+impl<const COMMAND: u16> Args for SettingArgs<COMMAND> {
     fn augment_args(command: Command) -> Command {
         settings_of(COMMAND).fold(command, |command, setting| command.arg(arg_of(setting, COMMAND)))
     }
@@ -90,7 +90,7 @@ impl<const COMMAND: u8> Args for SettingArgs<COMMAND> {
     }
 }
 
-impl<const COMMAND: u8> FromArgMatches for SettingArgs<COMMAND> {
+impl<const COMMAND: u16> FromArgMatches for SettingArgs<COMMAND> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut changes = Vec::new();
         for setting in settings_of(COMMAND) {

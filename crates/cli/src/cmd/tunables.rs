@@ -2,10 +2,13 @@
 //! `fairlab tunables`: scheduler tunables, with the defaults of a machine.
 
 use crate::args::TunablesArgs;
+use crate::execution::switches::{of_engine, only};
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
+use fairlab_machine::engine::TunableState;
 use fairlab_run::input::InputFile;
+use fairlab_run::values::tunable_from_name;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo, Tunables};
 use serde::Serialize;
 
@@ -14,12 +17,12 @@ const DEFAULT_CPUS: usize = 8;
 
 #[derive(Serialize)]
 struct TunableRow {
-    name: &'static str,
+    name: String,
     value: i64,
-    unit: &'static str,
+    unit: String,
     min: i64,
     max: i64,
-    meaning: &'static str,
+    meaning: String,
 }
 
 pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), CliError> {
@@ -33,17 +36,11 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
             (nr_cpus, format!("{nr_cpus} CPUs"))
         }
     };
-    let tunables = Tunables::for_cpus(nr_cpus);
-    let row = |info: &TunableInfo| TunableRow {
-        name: info.name,
-        value: info.get(&tunables),
-        unit: info.unit,
-        min: *info.range.start(),
-        max: *info.range.end(),
-        meaning: info.meaning,
+    let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
+    let rows = match engine {
+        None => built_in(args.tunable.as_deref(), nr_cpus)?,
+        Some(name) => of_tree(name, args.tunable.as_deref(), nr_cpus)?,
     };
-    let rows: Vec<TunableRow> =
-        TUNABLES.iter().filter(|one| args.tunable.is_none_or(|only| only.name == one.name)).map(row).collect();
     if output.is_json() {
         return output.json(&rows);
     }
@@ -61,4 +58,42 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
     }
     let text = table.render(output.styles());
     output.text(&text)
+}
+
+fn built_in(only: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliError> {
+    let only = only.map(tunable_from_name).transpose().map_err(CliError::Input)?;
+    let tunables = Tunables::for_cpus(nr_cpus);
+    let row = |info: &TunableInfo| TunableRow {
+        name: info.name.to_owned(),
+        value: info.get(&tunables),
+        unit: info.unit.to_owned(),
+        min: *info.range.start(),
+        max: *info.range.end(),
+        meaning: info.meaning.to_owned(),
+    };
+    Ok(TUNABLES.iter().filter(|one| only.is_none_or(|only| only.name == one.name)).map(row).collect())
+}
+
+/// Returns the tunables of a compiled kernel.
+fn of_tree(engine: &str, name: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliError> {
+    let switches = of_engine(engine, nr_cpus)?;
+    let tunables = &switches.states.tunables;
+    let wanted = only("tunable", name, tunables.iter().map(|tunable| tunable.name.as_str()))?;
+    let row = |tunable: &TunableState| {
+        let own = TunableInfo::from_name(&tunable.name);
+        TunableRow {
+            name: tunable.name.clone(),
+            value: tunable.value,
+            unit: own.map_or_else(|| unit_of(&tunable.name), |info| info.unit).to_owned(),
+            min: tunable.min,
+            max: tunable.max,
+            meaning: switches.meaning(&tunable.name, own.map(|info| info.meaning)),
+        }
+    };
+    Ok(tunables.iter().filter(|tunable| wanted.is_none_or(|name| name == tunable.name)).map(row).collect())
+}
+
+/// Returns the unit in which the name of a tunable ends.
+fn unit_of(name: &str) -> &str {
+    ["ns", "us", "ms"].into_iter().find(|unit| name.ends_with(&format!("_{unit}"))).unwrap_or_default()
 }

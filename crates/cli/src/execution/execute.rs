@@ -137,7 +137,7 @@ pub(crate) fn execute_with<E: Engine>(
     let writers = EventWriters {
         trace: lines.map(|out| {
             let nr_cpus = machine.hardware().nr_cpus();
-            TraceJsonl::new(out, nr_cpus, about.trace_level, about.trace_pelt)
+            TraceJsonl::new(out, nr_cpus, about.trace)
         }),
         event_log: log_out.map(|out| EventLog::new(Box::new(BufWriter::new(out)) as _, &machine)),
         exporter,

@@ -9,6 +9,7 @@ pub(crate) mod kernel_tree;
 pub(crate) mod page;
 pub(crate) mod recording;
 pub(crate) mod rerun;
+pub(crate) mod switches;
 pub(crate) mod trial;
 pub(crate) mod trial_arms;
 pub(crate) mod worker;

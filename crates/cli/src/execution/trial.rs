@@ -2,18 +2,17 @@
 //! Trials: runs that comparisons, sweeps and bisections repeat. A trial with a seed has the result of
 //! `fairlab run` or `fairlab bench` with that seed.
 
-use crate::execution::execute::{Shown, execute, one_of_several, refuse_engine};
+use crate::execution::execute::{Shown, execute, one_of_several};
+use crate::execution::worker;
 use crate::values::arms::{Arm, ArmWork};
 use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_run::bench::{self, LineOf};
 use fairlab_run::input::InputFile;
-use fairlab_run::job::RunOutputs;
+use fairlab_run::job::{Job, RunOutputs, SwitchStates};
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
-use fairlab_sched::features::Feature;
-use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,12 +22,6 @@ use std::collections::BTreeMap;
 pub(crate) struct Trial {
     /// The run without a seed.
     pub(crate) spec: RunSpec,
-}
-
-/// Features and tunables of a scheduler, in the order in which it declares them.
-pub(crate) struct SchedulerSettings {
-    pub(crate) features: Vec<(&'static str, bool)>,
-    pub(crate) tunables: Vec<(&'static str, i64)>,
 }
 
 /// Result of a trial.
@@ -113,20 +106,22 @@ impl Trial {
         Ok(prepare(&self.with_seed(seed))?.setup.duration)
     }
 
-    /// Checks that the trial can be run, and returns its subject.
+    /// Checks that the trial can be run, and returns its subject. A compiled kernel checks what only it knows.
     pub(crate) fn check(&self, seed: Option<u64>) -> Result<RunSubject, CliError> {
-        Ok(prepare(&self.with_seed(seed))?.about.subject)
+        let subject = prepare(&self.with_seed(seed))?.about.subject;
+        if self.spec.settings.kernel_engine().is_some() {
+            self.switches(seed)?;
+        }
+        Ok(subject)
     }
 
     /// Returns features and tunables at the start of the run.
-    pub(crate) fn settings(&self, seed: Option<u64>) -> Result<SchedulerSettings, CliError> {
-        refuse_engine(&self.spec.settings)?;
-        let machine = prepare(&self.with_seed(seed))?.boot()?.machine;
-        let sched = machine.sched();
-        Ok(SchedulerSettings {
-            features: Feature::ALL.iter().map(|&feature| (feature.name(), sched.features().has(feature))).collect(),
-            tunables: TUNABLES.iter().map(|info| (info.name, info.get(sched.tunables()))).collect(),
-        })
+    pub(crate) fn switches(&self, seed: Option<u64>) -> Result<SwitchStates, CliError> {
+        let spec = self.with_seed(seed);
+        match spec.settings.kernel_engine() {
+            None => Ok(SwitchStates::of(prepare(&spec)?.boot()?.machine.sched())),
+            Some(name) => worker::run_captured(name, &Job::Switches { spec: worker::portable(&spec)? }, None),
+        }
     }
 
     pub(crate) fn run(&self, seed: Option<u64>, on_progress: TrialProgressFn<'_>) -> Result<TrialResult, CliError> {

@@ -9,7 +9,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
-use fairlab_workload::scenario::{self, ParseContext};
+use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fmt::Write;
 
 const RECORD: &str = "golden/digests.txt";
@@ -44,7 +44,11 @@ fn scenarios_give_the_recorded_digests_twice_in_a_row() {
 fn digest_in_library(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
     let named = |name: &str| Ok(preset(name).ok_or("no preset")?.nr_cpus() as u32);
-    let scenario = scenario::parse_with_context(file, &text, ParseContext { given: None, named: &named, vary: None });
+    let scenario = scenario::parse_with_context(
+        file,
+        &text,
+        ParseContext { given: None, named: &named, vary: None, switch_names: SwitchNames::BuiltIn },
+    );
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let setup = match &scenario.named_machine {
         Some(name) => {

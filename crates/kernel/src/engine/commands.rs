@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Calls that convert more than numbers: boot, frequency domains, tunables, forks, policies, quotas.
 
+use super::KernelEngine;
 use super::records::timer_at;
-use super::{KernelEngine, SCAN_COST};
 use crate::object::paths::{EngineCall, EngineTick};
 use crate::object::{self, EngineIrq, EngineRecord};
 use fairlab_machine::engine::Engine;
@@ -18,28 +18,10 @@ use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::state::snapshot::CpuAction;
 use fairlab_sched::task::Policy;
 use fairlab_sched::topology::TopologyLevel;
-use fairlab_sched::tunables::{TUNABLES, Tunables};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 
 impl KernelEngine {
-    /// Sets the tunables that have changed. Tunables that the tree does not have were rejected before.
-    pub(super) fn change_tunables(&mut self, wanted: Tunables) {
-        for info in TUNABLES {
-            let value = info.get(&wanted);
-            if value == info.get(&self.tunables) {
-                continue;
-            }
-            if info.name == SCAN_COST {
-                let search = self.search.expect("who has the tunable has the search");
-                self.object.measure(search, KernelOp::ScanCpu as usize, u32::try_from(value).unwrap_or(u32::MAX));
-            } else {
-                self.object.set_tunable(info.name, u32::try_from(value).unwrap_or(u32::MAX));
-            }
-        }
-        self.tunables = wanted;
-    }
-
     /// Invalid domains were rejected before.
     pub(super) fn add_frequency_domain(&self, domain: &FrequencyDomain) {
         let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| to_u32(number)).collect() };
@@ -101,6 +83,7 @@ impl KernelEngine {
             group: new.group.0 as i32,
             policy: to_kernel(new.policy),
             uclamp: new.uclamp.map(|clamps| (clamps.min, clamps.max)),
+            slice_ns: new.slice.map_or(0, |slice| slice.0),
             mask: &mask,
         };
         // The first part takes locks of runqueues.

@@ -6,15 +6,15 @@ use super::commands::to_u32;
 use super::{KernelEngine, unsupported};
 use crate::object::paths::EngineCall;
 use crate::object::{EngineDuty, EngineIrq};
-use fairlab_machine::engine::{Capability, Engine, YieldedEnginePath};
+use fairlab_machine::engine::{Capability, Engine, FeatureState, TunableState, YieldedEnginePath};
 use fairlab_machine::sim::Setup;
 use fairlab_machine::snapshot::{LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, IpiKind};
-use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::interface::lag::{EntityLag, QueueLag};
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::resumable::YieldMode;
 use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError};
@@ -25,7 +25,6 @@ use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::state::snapshot::CpuAction;
 use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::{Policy, Uclamp};
-use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::KernelOp;
 
@@ -129,8 +128,12 @@ impl Engine for KernelEngine {
         Capacity::from(self.object.frequency(cpu.0))
     }
 
-    fn tunables(&self) -> &Tunables {
-        &self.tunables
+    fn feature_states(&self) -> Vec<FeatureState> {
+        self.object.features()
+    }
+
+    fn tunable_states(&self) -> Vec<TunableState> {
+        self.tunables_of_tree()
     }
 
     fn active_cpus(&self) -> &CpuMask {
@@ -153,20 +156,32 @@ impl Engine for KernelEngine {
         self.object.task(task.0)
     }
 
+    fn lag_snapshot(&self, task: TaskId) -> Option<EntityLag> {
+        self.object.lag(task.0)
+    }
+
+    fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
+        self.object.queue_lag(cpu.0)
+    }
+
     fn schedstat_snapshot(&self, cpu: CpuId) -> SchedstatSnapshot {
         self.object.schedstat(cpu.0)
     }
 
-    fn set_tunables(&mut self, wanted: Tunables) {
-        self.change_tunables(wanted);
+    fn set_feature(&mut self, name: &str, on: bool) -> Result<(), String> {
+        self.switch_feature(name, on)
     }
 
-    fn tunables_mut(&mut self) -> &mut Tunables {
-        &mut self.tunables
+    fn set_tunable(&mut self, name: &str, value: i64) -> Result<(), String> {
+        self.write_tunable(name, value)
     }
 
-    fn set_feature(&mut self, feature: Feature, on: bool) {
-        self.object.set_feature(feature.name(), on);
+    fn set_slice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32> {
+        self.change_slice(ctx, task, slice)
+    }
+
+    fn set_fair_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32> {
+        self.change_fair_server(ctx, cpu, runtime, period)
     }
 
     fn set_polling_idle(&mut self, polls: bool) {

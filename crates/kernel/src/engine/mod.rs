@@ -16,6 +16,7 @@ mod commands;
 mod interface;
 mod paths;
 mod records;
+mod switches;
 mod unsupported;
 
 use crate::error::KernelError;
@@ -26,16 +27,12 @@ use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpusetId, TaskId};
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::topology::MachineTopology;
-use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use paths::YieldedCalls;
 use records::apply_record;
 use std::ffi::CStr;
 use std::path::Path;
-
-/// Tunable for the cost that the search before 5.19 measures for each scanned CPU, in ns.
-const SCAN_COST: &str = "scan_cost";
 
 /// A kernel's scheduler on a machine.
 pub struct KernelEngine {
@@ -52,8 +49,8 @@ pub struct KernelEngine {
     governor: Option<TaskId>,
     /// Function that measures the cost of a search.
     search: Option<u64>,
-    /// Current tunables, under fairlab's names.
-    tunables: Tunables,
+    /// Cost that this function measures for each scanned CPU, in ns.
+    scan_cost_ns: u32,
     cpus: CpuMask,
     /// Effects of the boot, which the machine gets with the next call.
     pending_effects: Vec<Effect>,
@@ -63,6 +60,8 @@ pub struct KernelEngine {
     polls: bool,
     /// Whether charges of run time are recorded: from the first call on, if an observer wants them.
     reports_runtimes: bool,
+    /// Whether virtual times are recorded: from the first call on, if an observer wants them.
+    reports_lags: bool,
 }
 
 impl KernelEngine {
@@ -99,13 +98,14 @@ impl KernelEngine {
             reclaims: None,
             governor: None,
             search,
-            tunables: Tunables::for_cpus(nr_cpus),
+            scan_cost_ns: 0,
             cpus: CpuMask::full(nr_cpus),
             topology: config.topology,
             pending_effects: Vec::new(),
             paths: YieldedCalls::new(nr_cpus),
             polls: false,
             reports_runtimes: false,
+            reports_lags: false,
         })
     }
 
@@ -128,6 +128,10 @@ impl KernelEngine {
             self.reports_runtimes = true;
             self.object.report_runtimes();
         }
+        if ctx.wants_lags && !self.reports_lags {
+            self.reports_lags = true;
+            self.object.report_lags();
+        }
         self.object.set_clock(ctx.now.0, ctx.clock_offset.0, cost.0);
         self.object.set_current_call(what, ctx.cpu.0, ctx.now.0);
         let result = act(&self.object, ctx.cpu.0);
@@ -136,7 +140,10 @@ impl KernelEngine {
         ctx.effects.append(&mut self.pending_effects);
         let (pending, polls) = (&mut self.ipi_pending, self.polls);
         let is_polling = |cpu: u32| polls && self.object.running(cpu) == cpu;
-        self.object.drain_records(|record| apply_record(ctx, pending, is_polling, record));
+        self.object.drain_records(|record| apply_record(ctx, &self.object, pending, is_polling, record));
+        if self.reports_lags {
+            self.object.forget_lags();
+        }
         // A function that is counted too often is corrected by another one within the same call.
         self.object
             .counts(|operation, times| ctx.op_counts.count(KernelOp::ALL[operation], times.max(0).unsigned_abs()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Records of the kernel's side as events for the observer and effects for the machine.
 
-use crate::object::EngineRecord;
+use crate::object::{EngineRecord, Object};
 use fairlab_sched::ctx::{Ctx, Effect, IpiKind, PrevState};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::Event;
@@ -14,6 +14,7 @@ const TASK_DEAD: u32 = 0x80;
 /// Turns one record of the kernel's side into events and effects.
 pub(super) fn apply_record(
     ctx: &mut Ctx<'_>,
+    object: &Object,
     pending: &mut [[bool; 2]],
     is_polling: impl Fn(u32) -> bool,
     record: EngineRecord,
@@ -64,6 +65,11 @@ pub(super) fn apply_record(
         }
         EngineRecord::Priority { on, task, prio, is_inherited } => {
             ctx.report(Event::Priority { task: TaskId(task), prio, is_inherited, on: CpuId(on) });
+        }
+        EngineRecord::Lag { task, moment, first, nr } => {
+            object.lags(task, first as usize..(first + nr) as usize, |entity, queue| {
+                ctx.report(Event::Lag { moment, entity: &entity, queue: &queue });
+            });
         }
         EngineRecord::Timer { cpu, at } => {
             ctx.charge(KernelOp::HrtimerProgram);

@@ -2,13 +2,10 @@
 //! Features of a run that a compiled-kernel engine does not support: a run that needs one is rejected before
 //! it starts.
 
-use super::SCAN_COST;
 use crate::object::Object;
 use fairlab_machine::engine::Capability;
 use fairlab_machine::sim::Setup;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomain;
-use fairlab_sched::tunables::{TunableInfo, Tunables};
-use fairlab_workload::workload::Change;
 
 /// Returns the first unsupported feature, with a remedy.
 pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
@@ -42,48 +39,10 @@ pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
     if wants_burst && !object.has_group_file("cfs_burst_us") {
         return Some("this kernel has no CFS bandwidth burst (cpu.cfs_burst_us)".to_owned());
     }
-    let mut changes = setup.workload.changes.iter().filter_map(|(_, change)| unsupported_change(object, change));
-    if let Some(what) = changes.next() {
-        return Some(what);
-    }
-    let mut features = setup.features.iter().filter(|(feature, _)| !object.has_feature(feature.name()));
-    if let Some((feature, _)) = features.next() {
-        return Some(format!("this kernel has no feature {}", feature.name()));
-    }
-    unsupported_tunable(object, setup)
+    None
 }
 
 /// Whether compiled-kernel engines have a capability.
 pub(super) fn has(capability: Capability) -> bool {
-    !matches!(
-        capability,
-        Capability::TunablesByCode | Capability::PolicyHooks | Capability::Ksoftirqd | Capability::OtherChanges
-    )
-}
-
-fn unsupported_change(object: &Object, change: &Change) -> Option<String> {
-    match change {
-        Change::Feature { name, .. } if !object.has_feature(name) => Some(format!("this kernel has no feature {name}")),
-        Change::Tunable { name, .. } if !has_tunable(object, name) => Some(unknown_tunable(name)),
-        _ => None,
-    }
-}
-
-/// Returns the error for a tunable that the tree does not have. Setting such a tunable to its default is
-/// allowed.
-fn unsupported_tunable(object: &Object, setup: &Setup) -> Option<String> {
-    let plain = Tunables::for_cpus(setup.hardware.nr_cpus());
-    let is_other = |name: &str, value: i64| TunableInfo::from_name(name).is_none_or(|info| info.get(&plain) != value);
-    let lacking = |(name, value): &&(String, i64)| is_other(name, *value) && !has_tunable(object, name);
-    let (name, _) = setup.named_tunables.iter().find(lacking)?;
-    Some(unknown_tunable(name))
-}
-
-/// Whether a tunable can be set. A search that measures its cost exists as long as the feature `SIS_PROP`.
-fn has_tunable(object: &Object, name: &str) -> bool {
-    object.has_tunable(name) || (name == SCAN_COST && object.has_feature("SIS_PROP"))
-}
-
-fn unknown_tunable(name: &str) -> String {
-    format!("this kernel has no tunable {name}, or a compiled-kernel engine cannot set it")
+    !matches!(capability, Capability::PolicyHooks | Capability::Ksoftirqd | Capability::OtherChanges)
 }

@@ -66,6 +66,22 @@ impl Object {
         to_result(call!(self, fl_set_policy(self.cpu(cpu), task, &raw const new)))
     }
 
+    /// Sets the slice of a task; 0 is that of the kernel.
+    ///
+    /// # Errors
+    /// The error number of the kernel if it rejects it.
+    pub fn set_slice(&self, cpu: u32, task: u32, ns: u64) -> Result<(), i32> {
+        to_result(call!(self, fl_set_slice(self.cpu(cpu), task, ns)))
+    }
+
+    /// Sets runtime and period of the fair server of the CPU `other`, in ns.
+    ///
+    /// # Errors
+    /// The error number of the kernel if it rejects them.
+    pub fn set_fair_server(&self, cpu: u32, other: u32, runtime_ns: u64, period_ns: u64) -> Result<(), i32> {
+        to_result(call!(self, fl_set_fair_server(self.cpu(cpu), self.cpu(other), runtime_ns, period_ns)))
+    }
+
     /// Sets the utilisation clamps of a task.
     ///
     /// # Errors

@@ -45,11 +45,14 @@ macro_rules! call {
 // These modules use the macro, so they follow it.
 mod change;
 mod counting;
+mod lag;
 pub mod paths;
 mod records;
+mod switches;
 
 pub use counting::{CountedOps, TracedCall};
 pub(crate) use records::EngineRecord;
+pub(crate) use switches::ENOENT;
 
 /// Converts a number of a CPU, task or group, which is an int in C.
 fn c_cpu(number: u32) -> c_int {
@@ -106,6 +109,11 @@ impl Object {
     /// Also records charges of run time from now on.
     pub fn report_runtimes(&self) {
         call!(self, fl_report_runtimes());
+    }
+
+    /// Also records virtual times of tasks from now on, if the tree has lags.
+    pub fn report_lags(&self) {
+        call!(self, fl_report_lags());
     }
 
     /// Returns the offset by which clocks have run ahead, in ns.
@@ -188,35 +196,9 @@ impl Object {
         mask
     }
 
-    /// Whether the tree has a scheduler feature.
-    pub fn has_feature(&self, name: &str) -> bool {
-        CString::new(name).is_ok_and(|name| call!(self, fl_has_feature(name.as_ptr())) != 0)
-    }
-
-    /// Switches a feature on or off. A name that the tree does not have is ignored.
-    pub fn set_feature(&self, name: &str, on: bool) {
-        if self.has_feature(name) {
-            let name = CString::new(name).expect("it was looked up");
-            call!(self, fl_feature(name.as_ptr(), c_int::from(on)));
-        }
-    }
-
-    /// Whether the tree has a tunable.
-    pub fn has_tunable(&self, name: &str) -> bool {
-        CString::new(name).is_ok_and(|name| call!(self, fl_has_tunable(name.as_ptr())) != 0)
-    }
-
     /// Whether the tree's cgroups have a file of this name, without the controller's prefix.
     pub fn has_group_file(&self, name: &str) -> bool {
         CString::new(name).is_ok_and(|name| call!(self, fl_has_group_file(name.as_ptr())) != 0)
-    }
-
-    /// Sets a tunable. A name that the tree does not have is ignored.
-    pub fn set_tunable(&self, name: &str, value: u32) {
-        if self.has_tunable(name) {
-            let name = CString::new(name).expect("it was looked up");
-            call!(self, fl_tunable(name.as_ptr(), value));
-        }
     }
 
     /// Sets the smallest distance by which a timer is moved, in ns.
@@ -255,6 +237,7 @@ impl Object {
             policy: policy(new.policy),
             uclamp_min,
             uclamp_max,
+            slice: new.slice_ns,
             mask: self.mask(new.mask).as_ptr().cast(),
         };
         call!(self, fl_fork(self.cpu(cpu), &raw const spec));

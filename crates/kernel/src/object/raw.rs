@@ -28,6 +28,7 @@ pub(crate) const GOVERNOR: c_uint = 7;
 pub(crate) const RUNTIME: c_uint = 8;
 pub(crate) const WAKING: c_uint = 9;
 pub(crate) const PRIO: c_uint = 10;
+pub(crate) const LAG: c_uint = 11;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +78,7 @@ pub(crate) struct RawTaskSpec {
     pub(crate) policy: RawPolicy,
     pub(crate) uclamp_min: c_int,
     pub(crate) uclamp_max: c_int,
+    pub(crate) slice: c_ulonglong,
     pub(crate) mask: *const c_ulong,
 }
 
@@ -174,6 +176,46 @@ pub(crate) struct RawSchedstat {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
+pub(crate) struct RawFeature {
+    pub(crate) name: *const c_char,
+    pub(crate) on: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawTunable {
+    pub(crate) name: *const c_char,
+    pub(crate) value: c_longlong,
+    pub(crate) min: c_longlong,
+    pub(crate) max: c_longlong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawLag {
+    pub(crate) cpu: c_uint,
+    pub(crate) is_task: c_uint,
+    pub(crate) depth: c_uint,
+    pub(crate) on_rq: c_uint,
+    pub(crate) delayed: c_uint,
+    pub(crate) has_relative_deadline: c_uint,
+    pub(crate) has_custom_slice: c_uint,
+    pub(crate) weight: c_ulong,
+    pub(crate) vruntime: c_longlong,
+    pub(crate) deadline: c_longlong,
+    pub(crate) vlag: c_longlong,
+    pub(crate) slice: c_ulonglong,
+    pub(crate) nr_queued: c_uint,
+    pub(crate) h_nr_queued: c_uint,
+    pub(crate) h_nr_runnable: c_uint,
+    pub(crate) sum_weight: c_ulonglong,
+    pub(crate) zero_vruntime: c_longlong,
+    pub(crate) sum_w_vruntime: c_longlong,
+    pub(crate) avg_vruntime: c_longlong,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct RawClock {
     pub(crate) now: c_ulonglong,
     pub(crate) ahead: c_ulonglong,
@@ -208,7 +250,7 @@ pub(crate) struct RawYield {
 pub(crate) const YIELDED: c_long = -1;
 
 /// Sizes of the structures, in the order of `fl_layout()`.
-pub(crate) const SIZES: [usize; 13] = [
+pub(crate) const SIZES: [usize; 16] = [
     size_of::<RawRecord>(),
     size_of::<RawCpu>(),
     size_of::<RawPolicy>(),
@@ -222,6 +264,9 @@ pub(crate) const SIZES: [usize; 13] = [
     size_of::<RawFrequencyDomain>(),
     size_of::<RawTracedCall>(),
     size_of::<RawYield>(),
+    size_of::<RawFeature>(),
+    size_of::<RawTunable>(),
+    size_of::<RawLag>(),
 ];
 
 /// Declares the table of functions, and the lookup of each.
@@ -251,6 +296,9 @@ macro_rules! functions {
 functions! {
     fl_set_clock(*const RawClock);
     fl_report_runtimes();
+    fl_report_lags();
+    fl_lags() -> *const RawLag;
+    fl_forget_lags();
     fl_ahead() -> c_ulonglong;
     fl_max_cpus() -> c_uint;
     fl_tick_hz() -> c_uint;
@@ -258,11 +306,11 @@ functions! {
     fl_node_distances(c_int, *const c_uint);
     fl_frequency_domain(*const RawFrequencyDomain);
     fl_boot(c_int, *const RawCpu, *const c_char);
-    fl_has_feature(*const c_char) -> c_int;
-    fl_feature(*const c_char, c_int);
-    fl_has_tunable(*const c_char) -> c_int;
+    fl_features(*mut c_uint) -> *const RawFeature;
+    fl_set_feature(*const c_char, c_int) -> c_int;
+    fl_tunables(*mut c_uint) -> *const RawTunable;
+    fl_set_tunable(c_int, *const c_char, c_longlong) -> c_int;
     fl_has_group_file(*const c_char) -> c_int;
-    fl_tunable(*const c_char, c_uint);
     fl_timer_resolution(c_uint);
     fl_jiffies(c_ulonglong);
     fl_frequency(c_int, c_ulong);
@@ -297,6 +345,10 @@ functions! {
     fl_set_affinity(c_int, c_uint, *const c_ulong) -> c_int;
     fl_set_nice(c_int, c_uint, c_int);
     fl_set_policy(c_int, c_uint, *const RawPolicy) -> c_int;
+    fl_has_slices() -> c_int;
+    fl_set_slice(c_int, c_uint, c_ulonglong) -> c_int;
+    fl_has_fair_servers() -> c_int;
+    fl_set_fair_server(c_int, c_int, c_ulonglong, c_ulonglong) -> c_int;
     fl_set_uclamp(c_int, c_uint, c_int, c_int) -> c_int;
     fl_uclamp(c_uint) -> c_uint;
     fl_spans_domain(c_uint) -> c_int;
@@ -324,6 +376,8 @@ functions! {
     fl_show_rq(c_int, *mut RawRq);
     fl_show_task(c_uint, *mut RawTask);
     fl_show_schedstat(c_int, *mut RawSchedstat);
+    fl_show_lag(c_uint, *mut RawLag) -> c_int;
+    fl_show_queue_lag(c_int, *mut RawLag) -> c_int;
     fl_records(*mut c_uint) -> *const RawRecord;
     fl_count(c_ulong, c_int, c_int, c_ulong, c_int);
     fl_measure(c_ulong, c_int, c_uint);

@@ -2,6 +2,7 @@
 //! Records of the kernel's side: what has happened during a call.
 
 use super::{Object, raw};
+use fairlab_sched::interface::lag::LagMoment;
 use fairlab_sched::topology::CpuIdleType;
 use std::ffi::CStr;
 
@@ -30,6 +31,8 @@ pub(crate) enum EngineRecord {
     Waking { on: u32, cpu: u32, task: u32 },
     /// Priority of a task was set.
     Priority { on: u32, task: u32, prio: i32, is_inherited: bool },
+    /// Virtual times of a task and the groups above it: places for [`Object::lags`].
+    Lag { task: u32, moment: LagMoment, first: u32, nr: u32 },
 }
 
 impl Object {
@@ -69,7 +72,11 @@ fn to_record(record: &raw::RawRecord) -> EngineRecord {
         raw::RUNTIME => EngineRecord::Runtime { on, task, runtime_ns: a as u64 },
         raw::WAKING => EngineRecord::Waking { on, cpu, task },
         raw::PRIO => EngineRecord::Priority { on, task, prio: a as i32, is_inherited: b != 0 },
-        other => unreachable!("records have eleven kinds, not {other}"),
+        raw::LAG => {
+            let moment = [LagMoment::Wakeup, LagMoment::SwitchFrom, LagMoment::SwitchTo][cpu as usize];
+            EngineRecord::Lag { task, moment, first: a as u32, nr: b as u32 }
+        }
+        other => unreachable!("records have twelve kinds, not {other}"),
     }
 }
 

@@ -60,6 +60,8 @@ pub struct EngineTaskSpec<'a> {
     pub policy: EnginePolicy,
     /// Lower and upper utilisation clamp, if set.
     pub uclamp: Option<(u32, u32)>,
+    /// Slice in ns; 0 is that of the kernel.
+    pub slice_ns: u64,
     /// CPUs that the task may use, a bit each.
     pub mask: &'a [u64],
 }

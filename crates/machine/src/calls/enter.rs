@@ -48,6 +48,7 @@ impl<E: Engine> Machine<E> {
             effects: &mut self.effects,
             observer: &mut tap,
             wants_accounting: self.interest.accounting,
+            wants_lags: self.interest.lags,
             op_counts: &mut self.op_counts,
             policy: self.policy_slot.as_mut(),
         };

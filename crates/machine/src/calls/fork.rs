@@ -46,6 +46,7 @@ impl<E: Engine> Machine<E> {
             group: spec.start.group.flatten().map_or(GroupId::ROOT, |group| self.groups[group]),
             cpus_allowed: self.mask_at_start(spec),
             uclamp,
+            slice: spec.start.slice,
         };
         let cpuset = spec.cpuset.map_or(CpusetId::TOP, |cpuset| self.cpusets[cpuset]);
         self.tasks[task].next_step();
@@ -136,6 +137,7 @@ impl<E: Engine> Machine<E> {
             group: GroupId::ROOT,
             cpus_allowed: self.mask_at_start(&self.workload.tasks[spec]),
             uclamp: None,
+            slice: None,
         };
         self.tasks[task].next_step();
         let id = TaskId::from_index(self.sched.nr_tasks());

@@ -237,11 +237,13 @@ pub struct Interest {
     pub details: bool,
     /// Charges of run time and updates of PELT averages.
     pub accounting: bool,
+    /// Virtual times of fair tasks at their wake-ups and switches.
+    pub lags: bool,
 }
 
 impl Interest {
     /// Interest of an observer that wants no events.
-    pub const NONE: Self = Self { events: false, details: false, accounting: false };
+    pub const NONE: Self = Self { events: false, details: false, accounting: false, lags: false };
 
     /// Returns the events that at least one of two observers wants.
     #[must_use]
@@ -250,6 +252,7 @@ impl Interest {
             events: self.events || other.events,
             details: self.details || other.details,
             accounting: self.accounting || other.accounting,
+            lags: self.lags || other.lags,
         }
     }
 }

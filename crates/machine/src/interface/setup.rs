@@ -2,11 +2,9 @@
 //! Inputs of a run, and the reasons why a machine cannot be constructed from them.
 
 use crate::hardware::Hardware;
-use fairlab_sched::features::Feature;
 use fairlab_sched::interface::policy::PolicyHook;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::topology::BuildError;
-use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario::Scenario;
 use fairlab_workload::workload::Workload;
@@ -19,11 +17,9 @@ pub struct Setup {
     /// Tasks, groups and changes.
     pub workload: Workload,
     /// Features to enable or disable, in order.
-    pub features: Vec<(Feature, bool)>,
-    /// Changes to the machine's default tunables, applied in order.
-    pub tunables: Vec<fn(&mut Tunables)>,
-    /// Tunables by name, applied in order after `tunables`.
-    pub named_tunables: Vec<(String, i64)>,
+    pub features: Vec<(String, bool)>,
+    /// Tunables to set, in order.
+    pub tunables: Vec<(String, i64)>,
     /// Length of the run. Events at the very end still happen.
     pub duration: Nanos,
     /// Time between two snapshots; `None` for a single snapshot at the end.
@@ -42,7 +38,6 @@ impl Setup {
             workload,
             features: Vec::new(),
             tunables: Vec::new(),
-            named_tunables: Vec::new(),
             duration,
             snapshot_every: None,
             perturb: None,
@@ -52,31 +47,18 @@ impl Setup {
 
     /// Returns the setup that a scenario file describes. Every user of scenarios starts from this, so that no
     /// statement is lost.
-    ///
-    /// # Panics
-    /// Never for a scenario that was read from a file: the reader checks the names of features.
     pub fn from_scenario(scenario: Scenario) -> Self {
         let hardware = Hardware::from_scenario(&scenario);
         Self::with_hardware(hardware, scenario)
     }
 
     /// Returns the setup that a scenario file describes, on another machine than its own.
-    ///
-    /// # Panics
-    /// As [`Setup::from_scenario`].
     pub fn with_hardware(hardware: Hardware, scenario: Scenario) -> Self {
-        let feature = |(name, on): (String, bool)| {
-            (Feature::from_name(&name).expect("the scenario reader checks feature names"), on)
-        };
-        // A value that does not fit is out of range for every tunable and rejected as such.
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let tunables = scenario.tunables.into_iter().map(|(name, value)| (name, signed(value)));
         Self {
             hardware,
             workload: scenario.workload,
-            features: scenario.features.into_iter().map(feature).collect(),
-            tunables: Vec::new(),
-            named_tunables: tunables.chain(scenario.arms).collect(),
+            features: scenario.features,
+            tunables: scenario.tunables.into_iter().chain(scenario.arms).collect(),
             duration: scenario.end,
             snapshot_every: scenario.stats,
             perturb: None,
@@ -92,8 +74,8 @@ pub enum SetupError {
     Topology(BuildError),
     /// A frequency domain is invalid.
     Frequency(FrequencyDomainError),
-    /// A tunable does not exist, or its value is out of range.
-    Tunable(String),
+    /// A feature or tunable does not exist, or the value of a tunable is out of range.
+    Switch(String),
     /// The quota of a group is invalid.
     Quota(String),
     /// The engine does not support the run, or could not be started.
@@ -105,7 +87,7 @@ impl fmt::Display for SetupError {
         match self {
             Self::Topology(error) => write!(f, "{error}"),
             Self::Frequency(error) => write!(f, "{error}"),
-            Self::Tunable(message) | Self::Quota(message) | Self::Unsupported(message) => f.write_str(message),
+            Self::Switch(message) | Self::Quota(message) | Self::Unsupported(message) => f.write_str(message),
         }
     }
 }

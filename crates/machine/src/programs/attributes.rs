@@ -51,6 +51,10 @@ impl<E: Engine> Machine<E> {
             if let Some(nice) = attributes.nice {
                 sched.set_nice(ctx, id, nice);
             }
+            if let Some(slice) = attributes.slice {
+                // A policy without slices was set by the same step.
+                let _refused = sched.set_slice(ctx, id, slice).is_err();
+            }
             if attributes.uclamp_min.is_some() || attributes.uclamp_max.is_some() {
                 let old = sched.task_uclamp(id);
                 let min = attributes.uclamp_min.unwrap_or(old.min);

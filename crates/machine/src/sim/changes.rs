@@ -12,7 +12,6 @@ use crate::observer::Observer;
 use crate::parts::policy::{to_bandwidth, to_policy};
 use crate::state::Machine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
-use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
 use fairlab_sched::state::hotplug::HotplugError;
@@ -71,15 +70,11 @@ impl<E: Engine> Machine<E> {
                 MachineEvent::Changed { what, task: None, group: None, result: 0 }
             }
             Change::Feature { name, on } => {
-                let feature = Feature::from_name(&name).expect("the scenario reader checks feature names");
-                self.sched.set_feature(feature, on);
-                MachineEvent::Changed { what: "feature", task: None, group: None, result: 0 }
+                let result = if self.sched.set_feature(&name, on).is_ok() { 0 } else { EINVAL };
+                MachineEvent::Changed { what: "feature", task: None, group: None, result }
             }
             Change::Tunable { name, value } => {
-                let mut wanted = self.sched.tunables().clone();
-                let set = wanted.set(&name, value as i64);
-                self.sched.set_tunables(wanted);
-                let result = if set.is_ok() { 0 } else { EINVAL };
+                let result = if self.sched.set_tunable(&name, value).is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "tunable", task: None, group: None, result }
             }
             Change::CpuDmaLatency(latency) => {
@@ -88,6 +83,13 @@ impl<E: Engine> Machine<E> {
                 observer.machine_event(self.now, &made);
                 // Interrupts wake the other CPUs, which first have to leave their idle states.
                 return self.settle(observer, self.first_online_cpu());
+            }
+            Change::FairServer { cpus, runtime, period } => {
+                let set = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
+                    cpus.iter().try_for_each(|&cpu| sched.set_fair_server(ctx, CpuId(cpu), runtime, period))
+                });
+                let result = set.err().unwrap_or(0);
+                MachineEvent::Changed { what: "server", task: None, group: None, result }
             }
             Change::GroupClamps { group, min, max } => {
                 self.sched.set_group_uclamp(self.groups[group], Uclamp { min, max });
@@ -240,6 +242,10 @@ impl<E: Engine> Machine<E> {
             let set = self
                 .enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
             return result("policy", set.map_or_else(PolicyError::errno, |()| 0));
+        }
+        if let Some(slice) = attributes.slice {
+            let set = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_slice(ctx, id, slice));
+            return result("slice", set.err().unwrap_or(0));
         }
         if let Some(group) = attributes.group {
             let target = group.map_or(GroupId::ROOT, |group| self.groups[group]);

@@ -3,7 +3,7 @@
 
 use crate::base::clock::{START, boot_start};
 use crate::digest::Digest;
-use crate::engine::{Capability, Engine};
+use crate::engine::{Capability, Engine, unknown_switch};
 use crate::event::EventQueue;
 use crate::hardware::{Hardware, InterruptLoad};
 use crate::interface::observation::Interest;
@@ -30,11 +30,15 @@ use fairlab_sched::resumable::YieldMode;
 use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
-use fairlab_workload::workload::{Affinity, Change};
+use fairlab_workload::workload::{Affinity, Change, Workload};
 
 /// Number of CPUs that a search scans in one phase. A scan takes as long as the transfer of a cache line from
 /// another core, and idle periods last for microseconds, so a few scans can share a phase.
 const CPUS_SCANNED_PER_PHASE: u32 = 4;
+
+/// Tunables that are properties of the kernel: load tracking and domain construction of the boot need them. All
+/// others are set after the boot.
+const NEEDED_BY_BOOT: [&str; 2] = ["pelt_contribution", "wide_imbalance"];
 
 impl Machine {
     /// Returns a booted machine with the built-in scheduler; its run has not started.
@@ -43,6 +47,34 @@ impl Machine {
     /// If the hardware, a tunable or a group's quota is invalid.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         Self::with_engine(setup, |config| Sched::new(config).map_err(SetupError::Topology))
+    }
+}
+
+/// Checks that the kernel has the features and tunables that change during the run.
+fn check_switches<E: Engine>(sched: &E, workload: &Workload) -> Result<(), SetupError> {
+    let (mut features, mut tunables) = (Vec::new(), Vec::new());
+    for (_, change) in &workload.changes {
+        match change {
+            Change::Feature { name, .. } => features.push(name.as_str()),
+            Change::Tunable { name, .. } => tunables.push(name.as_str()),
+            _ => {}
+        }
+    }
+    if !features.is_empty() {
+        let known: Vec<String> = sched.feature_states().into_iter().map(|feature| feature.name).collect();
+        first_unknown("feature", &features, &known)?;
+    }
+    if !tunables.is_empty() {
+        let known: Vec<String> = sched.tunable_states().into_iter().map(|tunable| tunable.name).collect();
+        first_unknown("tunable", &tunables, &known)?;
+    }
+    Ok(())
+}
+
+fn first_unknown(kind: &str, names: &[&str], known: &[String]) -> Result<(), SetupError> {
+    match names.iter().find(|name| !known.iter().any(|known| known == *name)) {
+        Some(name) => Err(SetupError::Switch(unknown_switch(kind, name, known.iter().map(String::as_str)))),
+        None => Ok(()),
     }
 }
 
@@ -63,17 +95,7 @@ impl<E: Engine> Machine<E> {
         if let Some(what) = sched.unsupported(&setup) {
             return Err(SetupError::Unsupported(what));
         }
-        let Setup {
-            mut hardware,
-            mut workload,
-            features,
-            tunables,
-            named_tunables,
-            duration,
-            snapshot_every,
-            perturb,
-            policy,
-        } = setup;
+        let Setup { mut hardware, mut workload, features, tunables, duration, snapshot_every, perturb, policy } = setup;
         for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }
@@ -87,17 +109,9 @@ impl<E: Engine> Machine<E> {
         for group in &workload.groups {
             bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
         }
-        let mut wanted = sched.tunables().clone();
-        for change in tunables {
-            change(&mut wanted);
+        for (name, value) in tunables.iter().filter(|(name, _)| NEEDED_BY_BOOT.contains(&name.as_str())) {
+            sched.set_tunable(name, *value).map_err(SetupError::Switch)?;
         }
-        for (name, value) in named_tunables {
-            wanted.set(&name, value).map_err(|error| SetupError::Tunable(error.to_string()))?;
-        }
-        // Load tracking and domain construction are properties of the kernel, so the boot needs these two
-        // tunables. All others are set after the boot.
-        sched.tunables_mut().pelt_scaling = wanted.pelt_scaling;
-        sched.tunables_mut().changes.wide_imbalance = wanted.changes.wide_imbalance;
         for domain in &hardware.frequency_domains {
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }
@@ -106,10 +120,13 @@ impl<E: Engine> Machine<E> {
         sched.set_polling_idle(hardware.polling_idle);
         sched.set_timer_resolution(hardware.timer_resolution);
         sched.handle_jiffy(START.0 / tick);
-        for (feature, on) in features {
-            sched.set_feature(feature, on);
+        for (name, on) in features {
+            sched.set_feature(&name, on).map_err(SetupError::Switch)?;
         }
-        sched.set_tunables(wanted);
+        for (name, value) in tunables {
+            sched.set_tunable(&name, value).map_err(SetupError::Switch)?;
+        }
+        check_switches(&sched, &workload)?;
         let nr_cpus = hardware.nr_cpus();
         let cpus = (0..nr_cpus).map(|cpu| SimCpu {
             idle_loop: IdleLoop::Outside,

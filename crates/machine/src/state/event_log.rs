@@ -182,7 +182,7 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
             "cfs_rqs": update.nr_cfs_rqs,
         }),
         Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
-        Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => return None,
+        Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } | Event::Lag { .. } => return None,
     })
 }
 
@@ -240,7 +240,7 @@ impl<W: Write> SchedObserver for EventLog<W> {
 
 impl<W: Write, E> Observer<E> for EventLog<W> {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: false }
+        Interest { events: true, details: true, accounting: false, lags: false }
     }
 
     fn wants_kernel_paths(&self) -> bool {

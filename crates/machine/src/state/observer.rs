@@ -14,7 +14,7 @@ pub trait Observer<E = Sched>: SchedObserver {
     /// Returns the scheduler events that the observer wants. The result must not change during a run. Other
     /// events may arrive as well.
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: false }
+        Interest { events: true, details: true, accounting: false, lags: false }
     }
 
     /// Receives an event of the machine.

@@ -56,7 +56,6 @@ fn run(tasks: Vec<TaskSpec>, objects: Objects) -> FutexLog {
         workload: Workload { tasks, objects, ..Workload::default() },
         features: Vec::new(),
         tunables: Vec::new(),
-        named_tunables: Vec::new(),
         duration: Nanos::from_secs(1),
         snapshot_every: None,
         perturb: None,

@@ -334,6 +334,7 @@ impl SchedObserver for Exporter {
             | Event::DomainStat { .. }
             | Event::Overutilized { .. }
             | Event::BlockedUpdate(_)
+            | Event::Lag { .. }
             | Event::Warning { .. } => {}
         }
     }
@@ -342,7 +343,7 @@ impl SchedObserver for Exporter {
 impl<E: Engine> Observer<E> for Exporter {
     fn wants(&self) -> Interest {
         let accounting = [Group::Stat, Group::Pelt, Group::Counters].iter().any(|&group| self.groups.contains(group));
-        Interest { events: true, details: self.groups.contains(Group::Ipi), accounting }
+        Interest { events: true, details: self.groups.contains(Group::Ipi), accounting, lags: false }
     }
 
     fn wants_kernel_paths(&self) -> bool {

@@ -4,7 +4,7 @@
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
-use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::rtapp;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
     let setup = Setup::new(Hardware::from_description(&description), workload, Nanos::from_millis(10));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let mut out = Vec::new();
-    let mut trace = TraceJsonl::new(&mut out, nr_cpus, 3, true);
+    let mut trace = TraceJsonl::new(&mut out, nr_cpus, TraceOptions { level: 3, pelt: true, lags: false });
     machine.run(&mut trace).expect("the tasks make progress");
     trace.write_totals(&machine);
     trace.finish().expect("memory can be written");

@@ -7,7 +7,7 @@
 //! trace must be identical in every byte. Invariants are checked during the runs.
 
 use fairlab_machine::sim::{Machine, Setup};
-use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use std::path::{Path, PathBuf};
 
 fn data(name: &str) -> PathBuf {
@@ -20,11 +20,11 @@ fn trace(name: &str) -> String {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{shown}: {error}"));
     let scenario = fairlab_workload::scenario::parse(&shown, &text).unwrap_or_else(|error| panic!("{error}"));
-    let (nr_cpus, level, pelt) = (scenario.machine.nr_cpus as usize, scenario.trace.unwrap_or(1), scenario.trace_pelt);
+    let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the scenario's machine can be made");
     machine.check_every_event(format!("cargo test -p fairlab-observe --test it oracle_traces {name}"));
     let mut out = Vec::new();
-    let mut trace = TraceJsonl::new(&mut out, nr_cpus, level, pelt);
+    let mut trace = TraceJsonl::new(&mut out, nr_cpus, options);
     machine.run(&mut trace).unwrap_or_else(|error| panic!("{shown}: {error}"));
     trace.write_totals(&machine);
     trace.finish().expect("memory can be written");

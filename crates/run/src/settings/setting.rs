@@ -3,7 +3,7 @@
 
 use super::commands::NONE;
 use super::{SETTINGS, Settings};
-use crate::values::{EngineName, Starts};
+use crate::values::{EngineName, Starts, check_feature, tunable_from_name};
 
 /// A setting of a run.
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -19,7 +19,7 @@ pub struct Setting {
     pub doc: &'static [&'static str],
     pub names: fn() -> Vec<&'static str>,
     /// Commands that have the option: bits of [`commands`].
-    pub commands: u8,
+    pub commands: u16,
     pub is_change: bool,
     pub is_list: bool,
     /// Key of a study that sets it, for messages.
@@ -77,6 +77,23 @@ impl Setting {
     }
 }
 
+impl Change {
+    /// Checks a change that must fit the built-in scheduler: it has the feature or tunable. All other changes fit.
+    ///
+    /// # Errors
+    /// The name that it does not have, with the nearest one.
+    pub fn check_built_in(&self) -> Result<(), String> {
+        match self.setting.name {
+            "features" => self.text.split(',').try_for_each(|word| check_feature(word).map(drop)),
+            "tunables" => {
+                let name = self.text.split('=').next().unwrap_or_default();
+                tunable_from_name(name).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl std::fmt::Debug for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.setting.name, self.text)
@@ -106,6 +123,24 @@ impl Settings {
         let changes =
             |setting: &'static Setting| setting.texts(self).into_iter().map(move |text| Change { setting, text });
         SETTINGS.iter().flat_map(changes).collect()
+    }
+
+    /// Checks the names of features and tunables. A compiled kernel checks its own when the run starts.
+    ///
+    /// # Errors
+    /// The first name that the built-in scheduler does not have, with the nearest one.
+    pub fn check_names(&self) -> Result<(), String> {
+        if self.engine.as_ref().is_some_and(|engine| engine.kernel().is_some()) {
+            return Ok(());
+        }
+        let named = |change: Change| {
+            let with_name = |error: String| {
+                let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
+                format!("--{} {}: {what}\nhelp: {remedy}", change.setting.option, change.text)
+            };
+            change.check_built_in().map_err(with_name)
+        };
+        self.changes().into_iter().try_for_each(named)
     }
 
     /// Returns the settings in which two runs differ.

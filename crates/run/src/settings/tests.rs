@@ -66,7 +66,7 @@ fn texts_of_a_setting_are_values_that_it_reads() {
 fn a_wrong_value_is_refused_with_a_hint() {
     for (name, text, expected) in [
         ("kernel", "5.20", "5.19"),
-        ("features", "NO_SIS_UTL", "NO_SIS_UTIL"),
+        ("features", "sis_util", "did you mean SIS_UTIL?"),
         ("tunables", "latency_ns=x", "from 0"),
         ("governor", "ondemand", "not modelled"),
         ("cpu_dma_latency", "20", "write 20us"),
@@ -82,4 +82,25 @@ fn a_wrong_value_is_refused_with_a_hint() {
         let error = Setting::from_name(name).expect("it exists").change(text).expect_err(text);
         assert!(error.contains(expected), "{name}={text}: {error}");
     }
+}
+
+#[test]
+fn the_built_in_scheduler_refuses_names_of_other_kernels_and_a_compiled_kernel_checks_its_own() {
+    let settings = |changes: &[(&str, &str)]| {
+        let change = |&(name, text): &(&str, &str)| {
+            Setting::from_name(name).expect("it exists").change(text).expect("a kernel may have it")
+        };
+        Settings::from_changes(&changes.iter().map(change).collect::<Vec<_>>())
+    };
+    for (name, text, expected) in [
+        ("features", "NO_SIS_UTL", "--features NO_SIS_UTL: unknown feature\nhelp: did you mean NO_SIS_UTIL?"),
+        ("features", "RUN_TO_PARITY", "unknown feature"),
+        ("tunables", "base_slice_ns=3000000", "--set base_slice_ns=3000000: unknown tunable"),
+    ] {
+        let error = settings(&[(name, text)]).check_names().expect_err(text);
+        assert!(error.contains(expected), "{error}");
+        let with_engine = settings(&[("engine", "kernel:6.12"), (name, text)]);
+        assert_eq!(with_engine.check_names(), Ok(()));
+    }
+    assert_eq!(settings(&[("features", "NO_SIS_UTIL"), ("tunables", "latency_ns=1")]).check_names(), Ok(()));
 }

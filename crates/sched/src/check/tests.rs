@@ -22,6 +22,7 @@ fn busy() -> (GoldenTestMachine, TaskId, TaskId) {
             group,
             cpus_allowed: crate::types::cpumask::CpuMask::full(1),
             uclamp: None,
+            slice: None,
         };
         sched.handle_fork(ctx, new)
     };

@@ -44,6 +44,7 @@ impl Sched {
             effects: &mut effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut work,
             policy: None,
         };
@@ -76,7 +77,8 @@ impl Sched {
         }
         let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [CpuId(0)]);
         let group = GroupId::ROOT;
-        let new = NewTask { pid: INIT_PID, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        let new =
+            NewTask { pid: INIT_PID, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None, slice: None };
         // Until `init` runs, the boot CPU's idle task is not marked as such: the PELT clock does not follow
         // the task clock but runs at the speed of the CPU.
         let boot_cpu = ctx.cpu.index();

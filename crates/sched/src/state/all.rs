@@ -164,7 +164,7 @@ impl State {
     pub(crate) fn new_kernel_task(&mut self, cpu: CpuId, pid: i32) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [cpu]);
         let group = GroupId::ROOT;
-        let new = NewTask { pid, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        let new = NewTask { pid, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None, slice: None };
         let task = self.new_task(new, cpu);
         self.tasks[task.index()].is_per_cpu_kthread = true;
         task

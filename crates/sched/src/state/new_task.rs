@@ -8,6 +8,7 @@ use crate::state::entity::{EntityOwner, SchedEntity};
 use crate::state::task::{OnRq, Policy, SchedInfo, Task, TaskState, Uclamp};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::types::units::Nanos;
 use crate::types::weight::{LoadWeight, scale_load_down};
 
 /// Attributes of a new task.
@@ -25,6 +26,8 @@ pub struct NewTask {
     pub cpus_allowed: CpuMask,
     /// Utilisation clamps, if the task has its own.
     pub uclamp: Option<Uclamp>,
+    /// Slice, if the task has its own. Kernels before 6.12 ignore it.
+    pub slice: Option<Nanos>,
 }
 
 /// Weight of a task: that of its nice value, or of SCHED_IDLE.

@@ -88,6 +88,7 @@ mod tests {
             effects: &mut Vec::new(),
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut OpCounts::default(),
             policy: None,
         };

@@ -96,6 +96,7 @@ mod tests {
                     effects,
                     observer: &mut heard,
                     wants_accounting: false,
+                    wants_lags: false,
                     op_counts: work,
                     policy: None,
                 },

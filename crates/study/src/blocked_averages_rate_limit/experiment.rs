@@ -168,10 +168,10 @@ impl ExperimentCase {
     fn setup(self, arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Setup, StudyError> {
         let mut setup = setup(arm, hardware, workload, WARM_UP + RUNTIME)?;
         self.change(&mut setup.hardware);
-        for (_, value) in setup.named_tunables.iter_mut().filter(|(name, _)| name == "blocked_limit") {
+        for (_, value) in setup.tunables.iter_mut().filter(|(name, _)| name == "blocked_limit") {
             *value = *value * self.hz as i64 / 1000;
         }
-        setup.named_tunables.extend(self.set.iter().map(|&(name, value)| (name.to_owned(), value)));
+        setup.tunables.extend(self.set.iter().map(|&(name, value)| (name.to_owned(), value)));
         Ok(setup)
     }
 
@@ -342,10 +342,11 @@ mod tests {
             let setup = setup(arm, machine(MACHINE), Workload::default(), RUNTIME).expect("the arm fits the machine");
             let mut features = setup.features;
             features.sort_unstable();
-            let mut expected = kernel.features();
+            let expected = kernel.features().into_iter().map(|(feature, is_on)| (feature.name().to_owned(), is_on));
+            let mut expected: Vec<_> = expected.collect();
             expected.sort_unstable();
             assert_eq!(features, expected);
-            let mut tunables = setup.named_tunables;
+            let mut tunables = setup.tunables;
             tunables.retain(|(name, _)| name != "blocked_limit");
             tunables.sort();
             assert!(!tunables.is_empty());
@@ -364,7 +365,7 @@ mod tests {
             let setup = case.setup(study.arm("after"), machine(MACHINE), Workload::default());
             setup
                 .expect("the arm fits the machine")
-                .named_tunables
+                .tunables
                 .into_iter()
                 .find(|(name, _)| name == "blocked_limit")
                 .expect("it is set")

@@ -196,6 +196,7 @@ impl EffectiveAttributes {
             uclamp_min: self.util_min.filter(|_| self.util_min != from.util_min),
             uclamp_max: self.util_max.filter(|_| self.util_max != from.util_max),
             group: (self.group != from.group).then_some(self.group),
+            slice: None,
         }
     }
 }

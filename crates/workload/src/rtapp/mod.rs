@@ -51,6 +51,7 @@ pub use events::{EVENTS, EventInfo};
 pub use json::DuplicateKeys;
 
 use crate::error::{LineIndex, ParseError, SourceText};
+use crate::scenario::SwitchNames;
 use crate::workload::Workload;
 use calibration::Calibration;
 use fields::Fields;
@@ -73,18 +74,26 @@ pub struct RtAppOptions<'m> {
     pub duplicate_keys: DuplicateKeys,
     /// Whether the length of the run is given elsewhere, so that a file without `duration` needs no warning.
     pub is_duration_given: bool,
+    /// Kernel whose names of features and tunables the section `changes` may use.
+    pub switch_names: SwitchNames,
 }
 
 impl<'m> RtAppOptions<'m> {
     /// Returns rt-app's own behaviour, on a machine with `nr_cpus` CPUs of equal capacity.
     pub const fn for_cpus(nr_cpus: u32) -> Self {
-        Self { nr_cpus, capacities: &[], duplicate_keys: DuplicateKeys::LastValue, is_duration_given: false }
+        Self {
+            nr_cpus,
+            capacities: &[],
+            duplicate_keys: DuplicateKeys::LastValue,
+            is_duration_given: false,
+            switch_names: SwitchNames::BuiltIn,
+        }
     }
 
     /// Returns rt-app's own behaviour, on a machine whose CPUs have these capacities.
     pub fn for_capacities(capacities: &'m [u64]) -> Self {
         let nr_cpus = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
-        Self { nr_cpus, capacities, duplicate_keys: DuplicateKeys::LastValue, is_duration_given: false }
+        Self { capacities, ..Self::for_cpus(nr_cpus) }
     }
 }
 
@@ -112,6 +121,7 @@ pub fn parse(file: &str, text: &str, options: RtAppOptions<'_>) -> Result<Worklo
         let help = "an rt-app file is { \"tasks\" : { ... }, \"global\" : { ... } }";
         return Err(source.error(root.at, "the file has no \"tasks\"").with_help(help));
     };
+    let switch_names = options.switch_names;
     let mut reader = TaskReader {
         source,
         nr_cpus: options.nr_cpus.max(1),
@@ -130,7 +140,7 @@ pub fn parse(file: &str, text: &str, options: RtAppOptions<'_>) -> Result<Worklo
     let (entries, named) = (std::mem::take(&mut reader.groups.entries), std::mem::take(&mut reader.groups.named));
     let in_groups = cgroups::used_groups(&tasks);
     let mut workload = build::workload(reader, tasks)?;
-    statements::read(root, nr_cpus, &mut workload)?;
+    statements::read(root, nr_cpus, switch_names, &mut workload)?;
     let mismatched = cgroups::unused_entry_warnings(source, &entries, &named, in_groups, &workload);
     workload.warnings.extend(mismatched);
     workload.warnings = merge_warnings(file, workload.warnings);

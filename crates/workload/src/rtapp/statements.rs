@@ -8,13 +8,18 @@
 use super::fields::Fields;
 use super::json::JsonValue;
 use crate::error::ParseError;
-use crate::scenario;
+use crate::scenario::{self, SwitchNames};
 use crate::workload::Workload;
 
 const EXAMPLE: &str = "write \"changes\" : [\"offline 500ms 4-7\", \"quota 1s /bg 10ms 100ms\"]";
 
 /// Reads the section into a workload that is otherwise complete.
-pub(super) fn read(root: Fields<'_>, nr_cpus: u32, workload: &mut Workload) -> Result<(), ParseError> {
+pub(super) fn read(
+    root: Fields<'_>,
+    nr_cpus: u32,
+    switch_names: SwitchNames,
+    workload: &mut Workload,
+) -> Result<(), ParseError> {
     let Some(node) = root.get("changes") else { return Ok(()) };
     let JsonValue::Array(nodes) = &node.value else {
         let message = format!("\"changes\" must be a list of strings, not {}", node.value.kind());
@@ -29,7 +34,7 @@ pub(super) fn read(root: Fields<'_>, nr_cpus: u32, workload: &mut Workload) -> R
         }
     });
     let statements = statements.collect::<Result<Vec<_>, ParseError>>()?;
-    scenario::parse_changes(root.source, &statements, nr_cpus, workload).map_err(adapt_error)
+    scenario::parse_changes(root.source, &statements, nr_cpus, switch_names, workload).map_err(adapt_error)
 }
 
 /// Replaces hints about scenario statements that create groups and cpusets by those about the section

@@ -78,6 +78,20 @@ impl ChangeNames<'_> {
         })
     }
 
+    /// Reads the slice of a task; 0 is that of the kernel.
+    pub(super) fn slice(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+        let slice = Some(words.duration("the slice")?);
+        Ok(task_change(Attributes { slice, ..Attributes::default() }))
+    }
+
+    pub(super) fn fair_server(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+        Ok(Change::FairServer {
+            cpus: self.cpus(words)?,
+            runtime: words.duration("the runtime")?,
+            period: words.duration("the period")?,
+        })
+    }
+
     pub(super) fn set_cpus(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let name = words.word("the cpuset's name")?;
         let cpuset = self.find_cpuset(words, name)?;

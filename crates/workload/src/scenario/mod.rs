@@ -20,7 +20,7 @@ pub(crate) mod tokens;
 mod tests;
 
 pub(crate) use parse::parse_changes;
-pub use parse::{ParseContext, parse, parse_with_context};
+pub use parse::{ParseContext, SwitchNames, parse, parse_with_context};
 pub use program::FIRST_PID;
 pub use statements::{STATEMENTS, Statement, StatementTopic};
 
@@ -47,13 +47,15 @@ pub struct Scenario {
     pub trace: Option<u8>,
     /// Whether every update of a load average is traced.
     pub trace_pelt: bool,
+    /// Whether virtual times are traced, on kernels that have lags.
+    pub trace_lag: bool,
     /// Time between two snapshots; `None` if only the last one is taken.
     pub stats: Option<Nanos>,
     /// Sched features and whether they are on, in the order of the file; a later one overrides an earlier
     /// one.
     pub features: Vec<(String, bool)>,
     /// Tunables and their values, in the order of the file; a later one overrides an earlier one.
-    pub tunables: Vec<(String, u64)>,
+    pub tunables: Vec<(String, i64)>,
     /// Arms and their values, in the order of the file; a later one overrides an earlier one.
     pub arms: Vec<(String, i64)>,
     pub workload: Workload,

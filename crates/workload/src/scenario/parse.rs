@@ -33,7 +33,17 @@ const MAX_PACKETS: u32 = 1000;
 /// At the first violation of the grammar.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
     let named = &|_: &str| Err("machine files are not available here".to_owned());
-    parse_with_context(file, text, ParseContext { given: None, named, vary: None })
+    parse_with_context(file, text, ParseContext { given: None, named, vary: None, switch_names: SwitchNames::BuiltIn })
+}
+
+/// Kernel whose names of features and tunables a file may use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SwitchNames {
+    /// The built-in scheduler: the parser checks the names.
+    #[default]
+    BuiltIn,
+    /// A compiled kernel, which checks the names when the run starts.
+    CompiledKernel,
 }
 
 /// Machine and seed of a scenario, beside the settings in its file.
@@ -45,6 +55,8 @@ pub struct ParseContext<'m> {
     pub named: &'m dyn Fn(&str) -> Result<u32, String>,
     /// Seed of random lengths; `None` for those that the grammar fixes.
     pub vary: Option<u64>,
+    /// Kernel whose features and tunables the file may name.
+    pub switch_names: SwitchNames,
 }
 
 /// Reads a scenario that may run on a machine other than its own.
@@ -81,14 +93,16 @@ pub(crate) fn parse_changes(
     source: SourceText<'_>,
     statements: &[(usize, &str)],
     nr_cpus: u32,
+    switch_names: SwitchNames,
     workload: &mut Workload,
 ) -> Result<(), ParseError> {
     let named = &|_: &str| Err(String::new());
+    let context = ParseContext { given: None, named, vary: None, switch_names };
     let mut parser = Parser {
         groups: workload.groups.clone(),
         cpusets: workload.cpusets.clone(),
         longest_name: usize::MAX,
-        ..Parser::new(MachineDraft::symmetric(nr_cpus), ParseContext { given: None, named, vary: None })
+        ..Parser::new(MachineDraft::symmetric(nr_cpus), context)
     };
     for &(offset, statement) in statements {
         let mut words = Tokens::from_line(source, offset, statement);
@@ -136,6 +150,7 @@ pub(super) struct Parser<'a> {
     nr_cpus: u32,
     is_replaced: bool,
     vary: Option<u64>,
+    switch_names: SwitchNames,
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
     packets: Vec<(PacketLoad, Token<'a>)>,
@@ -143,9 +158,10 @@ pub(super) struct Parser<'a> {
     pub(super) end: Nanos,
     trace: Option<u8>,
     pub(super) trace_pelt: bool,
+    pub(super) trace_lag: bool,
     stats: Option<Nanos>,
     features: Vec<(String, bool)>,
-    tunables: Vec<(String, u64)>,
+    tunables: Vec<(String, i64)>,
     arms: Vec<(String, i64)>,
     groups: Vec<GroupSpec>,
     cpusets: Vec<CpusetSpec>,
@@ -171,6 +187,7 @@ impl<'a> Parser<'a> {
             named_machine: None,
             is_replaced: on.given.is_some(),
             vary: on.vary,
+            switch_names: on.switch_names,
             machine,
             tasks: TaskDrafts::default(),
             changes: Vec::new(),
@@ -178,6 +195,7 @@ impl<'a> Parser<'a> {
             end: Nanos::from_secs(1),
             trace: None,
             trace_pelt: false,
+            trace_lag: false,
             stats: None,
             features: Vec::new(),
             tunables: Vec::new(),
@@ -216,7 +234,7 @@ impl<'a> Parser<'a> {
     pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
         let names = Feature::ALL.iter().map(|feature| feature.name());
-        let name = known_name(words, "feature", "features of 6.1", names)?;
+        let name = self.switch_name(words, "feature", "features of 6.1", names)?;
         let on = words.flag("0 or 1")?;
         if let Some(at) = when {
             return self.add_change(
@@ -232,8 +250,9 @@ impl<'a> Parser<'a> {
 
     pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
-        let name = known_name(words, "tunable", "tunables of 6.1", tunable_names(TunableStatement::Tune))?;
-        let value = u64::from(words.next_small("a value", 0..=4_000_000_000)?);
+        let names = tunable_names(TunableStatement::Tune);
+        let name = self.switch_name(words, "tunable", "tunables of 6.1", names)?;
+        let value = i64::from(words.next_small("a value", 0..=4_000_000_000)?);
         if let Some(at) = when {
             let change = Change::Tunable { name, value };
             return self.add_change(words, keyword, ChangeDraft { at, task: None, change });
@@ -241,6 +260,20 @@ impl<'a> Parser<'a> {
         check_limit(words, keyword.offset, self.tunables.len(), MAX_TUNABLES)?;
         self.tunables.push((name, value));
         Ok(())
+    }
+
+    /// Reads the name of a feature or tunable.
+    fn switch_name(
+        &self,
+        words: &mut Tokens<'a>,
+        kind: &str,
+        what: &str,
+        known: impl Iterator<Item = &'static str>,
+    ) -> Result<String, ParseError> {
+        match self.switch_names {
+            SwitchNames::BuiltIn => known_name(words, kind, what, known),
+            SwitchNames::CompiledKernel => Ok(words.word("a name and a value")?.text.to_owned()),
+        }
     }
 
     pub(super) fn arm(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
@@ -346,6 +379,7 @@ impl<'a> Parser<'a> {
             end: self.end,
             trace: self.trace,
             trace_pelt: self.trace_pelt,
+            trace_lag: self.trace_lag,
             stats: self.stats,
             features: self.features,
             tunables: self.tunables,

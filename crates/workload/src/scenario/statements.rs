@@ -111,6 +111,8 @@ statements! {
         |parser, _, words| parser.trace(words);
     Run "tracepelt" "0/1": "1: the trace also has every update of an average" or "0" =>
         |parser, _, words| words.flag("0 or 1").map(|value| parser.trace_pelt = value);
+    Run "tracelag" "0/1": "1: the trace also has virtual times, lags, deadlines and slices (since 6.12)" or "0" =>
+        |parser, _, words| words.flag("0 or 1").map(|value| parser.trace_lag = value);
     Run "stats" "T": "a snapshot of the whole state every T; 0: none but the last" or "none but the last" =>
         |parser, _, words| parser.stats(words);
     Machine "ipi" "T": "time from the sending of an inter-processor interrupt to its handling" or "0" =>
@@ -162,6 +164,12 @@ statements! {
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.shares(words));
     Change "quota" "T GROUP Q PERIOD": "set the group's quota, or remove it if Q is `none`" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.quota(words));
+    Change "slice" "T TASK S":
+        "set the task's slice (since 6.12), which the kernel limits to 0.1 to 100 ms; 0 is that of the kernel again, and so is a new policy" =>
+        |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.slice(words));
+    Change "server" "T LO-HI RUNTIME PERIOD":
+        "set runtime and period of the fair servers of these CPUs (since 6.12); a runtime of 0 switches them off" =>
+        |parser, keyword, words| parser.change(keyword, words, |names, words| names.fair_server(words));
     Change "offline" "T LO-HI" extension: "these CPUs go offline, one after the other" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.hotplug(words, false));
     Change "online" "T LO-HI" extension: "these CPUs come online, one after the other" =>

@@ -126,6 +126,10 @@ const OPTIONS: &[TaskOption] = &[
             Ok(())
         },
     },
+    TaskOption {
+        word: "slice=",
+        read: |line, words, value, _| words.parse_duration(value).map(|slice| line.start.slice = Some(slice)),
+    },
     // Both clamps are set if either is given.
     TaskOption {
         word: "umin=",

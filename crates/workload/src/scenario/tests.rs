@@ -76,7 +76,8 @@ fn every_statement_about_the_machine_is_understood() {
 
 #[test]
 fn options_of_a_task_stand_before_between_and_behind_operations() {
-    let text = "cpus 4\ngroup g\ntask t nice=-5 run 1ms mask=1-2 cpu=3 sleep 2ms start=4ms group=g umin=100 rr=7";
+    let text =
+        "cpus 4\ngroup g\ntask t nice=-5 run 1ms mask=1-2 cpu=3 sleep 2ms start=4ms slice=3ms group=g umin=100 rr=7";
     let scenario = scenario(text);
     let task = &scenario.workload.tasks[0];
     let expected = Attributes {
@@ -87,6 +88,7 @@ fn options_of_a_task_stand_before_between_and_behind_operations() {
         uclamp_min: Some(100),
         uclamp_max: Some(1024),
         group: Some(Some(0)),
+        slice: Some(us(3000)),
     };
     assert_eq!(task.start, expected);
     assert_eq!((task.start_cpu, task.start_at), (3, Some(Nanos::from_millis(4))));
@@ -233,7 +235,7 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
 /// Reads a scenario with one machine that it can name: `board` has four CPUs.
 fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, crate::error::ParseError> {
     let named = &|name: &str| if name == "board" { Ok(4) } else { Err(format!("there is no machine `{name}`")) };
-    parse_with_context("test.scn", text, ParseContext { given, named, vary })
+    parse_with_context("test.scn", text, ParseContext { given, named, vary, switch_names: SwitchNames::BuiltIn })
 }
 
 #[test]

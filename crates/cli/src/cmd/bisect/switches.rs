@@ -14,8 +14,8 @@ use std::sync::Mutex;
 /// One difference between two arms.
 #[derive(Clone)]
 pub(super) enum ArmDifference {
-    Feature(&'static str, bool),
-    Tunable(&'static str, i64, i64),
+    Feature(String, bool),
+    Tunable(String, i64, i64),
     /// A setting other than features and tunables, in which kernels differ, too.
     Setting(&'static Setting),
     Workload,
@@ -60,12 +60,13 @@ impl BisectEnds {
         let mut there = Trial { spec: from.spec.clone() };
         there.spec.settings.clone_from(&to.spec.settings);
         there.spec.settings.machine.clone_from(&from.spec.settings.machine);
-        let (near, far) = (from.settings(Some(seed))?, there.settings(Some(seed))?);
+        there.spec.settings.engine.clone_from(&from.spec.settings.engine);
+        let (near, far) = (from.switches(Some(seed))?, there.switches(Some(seed))?);
         let mut switches = Vec::new();
         let features = near.features.iter().zip(&far.features).filter(|(near, far)| near != far);
-        switches.extend(features.map(|(_, (name, is_on))| ArmDifference::Feature(name, *is_on)));
+        switches.extend(features.map(|(_, far)| ArmDifference::Feature(far.name.clone(), far.is_on)));
         let tunables = near.tunables.iter().zip(&far.tunables).filter(|(near, far)| near != far);
-        switches.extend(tunables.map(|(near, far)| ArmDifference::Tunable(far.0, near.1, far.1)));
+        switches.extend(tunables.map(|(near, far)| ArmDifference::Tunable(far.name.clone(), near.value, far.value)));
         let settings = from.spec.settings.differences(&to.spec.settings);
         let others = settings.filter(|setting| !RESOLVED.contains(&setting.name));
         switches.extend(others.map(ArmDifference::Setting));
@@ -83,10 +84,10 @@ impl BisectEnds {
         for &place in set {
             match &self.switches[place] {
                 ArmDifference::Feature(name, is_on) => {
-                    settings.features.insert((*name).to_owned(), *is_on);
+                    settings.features.insert(name.clone(), *is_on);
                 }
                 ArmDifference::Tunable(name, _, value) => {
-                    settings.tunables.insert((*name).to_owned(), *value);
+                    settings.tunables.insert(name.clone(), *value);
                 }
                 ArmDifference::Setting(setting) => setting.copy(settings, &to.settings),
                 ArmDifference::Workload => workload.clone_from(&to.workload),

@@ -51,6 +51,9 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
     if args.vary {
         base.settings.starts = Starts::Jittered;
     }
+    for arm in arms {
+        Trial { spec: base.clone().with_changes(&arm.changes) }.check(args.seed)?;
+    }
     let progress = RunsProgress::new(arms.len());
     let whole = arms.len();
     let arms: Vec<&Arm> = arms.iter().collect();

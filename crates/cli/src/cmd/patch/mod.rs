@@ -214,8 +214,10 @@ impl Budget {
     }
 }
 
-/// Returns the trials of a case with both kernels, on the whole or the simplified machine.
+/// Returns the trials of a case with both kernels, which have the same features and tunables, on the whole or the
+/// simplified machine.
 fn trials(
+    args: &PatchArgs,
     case: &PatchCase,
     kernels: &[StoreEntry; 2],
     mix: &str,
@@ -233,7 +235,7 @@ fn trials(
             duration: case.span(),
             warmup: (case.warmup_ms > 0).then(|| Warmup::After(Nanos::from_millis(case.warmup_ms))),
             starts: Starts::Jittered,
-            ..Settings::default()
+            ..args.settings.settings()
         };
         Trial { spec: RunSpec { workload: workload.clone(), settings } }
     };
@@ -268,9 +270,9 @@ struct RunningCase<'a> {
 impl<'a> RunningCase<'a> {
     /// Creates a case and makes its first repetition: on the whole machine if both kernels support it.
     fn new(args: &PatchArgs, case: &'a PatchCase, kernels: &[StoreEntry; 2], mix: &str) -> Result<Self, CliError> {
-        let whole = Self::with_trials(args, case, trials(case, kernels, mix, None)?);
+        let whole = Self::with_trials(args, case, trials(args, case, kernels, mix, None)?);
         let Err(CliError::Input(because)) = &whole.repetitions else { return Ok(whole) };
-        let priced = Self::with_trials(args, case, trials(case, kernels, mix, Some(Plain::Priced))?);
+        let priced = Self::with_trials(args, case, trials(args, case, kernels, mix, Some(Plain::Priced))?);
         let plain_because = because.lines().next().map(|line| one_line(line, mix));
         Ok(Self { plain_because: plain_because.filter(|_| priced.repetitions.is_ok()), ..priced })
     }

@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
 use crate::values::host;
+use fairlab_kernel::meanings;
 use fairlab_kernel::store::{Store, StoreEntry};
 use fairlab_kernel::worker::{self as process, CrashReport, WorkerReport};
 use fairlab_run::error::RequestError;
@@ -23,6 +24,7 @@ use fairlab_run::job::Job;
 use fairlab_run::manifest::inputs_mut;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Seek, SeekFrom, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -60,6 +62,11 @@ impl Engine {
         let store = Store::for_user()?;
         let entry = store.get_usable(name)?;
         Ok(Self { store, entry })
+    }
+
+    /// Returns what the source of the tree says of features and tunables, by their names.
+    pub(crate) fn meanings(&self) -> Result<BTreeMap<String, String>, CliError> {
+        Ok(meanings::of_object(&self.store.object_path(&self.entry.key))?)
     }
 
     /// Name with the prefix `kernel:`, and the version of the tree.

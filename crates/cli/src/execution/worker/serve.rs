@@ -10,7 +10,7 @@ use fairlab_kernel::worker::{self as process, LOOP_SECONDS_VAR};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_observe::summary::{EngineSummary, KernelLogLine};
 use fairlab_run::error::RequestError;
-use fairlab_run::job::Job;
+use fairlab_run::job::{Job, SwitchStates};
 use fairlab_run::manifest::ManifestEngine;
 use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::settings::Settings;
@@ -118,6 +118,7 @@ fn serve_job(report: &Path) -> Result<Value, CliError> {
             let engine = loaded(&spec)?;
             answer(&check::check_run(&spec, |prepared| prepared.boot_with(|setup| engine.boot(setup)))?)
         }
+        Job::Switches { spec } => answer(&SwitchStates::of(loaded(&spec)?.ready(&spec)?.machine.sched())),
         Job::Page { spec, name } => {
             let engine = loaded(&spec)?;
             answer(&page::page_of(engine.ready(&spec)?, name, || engine.summary().map(Some))?)

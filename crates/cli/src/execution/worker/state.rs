@@ -11,7 +11,7 @@ use fairlab_kernel::store::Store;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, START};
-use fairlab_observe::trace_jsonl::TraceJsonl;
+use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_run::drive::{drive, drive_on, drive_to};
 use fairlab_run::observers::{EventWriters, RunObservers};
 use fairlab_run::prepare::ReadyRun;
@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Write};
 
-/// Trace level: switches, wake-ups, migrations, interrupts, steps of load balancing.
-const LEVEL: u8 = 3;
+/// Switches, wake-ups, migrations, interrupts, steps of load balancing.
+const TRACE: TraceOptions = TraceOptions { level: 3, pelt: false, lags: false };
 
 /// State of a CPU, with the kernel's names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -87,7 +87,7 @@ pub(super) fn calls_at(ready: ReadyRun<KernelEngine>, at_ns: u64) -> Result<Vec<
 pub(super) fn write_trace(ready: ReadyRun<KernelEngine>) -> Result<(), CliError> {
     let ReadyRun { mut machine, about, .. } = ready;
     let out: Box<dyn Write> = Box::new(io::stdout());
-    let trace = TraceJsonl::new(out, machine.hardware().nr_cpus(), LEVEL, false);
+    let trace = TraceJsonl::new(out, machine.hardware().nr_cpus(), TRACE);
     let writers = EventWriters { trace: Some(trace), ..EventWriters::default() };
     let mut observers = RunObservers { writers: writers.boxed(), ..RunObservers::default() };
     drive(&mut machine, &mut observers, WarmupPlan::NONE, &mut |_| true).map_err(|error| failed(&about, error))?;

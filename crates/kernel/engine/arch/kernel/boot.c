@@ -144,6 +144,7 @@ void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels)
 	sched_init_smp();
 	system_state = SYSTEM_SCHEDULING;
 	make_stoppers();
+	fl_run_late_initcalls();
 	system_state = SYSTEM_RUNNING;
 	fl_block(0, 0, 0);
 	fl_start_governors();

@@ -18,6 +18,12 @@
 #define LOCK_OF(rq) (rq)->lock
 #endif
 
+#ifdef FL_H_NR_QUEUED
+#define H_NR_RUNNING(cfs_rq) (cfs_rq)->h_nr_queued
+#else
+#define H_NR_RUNNING(cfs_rq) (cfs_rq)->h_nr_running
+#endif
+
 #ifdef FL_USER_CPUS
 #define FORGET_USER_CPUS(task) (task)->user_cpus_ptr = NULL
 #else

@@ -3,11 +3,6 @@
 #include "local.h"
 
 /* Fields that later trees have replaced. */
-#ifdef FL_H_NR_QUEUED
-#define H_NR_RUNNING(cfs_rq) (cfs_rq)->h_nr_queued
-#else
-#define H_NR_RUNNING(cfs_rq) (cfs_rq)->h_nr_running
-#endif
 #ifdef FL_ZERO_VRUNTIME
 #define MIN_VRUNTIME(cfs_rq) (cfs_rq)->zero_vruntime
 #else
@@ -148,66 +143,9 @@ unsigned int fl_layout(int what)
 		sizeof(struct fl_record), sizeof(struct fl_cpu), sizeof(struct fl_policy), sizeof(struct fl_task_spec),
 		sizeof(struct fl_clock), sizeof(struct fl_nohz), sizeof(struct fl_llc), sizeof(struct fl_rq),
 		sizeof(struct fl_task), sizeof(struct fl_schedstat), sizeof(struct fl_frequency_domain),
-		sizeof(struct fl_called), sizeof(struct fl_pause),
+		sizeof(struct fl_called), sizeof(struct fl_pause), sizeof(struct fl_feature), sizeof(struct fl_tunable),
+		sizeof(struct fl_lag),
 	};
 
 	return what >= 0 && what < ARRAY_SIZE(sizes) ? sizes[what] : 0;
 }
-
-static const char *const features[] = {
-#define SCHED_FEAT(name, enabled) #name,
-#include "features.h"
-#undef SCHED_FEAT
-};
-
-/* Without jump labels a feature is a bit. */
-static int place_of_feature(const char *name)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(features); i++)
-		if (!strcmp(features[i], name))
-			return i;
-	return -1;
-}
-
-/* Without SCHED_DEBUG, which newer trees have only with debugfs, features and two tunables are constants. */
-int fl_has_feature(const char *name) { return HAS_SCHED_DEBUG && place_of_feature(name) >= 0; }
-
-void fl_feature(const char *name, int on)
-{
-	unsigned int *bits = (unsigned int *)&sysctl_sched_features, bit = 1u << place_of_feature(name);
-
-	*bits = on ? *bits | bit : *bits & ~bit;
-}
-
-/* Tunables have their names in debugfs. */
-static unsigned int *tunable(const char *name)
-{
-	static const struct { const char *name; unsigned int *where; } tunables[] = {
-#ifdef FL_BASE_SLICE
-		{ "base_slice_ns", &sysctl_sched_base_slice },
-#else
-		{ "latency_ns", &sysctl_sched_latency },
-		{ "min_granularity_ns", &sysctl_sched_min_granularity },
-#ifdef FL_IDLE_MIN_GRANULARITY
-		{ "idle_min_granularity_ns", &sysctl_sched_idle_min_granularity },
-#endif
-		{ "wakeup_granularity_ns", &sysctl_sched_wakeup_granularity },
-		{ "child_runs_first", &sysctl_sched_child_runs_first },
-#endif
-#if HAS_SCHED_DEBUG
-		{ "migration_cost_ns", (unsigned int *)&sysctl_sched_migration_cost },
-		{ "nr_migrate", (unsigned int *)&sysctl_sched_nr_migrate },
-#endif
-	};
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(tunables); i++)
-		if (!strcmp(tunables[i].name, name))
-			return tunables[i].where;
-	return strcmp(name, "cfs_bandwidth_slice_us") ? NULL : fl_bandwidth_slice_us();
-}
-
-int fl_has_tunable(const char *name) { return tunable(name) != NULL; }
-void fl_tunable(const char *name, unsigned int value) { *tunable(name) = value; }

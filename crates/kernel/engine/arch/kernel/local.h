@@ -56,6 +56,9 @@ void fl_die(int cpu);
 /* cpusets.c */
 void fl_limit_to_cpuset(struct task_struct *p, struct cpumask *wanted);
 
+/* eevdf.c */
+void fl_tell_lags(struct task_struct *p, enum fl_moment moment);
+
 /* groups.c */
 struct task_group *fl_group(int group);
 bool fl_has_quota(void);
@@ -64,6 +67,12 @@ bool fl_is_clamped_as_booted(void);
 /* memory.c */
 void fl_make_caches(void);
 void fl_make_percpu_areas(void);
+
+/* limits.c */
+int *fl_limits(int from);
+
+/* switches.c */
+void fl_run_late_initcalls(void);
 
 /* tasks.c */
 void fl_keep_template(void);

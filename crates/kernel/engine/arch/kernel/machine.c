@@ -14,7 +14,6 @@ int oops_in_progress;
 #ifdef FL_EARLY_IRQS_OFF
 bool early_boot_irqs_disabled;
 #endif
-const int sysctl_vals[32];
 unsigned long init_stack[THREAD_SIZE / sizeof(unsigned long)];
 struct mm_struct init_mm;
 DEFINE_PER_CPU(struct pt_regs *, __irq_regs);
@@ -125,6 +124,8 @@ struct task_struct *__switch_to(struct task_struct *prev, struct task_struct *ne
 	fl_state.running[cpu] = next;
 	preempt_count_set(count);	/* the next task has taken the same number of sections as the previous one */
 	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(STATE_OF(prev)));
+	fl_tell_lags(prev, FL_MOMENT_PREV);
+	fl_tell_lags(next, FL_MOMENT_NEXT);
 	return prev;
 }
 

@@ -6,9 +6,16 @@
 #define ID(task) task_thread_info(task)->id
 
 static void on_waking(void *unused, struct task_struct *p) { fl_tell(FL_WAKING, task_cpu(p), ID(p), 0, 0); }
-static void on_wakeup(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 0, 0); }
-static void on_new(void *unused, struct task_struct *p) { fl_tell(FL_WAKEUP, task_cpu(p), ID(p), 1, 0); }
 static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL_MIGRATE, task_cpu(p), ID(p), to, 0); }
+
+static void tell_wakeup(struct task_struct *p, int is_new)
+{
+	fl_tell(FL_WAKEUP, task_cpu(p), ID(p), is_new, 0);
+	fl_tell_lags(p, FL_MOMENT_WAKEUP);
+}
+
+static void on_wakeup(void *unused, struct task_struct *p) { tell_wakeup(p, 0); }
+static void on_new(void *unused, struct task_struct *p) { tell_wakeup(p, 1); }
 #ifdef FL_RUNTIME_WITH_VRUNTIME
 static void on_runtime(void *unused, struct task_struct *p, u64 ns, u64 vruntime) { fl_tell(FL_RUNTIME, task_cpu(p), ID(p), ns, 0); }
 #else

@@ -180,6 +180,8 @@ void fl_fork(int cpu, const struct fl_task_spec *spec)
 	fl_prepare(cpu, spec);
 	if (spec->uclamp_min >= 0)
 		fl_set_uclamp(cpu, spec->id, spec->uclamp_min, spec->uclamp_max);
+	if (spec->slice)
+		fl_set_slice(cpu, spec->id, spec->slice);
 	report_prio(spec->id);
 }
 

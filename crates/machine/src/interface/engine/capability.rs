@@ -39,8 +39,6 @@ macro_rules! capabilities {
 }
 
 capabilities! {
-    /// Tunables that a function sets rather than a name.
-    TunablesByCode, "tunables set by code", |setup| !setup.tunables.is_empty();
     /// Custom policies.
     PolicyHooks, "policy hooks", |setup| setup.policy.is_some();
     /// CPUs that go offline and come back.
@@ -101,7 +99,7 @@ impl Capability {
 
 /// Whether all engines have a kind of change, or another capability is about it.
 const fn every_engine_has(change: &Change) -> bool {
-    use Change::{Attach, CpuDmaLatency, CpusetCpus, Feature, FrequencyLimit, GroupClamps, Hotplug};
+    use Change::{Attach, CpuDmaLatency, CpusetCpus, FairServer, Feature, FrequencyLimit, GroupClamps, Hotplug};
     use Change::{Quota, Shares, Task, Tunable};
     matches!(
         change,
@@ -110,6 +108,7 @@ const fn every_engine_has(change: &Change) -> bool {
             | Quota { .. }
             | Feature { .. }
             | Tunable { .. }
+            | FairServer { .. }
             | Attach { .. }
             | CpusetCpus { .. }
             | Hotplug { .. }
@@ -149,8 +148,8 @@ mod tests {
         let scenario = scenario::parse("test.scn", "cpus 4\nend 10ms\ntask a run 1ms\n").expect("well-formed");
         let mut setup = Setup::from_scenario(scenario);
         assert_eq!(Capability::first_missing(&setup, |_| false), None);
-        setup.tunables.push(|_| {});
-        assert_eq!(Capability::first_missing(&setup, |_| false), Some(Capability::TunablesByCode));
+        setup.workload.objects.priority_inheritance = true;
+        assert_eq!(Capability::first_missing(&setup, |_| false), Some(Capability::PriorityInheritance));
         assert_eq!(Capability::first_missing(&setup, |_| true), None);
     }
 }

@@ -10,9 +10,11 @@
 
 mod capability;
 mod paths;
+mod switches;
 
 pub use capability::Capability;
 pub use paths::{EngineLock, EnginePath, YieldedEnginePath};
+pub use switches::{FeatureState, TunableState, unknown_switch};
 
 use super::setup::Setup;
 use super::snapshot::{BuiltInScheduler, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
@@ -20,8 +22,8 @@ use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, IpiKind};
-use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
+use fairlab_sched::interface::lag::{EntityLag, QueueLag};
 use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::paths::idle::IdleTick;
 use fairlab_sched::resumable::{PhaseLock, YieldMode};
@@ -35,7 +37,6 @@ use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::state::snapshot::{CpuAction, TaskFit};
 use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::Uclamp;
-use fairlab_sched::tunables::Tunables;
 use fairlab_sched::units::{Capacity, Nanos};
 
 /// Generates each method twice: its declaration in the trait, and its implementation for [`Sched`].
@@ -108,12 +109,26 @@ impl SchedAdapter {
         panic!("deadlock: {cpu:?} spins for the lock of {lock:?}, whose owner waits for a lock that {cpu:?} holds");
     }
 
-    fn set_feature(sched: &mut Sched, feature: Feature, on: bool) {
-        sched.features_mut().set(feature, on);
+    fn lag_snapshot(_: &Sched, _task: TaskId) -> Option<EntityLag> {
+        None
     }
 
-    fn set_tunables(sched: &mut Sched, wanted: Tunables) {
-        *sched.tunables_mut() = wanted;
+    fn queue_lag_snapshot(_: &Sched, _cpu: CpuId) -> Option<QueueLag> {
+        None
+    }
+
+    fn set_slice(_: &mut Sched, _ctx: &mut Ctx<'_>, _task: TaskId, _slice: Nanos) -> Result<(), i32> {
+        Ok(())
+    }
+
+    fn set_fair_server(
+        _: &mut Sched,
+        _ctx: &mut Ctx<'_>,
+        _cpu: CpuId,
+        _runtime: Nanos,
+        _period: Nanos,
+    ) -> Result<(), i32> {
+        Ok(())
     }
 
     fn task_cpu(sched: &Sched, task: TaskId) -> CpuId {
@@ -174,8 +189,10 @@ engine! {
         fn task_uclamp(task: TaskId) -> Uclamp, SchedAdapter;
         /// Current frequency of a CPU, as a fraction of its highest frequency (1024).
         fn freq_capacity(cpu: CpuId) -> Capacity, SchedAdapter;
-        /// Tunables as they are in effect now.
-        fn tunables() -> &Tunables, State;
+        /// Returns the features of the kernel with their states.
+        fn feature_states() -> Vec<FeatureState>, BuiltInScheduler;
+        /// Returns the tunables of the kernel with their values.
+        fn tunable_states() -> Vec<TunableState>, BuiltInScheduler;
         /// CPUs that take part in load balancing (`cpu_active_mask`).
         fn active_cpus() -> &CpuMask, State;
         /// Returns a snapshot of the nohz idle-balance state.
@@ -195,12 +212,10 @@ engine! {
         fn set_yield_mode(pausing: YieldMode) -> (), Sched;
         /// Runs the next phase of the innermost yielded path of the executing CPU.
         fn handle_resume(ctx: &mut Ctx<'_>) -> (), Sched;
-        /// Replaces all tunables at once.
-        fn set_tunables(wanted: Tunables) -> (), SchedAdapter;
-        /// Tunables in effect, to change them before the boot or during the run.
-        fn tunables_mut() -> &mut Tunables, State;
-        /// Enables or disables a scheduler feature.
-        fn set_feature(feature: Feature, on: bool) -> (), SchedAdapter;
+        /// Enables or disables a scheduler feature. Fails with a message if the kernel has none of this name.
+        fn set_feature(name: &str, on: bool) -> Result<(), String>, BuiltInScheduler;
+        /// Sets a tunable. Fails with a message if the kernel has none of this name, or rejects the value.
+        fn set_tunable(name: &str, value: i64) -> Result<(), String>, BuiltInScheduler;
         /// Boots the scheduler at `now`. Must be called once.
         fn boot(now: Nanos) -> (), Sched;
         /// Sets the number of jiffies.
@@ -255,6 +270,12 @@ engine! {
         fn set_nice(ctx: &mut Ctx<'_>, task: TaskId, nice: i8) -> (), Sched;
         /// Sets the scheduling policy of a task.
         fn set_policy(ctx: &mut Ctx<'_>, task: TaskId, policy: fairlab_sched::task::Policy) -> Result<(), PolicyError>, Sched;
+        /// Sets the slice of a fair task; 0 is that of the kernel. Kernels before 6.12 have no slices of tasks and ignore
+        /// it. Fails with the kernel's error number if the task has another policy.
+        fn set_slice(ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32>, SchedAdapter;
+        /// Sets runtime and period of the fair server of a CPU. Kernels before 6.12 have none and ignore it. Fails with
+        /// the kernel's error number.
+        fn set_fair_server(ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32>, SchedAdapter;
         /// Sets the uclamp values of a task.
         fn set_uclamp(ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> (), Sched;
         /// Moves a task to another group.
@@ -263,6 +284,10 @@ engine! {
         fn seed_random(cpu: CpuId, words: [u32; 4]) -> (), State;
     }
     optional_getters {
+        /// Returns the virtual times of a task; `None` if the kernel has no lags.
+        fn lag_snapshot(task: TaskId) -> Option<EntityLag>, SchedAdapter = None;
+        /// Returns the virtual time of the root queue of a CPU; `None` if the kernel has no lags.
+        fn queue_lag_snapshot(cpu: CpuId) -> Option<QueueLag>, SchedAdapter = None;
         /// Whether a CPU is online.
         fn is_online(cpu: CpuId) -> bool, State = true;
         /// Returns the lock that a call takes first and holds during its first phase.

@@ -63,6 +63,7 @@ impl RtTestMachine {
             effects: &mut self.effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut self.work,
             policy: None,
         };
@@ -72,7 +73,7 @@ impl RtTestMachine {
     /// Forks a task on a CPU, and lets that CPU reschedule.
     fn fork_with(&mut self, cpu: CpuId, policy: Policy, allowed: &[CpuId], uclamp: Option<Uclamp>) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), allowed.iter().copied());
-        let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp };
+        let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp, slice: None };
         let task = self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new));
         self.settle();
         task
@@ -304,7 +305,7 @@ fn a_task_that_is_about_to_preempt_on_its_own_cpu_is_not_pulled() {
     machine.pinned(CPU1, Policy::Fifo(50));
     let cpus_allowed = CpuMask::full(2);
     let policy = Policy::Fifo(40);
-    let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+    let new = NewTask { pid: 1000, policy, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None, slice: None };
     let task = machine.on(CPU0, |sched, ctx| sched.handle_fork(ctx, new));
     assert!(machine.cpu_of(task) == CPU0 && machine.sched.need_resched(CPU0));
     // CPU 1 runs out of real-time work before CPU 0 has switched.

@@ -193,6 +193,7 @@ impl WakeupTestMachine {
             effects: &mut effects,
             observer: &mut recorder,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut self.work,
             policy: self.policy.as_mut(),
         };
@@ -221,7 +222,15 @@ impl WakeupTestMachine {
 
 fn new_task(sched: &mut Sched) -> TaskId {
     let cpus_allowed = CpuMask::full(sched.nr_cpus());
-    let new = NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group: GroupId::ROOT, cpus_allowed, uclamp: None };
+    let new = NewTask {
+        pid: 1000,
+        policy: Policy::Normal,
+        nice: 0,
+        group: GroupId::ROOT,
+        cpus_allowed,
+        uclamp: None,
+        slice: None,
+    };
     sched.new_task(new, CpuId(0))
 }
 

@@ -48,6 +48,7 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         effects: &mut effects,
         observer: &mut NoSchedObserver,
         wants_accounting: false,
+        wants_lags: false,
         op_counts: &mut work,
         policy: None,
     };
@@ -174,6 +175,7 @@ fn asking_is_counted() {
         effects,
         observer: &mut NoSchedObserver,
         wants_accounting: false,
+        wants_lags: false,
         op_counts: work,
         policy: None,
     };

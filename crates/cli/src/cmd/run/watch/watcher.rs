@@ -47,7 +47,7 @@ pub(crate) struct Watcher {
 
 impl Watcher {
     /// Events that it observes.
-    pub(crate) const WANTS: Interest = Interest { events: true, details: false, accounting: false };
+    pub(crate) const WANTS: Interest = Interest { events: true, details: false, accounting: false, lags: false };
 
     /// Creates the observer of a run that has not begun.
     pub(crate) fn new(machine: &Machine) -> Self {

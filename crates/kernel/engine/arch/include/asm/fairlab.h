@@ -21,7 +21,10 @@ enum fl_kind {
 	FL_RUNTIME,	/* task; a: ns that it is charged for */
 	FL_WAKING,	/* task, cpu where it was */
 	FL_PRIO,	/* task; a: its priority; b: whether it is inherited */
+	FL_LAG,		/* task, moment in cpu: enum fl_moment; a: first of its lags; b: their number */
 };
+
+enum fl_moment { FL_MOMENT_WAKEUP, FL_MOMENT_PREV, FL_MOMENT_NEXT };
 
 struct fl_record {
 	unsigned int kind, on;		/* CPU that executes */
@@ -75,6 +78,7 @@ struct fl_task_spec {
 	int pid, nice, group;		/* group 0 is the root */
 	struct fl_policy policy;
 	int uclamp_min, uclamp_max;	/* -1: not set */
+	unsigned long long slice;	/* ns; 0: that of the kernel */
 	const unsigned long *mask;	/* one bit for each CPU */
 };
 
@@ -117,10 +121,27 @@ struct fl_schedstat {
 	struct fl_domain domains[FL_MOST_DOMAINS];
 };
 
+struct fl_feature { const char *name; int on; };
+struct fl_tunable { const char *name; long long value, min, max; };
+
+/* Virtual times of a fair entity, a task or a group on a CPU (is_task is 0), and of the queue that it is on. */
+struct fl_lag {
+	unsigned int cpu, is_task, depth, on_rq, delayed, has_relative_deadline, has_custom_slice;
+	unsigned long weight;
+	long long vruntime, deadline, vlag;
+	unsigned long long slice;
+	unsigned int nr_queued, h_nr_queued, h_nr_runnable;
+	unsigned long long sum_weight;
+	long long zero_vruntime, sum_w_vruntime, avg_vruntime;
+};
+
 struct fl_clock { unsigned long long now, ahead, newidle_cost; };
 
 void fl_set_clock(const struct fl_clock *clock);
 void fl_report_runtimes(void);		/* from now on; charges of run time are frequent */
+void fl_report_lags(void);		/* from now on */
+const struct fl_lag *fl_lags(void);	/* of the records since fl_forget_lags() */
+void fl_forget_lags(void);
 unsigned long long fl_ahead(void);
 unsigned int fl_max_cpus(void);
 unsigned int fl_tick_hz(void);
@@ -129,10 +150,10 @@ unsigned int fl_layout(int what);
 void fl_node_distances(int nr_nodes, const unsigned int *distances);
 void fl_frequency_domain(const struct fl_frequency_domain *told);
 void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels);
-int fl_has_feature(const char *name);
-void fl_feature(const char *name, int on);
-int fl_has_tunable(const char *name);
-void fl_tunable(const char *name, unsigned int value);
+const struct fl_feature *fl_features(unsigned int *nr);
+int fl_set_feature(const char *name, int on);
+const struct fl_tunable *fl_tunables(unsigned int *nr);
+int fl_set_tunable(int cpu, const char *name, long long value);
 void fl_timer_resolution(unsigned int ns);
 void fl_jiffies(unsigned long long number);
 void fl_frequency(int cpu, unsigned long part);
@@ -173,6 +194,10 @@ void fl_inherit(int cpu, unsigned int task, int waiter);
 int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask);
 void fl_set_nice(int cpu, unsigned int task, int nice);
 int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy);
+int fl_has_slices(void);
+int fl_set_slice(int cpu, unsigned int task, unsigned long long ns);
+int fl_has_fair_servers(void);
+int fl_set_fair_server(int cpu, int other, unsigned long long runtime, unsigned long long period);
 int fl_set_uclamp(int cpu, unsigned int task, int min, int max);
 unsigned int fl_uclamp(unsigned int task);	/* the upper clamp is in the upper half */
 int fl_spans_domain(unsigned int task);
@@ -238,6 +263,8 @@ void fl_show_llc(int cpu, struct fl_llc *to);
 void fl_show_rq(int cpu, struct fl_rq *to);
 void fl_show_task(unsigned int task, struct fl_task *to);
 void fl_show_schedstat(int cpu, struct fl_schedstat *to);
+int fl_show_lag(unsigned int task, struct fl_lag *to);		/* these two return 0 if the tree has no lags */
+int fl_show_queue_lag(int cpu, struct fl_lag *to);
 
 /* ---- provided by the host for fairlab ---- */
 

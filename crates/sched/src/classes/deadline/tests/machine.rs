@@ -115,6 +115,7 @@ impl DlTestMachine {
             effects: &mut effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut OpCounts::default(),
             policy: None,
         };
@@ -143,6 +144,7 @@ impl DlTestMachine {
                 None => CpuMask::full(nr_cpus),
             },
             uclamp: None,
+            slice: None,
         };
         let task = self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new));
         self.ran.resize(task.index() + 1, 0);

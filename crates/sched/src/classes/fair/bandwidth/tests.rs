@@ -58,6 +58,7 @@ impl BandwidthTestMachine {
             effects: &mut effects,
             observer: &mut NoSchedObserver,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut OpCounts::default(),
             policy: None,
         };
@@ -81,7 +82,8 @@ impl BandwidthTestMachine {
     /// Forks a task that may use only one CPU.
     fn task(&mut self, cpu: CpuId, group: GroupId) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), [cpu]);
-        let new = NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None };
+        let new =
+            NewTask { pid: 1000, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None, slice: None };
         self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new))
     }
 

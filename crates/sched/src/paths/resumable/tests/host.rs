@@ -114,6 +114,7 @@ impl PathTestMachine {
             effects: &mut self.effects,
             observer: &mut self.observed,
             wants_accounting: false,
+            wants_lags: false,
             op_counts: &mut self.work,
             policy: seat.as_mut(),
         };
@@ -186,7 +187,7 @@ impl PathTestMachine {
     pub(crate) fn fork(&mut self, cpu: u32) -> TaskId {
         let cpus_allowed = CpuMask::from_cpus(self.sched.nr_cpus(), [CpuId(cpu)]);
         let (policy, group, uclamp) = (Policy::Normal, GroupId::ROOT, None);
-        let new = NewTask { pid: 1000, policy, nice: 0, group, cpus_allowed, uclamp };
+        let new = NewTask { pid: 1000, policy, nice: 0, group, cpus_allowed, uclamp, slice: None };
         self.on(CpuId(cpu), |sched, ctx| sched.handle_fork(ctx, new))
     }
 

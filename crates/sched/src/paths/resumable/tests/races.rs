@@ -305,6 +305,7 @@ fn softirqs_are_left_to_a_thread_that_is_runnable_and_the_thread_runs_them() {
             group: GroupId::ROOT,
             cpus_allowed: CpuMask::from_cpus(4, [CpuId(0)]),
             uclamp: None,
+            slice: None,
         };
         let thread = host.on(CpuId(0), |sched, ctx| sched.add_ksoftirqd(ctx, new));
         host.sched.rqs[0].sched_softirq = true;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Features and tunables of an engine's kernel: their names, current values and ranges.
+
+use crate::interface::snapshot::BuiltInScheduler;
+use fairlab_sched::features::Feature;
+use fairlab_sched::sched::Sched;
+use fairlab_sched::tunables::TUNABLES;
+use fairlab_workload::suggest;
+use serde::{Deserialize, Serialize};
+
+/// Feature of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureState {
+    /// Name in debugfs `sched/features`.
+    pub name: String,
+    /// Whether it is enabled.
+    pub is_on: bool,
+}
+
+/// Tunable of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunableState {
+    /// Name in debugfs `sched/` or in `/proc/sys/kernel`, without `sched_`.
+    pub name: String,
+    /// Current value, in the unit that the name ends in.
+    pub value: i64,
+    /// Smallest permitted value.
+    pub min: i64,
+    /// Largest permitted value.
+    pub max: i64,
+}
+
+/// Returns the message for a feature or tunable (`kind`) that a kernel does not have, with the nearest name.
+pub fn unknown_switch<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    match suggest::nearest(name, &known) {
+        Some(near) => format!("this kernel has no {kind} {name}; did you mean {near}?"),
+        None => format!("this kernel has no {kind} {name}"),
+    }
+}
+
+impl BuiltInScheduler {
+    pub(crate) fn feature_states(sched: &Sched) -> Vec<FeatureState> {
+        let state =
+            |&feature: &Feature| FeatureState { name: feature.name().to_owned(), is_on: sched.features().has(feature) };
+        Feature::ALL.iter().map(state).collect()
+    }
+
+    pub(crate) fn tunable_states(sched: &Sched) -> Vec<TunableState> {
+        let states = TUNABLES.iter().map(|info| TunableState {
+            name: info.name.to_owned(),
+            value: info.get(sched.tunables()),
+            min: *info.range.start(),
+            max: *info.range.end(),
+        });
+        states.collect()
+    }
+
+    pub(crate) fn set_feature(sched: &mut Sched, name: &str, on: bool) -> Result<(), String> {
+        let feature = Feature::from_name(name);
+        let names = || Feature::ALL.iter().map(|feature| feature.name());
+        let feature = feature.ok_or_else(|| unknown_switch("feature", name, names()))?;
+        sched.features_mut().set(feature, on);
+        Ok(())
+    }
+
+    pub(crate) fn set_tunable(sched: &mut Sched, name: &str, value: i64) -> Result<(), String> {
+        sched.tunables_mut().set(name, value).map_err(|error| error.to_string())
+    }
+}
