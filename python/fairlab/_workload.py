@@ -32,6 +32,8 @@ class Task:
         Delay of the start, in microseconds.
     policy, priority, cpus
         As in rt-app: ``"SCHED_FIFO"``, a priority or a nice value, and the CPUs that it may use.
+    slice_ms
+        Slice of a fair task, in milliseconds, on kernels since 6.12. Others ignore it with a warning.
     more
         Further keys of a task in an rt-app file.
 
@@ -49,6 +51,7 @@ class Task:
     policy: str | None = None
     priority: int | None = None
     cpus: list[int] | None = None
+    slice_ms: float | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def to_rtapp(self) -> dict[str, Any]:
@@ -57,7 +60,14 @@ class Task:
         keys["loop"] = self.loop
         if self.delay_us:
             keys["delay"] = round(self.delay_us)
-        for key, value in (("policy", self.policy), ("priority", self.priority), ("cpus", self.cpus)):
+        slice_us = None if self.slice_ms is None else round(self.slice_ms * 1000)
+        keys_and_values = (
+            ("policy", self.policy),
+            ("priority", self.priority),
+            ("cpus", self.cpus),
+            ("dl-runtime", slice_us),
+        )
+        for key, value in keys_and_values:
             if value is not None:
                 keys[key] = value
         return keys | dict(self.more) | self.phases.to_rtapp()

@@ -183,11 +183,13 @@ struct EffectiveAttributes {
     util_min: Option<u32>,
     util_max: Option<u32>,
     group: Option<usize>,
+    slice: Option<Nanos>,
 }
 
 impl EffectiveAttributes {
-    /// Returns the attributes that must be set to get from `from` to `self`.
+    /// Returns the attributes that must be set to get from `from` to `self`. A new policy resets the slice.
     fn difference(&self, from: &Self) -> Attributes {
+        let old_slice = from.slice.filter(|_| self.policy == from.policy);
         Attributes {
             reclaims: false,
             policy: (self.policy != from.policy).then_some(self.policy),
@@ -196,7 +198,7 @@ impl EffectiveAttributes {
             uclamp_min: self.util_min.filter(|_| self.util_min != from.util_min),
             uclamp_max: self.util_max.filter(|_| self.util_max != from.util_max),
             group: (self.group != from.group).then_some(self.group),
-            slice: None,
+            slice: self.slice.filter(|_| self.slice != old_slice),
         }
     }
 }
@@ -218,6 +220,7 @@ impl Default for RtAppThread {
 
 impl RtAppThread {
     fn apply(&mut self, source: SourceText<'_>, data: &SchedData, policy: PolicyKind) -> Result<(), ParseError> {
+        let old_policy = self.current.policy;
         if let Some(priority) = data.priority {
             self.set_policy(source, data, policy, priority)?;
         } else if policy == PolicyKind::Deadline {
@@ -234,11 +237,10 @@ impl RtAppThread {
         } else {
             self.current.util_min = data.util_min.or(self.current.util_min);
             self.current.util_max = data.util_max.or(self.current.util_max);
-            if data.runtime.0 > 0 && policy.is_fair() {
-                let what =
-                    "\"dl-runtime\" of a fair task is a custom slice, which Linux 6.1 does not have; it is ignored";
-                self.warn(source, data.at, what);
+            if self.current.policy != old_policy {
+                self.current.slice = None;
             }
+            self.set_slice(source, data, policy);
         }
         let (min, max) = (self.current.util_min.unwrap_or(0), self.current.util_max.unwrap_or(1024));
         if min > max {
@@ -288,6 +290,18 @@ impl RtAppThread {
             }
         }
         Ok(())
+    }
+
+    /// Sets the slice of a fair task to `dl-runtime`, if that is given. Otherwise it stays.
+    fn set_slice(&mut self, source: SourceText<'_>, data: &SchedData, policy: PolicyKind) {
+        match policy {
+            _ if data.runtime == Nanos::ZERO => {}
+            PolicyKind::Normal | PolicyKind::Batch => self.current.slice = Some(data.runtime),
+            PolicyKind::Idle => {
+                self.warn(source, data.at, "\"dl-runtime\" has no effect on a task of SCHED_IDLE");
+            }
+            PolicyKind::Fifo | PolicyKind::RoundRobin | PolicyKind::Deadline => {}
+        }
     }
 
     fn check_deadline_affinity(&mut self, source: SourceText<'_>, task: &SchedData) {

@@ -417,7 +417,7 @@ fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
         assert!(error.message.contains(part), "{keys}: {error}");
     }
     for (keys, part) in [
-        (r#""dl-runtime" : 100000"#, "custom slice"),
+        (r#""policy" : "SCHED_IDLE", "dl-runtime" : 3000"#, "has no effect on a task of SCHED_IDLE"),
         (r#""policy" : "SCHED_IDLE", "priority" : 3"#, "no effect"),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "priority" : 3"#, "no effect"),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "util_min" : 3"#, "clamps"),
@@ -426,6 +426,23 @@ fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
     ] {
         assert!(has_warning(&task(&with(keys)), part), "{keys}");
     }
+}
+
+#[test]
+fn the_runtime_of_a_fair_task_is_its_slice_until_a_new_policy() {
+    let keys = r#""phases" : { "a" : { "dl-runtime" : 3000, "run" : 1 }, "b" : { "run" : 1 },
+        "c" : { "policy" : "SCHED_BATCH", "run" : 1 }, "d" : { "dl-runtime" : 500, "run" : 1 },
+        "e" : { "policy" : "SCHED_OTHER", "dl-runtime" : 500, "run" : 1 } }"#;
+    let workload = task(keys);
+    let sets: Vec<_> = workload.tasks[0].attributes.iter().map(|set| (set.policy, set.slice)).collect();
+    let slice = |us| Some(Nanos::from_micros(us));
+    let expected = [
+        (None, slice(3000)),
+        (Some(PolicySpec::Batch), None),
+        (None, slice(500)),
+        (Some(PolicySpec::Normal), slice(500)),
+    ];
+    assert_eq!(sets, expected);
 }
 
 #[test]
