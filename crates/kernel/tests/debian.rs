@@ -12,6 +12,7 @@ use fairlab_kernel::tree::TreeSource;
 use fairlab_machine::engine::Engine as _;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup, SetupError};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -71,7 +72,12 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     assert!(
         KernelEngine::load(
             &object,
-            fairlab_sched::sched::SchedConfig { topology: setup().hardware.topology, tick_ns: 4_000_000, jiffies: 0 },
+            fairlab_sched::sched::SchedConfig {
+                topology: setup().hardware.topology,
+                tick_ns: 4_000_000,
+                jiffies: 0,
+                series: KernelSeries::V6_1
+            },
             2,
             10
         )

@@ -7,12 +7,17 @@
 
 use fairlab_machine::description::KERNEL_PROFILES;
 use fairlab_sched::features::{Feature, FormerDefault, Release};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Kernel whose behaviour the scheduler models by default.
 pub const DEFAULT: &str = "6.1";
+
+/// Kernel of which not all rules are modelled yet. It is not listed.
+const UNLISTED: &str = "6.12";
+const UNLISTED_RELEASE: Release = (6, 12);
 
 /// Changes of the kernel that no feature or tunable can revert and that would be visible in a run, earliest first.
 const MISSING: &[(Release, &str)] = &[
@@ -73,7 +78,13 @@ pub fn all() -> impl DoubleEndedIterator<Item = Kernel> {
 impl Kernel {
     /// Returns the kernel of this name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
-        all().find(|kernel| kernel.name == name)
+        let unlisted = [Self { name: UNLISTED, release: UNLISTED_RELEASE }];
+        all().chain(unlisted).find(|kernel| kernel.name == name)
+    }
+
+    /// Rules that the built-in scheduler follows for this kernel.
+    pub fn series(self) -> KernelSeries {
+        if self.release < UNLISTED_RELEASE { KernelSeries::V6_1 } else { KernelSeries::V6_12 }
     }
 
     /// Returns the kernel of a release; `name` must have the form `major.minor`.

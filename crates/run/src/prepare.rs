@@ -115,7 +115,8 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     let named = machine.as_ref().map_or(kernels::DEFAULT, |machine| machine.description.kernel());
     let kernel = settings.kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
     let is_built_in = settings.kernel_engine().is_none();
-    if is_built_in {
+    setup.series = kernel.series();
+    if is_built_in && !setup.series.is_eevdf() {
         let warning = ignored_changes_warning(&setup.workload, kernel);
         setup.workload.warnings.extend(warning);
     }
@@ -403,9 +404,10 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
 
 /// Returns the kernel whose features and tunables a workload file may name.
 fn switch_names(settings: &Settings) -> SwitchNames {
+    let is_eevdf = settings.kernel.is_some_and(|kernel| kernel.series().is_eevdf());
     match settings.kernel_engine() {
-        Some(_) => SwitchNames::CompiledKernel,
-        None => SwitchNames::BuiltIn,
+        None if !is_eevdf => SwitchNames::BuiltIn,
+        _ => SwitchNames::CompiledKernel,
     }
 }
 

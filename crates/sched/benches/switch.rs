@@ -7,6 +7,7 @@ use fairlab_sched::ctx::{Ctx, Effect};
 use fairlab_sched::ids::{CpuId, GroupId, TaskId};
 use fairlab_sched::probe::NoSchedObserver;
 use fairlab_sched::sched::{Sched, SchedConfig};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task::Policy;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
@@ -32,7 +33,7 @@ impl OneCpu {
             levels: vec![TopologyLevel::Mc],
             distances: vec![vec![10]],
         };
-        let config = SchedConfig { topology, tick_ns: 4_000_000, jiffies: 250 };
+        let config = SchedConfig { topology, tick_ns: 4_000_000, jiffies: 250, series: KernelSeries::V6_1 };
         let mut sched = Sched::new(config).expect("one CPU is a machine");
         sched.boot(Nanos(START.0 - 1_000_000));
         let mut cpu = Self { sched, now: START, effects: Vec::new(), work: OpCounts::default() };

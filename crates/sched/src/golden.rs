@@ -13,6 +13,7 @@ use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, EntityId, GroupId, TaskId};
 use crate::types::pelt::SchedAvg;
+use crate::types::series::KernelSeries;
 use crate::types::units::{Nanos, SCHED_CAPACITY_SCALE};
 use crate::types::work::OpCounts;
 use serde_json::Value;
@@ -100,7 +101,8 @@ impl GoldenTestMachine {
             levels: vec![TopologyLevel::Mc],
             distances: vec![vec![10]],
         };
-        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 0 }).expect("one CPU is a machine");
+        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 0, series: KernelSeries::V6_1 })
+            .expect("one CPU is a machine");
         Self { sched, effects: Vec::new(), work: OpCounts::default() }
     }
 

@@ -13,6 +13,7 @@ use crate::state::task::{Policy, SchedClass};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::{Capacity, Nanos};
 use crate::types::work::OpCounts;
 use serde_json::Value;
@@ -193,7 +194,9 @@ pub(crate) struct RecordedState {
 impl RecordedState {
     pub(crate) fn new(shape: &TopologyShape) -> Self {
         let topology = shape.topology();
-        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1 }).expect("a machine");
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1, series: KernelSeries::V6_1 })
+                .expect("a machine");
         let nr_cpus = shape.nr_cpus as usize;
         let new_task = |sched: &mut Sched| {
             let cpus_allowed = CpuMask::full(nr_cpus);

@@ -13,6 +13,7 @@ use crate::state::topology::{CpuPlace, DomainId, MachineTopology, TopologyLevel}
 use crate::types::cpumask::CpuMask;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::OpCounts;
 use crate::work::KernelOp;
@@ -79,7 +80,8 @@ pub(crate) fn big_little() -> TestMachine {
 
 impl TestMachine {
     pub(crate) fn new(topology: MachineTopology) -> Self {
-        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
+        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000, series: KernelSeries::V6_1 })
+            .expect("a machine");
         let now = Nanos::from_secs(4);
         let (effects, heard, work) = (Vec::new(), EventLog::default(), OpCounts::default());
         let mut machine = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO, policy: None };

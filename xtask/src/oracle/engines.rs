@@ -18,7 +18,8 @@ const TIMEOUT_S: &str = "120";
 
 /// Program that runs a scenario.
 pub(super) enum TraceSource {
-    BuiltIn,
+    /// Built-in scheduler, with options of `fairlab run`.
+    BuiltIn(&'static [&'static str]),
     /// Compiled-kernel engine, as `--engine` names it.
     Engine(String),
     Reference(PathBuf),
@@ -74,8 +75,8 @@ impl TraceSource {
             Self::Reference(path) => {
                 command.arg(path).arg(scenario);
             }
-            Self::BuiltIn => {
-                command.arg(program).arg("run").arg(scenario).args(what);
+            Self::BuiltIn(options) => {
+                command.arg(program).arg("run").arg(scenario).args(what).args(*options);
             }
             Self::Engine(name) => {
                 command.arg(program).arg("run").arg(scenario).args(what).args(["--engine", name]);

@@ -45,12 +45,20 @@ const PROFILES: [&str; 19] = [
 const FEATURES_PROFILE: &str = "features";
 /// Profiles with slices, lags and fair servers, which 6.12 has.
 const EEVDF_PROFILES: [&str; 3] = ["eevdf-one-cpu", "eevdf", "fair-server"];
+/// Version of the reference program that follows EEVDF.
+const EEVDF_VERSION: &str = "6.12";
+/// Profiles that the built-in scheduler of 6.12 reproduces, with [`EEVDF_LIMITS`].
+const EEVDF_BUILT_IN_PROFILES: [&str; 5] =
+    ["one-cpu", "one-cpu-groups", "one-cpu-freq", "two-cpu-pinned", "eevdf-one-cpu"];
+/// Statements that switch off what the built-in scheduler of 6.12 does not have yet, and that print lags.
+const EEVDF_LIMITS: &str = "feature DELAY_DEQUEUE 0\nserver 0ns 0-0 0 1s\ntracelag 1";
 /// Profile whose scenarios set switches for published changes; no kernel contains all of them.
 const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
-/// Name of the reference program in `FAIRLAB_REQUIRE`.
+/// Names of the reference program in `FAIRLAB_REQUIRE`, of 6.1 and 6.12.
 const REFERENCE: &str = "reference";
+const EEVDF_REFERENCE: &str = "reference-6.12";
 /// Number of parallel comparisons.
 const JOBS: usize = 2;
 
@@ -80,7 +88,7 @@ pub(crate) struct OracleArgs {
     /// Program to test instead of a release build.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Comparison for CI: a few seeds of every profile. Reports SKIPPED and succeeds if the reference cannot be built.
+    /// Comparison for CI: a few seeds of every profile of 6.1, and of those that the built-in 6.12 has. Reports SKIPPED and succeeds if the reference cannot be built.
     #[arg(long)]
     ci: bool,
 }
@@ -103,7 +111,8 @@ pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
         return Ok(());
     }
     let binary = program(root, args)?;
-    let jobs = jobs(args)?;
+    let has_eevdf = args.ci && build_or_skip(&oracle, EEVDF_VERSION, true)?.is_some();
+    let jobs = jobs(args, has_eevdf)?;
     let (failed, started) = (Mutex::new(Vec::new()), Instant::now());
     let queue = Mutex::new(jobs.into_iter());
     std::thread::scope(|scope| {
@@ -140,7 +149,7 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     };
     let pair = ComparedPair {
         program: &program,
-        tested: side(&args.engine).unwrap_or(TraceSource::BuiltIn),
+        tested: side(&args.engine).unwrap_or_else(|| TraceSource::BuiltIn(kernel_arguments(&args.version))),
         reference,
         oracle,
         folder: programs::target(root).join("oracle"),
@@ -158,10 +167,15 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
     compared
 }
 
+/// Returns the arguments with which the built-in scheduler follows a version of the reference program.
+fn kernel_arguments(version: &str) -> &'static [&'static str] {
+    if version == EEVDF_VERSION { &["--kernel", EEVDF_VERSION] } else { &[] }
+}
+
 /// Returns the profiles that a version of the reference program supports.
 fn profiles_of(version: &str) -> Vec<&'static str> {
     match version {
-        "6.12" => PROFILES.into_iter().filter(|&name| name != FEATURES_PROFILE).chain(EEVDF_PROFILES).collect(),
+        EEVDF_VERSION => PROFILES.into_iter().filter(|&name| name != FEATURES_PROFILE).chain(EEVDF_PROFILES).collect(),
         _ => PROFILES.to_vec(),
     }
 }
@@ -185,7 +199,8 @@ fn seeds(text: &str) -> Result<(u32, u32)> {
     Ok((number(first)?, number(last)?))
 }
 
-fn jobs(args: &OracleArgs) -> Result<Vec<OracleJob>> {
+/// Returns the calls of the fuzzer; for CI those of 6.12 too, if its reference program is there.
+fn jobs(args: &OracleArgs, has_eevdf: bool) -> Result<Vec<OracleJob>> {
     let (first, last) = seeds(if args.ci { CI_SEEDS } else { &args.seeds })?;
     let profiles = profiles(args, &profiles_of(&args.version))?;
     let job = |profile: String, version: &str, add: Option<String>| OracleJob {
@@ -200,6 +215,10 @@ fn jobs(args: &OracleArgs) -> Result<Vec<OracleJob>> {
     if args.ci {
         jobs.push(job(ARMS_PROFILE.to_owned(), "6.1-arms", None));
         jobs.push(job("one-cpu-freq".to_owned(), "6.1-arms", Some("arm pelt_contribution 1".to_owned())));
+        if has_eevdf {
+            let limits = || Some(EEVDF_LIMITS.to_owned());
+            jobs.extend(EEVDF_BUILT_IN_PROFILES.map(|profile| job(profile.to_owned(), EEVDF_VERSION, limits())));
+        }
     }
     Ok(jobs)
 }
@@ -211,10 +230,15 @@ fn run_job(oracle: &Path, binary: &Path, job: &OracleJob) -> Result<()> {
         command.args(["--add", add]);
     }
     command.args([&job.version, &job.first, &job.last, "--"]).arg(binary).args(["run", "--trace-jsonl", "-"]);
+    command.args(kernel_arguments(&job.version));
     let output = command.stderr(Stdio::piped()).output().context("fuzz.sh")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let total: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("total")).collect();
-    println!("{}{}", total.join("\n"), job.add.as_deref().map(|add| format!("\n  (with {add})")).unwrap_or_default());
+    println!(
+        "{}{}",
+        total.join("\n"),
+        job.add.as_deref().map(|add| format!("\n  (with {})", add.replace('\n', "; "))).unwrap_or_default()
+    );
     if !output.status.success() {
         let differing = text.lines().filter(|line| line.starts_with("seed") && line.contains('%'));
         bail!("{}", differing.take(5).collect::<Vec<_>>().join("; "));
@@ -238,7 +262,9 @@ pub(crate) fn build_or_skip(oracle: &Path, version: &str, is_ci: bool) -> Result
     match build(oracle, version, is_ci) {
         Ok(program) => Ok(Some(program)),
         Err(error) => {
-            skip_or_fail(is_ci, REFERENCE, &format!("the reference program cannot be built here: {error:#}"))?;
+            let name = if version == EEVDF_VERSION { EEVDF_REFERENCE } else { REFERENCE };
+            let message = format!("the reference program {version} cannot be built here: {error:#}");
+            skip_or_fail(is_ci, name, &message)?;
             Ok(None)
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::hardware::Hardware;
 use fairlab_sched::interface::policy::PolicyHook;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::units::Nanos;
@@ -16,6 +17,8 @@ pub struct Setup {
     pub hardware: Hardware,
     /// Tasks, groups and changes.
     pub workload: Workload,
+    /// Kernel whose rules the built-in scheduler follows.
+    pub series: KernelSeries,
     /// Features to enable or disable, in order.
     pub features: Vec<(String, bool)>,
     /// Tunables to set, in order.
@@ -36,6 +39,7 @@ impl Setup {
         Self {
             hardware,
             workload,
+            series: KernelSeries::default(),
             features: Vec::new(),
             tunables: Vec::new(),
             duration,
@@ -57,6 +61,7 @@ impl Setup {
         Self {
             hardware,
             workload: scenario.workload,
+            series: KernelSeries::default(),
             features: scenario.features,
             tunables: scenario.tunables.into_iter().chain(scenario.arms).collect(),
             duration: scenario.end,

@@ -4,6 +4,7 @@
 
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::sched::Sched;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::State;
 use fairlab_sched::task::OnRq;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
@@ -188,14 +189,14 @@ impl BuiltInScheduler {
         SchedstatSnapshot {
             calls: [stats.yld_count, stats.sched_count, stats.sched_goidle, stats.ttwu_count, stats.ttwu_local],
             times: [stats.rq_cpu_time, stats.run_delay, stats.pcount],
-            domains: domains.chain(cpu).map(|sd| domain_snapshot(&domains.domains[sd])).collect(),
+            domains: domains.chain(cpu).map(|sd| domain_snapshot(&domains.domains[sd], sched.series())).collect(),
         }
     }
 }
 
-fn domain_snapshot(sd: &SchedDomain) -> DomainSnapshot {
+fn domain_snapshot(sd: &SchedDomain, series: KernelSeries) -> DomainSnapshot {
     let stats = &sd.stats;
-    let lb = CpuIdleType::ALL.map(|idle| {
+    let lb = CpuIdleType::in_order_of(series).map(|idle| {
         let lb = &stats.lb[idle];
         [lb.count, lb.balanced, lb.failed, lb.gained, lb.hot_gained, lb.nobusyq, lb.nobusyg]
     });

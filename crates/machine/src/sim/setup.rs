@@ -89,13 +89,27 @@ impl<E: Engine> Machine<E> {
     ) -> Result<Self, SetupError> {
         let boot_start = boot_start(setup.hardware.nr_cpus());
         let tick = setup.hardware.tick.0;
-        let config =
-            SchedConfig { topology: setup.hardware.topology.clone(), tick_ns: tick, jiffies: boot_start.0 / tick };
+        let config = SchedConfig {
+            topology: setup.hardware.topology.clone(),
+            tick_ns: tick,
+            jiffies: boot_start.0 / tick,
+            series: setup.series,
+        };
         let mut sched = make(config)?;
         if let Some(what) = sched.unsupported(&setup) {
             return Err(SetupError::Unsupported(what));
         }
-        let Setup { mut hardware, mut workload, features, tunables, duration, snapshot_every, perturb, policy } = setup;
+        let Setup {
+            mut hardware,
+            mut workload,
+            series: _,
+            features,
+            tunables,
+            duration,
+            snapshot_every,
+            perturb,
+            policy,
+        } = setup;
         for (at, cpus, is_thermal, part) in hardware.frequency_limits.iter().cloned() {
             workload.changes.push((at, Change::FrequencyLimit { cpus, is_thermal, part }));
         }

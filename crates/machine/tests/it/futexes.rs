@@ -9,6 +9,7 @@ use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::Step;
 use fairlab_workload::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
@@ -54,6 +55,7 @@ fn run(tasks: Vec<TaskSpec>, objects: Objects) -> FutexLog {
     let setup = Setup {
         hardware,
         workload: Workload { tasks, objects, ..Workload::default() },
+        series: KernelSeries::V6_1,
         features: Vec::new(),
         tunables: Vec::new(),
         duration: Nanos::from_secs(1),

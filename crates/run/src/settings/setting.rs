@@ -130,7 +130,8 @@ impl Settings {
     /// # Errors
     /// The first name that the built-in scheduler does not have, with the nearest one.
     pub fn check_names(&self) -> Result<(), String> {
-        if self.engine.as_ref().is_some_and(|engine| engine.kernel().is_some()) {
+        let is_compiled = self.engine.as_ref().is_some_and(|engine| engine.kernel().is_some());
+        if is_compiled || self.kernel.is_some_and(|kernel| kernel.series().is_eevdf()) {
             return Ok(());
         }
         let named = |change: Change| {

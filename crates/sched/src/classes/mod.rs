@@ -136,7 +136,7 @@ impl State {
         let (from, se, class, state, is_migrating) = (p.cpu, p.se, p.class, p.state, p.is_migrating());
         ctx.report(Event::Migrate { task, from, to, on: ctx.cpu });
         if from != to && class == SchedClass::Fair {
-            if state == TaskState::Waking {
+            if state == TaskState::Waking && !self.series.is_eevdf() {
                 let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
                 let entity = &mut self.entities[se.index()];
                 entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);

@@ -18,7 +18,15 @@ use crate::state::prio::{Prio, class_of, normal_prio};
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 use crate::types::cpumask::CpuMask;
-use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::types::units::Nanos;
+use core::ops::RangeInclusive;
+
+/// The kernel's `-EINVAL`.
+const EINVAL: i32 = -22;
+
+/// Periods that a fair server may have, in ns.
+const SERVER_PERIOD_NS: RangeInclusive<u64> = 100_000..=(1 << 22) * 1000;
 
 /// Flags with which a task is enqueued after a change.
 #[derive(Clone, Copy, Default)]
@@ -88,7 +96,9 @@ impl Sched {
         let (old_class, old_prio) = (p.class, p.prio());
         let new_prio = normal_prio(policy, p.nice).min(p.pi_prio);
         let rq = self.rq_lock_clocked(ctx, cpu);
-        if self.tasks[task.index()].policy == policy {
+        // In 6.12, a fair policy also resets the slice.
+        let resets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
+        if self.tasks[task.index()].policy == policy && !resets_slice {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
@@ -100,6 +110,9 @@ impl Sched {
             p.dl.set_parameters(runtime.0, deadline.0, period.0);
         }
         let (se, load) = (p.se, weight_of(policy, p.nice));
+        if resets_slice {
+            self.write_slice(se, Nanos::ZERO);
+        }
         if old_class == SchedClass::Fair {
             self.reweight_task(ctx, task, load);
         } else {
@@ -360,6 +373,60 @@ impl Sched {
         }
     }
 
+    /// Sets the slice of a fair task (`sched_setattr()`, 6.12); 0 is that of the kernel. Kernels before 6.12 ignore it.
+    ///
+    /// # Errors
+    /// `-EINVAL` if the task has another policy than SCHED_NORMAL and SCHED_BATCH.
+    pub fn set_slice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32> {
+        if !self.series().is_eevdf() {
+            return Ok(());
+        }
+        let policy = self.tasks[task.index()].policy;
+        if !matches!(policy, Policy::Normal | Policy::Batch) {
+            return Err(EINVAL);
+        }
+        self.finish_arrival(ctx, task);
+        let p = &self.tasks[task.index()];
+        let (cpu, se, load) = (p.cpu, p.se, weight_of(p.policy, p.nice));
+        let rq = self.rq_lock_clocked(ctx, cpu);
+        if self.entities[se.index()].slice == slice.0 {
+            return Ok(());
+        }
+        let taken = self.sched_change_begin(ctx, &rq, task, false);
+        self.write_slice(se, slice);
+        self.reweight_task(ctx, task, load);
+        self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
+        self.balance_callbacks(ctx, cpu);
+        Ok(())
+    }
+
+    /// Gives an entity a slice of its own, or with 0 that of the kernel (`__setparam_fair()`).
+    fn write_slice(&mut self, se: EntityId, slice: Nanos) {
+        let base_slice_ns = self.eevdf().base_slice_ns;
+        let entity = &mut self.entities[se.index()];
+        if slice > Nanos::ZERO {
+            entity.set_custom_slice(slice);
+        } else {
+            (entity.has_custom_slice, entity.slice) = (false, base_slice_ns);
+        }
+    }
+
+    /// Sets runtime and period of the fair server of a CPU (6.12). Kernels before 6.12 ignore it. The server itself is not
+    /// modelled yet.
+    ///
+    /// # Errors
+    /// `-EINVAL` if the kernel does not accept the values.
+    pub fn set_fair_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32> {
+        if !self.series().is_eevdf() {
+            return Ok(());
+        }
+        if runtime > period || !SERVER_PERIOD_NS.contains(&period.0) {
+            return Err(EINVAL);
+        }
+        let _rq = self.rq_lock_clocked(ctx, cpu);
+        Ok(())
+    }
+
     /// Whether a task's virtual runtime is relative to `min_vruntime` (`vruntime_normalized()`).
     fn is_vruntime_relative(&self, task: TaskId) -> bool {
         let p = &self.tasks[task.index()];
@@ -371,7 +438,7 @@ impl Sched {
     fn detach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let se = self.tasks[task.index()].se;
         let cfs_rq = self.entities[se.index()].cfs_rq;
-        if !self.is_vruntime_relative(task) {
+        if !self.series().is_eevdf() && !self.is_vruntime_relative(task) {
             self.place_entity(cfs_rq, se, Placement::Wakeup);
             let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
             let entity = &mut self.entities[se.index()];
@@ -383,7 +450,7 @@ impl Sched {
     fn attach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let se = self.tasks[task.index()].se;
         self.attach_entity_cfs_rq(ctx, se);
-        if !self.is_vruntime_relative(task) {
+        if !self.series().is_eevdf() && !self.is_vruntime_relative(task) {
             let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
             let entity = &mut self.entities[se.index()];
             entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);

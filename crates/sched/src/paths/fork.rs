@@ -9,11 +9,12 @@ mod golden_tests;
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
-use crate::interface::probe::Event;
+use crate::interface::probe::{Event, LagMoment};
 use crate::paths::sched::Sched;
 use crate::state::new_task::NewTask;
 use crate::state::task::{SchedClass, TaskState};
 use crate::types::ids::{CpuId, TaskId};
+use crate::types::units::Nanos;
 use crate::types::work::KernelOp;
 
 impl Sched {
@@ -30,10 +31,10 @@ impl Sched {
     /// Creates a task that is not runnable yet.
     pub(crate) fn fork_task(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         ctx.charge(KernelOp::Fork);
-        let has_uclamp = new.uclamp.is_some();
+        let (has_uclamp, slice) = (new.uclamp.is_some(), new.slice.unwrap_or_default());
         let task = self.new_task(new, ctx.cpu);
         self.report_priority(ctx, task);
-        if self.tasks[task.index()].class == SchedClass::Fair {
+        if self.tasks[task.index()].class == SchedClass::Fair && !self.series().is_eevdf() {
             let rq = self.rq_lock(ctx.cpu);
             self.task_fork_fair(ctx, &rq, task);
         }
@@ -42,6 +43,10 @@ impl Sched {
             let _rq = self.rq_lock_clocked(ctx, ctx.cpu);
             self.uclamp_used = true;
         }
+        if slice > Nanos::ZERO {
+            // A task without a fair policy keeps the kernel's slice.
+            let _refused = self.set_slice(ctx, task, slice).is_err();
+        }
         task
     }
 
@@ -49,8 +54,9 @@ impl Sched {
     pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.post_init_entity_util_avg(task);
-        self.activate_task(ctx, &rq, task, EnqueueFlags { is_paid: true, ..EnqueueFlags::default() });
+        self.activate_task(ctx, &rq, task, EnqueueFlags { is_paid: true, initial: true, ..EnqueueFlags::default() });
         ctx.report(Event::Wakeup { task, cpu, is_new: true, on: ctx.cpu });
+        self.report_lags(ctx, task, LagMoment::Wakeup);
         self.check_preempt_curr(ctx, &rq, task, true);
         self.task_woken(ctx, cpu, task);
     }

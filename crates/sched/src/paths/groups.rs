@@ -10,6 +10,7 @@ use crate::state::entity::{EntityOwner, SchedEntity};
 use crate::state::group::TaskGroup;
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::slice_tree::SliceTree;
 use crate::state::rq::timeline::Timeline;
 use crate::state::task::Uclamp;
 use crate::types::ids::{CfsRqId, EntityId, GroupId};
@@ -36,6 +37,9 @@ impl Sched {
             self.entities.push(se);
             let mut queue = CfsRq::new(cpu, group);
             queue.timeline = Timeline::with_capacity(GROUP_TIMELINE_CAPACITY);
+            if self.series.is_eevdf() {
+                queue.slice_tree = SliceTree::with_capacity(GROUP_TIMELINE_CAPACITY);
+            }
             queue.entity = Some(entity);
             self.cfs_rqs.push(queue);
         }

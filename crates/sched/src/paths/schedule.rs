@@ -5,7 +5,7 @@
 
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::{Ctx, Effect, PrevState};
-use crate::interface::probe::Event;
+use crate::interface::probe::{Event, LagMoment};
 use crate::paths::newidle::{NewIdleResult, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
 use crate::state::lock::RqGuard;
@@ -94,6 +94,10 @@ impl Sched {
         let rq = self.rq_lock(cpu);
         self.begin_clock_skip(cpu);
         self.update_rq_clock(ctx, &rq);
+        if self.stays_idle(cpu) {
+            self.switch_to(ctx, cpu, prev, prev);
+            return true;
+        }
         if self.tasks[prev.index()].state != TaskState::Running {
             let flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
             self.deactivate_task(ctx, &rq, prev, flags);
@@ -102,6 +106,13 @@ impl Sched {
         let Some(next) = self.pick_next_task(ctx, &rq, prev) else { return false };
         self.switch_to(ctx, cpu, prev, next);
         true
+    }
+
+    /// Whether the idle task goes on because nothing is runnable. Only 6.12 decides this before it picks a task, without
+    /// newly-idle balancing (`SM_IDLE`).
+    fn stays_idle(&self, cpu: CpuId) -> bool {
+        let rq = &self.rqs[cpu.index()];
+        self.series.is_eevdf() && rq.curr == rq.idle && rq.nr_running == 0
     }
 
     /// Resumes `schedule()` after newly-idle balancing has yielded.
@@ -151,6 +162,8 @@ impl Sched {
             _ => PrevState::Runnable,
         };
         ctx.report(Event::Switch { cpu, prev, next, prev_state });
+        self.report_lags(ctx, prev, LagMoment::SwitchFrom);
+        self.report_lags(ctx, next, LagMoment::SwitchTo);
         ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         self.balance_callbacks(ctx, cpu);
         if prev_state == PrevState::Dead && self.tasks[prev.index()].class == SchedClass::Fair {
@@ -214,8 +227,20 @@ impl Sched {
         if !self.balance_classes(ctx, cpu, prev) {
             return None;
         }
+        // In 6.12 a task that is picked again is neither stopped nor started.
+        if self.series.is_eevdf() && self.first_above_fair(cpu) == Some(prev) {
+            return Some(prev);
+        }
         self.put_prev_task(ctx, rq, prev);
         Some(self.pick_by_class(ctx, cpu))
+    }
+
+    /// Returns the task that the classes above the fair one would pick.
+    fn first_above_fair(&self, cpu: CpuId) -> Option<TaskId> {
+        let rq = &self.rqs[cpu.index()];
+        let stop = Some(rq.stop).filter(|stop| self.tasks[stop.index()].is_queued());
+        let real_time = || rq.rt.queued.then(|| rq.rt.queues.first()).flatten();
+        stop.or_else(|| rq.dl.tasks.first().map(|(_, task)| task)).or_else(real_time)
     }
 
     /// Lets the classes pull work, from the running task's class downwards, until one has some. Returns false

@@ -8,7 +8,7 @@
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
-use crate::interface::probe::Event;
+use crate::interface::probe::{Event, LagMoment};
 use crate::interface::wakeup::{WakeFlags, WakeRule, WakeupDecision};
 use crate::paths::resumable::{CpuPathStack, PathKind, PhaseLock, Resumable, Step, YieldPoint, Yielded};
 use crate::paths::sched::Sched;
@@ -310,6 +310,7 @@ impl Sched {
         self.check_preempt_curr(ctx, rq, task, false);
         self.tasks[task.index()].state = TaskState::Running;
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
+        self.report_lags(ctx, task, LagMoment::Wakeup);
         self.task_woken(ctx, cpu, task);
         self.end_idle_period(cpu);
     }
@@ -322,6 +323,7 @@ impl Sched {
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.check_preempt_curr(ctx, &rq, task, false);
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
+        self.report_lags(ctx, task, LagMoment::Wakeup);
         self.task_woken(ctx, cpu, task);
         self.end_idle_period(cpu);
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);

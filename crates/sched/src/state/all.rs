@@ -8,6 +8,7 @@
 use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;
 use crate::state::deadline::DlRoot;
+use crate::state::eevdf::EevdfSettings;
 use crate::state::entity::SchedEntity;
 use crate::state::group::TaskGroup;
 use crate::state::hotplug::Hotplug;
@@ -26,6 +27,7 @@ use crate::types::cpumask::CpuMask;
 use crate::types::features::FeatureSet;
 use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::types::pelt::SchedAvg;
+use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
 use crate::types::units::{Capacity, Nanos, hz};
 use alloc::vec;
@@ -40,11 +42,16 @@ pub struct SchedConfig {
     pub tick_ns: u64,
     /// Number of the jiffy in which the scheduler is created.
     pub jiffies: u64,
+    /// Kernel whose rules the scheduler follows.
+    pub series: KernelSeries,
 }
 
 /// State of the scheduler on all CPUs of a machine: runqueues, tasks, groups, sched domains and settings.
 #[derive(Clone, Debug)]
 pub struct State {
+    pub(crate) series: KernelSeries,
+    /// Settings of EEVDF, which 6.1 does not read.
+    pub(crate) eevdf: EevdfSettings,
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
     pub(crate) tick_ns: u64,
@@ -88,6 +95,9 @@ pub struct State {
 /// shrinks.
 const ROOT_TIMELINE_CAPACITY: usize = 32;
 
+/// Shortest time between two updates of a group's load by one CPU, since 6.7.
+const GROUP_LOAD_INTERVAL_NS: u64 = 1_000_000;
+
 /// Scratch masks of a CPU. Scans and load-balance passes refill them each time, so that they need not
 /// allocate.
 #[derive(Clone, Debug)]
@@ -104,13 +114,18 @@ impl State {
     /// # Errors
     /// If no sched domains can be built on the machine.
     pub(crate) fn new(config: SchedConfig) -> Result<Self, BuildError> {
-        let SchedConfig { topology, tick_ns, jiffies } = config;
+        let SchedConfig { topology, tick_ns, jiffies, series } = config;
         let nr_cpus = topology.cpus.len();
         let hz = hz(tick_ns);
         let domains =
             build_sched_domains(&topology, &BuildParams { jiffies, hz: hz as u32, ..BuildParams::default() })?;
-        let tunables = Tunables::for_cpus(nr_cpus);
+        let mut tunables = Tunables::for_cpus(nr_cpus);
+        if series.is_eevdf() {
+            tunables.changes.group_load_interval_ns = GROUP_LOAD_INTERVAL_NS;
+        }
         let mut state = Self {
+            series,
+            eevdf: EevdfSettings::for_cpus(nr_cpus),
             features: FeatureSet::default(),
             tunables,
             tick_ns,
@@ -208,6 +223,21 @@ impl State {
         // UTIL_EST decides whether utilisation includes the estimate.
         self.lb_cache.mark_all_dirty();
         &mut self.features
+    }
+
+    /// Kernel whose rules the scheduler follows.
+    pub fn series(&self) -> KernelSeries {
+        self.series
+    }
+
+    /// Settings of EEVDF, which only 6.12 reads.
+    pub fn eevdf(&self) -> &EevdfSettings {
+        &self.eevdf
+    }
+
+    /// Settings of EEVDF, to change them.
+    pub fn eevdf_mut(&mut self) -> &mut EevdfSettings {
+        &mut self.eevdf
     }
 
     /// Tunables that are in effect.

@@ -2,9 +2,12 @@
 //! Scheduling entities, which a cfs_rq orders by virtual runtime: tasks and task groups.
 
 use crate::state::State;
+use crate::state::rq::slice_tree::{NO_SLOT, Slot};
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::pelt::SchedAvg;
+use crate::types::units::Nanos;
 use crate::types::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
+use core::ops::RangeInclusive;
 
 /// Task or group that an entity represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,9 @@ pub enum EntityOwner {
     /// The entity represents a group on one CPU, with the tasks of this cfs_rq.
     Group(CfsRqId),
 }
+
+/// Slices that a task may have, in ns (6.12).
+pub const SLICE_RANGE_NS: RangeInclusive<u64> = 100_000..=100_000_000;
 
 /// Scheduling entity: the kernel's `struct sched_entity`.
 #[derive(Clone, Debug)]
@@ -31,6 +37,18 @@ pub struct SchedEntity {
     /// Virtual runtime, in ns of a nice-0 task. Wraps; relative to `min_vruntime` while the entity is between
     /// two runqueues.
     pub vruntime: u64,
+    /// Virtual deadline (6.12); relative to `vruntime` with `has_relative_deadline`.
+    pub deadline: u64,
+    /// Lag when the entity left its cfs_rq; while it runs, the deadline with which it was picked (6.12).
+    pub vlag: i64,
+    /// Slice, in ns (6.12).
+    pub slice: u64,
+    /// Position in the slice tree of the cfs_rq (6.12).
+    pub slice_slot: Slot,
+    /// Whether the slice is the task's own, and not the kernel's base slice (6.12).
+    pub has_custom_slice: bool,
+    /// Whether the entity left its cfs_rq without sleeping, so that its deadline counts from where it is placed (6.12).
+    pub has_relative_deadline: bool,
     /// Time up to which the current run is accounted, in ns of the task clock.
     pub exec_start: u64,
     /// CPU time used so far, in ns.
@@ -55,6 +73,12 @@ impl SchedEntity {
             depth: 0,
             load: LoadWeight::new(NICE_0_LOAD),
             vruntime: 0,
+            deadline: 0,
+            vlag: 0,
+            slice: 0,
+            slice_slot: NO_SLOT,
+            has_custom_slice: false,
+            has_relative_deadline: false,
             exec_start: 0,
             sum_exec_runtime: 0,
             prev_sum_exec_runtime: 0,
@@ -62,6 +86,12 @@ impl SchedEntity {
             runnable_weight: 0,
             avg: SchedAvg::default(),
         }
+    }
+
+    /// Sets a slice of the task's own, within the kernel's limits (`__setparam_fair()`, 6.12).
+    pub fn set_custom_slice(&mut self, slice: Nanos) {
+        self.has_custom_slice = true;
+        self.slice = slice.0.clamp(*SLICE_RANGE_NS.start(), *SLICE_RANGE_NS.end());
     }
 
     /// Task of the entity, unless it represents a group.

@@ -70,6 +70,7 @@ mod tests {
     use crate::paths::sched::{Sched, SchedConfig};
     use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
     use crate::types::ids::CpuId;
+    use crate::types::series::KernelSeries;
     use crate::types::units::Nanos;
     use crate::types::work::OpCounts;
     use alloc::vec;
@@ -103,7 +104,8 @@ mod tests {
             levels: vec![TopologyLevel::All],
             distances: vec![vec![10]],
         };
-        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4 * MS, jiffies: 250 }).unwrap();
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: 4 * MS, jiffies: 250, series: KernelSeries::V6_1 }).unwrap();
         assert_eq!(clock_task_at(&mut sched, 0), 0);
         sched
     }

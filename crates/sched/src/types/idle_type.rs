@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle type of a load-balancing pass.
 
+use crate::types::series::KernelSeries;
+
 /// Idle type of a load-balancing pass: the kernel's `enum cpu_idle_type`, in the order of 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CpuIdleType {
@@ -13,6 +15,14 @@ pub enum CpuIdleType {
 }
 
 impl CpuIdleType {
-    /// All idle types, in the kernel's order.
+    /// All idle types, in the order of 6.1.
     pub const ALL: [Self; 3] = [Self::Idle, Self::NotIdle, Self::NewlyIdle];
+
+    /// Returns all idle types in a kernel's order.
+    pub const fn in_order_of(series: KernelSeries) -> [Self; 3] {
+        match series {
+            KernelSeries::V6_1 => Self::ALL,
+            KernelSeries::V6_12 => [Self::NotIdle, Self::Idle, Self::NewlyIdle],
+        }
+    }
 }

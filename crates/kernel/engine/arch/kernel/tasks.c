@@ -224,7 +224,8 @@ void fl_exec(int cpu)
 
 /*
  * Throttled tasks are runnable but not counted in their runqueue, so with quotas, and with tasks of other
- * classes, counts are not compared.
+ * classes, counts are not compared. Without deadline tasks the deadline class queues only fair servers, which some
+ * kernels count as runnable tasks (6.12) and others do not.
  */
 static bool counts_everybody(void)
 {
@@ -258,11 +259,14 @@ void fl_check_books(void)
 		}
 		nr_of[task_cpu(p)]++;
 	}
-	for (cpu = 0; counts && cpu < fl_nr_cpus; cpu++)
-		if (nr_of[cpu] != cpu_rq(cpu)->nr_running) {
-			snprintf(text, sizeof(text), "CPU %d counts %u runnable tasks, and %u are", cpu, cpu_rq(cpu)->nr_running, nr_of[cpu]);
+	for (cpu = 0; counts && cpu < fl_nr_cpus; cpu++) {
+		unsigned int nr = cpu_rq(cpu)->nr_running, nr_servers = cpu_rq(cpu)->dl.dl_nr_running;
+
+		if (nr < nr_of[cpu] || nr > nr_of[cpu] + nr_servers) {
+			snprintf(text, sizeof(text), "CPU %d counts %u runnable tasks, and %u are", cpu, nr, nr_of[cpu]);
 			fl_host_stop(FL_STOP_BOOKS, text);
 		}
+	}
 }
 
 /* ---- changes by another task, which runs on the CPU that executes ---- */

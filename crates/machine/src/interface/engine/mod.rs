@@ -109,28 +109,6 @@ impl SchedAdapter {
         panic!("deadlock: {cpu:?} spins for the lock of {lock:?}, whose owner waits for a lock that {cpu:?} holds");
     }
 
-    fn lag_snapshot(_: &Sched, _task: TaskId) -> Option<EntityLag> {
-        None
-    }
-
-    fn queue_lag_snapshot(_: &Sched, _cpu: CpuId) -> Option<QueueLag> {
-        None
-    }
-
-    fn set_slice(_: &mut Sched, _ctx: &mut Ctx<'_>, _task: TaskId, _slice: Nanos) -> Result<(), i32> {
-        Ok(())
-    }
-
-    fn set_fair_server(
-        _: &mut Sched,
-        _ctx: &mut Ctx<'_>,
-        _cpu: CpuId,
-        _runtime: Nanos,
-        _period: Nanos,
-    ) -> Result<(), i32> {
-        Ok(())
-    }
-
     fn task_cpu(sched: &Sched, task: TaskId) -> CpuId {
         sched.task(task).cpu
     }
@@ -272,10 +250,10 @@ engine! {
         fn set_policy(ctx: &mut Ctx<'_>, task: TaskId, policy: fairlab_sched::task::Policy) -> Result<(), PolicyError>, Sched;
         /// Sets the slice of a fair task; 0 is that of the kernel. Kernels before 6.12 have no slices of tasks and ignore
         /// it. Fails with the kernel's error number if the task has another policy.
-        fn set_slice(ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32>, SchedAdapter;
+        fn set_slice(ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32>, Sched;
         /// Sets runtime and period of the fair server of a CPU. Kernels before 6.12 have none and ignore it. Fails with
         /// the kernel's error number.
-        fn set_fair_server(ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32>, SchedAdapter;
+        fn set_fair_server(ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32>, Sched;
         /// Sets the uclamp values of a task.
         fn set_uclamp(ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> (), Sched;
         /// Moves a task to another group.
@@ -285,9 +263,9 @@ engine! {
     }
     optional_getters {
         /// Returns the virtual times of a task; `None` if the kernel has no lags.
-        fn lag_snapshot(task: TaskId) -> Option<EntityLag>, SchedAdapter = None;
+        fn lag_snapshot(task: TaskId) -> Option<EntityLag>, State = None;
         /// Returns the virtual time of the root queue of a CPU; `None` if the kernel has no lags.
-        fn queue_lag_snapshot(cpu: CpuId) -> Option<QueueLag>, SchedAdapter = None;
+        fn queue_lag_snapshot(cpu: CpuId) -> Option<QueueLag>, State = None;
         /// Whether a CPU is online.
         fn is_online(cpu: CpuId) -> bool, State = true;
         /// Returns the lock that a call takes first and holds during its first phase.

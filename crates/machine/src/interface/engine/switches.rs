@@ -4,6 +4,7 @@
 use crate::interface::snapshot::BuiltInScheduler;
 use fairlab_sched::features::Feature;
 use fairlab_sched::sched::Sched;
+use fairlab_sched::state::eevdf::EevdfFeature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,11 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn set_feature(sched: &mut Sched, name: &str, on: bool) -> Result<(), String> {
+        let of_eevdf = EevdfFeature::ALL.iter().find(|(_, known)| *known == name && sched.series().is_eevdf());
+        if let Some((feature, _)) = of_eevdf {
+            sched.eevdf_mut().set(*feature, on);
+            return Ok(());
+        }
         let feature = Feature::from_name(name);
         let names = || Feature::ALL.iter().map(|feature| feature.name());
         let feature = feature.ok_or_else(|| unknown_switch("feature", name, names()))?;
@@ -65,6 +71,10 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn set_tunable(sched: &mut Sched, name: &str, value: i64) -> Result<(), String> {
+        if name == "base_slice_ns" && sched.series().is_eevdf() {
+            sched.eevdf_mut().base_slice_ns = value as u64;
+            return Ok(());
+        }
         sched.tunables_mut().set(name, value).map_err(|error| error.to_string())
     }
 }

@@ -225,7 +225,7 @@ impl State {
     /// Charges deadline tasks to the real-time runtime. Without an active replenishment timer, the charge
     /// stops at the limit.
     fn charge_rt_bandwidth_dl(&mut self, cpu: CpuId, delta_ns: u64) {
-        if self.tunables.rt_runtime_us >= 0 && self.sched_rt_bandwidth_account(cpu) {
+        if self.limits_rt_runtime() && self.sched_rt_bandwidth_account(cpu) {
             let rt = &mut self.rqs[cpu.index()].rt;
             rt.rt_time = rt.rt_time.wrapping_add(delta_ns);
         }

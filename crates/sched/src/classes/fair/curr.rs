@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The running entity of a cfs_rq: charging its time, and making an entity the running one.
 //!
-//! Models `update_curr()`, `update_min_vruntime()`, `set_next_entity()` and `put_prev_entity()` (6.1).
+//! Models `update_curr()`, `update_min_vruntime()`, `set_next_entity()` and `put_prev_entity()` (6.1 and 6.12).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -9,6 +9,7 @@ use crate::state::entity::vruntime_before;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::weight::calc_delta_fair;
 
 impl CfsRq {
@@ -43,12 +44,59 @@ impl State {
         se.sum_exec_runtime += delta;
         se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &mut se.load));
         let (running, task) = (se.on_rq.then_some(se.vruntime), se.task());
-        let cfs_rq = &mut self.cfs_rqs[id.index()];
-        cfs_rq.advance_min_vruntime(running);
+        if self.series.is_eevdf() {
+            return self.finish_charge_eevdf(ctx, id, curr, delta);
+        }
+        self.cfs_rqs[id.index()].advance_min_vruntime(running);
         if let Some(task) = task {
             ctx.report_runtime(task, delta);
         }
         self.account_cfs_rq_runtime(ctx, id, delta);
+    }
+
+    /// Completes a charge in 6.12, where it also ends slices.
+    #[inline(never)]
+    fn finish_charge_eevdf(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, curr: EntityId, delta: u64) {
+        let has_ended = self.update_deadline(id, curr);
+        if let Some(task) = self.entities[curr.index()].task() {
+            ctx.report_runtime(task, delta);
+        }
+        self.account_cfs_rq_runtime(ctx, id, delta);
+        if self.cfs_rqs[id.index()].nr_running != 1 {
+            self.end_slice(ctx, id, curr, has_ended);
+        }
+    }
+
+    /// Lets a CPU reschedule if the slice of the running entity has ended, or was preempted (6.12).
+    fn end_slice(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId, has_ended: bool) {
+        if has_ended || self.did_preempt_short(cfs_rq, curr) {
+            self.resched_curr(ctx, self.cfs_rqs[cfs_rq.index()].cpu);
+            self.clear_buddies(cfs_rq, curr);
+        }
+    }
+
+    /// Adds a waiting entity to the timeline of its cfs_rq.
+    #[inline]
+    pub(crate) fn insert_into_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        match self.series {
+            KernelSeries::V6_1 => {
+                let vruntime = self.entities[se.index()].vruntime;
+                self.cfs_rqs[cfs_rq.index()].timeline.insert(vruntime, se);
+            }
+            KernelSeries::V6_12 => self.insert_by_deadline(cfs_rq, se),
+        }
+    }
+
+    /// Removes a waiting entity from the timeline of its cfs_rq.
+    #[inline]
+    pub(crate) fn remove_from_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        match self.series {
+            KernelSeries::V6_1 => {
+                let vruntime = self.entities[se.index()].vruntime;
+                self.cfs_rqs[cfs_rq.index()].timeline.remove(vruntime, se);
+            }
+            KernelSeries::V6_12 => self.remove_by_deadline(cfs_rq, se),
+        }
     }
 
     /// Advances `min_vruntime` to the smallest virtual runtime on the cfs_rq; it never decreases.
@@ -62,10 +110,12 @@ impl State {
     /// Makes an entity the running one of its cfs_rq.
     pub(crate) fn set_next_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.clear_buddies(cfs_rq, se);
-        let entity = &self.entities[se.index()];
-        if entity.on_rq {
-            self.cfs_rqs[cfs_rq.index()].timeline.remove(entity.vruntime, se);
+        if self.entities[se.index()].on_rq {
+            self.remove_from_timeline(cfs_rq, se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+            if self.series.is_eevdf() {
+                self.entities[se.index()].set_protect_slice();
+            }
         }
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
         queue.curr = Some(se);
@@ -83,8 +133,7 @@ impl State {
         }
         self.check_cfs_rq_runtime(ctx, cfs_rq);
         if on_rq {
-            let vruntime = self.entities[prev.index()].vruntime;
-            self.cfs_rqs[cfs_rq.index()].timeline.insert(vruntime, prev);
+            self.insert_into_timeline(cfs_rq, prev);
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
         }
         self.cfs_rqs[cfs_rq.index()].curr = None;

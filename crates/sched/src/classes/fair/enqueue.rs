@@ -25,6 +25,8 @@ pub(crate) struct EnqueueFlags {
     pub head: bool,
     /// The deadline budget is replenished.
     pub replenish: bool,
+    /// The task is new. Only 6.12 distinguishes this at the enqueue.
+    pub initial: bool,
     /// The path has charged the operation already, so that its time passes before the effect is visible.
     pub is_paid: bool,
 }
@@ -63,13 +65,16 @@ impl State {
         let mut is_idle = self.tasks[task.index()].has_idle_policy();
         let mut entity = Some(self.tasks[task.index()].se);
         let mut entity_flags = flags;
+        let mut slice = None;
         while let Some(se) = entity {
             if self.entities[se.index()].on_rq {
                 break;
             }
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
+            self.inherit_slice(se, slice);
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
+            slice = self.slice_for_group(cfs_rq);
             self.count_task_in(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.hrtick_update(ctx, cpu);
@@ -80,6 +85,7 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
+            slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_task_in(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.hrtick_update(ctx, cpu);
@@ -104,9 +110,13 @@ impl State {
         ctx.charge(KernelOp::Dequeue);
         let had_only_idle = self.sched_idle_cpu(cpu);
         self.util_est_dequeue(cpu, task);
+        if self.series.is_eevdf() {
+            self.util_est_update(cpu, task, flags.sleep);
+        }
         let mut is_idle = self.tasks[task.index()].has_idle_policy();
         let mut entity = Some(self.tasks[task.index()].se);
         let mut entity_flags = flags;
+        let mut slice = None;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
@@ -117,6 +127,7 @@ impl State {
                 return self.finish_dequeue(ctx, cpu, task, flags);
             }
             if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
+                slice = self.slice_for_group(cfs_rq);
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
                 }
@@ -127,6 +138,7 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
+            slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_task_out(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.finish_dequeue(ctx, cpu, task, flags);
@@ -141,7 +153,9 @@ impl State {
     }
 
     fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
-        self.util_est_update(cpu, task, flags.sleep);
+        if !self.series.is_eevdf() {
+            self.util_est_update(cpu, task, flags.sleep);
+        }
         self.hrtick_update(ctx, cpu);
     }
 
@@ -167,9 +181,15 @@ impl State {
     /// An entity that did not sleep here has a virtual runtime relative to `min_vruntime`, which becomes
     /// absolute. For the running entity this happens before time is charged, for others afterwards, because
     /// charging advances `min_vruntime`.
+    ///
+    /// In 6.12 an entity is placed by its lag each time, after its weight has changed.
     pub(crate) fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
-        let is_relative = !flags.wakeup || flags.migrated;
+        let is_eevdf = self.series.is_eevdf();
+        let is_relative = !is_eevdf && (!flags.wakeup || flags.migrated);
         let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
+        if is_curr && is_eevdf {
+            self.place_entity_eevdf(cfs_rq, se, flags.initial);
+        }
         if is_relative && is_curr {
             self.make_vruntime_absolute(cfs_rq, se);
         }
@@ -180,8 +200,11 @@ impl State {
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
         self.se_update_runnable(se);
         self.update_cfs_group(ctx, se);
+        if is_eevdf && !is_curr {
+            self.place_entity_eevdf(cfs_rq, se, flags.initial);
+        }
         self.account_entity_enqueue(cfs_rq, se);
-        if flags.wakeup {
+        if flags.wakeup && !is_eevdf {
             self.place_entity(cfs_rq, se, Placement::Wakeup);
         }
         let entity = &mut self.entities[se.index()];
@@ -189,12 +212,10 @@ impl State {
             entity.exec_start = 0;
         }
         entity.on_rq = true;
-        let vruntime = entity.vruntime;
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
         if !is_curr {
-            queue.timeline.insert(vruntime, se);
+            self.insert_into_timeline(cfs_rq, se);
         }
-        if queue.nr_running == 1 {
+        if self.cfs_rqs[cfs_rq.index()].nr_running == 1 {
             self.check_enqueue_throttle(ctx, cfs_rq);
             if !self.is_throttled_hierarchy(cfs_rq) {
                 self.list_add_leaf_cfs_rq(cfs_rq);
@@ -211,14 +232,19 @@ impl State {
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
         self.se_update_runnable(se);
         self.clear_buddies(cfs_rq, se);
-        let entity = &mut self.entities[se.index()];
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        if queue.curr != Some(se) {
-            queue.timeline.remove(entity.vruntime, se);
+        let is_eevdf = self.series.is_eevdf();
+        if is_eevdf {
+            self.update_entity_lag(cfs_rq, se);
         }
-        entity.on_rq = false;
+        if self.cfs_rqs[cfs_rq.index()].curr != Some(se) {
+            self.remove_from_timeline(cfs_rq, se);
+        }
+        if is_eevdf && !flags.sleep {
+            self.keep_relative_deadline(se);
+        }
+        self.entities[se.index()].on_rq = false;
         self.account_entity_dequeue(cfs_rq, se);
-        if !flags.sleep {
+        if !flags.sleep && !is_eevdf {
             let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
             let entity = &mut self.entities[se.index()];
             entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
@@ -226,7 +252,7 @@ impl State {
         self.return_cfs_rq_runtime(ctx, cfs_rq);
         self.update_cfs_group(ctx, se);
         // An entity that returns at once must not let `min_vruntime` advance meanwhile.
-        if flags.moved || !flags.save {
+        if !is_eevdf && (flags.moved || !flags.save) {
             self.update_min_vruntime(cfs_rq);
         }
         if self.cfs_rqs[cfs_rq.index()].nr_running == 0 {
@@ -247,6 +273,7 @@ impl State {
         }
     }
 
+    #[inline]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
         let queue = &mut self.cfs_rqs[cfs_rq.index()];

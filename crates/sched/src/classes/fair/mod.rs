@@ -8,6 +8,7 @@
 
 pub(crate) mod bandwidth;
 pub(crate) mod curr;
+pub(crate) mod eevdf;
 pub(crate) mod enqueue;
 #[cfg(test)]
 mod golden_group_tests;

@@ -113,6 +113,9 @@ impl State {
     ///    granularity.
     /// 3. The next buddy, or else the last buddy, under the same condition.
     fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
+        if self.series.is_eevdf() {
+            return self.pick_next_entity_eevdf(cfs_rq);
+        }
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let first_waiting = queue.timeline.first();
         let first = self.earlier(curr, first_waiting).expect("a cfs_rq that is picked from has a runnable entity");

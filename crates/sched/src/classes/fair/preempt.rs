@@ -54,6 +54,9 @@ impl State {
     /// A preempted task is marked as last buddy (LAST_BUDDY, with many tasks), so that it continues after a
     /// short interruption.
     pub(crate) fn check_preempt_wakeup(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
+        if self.series.is_eevdf() {
+            return self.check_preempt_wakeup_eevdf(ctx, cpu, task, is_fork);
+        }
         let curr_task = self.rqs[cpu.index()].curr;
         if curr_task == task {
             return;
@@ -103,7 +106,7 @@ impl State {
     /// Returns the ancestors of two entities (or the entities) that are on the same cfs_rq
     /// (`find_matching_se()`).
     #[inline]
-    fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
+    pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
         if self.entities[a.index()].cfs_rq == self.entities[b.index()].cfs_rq {
             (a, b)
         } else {
@@ -186,6 +189,9 @@ impl State {
 
     /// Lets the running task yield: it is skipped at the next pick. Models `yield_task_fair()` (6.1).
     pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
+        if self.series.is_eevdf() {
+            return self.yield_task_eevdf(ctx, guard);
+        }
         let cpu = guard.cpu();
         let rq = &self.rqs[cpu.index()];
         if rq.nr_running == 1 {

@@ -37,7 +37,9 @@ impl State {
     pub(crate) fn update_cfs_group(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         let Some(below) = self.entities[se.index()].my_q() else { return };
         let below = &self.cfs_rqs[below.index()];
-        if below.throttle_count > 0 {
+        // In 6.12 the entity of a group that becomes empty keeps its weight.
+        let is_eevdf = self.series.is_eevdf();
+        if below.throttle_count > 0 || (is_eevdf && below.load.weight == 0) {
             return;
         }
         ctx.op_counts.touch_group_read(below.group);
@@ -45,18 +47,27 @@ impl State {
         let load = scale_load_down(below.load.weight).max(below.avg.load_avg);
         let others = group.load_avg.wrapping_sub(below.tg_load_avg_contrib as i64);
         let weight = group_entity_weight(group.shares, load, others);
-        self.reweight_entity(ctx, se, weight);
+        if !is_eevdf || self.entities[se.index()].load.weight != weight {
+            self.reweight_entity(ctx, se, weight);
+        }
     }
 
     /// Changes the weight of an entity, and its load average as if it had always had that weight.
     pub(crate) fn reweight_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId, weight: u64) {
         let entity = &self.entities[se.index()];
         let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
+        let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
+        let is_eevdf = self.series.is_eevdf();
         if on_rq {
-            if self.cfs_rqs[cfs_rq.index()].curr == Some(se) {
+            if is_curr || is_eevdf {
                 self.update_curr(ctx, cfs_rq);
             }
+            if is_eevdf {
+                self.begin_reweight(cfs_rq, se, weight);
+            }
             self.cfs_rqs[cfs_rq.index()].load.sub(old);
+        } else if is_eevdf {
+            self.rescale_lag(se, weight);
         }
         let entity = &mut self.entities[se.index()];
         let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
@@ -69,6 +80,9 @@ impl State {
         sums.add_load(entity.avg.load_avg, entity.weighted_load_sum());
         if on_rq {
             self.cfs_rqs[cfs_rq.index()].load.add(weight);
+            if is_eevdf && !is_curr {
+                self.insert_into_timeline(cfs_rq, se);
+            }
         }
     }
 

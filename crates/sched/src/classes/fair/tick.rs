@@ -38,7 +38,8 @@ impl State {
         if !self.features.has(Feature::DoubleTick) && self.rqs[cpu.index()].timers.is_active(Timer::Hrtick) {
             return;
         }
-        if self.cfs_rqs[cfs_rq.index()].nr_running > 1 {
+        // In 6.12 the charge above has found out whether the slice has ended.
+        if !self.series.is_eevdf() && self.cfs_rqs[cfs_rq.index()].nr_running > 1 {
             self.check_preempt_tick(ctx, cfs_rq, curr);
         }
     }

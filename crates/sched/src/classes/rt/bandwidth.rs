@@ -12,9 +12,14 @@ use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 
 impl State {
+    /// Whether the runtime of real-time tasks is limited at all. 6.12 has no such limit; its fair servers take its place.
+    pub(crate) fn limits_rt_runtime(&self) -> bool {
+        !self.series.is_eevdf() && self.tunables.rt_runtime_us >= 0
+    }
+
     /// Starts the period timer if there is a limit and the timer is not active (`start_rt_bandwidth()`).
     pub(crate) fn start_rt_bandwidth(&mut self, ctx: &mut Ctx<'_>) {
-        if self.tunables.rt_runtime_us >= 0 {
+        if self.limits_rt_runtime() {
             self.do_start_rt_bandwidth(ctx);
         }
     }
@@ -46,7 +51,7 @@ impl State {
 
     /// Charges the real-time tasks of a CPU. They stop if their runtime is exhausted.
     pub(crate) fn account_rt_runtime(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta: u64) {
-        if self.tunables.rt_runtime_us < 0 {
+        if !self.limits_rt_runtime() {
             return;
         }
         self.rqs[cpu.index()].rt.rt_time += delta;

@@ -12,6 +12,7 @@ use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::{KernelOp, OpCounts};
 use std::vec;
@@ -39,7 +40,9 @@ impl RtTestMachine {
             levels: vec![TopologyLevel::Mc],
             distances: vec![vec![10]],
         };
-        let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK.0, jiffies: 1000 }).expect("a machine");
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: TICK.0, jiffies: 1000, series: KernelSeries::V6_1 })
+                .expect("a machine");
         sched.set_timer_resolution(TICK);
         sched.boot(Nanos(999_000_000));
         Self { sched, now: Nanos(1_000_000_000), effects: Vec::new(), work: OpCounts::default() }

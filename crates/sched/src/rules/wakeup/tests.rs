@@ -16,6 +16,7 @@ use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::{Access, KernelOp, OpCounts};
 use std::boxed::Box;
@@ -97,7 +98,9 @@ struct WakeupTestMachine {
 
 impl WakeupTestMachine {
     fn new(topology: MachineTopology) -> Self {
-        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000, series: KernelSeries::V6_1 })
+                .expect("a machine");
         let task = new_task(&mut sched);
         for rq in &mut sched.rqs {
             rq.idle_stamp = 1;

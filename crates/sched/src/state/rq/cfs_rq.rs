@@ -2,7 +2,9 @@
 //! The fair runqueue of a group on one CPU: the kernel's `struct cfs_rq`.
 
 use crate::state::rq::leaf::LeafLinks;
+use crate::state::rq::slice_tree::SliceTree;
 use crate::state::rq::timeline::Timeline;
+use crate::state::rq::virtual_time::VirtualTime;
 use crate::types::ids::{CpuId, EntityId, GroupId};
 use crate::types::pelt::SchedAvg;
 use crate::types::weight::LoadWeight;
@@ -43,8 +45,12 @@ pub struct CfsRq {
     pub is_idle: bool,
     /// Virtual time that the cfs_rq has reached, in ns of a nice-0 task; never decreases.
     pub min_vruntime: u64,
-    /// Waiting entities, ordered by virtual runtime.
+    /// Virtual time of EEVDF (6.12).
+    pub virtual_time: VirtualTime,
+    /// Waiting entities, ordered by virtual runtime; in 6.12 by virtual deadline.
     pub timeline: Timeline,
+    /// Shortest slice of the waiting entities, if an entity represents the cfs_rq (6.12).
+    pub slice_tree: SliceTree,
     /// Running entity, which is not in the timeline.
     pub curr: Option<EntityId>,
     /// Entity to run next if that is not too unfair (next buddy).
@@ -105,7 +111,9 @@ impl CfsRq {
             idle_h_nr_running: 0,
             is_idle: false,
             min_vruntime: (1u64 << 20).wrapping_neg(),
+            virtual_time: VirtualTime::default(),
             timeline: Timeline::default(),
+            slice_tree: SliceTree::default(),
             curr: None,
             next: None,
             last: None,

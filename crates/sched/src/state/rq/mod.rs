@@ -6,8 +6,10 @@
 
 pub mod cfs_rq;
 pub mod leaf;
+pub mod slice_tree;
 pub mod task_list;
 pub mod timeline;
+pub mod virtual_time;
 
 use crate::state::callbacks::BalanceCallbacks;
 use crate::state::calls::CallFunction;

@@ -6,6 +6,7 @@ use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::cpufreq::energy_model::{PerfDomain, perf_table};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::ids::CpuId;
+use crate::types::series::KernelSeries;
 use crate::types::tunables::PublishedChanges;
 use crate::types::units::Nanos;
 use std::vec;
@@ -24,7 +25,8 @@ fn big_little(smt: u32, capacity: [u64; 4]) -> Sched {
         levels: vec![TopologyLevel::Smt, TopologyLevel::Mc],
         distances: vec![vec![10]],
     };
-    Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249 }).expect("a machine")
+    Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249, series: KernelSeries::V6_1 })
+        .expect("a machine")
 }
 
 fn domain(cpus: [u32; 2], power_uw: &[u64], governor: Governor) -> FrequencyDomain {

@@ -7,6 +7,7 @@ use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Gover
 use crate::state::cpufreq::iowait::IowaitBoost;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::ids::CpuId;
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::{KernelOp, OpCounts};
 use std::vec;
@@ -32,7 +33,7 @@ fn sched(nr_cpus: u32) -> Sched {
         levels: vec![TopologyLevel::Mc],
         distances: vec![vec![10]],
     };
-    Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249 }).expect("a machine")
+    Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249, series: KernelSeries::V6_1 }).expect("a machine")
 }
 
 /// Updates the frequency of CPU 0 from CPU `on`, at a time after the start and with this utilisation. Returns

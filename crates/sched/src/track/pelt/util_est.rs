@@ -2,11 +2,13 @@
 //! Estimated utilisation (UTIL_EST): the utilisation of a task before it slept, which its decayed `util_avg`
 //! no longer shows.
 //!
-//! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1).
+//! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1 and 6.12).
 
 use crate::state::State;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
+use crate::types::series::KernelSeries;
+
 impl State {
     /// Adds a task's estimate to the sum of its runqueue. Models `util_est_enqueue()`.
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
@@ -39,7 +41,10 @@ impl State {
         let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
         let entity = self.tasks[task.index()].se;
         let avg = &mut self.entities[entity.index()].avg;
-        avg.util_est.sample(avg.util_avg, fast_up, capacity);
+        match self.series {
+            KernelSeries::V6_1 => avg.util_est.sample(avg.util_avg, fast_up, capacity),
+            KernelSeries::V6_12 => avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity),
+        }
     }
 
     /// Utilisation of a task, the larger of tracked and estimated: `task_util_est()`.

@@ -2,7 +2,8 @@
 //! Estimated utilisation: the utilisation of a task before it slept, which its decayed `util_avg` no longer
 //! has.
 //!
-//! Models `util_est_update()` and `_task_util_est()` (6.1).
+//! Models `util_est_update()` and `_task_util_est()` (6.1 and 6.12). Since 6.8 there is one value, the moving average:
+//! here `enqueued`, and `ewma` stays 0.
 
 use crate::types::units::Capacity;
 
@@ -62,6 +63,37 @@ impl UtilEst {
         }
         self.ewma = (((i64::from(self.ewma) << EWMA_WEIGHT_SHIFT) + diff) >> EWMA_WEIGHT_SHIFT) as u32;
         self.enqueued = sample | UTIL_AVG_UNCHANGED;
+    }
+}
+
+impl UtilEst {
+    /// Records a sample when a task goes to sleep, as in 6.12; `runnable` is the task's `runnable_avg`.
+    ///
+    /// Rules, in order:
+    /// 1. Nothing changes if `util_avg` was not updated since the last sample.
+    /// 2. An increase is adopted at once.
+    /// 3. A decrease within the margin changes nothing.
+    /// 4. A sample above the CPU's capacity is ignored, and the average may be sampled again.
+    /// 5. A task that waited for a CPU did not get the time that it wanted: the average stays.
+    /// 6. Otherwise a quarter of the difference is subtracted.
+    pub fn sample_average(&mut self, util: u64, runnable: u64, capacity: Capacity) {
+        if self.enqueued & UTIL_AVG_UNCHANGED != 0 {
+            return;
+        }
+        let (old, sample) = (i64::from(self.enqueued), i64::from(util as u32));
+        let decrease = old - sample;
+        let new = if decrease <= 0 {
+            sample
+        } else if decrease < UTIL_EST_MARGIN {
+            old
+        } else if util > capacity {
+            return;
+        } else if util + (UTIL_EST_MARGIN as u64) < runnable {
+            old
+        } else {
+            ((old << EWMA_WEIGHT_SHIFT) - decrease) >> EWMA_WEIGHT_SHIFT
+        };
+        self.enqueued = new as u32 | UTIL_AVG_UNCHANGED;
     }
 }
 

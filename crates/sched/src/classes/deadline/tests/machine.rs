@@ -13,6 +13,7 @@ use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::OpCounts;
 use alloc::vec;
@@ -80,7 +81,8 @@ impl DlTestMachine {
             levels: vec![TopologyLevel::Mc, TopologyLevel::All],
             distances: vec![vec![10]],
         };
-        let mut sched = Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249 }).unwrap();
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249, series: KernelSeries::V6_1 }).unwrap();
         sched.boot(Nanos(START - MS));
         sched.handle_jiffy(250);
         let mut machine = Self {

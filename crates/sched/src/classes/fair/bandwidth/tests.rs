@@ -9,6 +9,7 @@ use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::OpCounts;
 use std::string::ToString;
@@ -42,7 +43,8 @@ impl BandwidthTestMachine {
             distances: vec![vec![10]],
         };
         let mut sched =
-            Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249 }).expect("the machine is possible");
+            Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249, series: KernelSeries::V6_1 })
+                .expect("the machine is possible");
         sched.boot(ms(999));
         sched.handle_jiffy(250);
         Self { sched, now: ms(1000) }

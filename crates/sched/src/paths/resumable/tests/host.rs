@@ -14,6 +14,7 @@ use crate::state::task::{Policy, TaskState};
 use crate::state::topology::MachineTopology;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::OpCounts;
 use std::boxed::Box;
@@ -65,7 +66,9 @@ pub(crate) struct PathTestMachine {
 impl PathTestMachine {
     pub(crate) fn new(topology: MachineTopology) -> Self {
         let nr_cpus = topology.cpus.len();
-        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000 }).expect("a machine");
+        let mut sched =
+            Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000, series: KernelSeries::V6_1 })
+                .expect("a machine");
         let now = Nanos::from_secs(4);
         sched.boot(Nanos(now.0 - 1_000_000));
         let mut host = Self {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Virtual deadlines, and the protection of a slice that has begun.
+//!
+//! Models `update_deadline()`, `set_protect_slice()`, `protect_slice()` and `cancel_protect_slice()` (6.12.117).
+//!
+//! While an entity runs, its field `vlag` is free. It then holds the deadline with which the entity was picked: the
+//! slice is protected while the deadline is still that one.
+
+use crate::state::State;
+use crate::state::eevdf::EevdfFeature;
+use crate::state::entity::{SchedEntity, vruntime_before};
+use crate::types::ids::{CfsRqId, EntityId};
+use crate::types::weight::calc_delta_fair;
+
+impl SchedEntity {
+    /// Protects the slice that begins now.
+    pub(crate) const fn set_protect_slice(&mut self) {
+        self.vlag = self.deadline as i64;
+    }
+
+    /// Whether the slice has not ended since the entity was picked, and its protection was not cancelled.
+    #[inline]
+    pub(crate) const fn is_slice_protected(&self) -> bool {
+        self.vlag == self.deadline as i64
+    }
+
+    /// Ends the protection of the slice.
+    pub(crate) const fn cancel_protect_slice(&mut self) {
+        if self.is_slice_protected() {
+            self.vlag = self.deadline.wrapping_add(1) as i64;
+        }
+    }
+
+    /// Sets the slice to the kernel's, unless the task has one of its own, and returns it in virtual time.
+    pub(crate) fn refresh_slice(&mut self, base_slice_ns: u64) -> u64 {
+        if !self.has_custom_slice {
+            self.slice = base_slice_ns;
+        }
+        calc_delta_fair(self.slice, &mut self.load)
+    }
+}
+
+impl State {
+    /// Adds a waiting entity to the timeline, the virtual time and the slices of its cfs_rq.
+    #[inline(never)]
+    pub(crate) fn insert_by_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let (entity, queue) = (&mut self.entities[se.index()], &mut self.cfs_rqs[cfs_rq.index()]);
+        queue.virtual_time.add(entity.vruntime, entity.weight() as i64);
+        queue.timeline.insert(entity.deadline, se);
+        queue.insert_slice(entity);
+    }
+
+    /// Removes a waiting entity from these.
+    #[inline(never)]
+    pub(crate) fn remove_by_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let (entity, queue) = (&mut self.entities[se.index()], &mut self.cfs_rqs[cfs_rq.index()]);
+        queue.timeline.remove(entity.deadline, se);
+        queue.remove_slice(entity);
+        queue.virtual_time.sub(entity.vruntime, entity.weight() as i64);
+    }
+
+    /// Keeps the distance of an entity's deadline when it leaves its cfs_rq without sleeping (PLACE_REL_DEADLINE).
+    #[inline(never)]
+    pub(crate) fn keep_relative_deadline(&mut self, se: EntityId) {
+        if self.eevdf.has(EevdfFeature::PlaceRelDeadline) {
+            let entity = &mut self.entities[se.index()];
+            entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
+            entity.has_relative_deadline = true;
+        }
+    }
+
+    /// Gives the running entity a new deadline once it has used up its slice. Returns whether it has.
+    #[inline(never)]
+    pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
+        let base_slice_ns = self.eevdf.base_slice_ns;
+        let entity = &mut self.entities[curr.index()];
+        if vruntime_before(entity.vruntime, entity.deadline) {
+            return false;
+        }
+        let vslice = entity.refresh_slice(base_slice_ns);
+        entity.deadline = entity.vruntime.wrapping_add(vslice);
+        self.avg_vruntime(cfs_rq);
+        true
+    }
+}

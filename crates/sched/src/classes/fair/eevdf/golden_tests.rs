@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Golden tests of virtual time, eligibility, pick, placement and lag on random cfs_rqs.
+
+use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, recording};
+use crate::state::eevdf::EevdfSettings;
+use crate::types::ids::EntityId;
+use crate::types::series::KernelSeries;
+use crate::types::weight::LoadWeight;
+use serde_json::Value;
+use std::vec::Vec;
+
+/// Number of CPUs of the recorded machine, on which the base slice depends.
+const NR_CPUS: usize = 16;
+
+/// Fills a root cfs_rq with the first `nr` entities, of which one may be running. Returns all entities.
+fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
+    let cfs_rq = rig.sched.root_cfs_rq(CPU);
+    let nr = number(&line["nr"]) as usize;
+    let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
+    rig.sched.cfs_rqs[cfs_rq.index()].virtual_time.zero_vruntime = number(&line["base"]);
+    let mut ids = Vec::new();
+    for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
+        let [weight, vruntime, deadline, vlag] = columns(entity);
+        let (_, id) = rig.task();
+        let exec_start = rig.sched.rqs[CPU.index()].clock_task;
+        let base_slice_ns = rig.sched.eevdf.base_slice_ns;
+        let se = &mut rig.sched.entities[id.index()];
+        (se.load, se.vruntime, se.deadline, se.vlag) = (LoadWeight::new(weight), vruntime, deadline, vlag as i64);
+        (se.exec_start, se.slice, se.on_rq) = (exec_start, base_slice_ns, index < nr);
+        ids.push(id);
+        if index == nr {
+            continue;
+        }
+        let queue = &mut rig.sched.cfs_rqs[cfs_rq.index()];
+        queue.load.add(weight);
+        queue.nr_running += 1;
+        queue.h_nr_running += 1;
+        if Some(index) == curr {
+            queue.curr = Some(id);
+        } else {
+            rig.sched.insert_into_timeline(cfs_rq, id);
+        }
+    }
+    assert_eq!(ids.len(), nr + 1, "one entity more than are queued");
+    ids
+}
+
+#[test]
+fn virtual_time_eligibility_pick_placement_and_lag() {
+    let (mut nr_states, mut nr_entities) = (0, 0);
+    for line in recording("vec-entity-6.12.jsonl.zst") {
+        let mut rig = GoldenTestMachine::new();
+        rig.sched.series = KernelSeries::V6_12;
+        rig.sched.eevdf = EevdfSettings::for_cpus(NR_CPUS);
+        let ids = fill(&mut rig, &line);
+        let cfs_rq = rig.sched.root_cfs_rq(CPU);
+        assert_eq!(rig.sched.avg_vruntime(cfs_rq), number(&line["avg_vruntime"]), "virtual time of {line}");
+        for (&id, eligible) in ids.iter().zip(line["eligible"].as_array().expect("one for each queued entity")) {
+            assert_eq!(u64::from(rig.sched.entity_eligible(cfs_rq, id)), number(eligible), "{id:?} of {line}");
+            nr_entities += 1;
+        }
+        // The slice of the running entity was not protected when the pick was recorded.
+        let curr = rig.sched.cfs_rqs[cfs_rq.index()].curr;
+        if let Some(curr) = curr {
+            let se = &mut rig.sched.entities[curr.index()];
+            se.vlag = se.deadline.wrapping_sub(1) as i64;
+        }
+        let pick = rig.sched.pick_eevdf(cfs_rq).and_then(|pick| ids.iter().position(|&id| id == pick));
+        assert_eq!(pick, usize::try_from(line["pick"].as_i64().expect("an index")).ok(), "pick of {line}");
+        let placed = *ids.last().expect("there is at least one entity");
+        let before = rig.sched.entities[placed.index()].clone();
+        let [is_initial, vruntime, deadline] = columns(&line["place"]);
+        rig.sched.place_entity_eevdf(cfs_rq, placed, is_initial == 1);
+        let se = &mut rig.sched.entities[placed.index()];
+        assert_eq!((se.vruntime, se.deadline), (vruntime, deadline), "place of {line}");
+        *se = before;
+        let avg_vruntime = rig.sched.avg_vruntime(cfs_rq);
+        let lag = rig.sched.entity_lag(avg_vruntime, placed);
+        assert_eq!(Some(lag), line["lag"].as_i64(), "lag of {line}");
+        nr_states += 1;
+    }
+    compared("avg_vruntime, pick_eevdf, place_entity and entity_lag", nr_states, 1500);
+    compared("entity_eligible", nr_entities, 6798);
+}

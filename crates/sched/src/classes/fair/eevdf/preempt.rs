@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Preemption by wake-ups and by the end of a slice, and yielding, under EEVDF.
+//!
+//! Models `check_preempt_wakeup_fair()`, `do_preempt_short()`, `did_preempt_short()` and `yield_task_fair()` (6.12.117).
+
+use crate::interface::ctx::Ctx;
+use crate::state::State;
+use crate::state::eevdf::EevdfFeature;
+use crate::state::entity::vruntime_before;
+use crate::state::lock::RqGuard;
+use crate::state::task::Policy;
+use crate::types::features::Feature;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+
+impl State {
+    /// Decides whether a fair task that has become runnable preempts the running fair task.
+    ///
+    /// Rules, in order:
+    /// 1. A task does not preempt itself, and does not preempt if its group is throttled.
+    /// 2. NEXT_BUDDY: the woken task is marked as next buddy, unless it was forked.
+    /// 3. If rescheduling is due anyway, or without WAKEUP_PREEMPTION, nothing more happens.
+    /// 4. Where the branches of both tasks diverge in the group tree, a non-idle entity preempts an idle one, but not the
+    ///    reverse.
+    /// 5. SCHED_BATCH and SCHED_IDLE tasks do not preempt.
+    /// 6. PREEMPT_SHORT: an eligible entity with a shorter slice ends the protection of the running one's slice.
+    /// 7. The task preempts if it is the one to pick now.
+    #[inline(never)]
+    pub(crate) fn check_preempt_wakeup_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
+        let curr_task = self.rqs[cpu.index()].curr;
+        if curr_task == task {
+            return;
+        }
+        let (curr, woken) = (self.tasks[curr_task.index()].se, self.tasks[task.index()].se);
+        if self.cfs_rqs[self.entities[woken.index()].cfs_rq.index()].throttle_count > 0 {
+            return;
+        }
+        if self.features.has(Feature::NextBuddy) && !is_fork {
+            self.set_next_buddy(woken);
+        }
+        if self.rqs[cpu.index()].need_resched || !self.features.has(Feature::WakeupPreemption) {
+            return;
+        }
+        let (curr, woken) = self.find_matching_se(curr, woken);
+        match (self.se_is_idle(curr), self.se_is_idle(woken)) {
+            (true, false) => {
+                self.entities[curr.index()].cancel_protect_slice();
+                return self.resched_curr(ctx, cpu);
+            }
+            (false, true) => return,
+            _ => {}
+        }
+        if self.tasks[task.index()].policy != Policy::Normal {
+            return;
+        }
+        let cfs_rq = self.entities[curr.index()].cfs_rq;
+        self.update_curr(ctx, cfs_rq);
+        if self.do_preempt_short(cfs_rq, woken, curr) {
+            self.entities[curr.index()].cancel_protect_slice();
+        }
+        if self.pick_eevdf(cfs_rq) == Some(woken) {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Whether a woken entity has a shorter slice than the running one, is eligible, and comes before it.
+    fn do_preempt_short(&self, cfs_rq: CfsRqId, woken: EntityId, curr: EntityId) -> bool {
+        let (woken_se, curr_se) = (&self.entities[woken.index()], &self.entities[curr.index()]);
+        self.eevdf.has(EevdfFeature::PreemptShort)
+            && woken_se.slice < curr_se.slice
+            && self.entity_eligible(cfs_rq, woken)
+            && (vruntime_before(woken_se.deadline, curr_se.deadline) || !self.entity_eligible(cfs_rq, curr))
+    }
+
+    /// Whether the running entity has lost the protection of its slice and is no longer eligible.
+    pub(crate) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
+        self.eevdf.has(EevdfFeature::PreemptShort)
+            && !self.entities[curr.index()].is_slice_protected()
+            && !self.entity_eligible(cfs_rq, curr)
+    }
+
+    /// Lets the running task yield: an eligible one gives up the rest of its slice.
+    #[inline(never)]
+    pub(crate) fn yield_task_eevdf(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
+        let cpu = guard.cpu();
+        if self.rqs[cpu.index()].nr_running == 1 {
+            return;
+        }
+        let se = self.tasks[self.rqs[cpu.index()].curr.index()].se;
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        self.clear_buddies(cfs_rq, se);
+        self.update_rq_clock(ctx, guard);
+        self.update_curr(ctx, cfs_rq);
+        self.rq_clock_skip_update(cpu);
+        if self.entity_eligible(cfs_rq, se) {
+            let entity = &mut self.entities[se.index()];
+            entity.vruntime = entity.deadline;
+            self.update_deadline(cfs_rq, se);
+        }
+    }
+}

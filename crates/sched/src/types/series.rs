@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Kernel whose rules the scheduler follows.
+
+/// Series of Linux with rules of their own. A run has one, and what differs between them branches on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelSeries {
+    /// Linux 6.1: CFS.
+    #[default]
+    V6_1,
+    /// Linux 6.12: EEVDF.
+    V6_12,
+}
+
+impl KernelSeries {
+    /// Whether the fair class is EEVDF, with lags and virtual deadlines.
+    #[inline]
+    pub const fn is_eevdf(self) -> bool {
+        matches!(self, Self::V6_12)
+    }
+}
