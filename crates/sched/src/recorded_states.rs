@@ -167,7 +167,7 @@ impl CpuState {
         rq.cpu_capacity = capacity;
         rq.idle_stamp = if idle_ns == 0 { 0 } else { NOW * 1000 - idle_ns };
         let cfs_rq = &mut sched.cfs_rqs[cpu.index()];
-        (cfs_rq.nr_running, cfs_rq.h_nr_running) = (h_nr as u32, h_nr as u32);
+        (cfs_rq.nr_running, cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr as u32, h_nr as u32, h_nr as u32);
         cfs_rq.idle_h_nr_running = idle_h_nr as u32;
         cfs_rq.avg.util_avg = util;
         cfs_rq.avg.runnable_avg = runnable;

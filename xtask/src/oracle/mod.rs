@@ -50,8 +50,8 @@ const EEVDF_VERSION: &str = "6.12";
 /// Profiles that the built-in scheduler of 6.12 reproduces, with [`EEVDF_LIMITS`].
 const EEVDF_BUILT_IN_PROFILES: [&str; 5] =
     ["one-cpu", "one-cpu-groups", "one-cpu-freq", "two-cpu-pinned", "eevdf-one-cpu"];
-/// Statements that switch off what the built-in scheduler of 6.12 does not have yet, and that print lags.
-const EEVDF_LIMITS: &str = "feature DELAY_DEQUEUE 0\nserver 0ns 0-0 0 1s\ntracelag 1";
+/// Statements that switch off the fair server, which the built-in scheduler of 6.12 does not have yet, and that print lags.
+const EEVDF_LIMITS: &str = "server 0ns 0-0 0 1s\ntracelag 1";
 /// Profile whose scenarios set switches for published changes; no kernel contains all of them.
 const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.

@@ -83,10 +83,11 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
         !task.dl.is_queued || (task.is_queued() && task.class == SchedClass::Deadline),
         "{id:?} is marked as a queued deadline task, but is {task:?}"
     );
+    let is_delayed = sched.entities[task.se.index()].is_delayed;
     let is_left = sched.is_in_newidle(task.cpu);
     ensure!(!task.on_cpu || task.is_queued() || is_left, "{id:?} runs without being queued: {task:?}");
     ensure!(
-        task.is_queued() == (task.state == TaskState::Running && !task.in_wakeup && !is_on_its_way),
+        task.is_queued() == (is_delayed || task.state == TaskState::Running && !task.in_wakeup && !is_on_its_way),
         "{id:?} is {:?} and {:?} between two handlers",
         task.state,
         task.on_rq

@@ -14,6 +14,7 @@ pub(crate) struct FairRecount {
     h_nr_running: u32,
     idle_nr_running: u32,
     idle_h_nr_running: u32,
+    h_nr_runnable: u32,
     weight: u64,
 }
 
@@ -26,6 +27,7 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
             h_nr_running: cfs_rq.h_nr_running,
             idle_nr_running: cfs_rq.idle_nr_running,
             idle_h_nr_running: cfs_rq.idle_h_nr_running,
+            h_nr_runnable: cfs_rq.h_nr_runnable,
             weight: cfs_rq.load.weight,
         };
         let place = (cfs_rq.cpu, cfs_rq.group);
@@ -45,12 +47,12 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
     tallies.resize(sched.cfs_rqs.len(), FairRecount::default());
     for (index, se) in sched.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
         let is_idle = sched.se_is_idle(EntityId::from_index(index));
-        let (h_nr_running, idle_h_nr_running) = match se.owner {
-            EntityOwner::Task(_) => (1, u32::from(is_idle)),
+        let (h_nr_running, idle_h_nr_running, h_nr_runnable) = match se.owner {
+            EntityOwner::Task(_) => (1, u32::from(is_idle), u32::from(!se.is_delayed)),
             EntityOwner::Group(below) => {
                 let below = &sched.cfs_rqs[below.index()];
                 let all_or_some = if below.is_idle { below.h_nr_running } else { below.idle_h_nr_running };
-                (below.h_nr_running, all_or_some)
+                (below.h_nr_running, all_or_some, below.h_nr_runnable)
             }
         };
         let recount = &mut tallies[se.cfs_rq.index()];
@@ -58,6 +60,7 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
         recount.h_nr_running += h_nr_running;
         recount.idle_nr_running += u32::from(is_idle);
         recount.idle_h_nr_running += idle_h_nr_running;
+        recount.h_nr_runnable += h_nr_runnable;
         recount.weight += se.load.weight;
     }
 }
@@ -113,7 +116,7 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
         EntityOwner::Group(below) => {
             let below = &sched.cfs_rqs[below.index()];
             ensure!(
-                below.throttle_count > 0 || !se.on_rq || se.runnable_weight == u64::from(below.h_nr_running),
+                below.throttle_count > 0 || !se.on_rq || se.runnable_weight == u64::from(below.h_nr_runnable),
                 "runnable_weight of {id:?} is {}, but the number of tasks below is {}",
                 se.runnable_weight,
                 below.h_nr_running

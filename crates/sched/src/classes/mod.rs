@@ -25,7 +25,15 @@ impl State {
     }
 
     /// Dequeues a task because it sleeps or migrates (`deactivate_task()`).
+    ///
+    /// In 6.12 a task that sleeps may stay queued; it leaves later.
     pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
+        if flags.sleep && self.series.is_eevdf() {
+            if self.dequeue_task(ctx, rq, task, flags) {
+                self.tasks[task.index()].on_rq = OnRq::No;
+            }
+            return;
+        }
         self.tasks[task.index()].on_rq = if flags.sleep { OnRq::No } else { OnRq::Migrating };
         self.dequeue_task(ctx, rq, task, flags);
     }
@@ -39,7 +47,11 @@ impl State {
             p.info.last_queued = now;
         }
         let class = p.class;
-        self.uclamp_rq_inc(cpu, task);
+        // 6.12 counts the clamps of a task afterwards.
+        let is_eevdf = self.series.is_eevdf();
+        if !is_eevdf {
+            self.uclamp_rq_inc(cpu, task);
+        }
         match class {
             SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.enqueue_task_rt(ctx, cpu, task, flags),
@@ -47,12 +59,16 @@ impl State {
             SchedClass::Stop => self.add_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
+        if is_eevdf && !self.entities[self.tasks[task.index()].se.index()].is_delayed {
+            self.uclamp_rq_inc(cpu, task);
+        }
         if self.has_throttled {
             self.report_throttling(ctx, task);
         }
     }
 
-    pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
+    /// Dequeues a task. Returns whether it has left: in 6.12 a task that sleeps may stay queued for a while.
+    pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) -> bool {
         self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
         let rq = &mut self.rqs[cpu.index()];
@@ -65,12 +81,13 @@ impl State {
         let class = p.class;
         self.uclamp_rq_dec(cpu, task);
         match class {
-            SchedClass::Fair => self.dequeue_task_fair(ctx, cpu, task, flags),
+            SchedClass::Fair => return self.dequeue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.dequeue_task_dl(ctx, cpu, task, flags),
             SchedClass::Stop => self.sub_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {task:?}"),
         }
+        true
     }
 
     /// Stops the running task (`put_prev_task()`).

@@ -103,6 +103,7 @@ impl Sched {
         }
         self.admit(ctx, task, policy)?;
         let how = ReenqueueFlags { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
+        self.end_delay_for_class(ctx, &rq, task, class_of(new_prio));
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let p = &mut self.tasks[task.index()];
         p.policy = policy;
@@ -267,6 +268,15 @@ impl Sched {
         let cpu = mask.iter_and_wrap_from(&self.hotplug.active, start).next().expect("some CPU of them is active");
         self.rqs[ctx.cpu.index()].distribute_prev = cpu;
         cpu
+    }
+
+    /// Dequeues a task whose dequeue was delayed, if it is about to enter another class.
+    pub(crate) fn end_delay_for_class(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, class: SchedClass) {
+        let p = &self.tasks[task.index()];
+        if p.class != class && self.entities[p.se.index()].is_delayed {
+            let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
+            self.dequeue_task(ctx, rq, task, flags);
+        }
     }
 
     pub(crate) fn sched_change_begin(

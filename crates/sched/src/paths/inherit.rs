@@ -47,6 +47,7 @@ impl Sched {
         let mut how =
             ReenqueueFlags { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };
         ctx.report(Event::Priority { task, prio, is_inherited: true, on: ctx.cpu });
+        self.end_delay_for_class(ctx, &rq, task, class_of(prio));
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter.index()].dl);
         let p = &mut self.tasks[task.index()];

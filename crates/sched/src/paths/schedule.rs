@@ -99,7 +99,8 @@ impl Sched {
             return true;
         }
         if self.tasks[prev.index()].state != TaskState::Running {
-            let flags = DequeueFlags { sleep: true, ..DequeueFlags::default() };
+            let special = self.tasks[prev.index()].state == TaskState::Dead;
+            let flags = DequeueFlags { sleep: true, special, ..DequeueFlags::default() };
             self.deactivate_task(ctx, &rq, prev, flags);
         }
         ctx.charge(KernelOp::PickNext);
@@ -208,7 +209,11 @@ impl Sched {
                 }
                 Some(NewIdleResult::Pulled) | None => {}
             }
-            if self.cfs_rqs[cpu.index()].nr_running > 0 {
+            if self.series.is_eevdf() {
+                if let Some(next) = self.pick_next_task_eevdf(ctx, rq, prev) {
+                    return Some(next);
+                }
+            } else if self.cfs_rqs[cpu.index()].nr_running > 0 {
                 if self.tasks[prev.index()].class != SchedClass::Fair {
                     self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_next_task_fair_fresh(ctx, cpu));
@@ -227,12 +232,23 @@ impl Sched {
         if !self.balance_classes(ctx, cpu, prev) {
             return None;
         }
-        // In 6.12 a task that is picked again is neither stopped nor started.
-        if self.series.is_eevdf() && self.first_above_fair(cpu) == Some(prev) {
-            return Some(prev);
+        if self.series.is_eevdf()
+            && let Some(next) = self.pick_without_put(ctx, rq, prev)
+        {
+            return Some(next);
         }
         self.put_prev_task(ctx, rq, prev);
         Some(self.pick_by_class(ctx, cpu))
+    }
+
+    /// Picks a task of 6.12 before the old one is put: the old one again, which is neither stopped nor started, or a fair
+    /// one.
+    #[inline(never)]
+    fn pick_without_put(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
+        match self.first_above_fair(rq.cpu()) {
+            None => self.pick_next_task_eevdf(ctx, rq, prev),
+            above => above.filter(|&next| next == prev),
+        }
     }
 
     /// Returns the task that the classes above the fair one would pick.

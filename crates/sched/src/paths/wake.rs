@@ -161,8 +161,13 @@ impl Sched {
     }
 
     fn try_to_wake_up(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> bool {
-        let stage = self.select_for_wakeup(ctx, task, flags);
-        let slept = stage.is_some();
+        let p = &self.tasks[task.index()];
+        let is_delayed = p.state == TaskState::Interruptible && p.on_rq == OnRq::Queued;
+        let stage = if is_delayed { None } else { self.select_for_wakeup(ctx, task, flags) };
+        if is_delayed {
+            self.wake_delayed(ctx, task);
+        }
+        let slept = is_delayed || stage.is_some();
         let in_interrupt = flags.in_interrupt;
         let rest = (in_interrupt && self.is_softirq_pending(ctx.cpu)).then_some(WakeStage::EndInterrupt);
         if let Some(stage) = stage.or(rest) {
@@ -313,6 +318,23 @@ impl Sched {
         self.report_lags(ctx, task, LagMoment::Wakeup);
         self.task_woken(ctx, cpu, task);
         self.end_idle_period(cpu);
+    }
+
+    /// Wakes a task whose dequeue was delayed, where it is queued.
+    #[inline(never)]
+    fn wake_delayed(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        ctx.charge(KernelOp::Wakeup);
+        let cpu = self.tasks[task.index()].cpu;
+        ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
+        let rq = self.rq_lock_clocked(ctx, cpu);
+        self.enqueue_task(ctx, &rq, task, EnqueueFlags { delayed: true, ..EnqueueFlags::default() });
+        if !self.tasks[task.index()].on_cpu {
+            self.check_preempt_curr(ctx, &rq, task, false);
+        }
+        self.tasks[task.index()].state = TaskState::Running;
+        ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
+        self.report_lags(ctx, task, LagMoment::Wakeup);
+        self.ttwu_stat(ctx, cpu);
     }
 
     /// Wakes a task that is about to sleep and is still on its runqueue: selects no CPU and enqueues nothing.

@@ -16,6 +16,7 @@ use crate::state::lb_cache::LbCache;
 use crate::state::new_task::NewTask;
 use crate::state::nohz::Nohz;
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::slice_tree::SliceTree;
 use crate::state::rq::timeline::Timeline;
 use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::RtRoot;
@@ -164,6 +165,9 @@ impl State {
             state.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
             let mut root = CfsRq::new(cpu, GroupId::ROOT);
             root.timeline = Timeline::with_capacity(ROOT_TIMELINE_CAPACITY);
+            if series.is_eevdf() {
+                root.slice_tree = SliceTree::with_capacity(ROOT_TIMELINE_CAPACITY);
+            }
             state.cfs_rqs.push(root);
         }
         for cpu in state.cpu_ids() {

@@ -39,6 +39,7 @@ impl State {
     pub(crate) fn count_tasks_in(&mut self, cfs_rq: CfsRqId, all: u32, idle: u32) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
         queue.h_nr_running += all;
+        queue.h_nr_runnable += all;
         queue.idle_h_nr_running += idle;
     }
 
@@ -47,6 +48,7 @@ impl State {
     pub(crate) fn count_tasks_out(&mut self, cfs_rq: CfsRqId, all: u32, idle: u32) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
         queue.h_nr_running -= all;
+        queue.h_nr_runnable -= all;
         queue.idle_h_nr_running -= idle;
     }
 

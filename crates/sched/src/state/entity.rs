@@ -49,6 +49,9 @@ pub struct SchedEntity {
     pub has_custom_slice: bool,
     /// Whether the entity left its cfs_rq without sleeping, so that its deadline counts from where it is placed (6.12).
     pub has_relative_deadline: bool,
+    /// Whether the entity is still queued although nothing below it is runnable, until it has used up its negative lag
+    /// (`sched_delayed`, 6.12).
+    pub is_delayed: bool,
     /// Time up to which the current run is accounted, in ns of the task clock.
     pub exec_start: u64,
     /// CPU time used so far, in ns.
@@ -57,7 +60,8 @@ pub struct SchedEntity {
     pub prev_sum_exec_runtime: u64,
     /// Whether the entity is queued or running.
     pub on_rq: bool,
-    /// For a group: number of runnable tasks below, as of the last update.
+    /// Number of runnable tasks: of a task's entity 1 while it is queued and not delayed, of a group's those below, as of
+    /// the last update.
     pub runnable_weight: u64,
     /// Averages of load, runnable time and utilisation (PELT).
     pub avg: SchedAvg,
@@ -79,6 +83,7 @@ impl SchedEntity {
             slice_slot: NO_SLOT,
             has_custom_slice: false,
             has_relative_deadline: false,
+            is_delayed: false,
             exec_start: 0,
             sum_exec_runtime: 0,
             prev_sum_exec_runtime: 0,
@@ -124,13 +129,19 @@ impl SchedEntity {
         self.weight().wrapping_mul(self.avg.load_sum)
     }
 
+    /// Sets whether the entity is queued.
+    #[inline]
+    pub fn set_on_rq(&mut self, on_rq: bool) {
+        self.on_rq = on_rq;
+        if self.task().is_some() {
+            self.runnable_weight = u64::from(on_rq && !self.is_delayed);
+        }
+    }
+
     /// Number of runnable tasks that the entity represents: `se_runnable()`.
     #[inline]
     pub fn runnable(&self) -> u64 {
-        match self.owner {
-            EntityOwner::Task(_) => u64::from(self.on_rq),
-            EntityOwner::Group(_) => self.runnable_weight,
-        }
+        self.runnable_weight
     }
 
     /// Whether the entity comes before another one on a cfs_rq: `entity_before()`.

@@ -27,6 +27,8 @@ pub(crate) struct EnqueueFlags {
     pub replenish: bool,
     /// The task is new. Only 6.12 distinguishes this at the enqueue.
     pub initial: bool,
+    /// The task was woken while its dequeue was delayed, so it is still queued (6.12).
+    pub delayed: bool,
     /// The path has charged the operation already, so that its time passes before the effect is visible.
     pub is_paid: bool,
 }
@@ -48,6 +50,10 @@ pub(crate) struct DequeueFlags {
     pub save: bool,
     /// The task will return at another position.
     pub moved: bool,
+    /// The entity leaves at once even if it sleeps (6.12).
+    pub special: bool,
+    /// A dequeue that was delayed takes place (6.12).
+    pub delayed: bool,
 }
 
 impl State {
@@ -58,6 +64,9 @@ impl State {
     /// 4. Both loops end at a throttled group: above it the task does not count.
     pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
+        if self.series.is_eevdf() {
+            return self.enqueue_task_eevdf(ctx, cpu, task, flags);
+        }
         self.util_est_enqueue(cpu, task);
         if self.tasks[task.index()].in_iowait {
             self.cpufreq_iowait(ctx, cpu);
@@ -65,16 +74,13 @@ impl State {
         let mut is_idle = self.tasks[task.index()].has_idle_policy();
         let mut entity = Some(self.tasks[task.index()].se);
         let mut entity_flags = flags;
-        let mut slice = None;
         while let Some(se) = entity {
             if self.entities[se.index()].on_rq {
                 break;
             }
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
-            self.inherit_slice(se, slice);
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
-            slice = self.slice_for_group(cfs_rq);
             self.count_task_in(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.hrtick_update(ctx, cpu);
@@ -85,7 +91,6 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
-            slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_task_in(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.hrtick_update(ctx, cpu);
@@ -106,17 +111,24 @@ impl State {
     /// 4. Both loops end at a throttled group: above it the task did not count.
     /// 5. A CPU that has only idle work left balances soon.
     /// 6. The estimated utilisation of a task that sleeps is updated.
-    pub(crate) fn dequeue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+    ///
+    /// Returns whether the task has left the runqueue: in 6.12 it may stay for a while although it sleeps.
+    pub(crate) fn dequeue_task_fair(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        flags: DequeueFlags,
+    ) -> bool {
         ctx.charge(KernelOp::Dequeue);
+        if self.series.is_eevdf() {
+            return self.dequeue_task_eevdf(ctx, cpu, task, flags);
+        }
         let had_only_idle = self.sched_idle_cpu(cpu);
         self.util_est_dequeue(cpu, task);
-        if self.series.is_eevdf() {
-            self.util_est_update(cpu, task, flags.sleep);
-        }
         let mut is_idle = self.tasks[task.index()].has_idle_policy();
         let mut entity = Some(self.tasks[task.index()].se);
         let mut entity_flags = flags;
-        let mut slice = None;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
@@ -127,7 +139,6 @@ impl State {
                 return self.finish_dequeue(ctx, cpu, task, flags);
             }
             if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
-                slice = self.slice_for_group(cfs_rq);
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
                 }
@@ -138,7 +149,6 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
-            slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_task_out(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.finish_dequeue(ctx, cpu, task, flags);
@@ -149,17 +159,16 @@ impl State {
         if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
             self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
         }
-        self.finish_dequeue(ctx, cpu, task, flags);
+        self.finish_dequeue(ctx, cpu, task, flags)
     }
 
-    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
-        if !self.series.is_eevdf() {
-            self.util_est_update(cpu, task, flags.sleep);
-        }
+    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) -> bool {
+        self.util_est_update(cpu, task, flags.sleep);
         self.hrtick_update(ctx, cpu);
+        true
     }
 
-    fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+    pub(super) fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
         self.se_update_runnable(se);
         self.update_cfs_group(ctx, se);
@@ -211,7 +220,7 @@ impl State {
         if flags.migrated {
             entity.exec_start = 0;
         }
-        entity.on_rq = true;
+        entity.set_on_rq(true);
         if !is_curr {
             self.insert_into_timeline(cfs_rq, se);
         }
@@ -225,14 +234,25 @@ impl State {
 
     /// Dequeues one entity. The virtual runtime of an entity that does not sleep becomes relative to
     /// `min_vruntime`.
-    pub(crate) fn dequeue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: DequeueFlags) {
+    ///
+    /// Returns whether the entity has left: in 6.12 it may stay for a while.
+    pub(crate) fn dequeue_entity(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: DequeueFlags,
+    ) -> bool {
         let owner = self.entities[se.index()].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task.index()].is_migrating());
         self.update_curr(ctx, cfs_rq);
+        let is_eevdf = self.series.is_eevdf();
+        if is_eevdf && self.delay_dequeue(ctx, cfs_rq, se, flags) {
+            return false;
+        }
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
         self.se_update_runnable(se);
         self.clear_buddies(cfs_rq, se);
-        let is_eevdf = self.series.is_eevdf();
         if is_eevdf {
             self.update_entity_lag(cfs_rq, se);
         }
@@ -242,7 +262,7 @@ impl State {
         if is_eevdf && !flags.sleep {
             self.keep_relative_deadline(se);
         }
-        self.entities[se.index()].on_rq = false;
+        self.entities[se.index()].set_on_rq(false);
         self.account_entity_dequeue(cfs_rq, se);
         if !flags.sleep && !is_eevdf {
             let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
@@ -255,9 +275,13 @@ impl State {
         if !is_eevdf && (flags.moved || !flags.save) {
             self.update_min_vruntime(cfs_rq);
         }
+        if flags.delayed {
+            self.finish_delayed_dequeue(se);
+        }
         if self.cfs_rqs[cfs_rq.index()].nr_running == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
+        true
     }
 
     fn make_vruntime_absolute(&mut self, cfs_rq: CfsRqId, se: EntityId) {
@@ -269,7 +293,8 @@ impl State {
     /// Records the number of runnable tasks that a group's entity represents (`se_update_runnable()`).
     pub(crate) fn se_update_runnable(&mut self, se: EntityId) {
         if let Some(below) = self.entities[se.index()].my_q() {
-            self.entities[se.index()].runnable_weight = u64::from(self.cfs_rqs[below.index()].h_nr_running);
+            let below = &self.cfs_rqs[below.index()];
+            self.entities[se.index()].runnable_weight = u64::from(below.h_nr_runnable);
         }
     }
 

@@ -67,7 +67,7 @@ impl State {
         task
     }
 
-    fn finish_pick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+    pub(super) fn finish_pick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.move_to_newest(task);
         if self.features.has(Feature::Hrtick) {
             self.hrtick_start_fair(ctx, cpu, task);
@@ -78,7 +78,7 @@ impl State {
     /// Puts back the branch of the old task and sets that of the new one, up to the cfs_rq that they share.
     ///
     /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
-    fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
+    pub(super) fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
         loop {
             let (old_entity, new_entity) = (&self.entities[old.index()], &self.entities[new.index()]);
             let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
@@ -113,9 +113,6 @@ impl State {
     ///    granularity.
     /// 3. The next buddy, or else the last buddy, under the same condition.
     fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
-        if self.series.is_eevdf() {
-            return self.pick_next_entity_eevdf(cfs_rq);
-        }
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let first_waiting = queue.timeline.first();
         let first = self.earlier(curr, first_waiting).expect("a cfs_rq that is picked from has a runnable entity");

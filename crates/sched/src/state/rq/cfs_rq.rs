@@ -37,6 +37,8 @@ pub struct CfsRq {
     pub nr_running: u32,
     /// Number of runnable tasks in this group and the groups below.
     pub h_nr_running: u32,
+    /// Those of them that are runnable; in 6.12 others wait for their delayed dequeue.
+    pub h_nr_runnable: u32,
     /// Number of entities that are idle (SCHED_IDLE, or of an idle group).
     pub idle_nr_running: u32,
     /// Number of runnable tasks in this group and below that count as idle.
@@ -49,7 +51,7 @@ pub struct CfsRq {
     pub virtual_time: VirtualTime,
     /// Waiting entities, ordered by virtual runtime; in 6.12 by virtual deadline.
     pub timeline: Timeline,
-    /// Shortest slice of the waiting entities, if an entity represents the cfs_rq (6.12).
+    /// Shortest slice of the waiting entities (6.12).
     pub slice_tree: SliceTree,
     /// Running entity, which is not in the timeline.
     pub curr: Option<EntityId>,
@@ -107,6 +109,7 @@ impl CfsRq {
             load: LoadWeight::default(),
             nr_running: 0,
             h_nr_running: 0,
+            h_nr_runnable: 0,
             idle_nr_running: 0,
             idle_h_nr_running: 0,
             is_idle: false,

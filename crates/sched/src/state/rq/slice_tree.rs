@@ -8,7 +8,7 @@
 //! values are out of date depends on the shape of the tree. Therefore this is the same tree: inserted and removed nodes
 //! rebalance it as in `lib/rbtree.c`.
 //!
-//! Only a cfs_rq of a group needs it; [`super::timeline`] has the order of all entities.
+//! [`super::timeline`] has the order of all entities.
 
 use crate::state::entity::vruntime_before;
 use alloc::vec::Vec;

@@ -356,7 +356,7 @@ fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option
     }
     let what = Contribution {
         load: scale_load_down(cfs_rq.load.weight),
-        runnable: u64::from(cfs_rq.h_nr_running),
+        runnable: u64::from(cfs_rq.h_nr_runnable),
         running: cfs_rq.curr.is_some(),
     };
     CfsRqUpdate { subtracted, refreshed: advance(ctx, &mut cfs_rq.avg, now, what, 1, scale) }

@@ -77,11 +77,11 @@ impl OneTask {
         };
         self.has_rt = becomes_busy && to_rt;
         let has_fair = becomes_busy && !to_rt;
-        sched.entities[self.entity.index()].on_rq = has_fair;
+        sched.entities[self.entity.index()].set_on_rq(has_fair);
         let cfs_rq = &mut sched.cfs_rqs[CPU.index()];
         cfs_rq.curr = has_fair.then_some(self.entity);
         cfs_rq.load = LoadWeight::new(if has_fair { NICE_0_LOAD } else { 0 });
-        cfs_rq.h_nr_running = u32::from(has_fair);
+        (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (u32::from(has_fair), u32::from(has_fair));
         if !becomes_busy {
             sched.update_idle_rq_clock_pelt(CPU);
         }

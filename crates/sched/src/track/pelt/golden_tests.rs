@@ -46,8 +46,10 @@ fn averages_of_entities() {
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, blocked, on_rq, runnable_weight, weight, is_curr, refreshed, expected @ ..] = columns::<15>(step);
             let se = &mut rig.sched.entities[entity.index()];
-            se.on_rq = on_rq != 0;
-            se.runnable_weight = runnable_weight;
+            se.set_on_rq(on_rq != 0);
+            if se.task().is_none() {
+                se.runnable_weight = runnable_weight;
+            }
             se.load = LoadWeight::new(weight);
             rig.sched.cfs_rqs[cfs_rq.index()].curr = (is_curr != 0).then_some(entity);
             let actual = rig.with(|sched, ctx| {
@@ -75,7 +77,7 @@ fn averages_of_cfs_rqs() {
             let [now, weight, h_nr_running, has_curr, refreshed, expected @ ..] = columns::<13>(step);
             let cfs_rq = &mut rig.sched.cfs_rqs[id.index()];
             cfs_rq.load = LoadWeight::new(weight);
-            cfs_rq.h_nr_running = h_nr_running as u32;
+            (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr_running as u32, h_nr_running as u32);
             cfs_rq.curr = (has_curr != 0).then_some(EntityId(0));
             let actual = rig.with(|sched, ctx| sched.update_cfs_rq_load_avg(ctx, now, id));
             check(&line, index, (actual, &rig.sched.cfs_rqs[id.index()].avg), (refreshed, expected));

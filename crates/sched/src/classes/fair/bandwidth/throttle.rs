@@ -11,6 +11,7 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::lock::RqGuard;
+use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::types::work::KernelOp;
@@ -21,6 +22,18 @@ struct ThrottledTasks {
     all: u32,
     /// Number of tasks that count as idle; above an idle group all do.
     idle: u32,
+    /// Number of tasks whose dequeue was delayed (6.12).
+    delayed: u32,
+}
+
+impl ThrottledTasks {
+    const fn of(cfs_rq: &CfsRq) -> Self {
+        Self {
+            all: cfs_rq.h_nr_running,
+            idle: cfs_rq.idle_h_nr_running,
+            delayed: cfs_rq.h_nr_running - cfs_rq.h_nr_runnable,
+        }
+    }
 }
 
 impl State {
@@ -64,7 +77,7 @@ impl State {
         }
         let cfs_rq = &self.cfs_rqs[id.index()];
         let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
-        let tasks = ThrottledTasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
+        let tasks = ThrottledTasks::of(cfs_rq);
         let entity = cfs_rq.entity;
         self.groups[group.index()].bandwidth.throttled.push_back(id);
         self.stop_clocks(ctx, group, cpu);
@@ -105,7 +118,7 @@ impl State {
         self.report_fair_throttling(ctx, cpu);
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {
-            let tasks = ThrottledTasks { all: cfs_rq.h_nr_running, idle: cfs_rq.idle_h_nr_running };
+            let tasks = ThrottledTasks::of(cfs_rq);
             if self.attach_branch(ctx, entity, tasks) {
                 self.add_nr_running(cpu, tasks.all);
             }
@@ -166,7 +179,9 @@ impl State {
             ctx.charge(KernelOp::GroupLevel);
             let (above, parent) = self.place_of(se);
             if is_last {
-                self.dequeue_entity(ctx, above, se, DequeueFlags { sleep: true, ..DequeueFlags::default() });
+                let delayed = self.entities[se.index()].is_delayed;
+                let flags = DequeueFlags { sleep: true, special: true, delayed, ..DequeueFlags::default() };
+                self.dequeue_entity(ctx, above, se, flags);
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::PLAIN);
                 self.se_update_runnable(se);
@@ -175,6 +190,7 @@ impl State {
                 idle = tasks.all;
             }
             self.count_tasks_out(above, tasks.all, idle);
+            self.cfs_rqs[above.index()].h_nr_runnable += tasks.delayed;
             is_last &= self.cfs_rqs[above.index()].load.weight == 0;
             entity = parent;
         }
@@ -189,6 +205,10 @@ impl State {
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (above, parent) = self.place_of(se);
+            if self.entities[se.index()].is_delayed {
+                let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
+                self.dequeue_entity(ctx, above, se, flags);
+            }
             is_first &= !self.entities[se.index()].on_rq;
             if is_first {
                 self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
@@ -200,6 +220,7 @@ impl State {
                 idle = tasks.all;
             }
             self.count_tasks_in(above, tasks.all, idle);
+            self.cfs_rqs[above.index()].h_nr_runnable -= tasks.delayed;
             if self.cfs_rqs[above.index()].throttled {
                 return false;
             }

@@ -7,9 +7,13 @@
 //! off the cfs_rq, and decides where it is placed ([`place`]). A deadline is a slice away ([`deadline`]); slices also
 //! decide which wake-ups preempt ([`preempt`]). A change of weight keeps the lag ([`reweight`]).
 //!
-//! Left out so far: delayed dequeue (DELAY_DEQUEUE), and the fair server.
+//! An entity that sleeps with a negative lag stays queued until it is eligible ([`delay`]).
+//!
+//! Left out so far: the fair server.
 
 pub(crate) mod deadline;
+pub(crate) mod delay;
+pub(crate) mod enqueue;
 #[cfg(test)]
 mod golden_tests;
 pub(crate) mod lag;

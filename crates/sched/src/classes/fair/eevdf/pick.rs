@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Choice of the next entity under EEVDF.
 //!
-//! Models `pick_eevdf()` and `pick_next_entity()` (6.12.117). The kernel searches a tree whose nodes know the smallest
+//! Models `pick_eevdf()`, `pick_next_entity()` and `pick_next_task_fair()` (6.12.117). The kernel searches a tree whose nodes know the smallest
 //! virtual runtime below them; the first eligible entity in the order of deadlines is the same one.
 
+use crate::classes::fair::enqueue::DequeueFlags;
+use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::eevdf::EevdfFeature;
 use crate::state::entity::vruntime_before;
-use crate::types::ids::{CfsRqId, EntityId};
+use crate::state::lock::RqGuard;
+use crate::state::task::SchedClass;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
     /// Returns the entity with the earliest deadline among those that are eligible, waiting or running.
@@ -34,11 +38,55 @@ impl State {
         Some(running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))).unwrap_or(best))
     }
 
-    /// Returns the next entity of a cfs_rq to run: an eligible next buddy (PICK_BUDDY), or by deadline.
+    /// Picks the next fair task and makes it the running one. Returns `None` if there is none; the old task is then still
+    /// the running one.
     #[inline(never)]
-    pub(crate) fn pick_next_entity_eevdf(&self, cfs_rq: CfsRqId) -> EntityId {
+    pub(crate) fn pick_next_task_eevdf(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
+        let cpu = rq.cpu();
+        let task = self.pick_task_eevdf(ctx, cpu)?;
+        if self.tasks[prev.index()].class != SchedClass::Fair {
+            self.put_prev_task(ctx, rq, prev);
+            self.set_next_task_fair(ctx, task);
+            self.finish_pick_fair(ctx, cpu, task);
+        } else if task != prev {
+            self.switch_branches(ctx, self.tasks[prev.index()].se, self.tasks[task.index()].se);
+            self.finish_pick_fair(ctx, cpu, task);
+        }
+        Some(task)
+    }
+
+    /// Picks a fair task (`pick_task_fair()`). It starts again after a group was throttled or an entity has left.
+    fn pick_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
+        let mut cfs_rq = self.root_cfs_rq(cpu);
+        while self.cfs_rqs[cpu.index()].nr_running > 0 {
+            if self.running_entity(cfs_rq).is_some() {
+                self.update_curr(ctx, cfs_rq);
+            }
+            let picked =
+                if self.check_cfs_rq_runtime(ctx, cfs_rq) { None } else { self.pick_next_entity_eevdf(ctx, cfs_rq) };
+            let below = picked.map(|se| &self.entities[se.index()]).map(|se| (se.my_q(), se.task()));
+            cfs_rq = match below {
+                None => self.root_cfs_rq(cpu),
+                Some((_, Some(task))) => return Some(task),
+                Some((below, None)) => below.expect("an entity is a task's or a group's"),
+            };
+        }
+        None
+    }
+
+    /// Returns the next entity of a cfs_rq to run: an eligible next buddy (PICK_BUDDY), or by deadline. One whose dequeue
+    /// was delayed leaves now, and the result is `None`.
+    fn pick_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> Option<EntityId> {
         let next = self.cfs_rqs[cfs_rq.index()].next.filter(|_| self.eevdf.has(EevdfFeature::PickBuddy));
-        let next = next.filter(|&next| self.entity_eligible(cfs_rq, next));
-        next.or_else(|| self.pick_eevdf(cfs_rq)).expect("of the entities of a cfs_rq one is always eligible")
+        if let Some(next) = next.filter(|&next| self.entity_eligible(cfs_rq, next)) {
+            return Some(next);
+        }
+        let se = self.pick_eevdf(cfs_rq).expect("of the entities of a cfs_rq one is always eligible");
+        if self.entities[se.index()].is_delayed {
+            let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
+            self.dequeue_entities(ctx, self.cfs_rqs[cfs_rq.index()].cpu, se, flags);
+            return None;
+        }
+        Some(se)
     }
 }

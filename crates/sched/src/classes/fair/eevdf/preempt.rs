@@ -34,7 +34,7 @@ impl State {
         if self.cfs_rqs[self.entities[woken.index()].cfs_rq.index()].throttle_count > 0 {
             return;
         }
-        if self.features.has(Feature::NextBuddy) && !is_fork {
+        if self.features.has(Feature::NextBuddy) && !is_fork && !self.entities[woken.index()].is_delayed {
             self.set_next_buddy(woken);
         }
         if self.rqs[cpu.index()].need_resched || !self.features.has(Feature::WakeupPreemption) {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Delayed dequeue: an entity that goes to sleep with a negative lag stays queued until the others have caught up, so
+//! that it cannot lose its lag by sleeping.
+//!
+//! Models `set_delayed()`, `clear_delayed()`, `finish_delayed_dequeue_entity()` and `requeue_delayed_entity()` (6.12.117).
+//! A task whose dequeue is delayed competes and ages the lags of the others, but it is not runnable: it is not picked, its
+//! averages decay, and it counts in `h_nr_running`, not in `h_nr_runnable`. An entity of a group has no tasks while its dequeue
+//! is delayed, so it does not count.
+
+use crate::classes::fair::enqueue::DequeueFlags;
+use crate::interface::ctx::Ctx;
+use crate::state::State;
+use crate::state::eevdf::EevdfFeature;
+use crate::track::pelt::attach::UpdateLoad;
+use crate::types::ids::{CfsRqId, EntityId};
+
+impl State {
+    /// Delays the dequeue of an entity that sleeps without being eligible. Returns whether it does.
+    #[inline(never)]
+    pub(crate) fn delay_dequeue(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: DequeueFlags,
+    ) -> bool {
+        self.clear_buddies(cfs_rq, se);
+        let may_wait = flags.sleep && !flags.special && !flags.delayed && self.eevdf.has(EevdfFeature::DelayDequeue);
+        if !may_wait || self.entity_eligible(cfs_rq, se) {
+            return false;
+        }
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
+        self.set_delayed(se, true);
+        true
+    }
+
+    /// Marks an entity. A task changes from runnable to delayed, or back, on all cfs_rqs up to a throttled one.
+    fn set_delayed(&mut self, se: EntityId, is_delayed: bool) {
+        let first = &mut self.entities[se.index()];
+        first.is_delayed = is_delayed;
+        if first.task().is_none() {
+            return;
+        }
+        first.set_on_rq(first.on_rq);
+        let mut entity = Some(se);
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            let queue = &mut self.cfs_rqs[cfs_rq.index()];
+            if is_delayed {
+                queue.h_nr_runnable -= 1;
+            } else {
+                queue.h_nr_runnable += 1;
+            }
+            entity = parent.filter(|_| !queue.throttled);
+        }
+    }
+
+    /// Ends the delay of an entity that has left. It keeps no positive lag from it (DELAY_ZERO).
+    #[inline(never)]
+    pub(crate) fn finish_delayed_dequeue(&mut self, se: EntityId) {
+        self.set_delayed(se, false);
+        if self.eevdf.has(EevdfFeature::DelayZero) {
+            let entity = &mut self.entities[se.index()];
+            entity.vlag = entity.vlag.min(0);
+        }
+    }
+
+    /// Ends the delay of an entity that stays, because it is woken. It keeps no positive lag from it (DELAY_ZERO).
+    pub(super) fn requeue_delayed_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        let cfs_rq = self.entities[se.index()].cfs_rq;
+        if self.eevdf.has(EevdfFeature::DelayZero) {
+            self.update_entity_lag(cfs_rq, se);
+            if self.entities[se.index()].vlag > 0 {
+                self.place_without_lag(cfs_rq, se);
+            }
+        }
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
+        self.set_delayed(se, false);
+    }
+
+    /// Moves a queued entity to the virtual time of its cfs_rq.
+    fn place_without_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
+        self.cfs_rqs[cfs_rq.index()].nr_running -= 1;
+        if !is_curr {
+            self.remove_by_deadline(cfs_rq, se);
+        }
+        self.entities[se.index()].vlag = 0;
+        self.place_entity_eevdf(cfs_rq, se, false);
+        if !is_curr {
+            self.insert_by_deadline(cfs_rq, se);
+        }
+        self.cfs_rqs[cfs_rq.index()].nr_running += 1;
+    }
+}

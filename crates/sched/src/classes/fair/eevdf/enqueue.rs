@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Enqueue and dequeue of fair tasks in 6.12, where slices are passed up and a dequeue may be delayed.
+//!
+//! Models `enqueue_task_fair()`, `dequeue_task_fair()` and `dequeue_entities()` (6.12.117).
+
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::interface::ctx::Ctx;
+use crate::state::State;
+use crate::state::task::OnRq;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::work::KernelOp;
+
+/// Tasks that an enqueue or a dequeue adds to the counts of each cfs_rq, or removes.
+#[derive(Clone, Copy)]
+struct Counted {
+    all: u32,
+    /// Those that count as idle; above an idle group all do.
+    idle: u32,
+    delayed: u32,
+}
+
+impl State {
+    /// Enqueues a fair task. Rules, in order:
+    /// 1. The CPU's estimated utilisation grows, unless a delayed task only moves or changes.
+    /// 2. A woken task whose dequeue was delayed is still queued, and that is all.
+    /// 3. From the task upwards, each entity that is not queued yet is enqueued, with the shortest slice of those below.
+    ///    The delay of the first one that is queued ends.
+    /// 4. Further up, averages, weights, slices and counts of the groups are updated.
+    /// 5. Both loops end at a throttled group: above it the task does not count.
+    #[inline(never)]
+    pub(crate) fn enqueue_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        let p = &self.tasks[task.index()];
+        let (first, is_migrating) = (p.se, p.is_migrating());
+        let is_delayed = self.entities[first.index()].is_delayed;
+        if !(is_delayed && (is_migrating || flags.restore)) {
+            self.util_est_enqueue(cpu, task);
+        }
+        if flags.delayed {
+            return self.requeue_delayed_entity(ctx, first);
+        }
+        if self.tasks[task.index()].in_iowait {
+            self.cpufreq_iowait(ctx, cpu);
+        }
+        let delayed = u32::from(is_delayed && !flags.wakeup);
+        let mut counted = Counted { all: 1, idle: u32::from(self.tasks[task.index()].has_idle_policy()), delayed };
+        let (mut entity, mut entity_flags, mut slice) = (Some(first), flags, None);
+        while let Some(se) = entity {
+            if self.entities[se.index()].on_rq {
+                if self.entities[se.index()].is_delayed {
+                    self.requeue_delayed_entity(ctx, se);
+                }
+                break;
+            }
+            ctx.charge(KernelOp::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            if let Some(slice) = slice {
+                let entity = &mut self.entities[se.index()];
+                (entity.slice, entity.has_custom_slice) = (slice, true);
+            }
+            self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
+            slice = Some(self.min_slice(cfs_rq));
+            self.count_in(cfs_rq, &mut counted);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
+            entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+            entity = parent;
+        }
+        let mut slice = slice.unwrap_or_default();
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.refresh_queued_group(ctx, cfs_rq, se);
+            slice = self.pass_slice_up(cfs_rq, se, slice);
+            self.count_in(cfs_rq, &mut counted);
+            if self.cfs_rqs[cfs_rq.index()].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
+            entity = parent;
+        }
+        self.add_nr_running(cpu, 1);
+        if flags.wakeup {
+            self.check_update_overutilized_status(ctx, cpu);
+        }
+        self.hrtick_update(ctx, cpu);
+    }
+
+    /// Dequeues a fair task. Returns false if the dequeue is delayed.
+    #[inline(never)]
+    pub(crate) fn dequeue_task_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        flags: DequeueFlags,
+    ) -> bool {
+        let p = &self.tasks[task.index()];
+        let (se, is_migrating) = (p.se, p.is_migrating());
+        if !(self.entities[se.index()].is_delayed && (is_migrating || flags.save)) {
+            self.util_est_dequeue(cpu, task);
+        }
+        self.util_est_update(cpu, task, flags.sleep);
+        let has_left = self.dequeue_entities(ctx, cpu, se, flags);
+        if has_left {
+            self.hrtick_update(ctx, cpu);
+        }
+        has_left
+    }
+
+    /// Dequeues an entity and those above it that have no other. Returns false if the dequeue of a task is delayed.
+    ///
+    /// Rules, in order:
+    /// 1. From the entity upwards, each is dequeued until a group has others, or until the dequeue of a group's entity is
+    ///    delayed. Above the first one, groups always sleep.
+    /// 2. If a task sleeps, the group with others becomes the next buddy, so that it continues.
+    /// 3. Further up, averages, weights, slices and counts are updated.
+    /// 4. Both loops end at a throttled group: above it the task did not count.
+    /// 5. A CPU that has only idle work left balances soon.
+    /// 6. A task whose delay ends here now really sleeps.
+    pub(super) fn dequeue_entities(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        first: EntityId,
+        flags: DequeueFlags,
+    ) -> bool {
+        let had_only_idle = self.sched_idle_cpu(cpu);
+        let task = self.entities[first.index()].task();
+        let mut counted = task.map_or(Counted { all: 0, idle: 0, delayed: 0 }, |task| Counted {
+            all: 1,
+            idle: u32::from(self.tasks[task.index()].has_idle_policy()),
+            delayed: u32::from(self.entities[first.index()].is_delayed && !flags.sleep && !flags.delayed),
+        });
+        let (mut entity, mut level_flags, mut slice) = (Some(first), flags, 0);
+        let mut is_throttled = false;
+        while let Some(se) = entity {
+            ctx.charge(KernelOp::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            if !self.dequeue_entity(ctx, cfs_rq, se, level_flags) {
+                if task.is_some() && se == first {
+                    return false;
+                }
+                slice = self.min_slice(cfs_rq);
+                break;
+            }
+            self.count_out(cfs_rq, &mut counted);
+            entity = parent;
+            is_throttled = self.cfs_rqs[cfs_rq.index()].throttled;
+            if is_throttled {
+                break;
+            }
+            if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
+                slice = self.min_slice(cfs_rq);
+                if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
+                    self.set_next_buddy(group);
+                }
+                break;
+            }
+            level_flags = DequeueFlags { sleep: true, special: false, delayed: false, ..level_flags };
+        }
+        while let Some(se) = entity.filter(|_| !is_throttled) {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.refresh_queued_group(ctx, cfs_rq, se);
+            slice = self.pass_slice_up(cfs_rq, se, slice);
+            self.count_out(cfs_rq, &mut counted);
+            is_throttled = self.cfs_rqs[cfs_rq.index()].throttled;
+            entity = parent;
+        }
+        if !is_throttled {
+            self.sub_nr_running(cpu, counted.all);
+            if !had_only_idle && self.sched_idle_cpu(cpu) {
+                self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
+            }
+        }
+        if let Some(task) = task.filter(|_| flags.delayed) {
+            self.hrtick_update(ctx, cpu);
+            self.tasks[task.index()].on_rq = OnRq::No;
+        }
+        true
+    }
+
+    fn count_in(&mut self, cfs_rq: CfsRqId, counted: &mut Counted) {
+        self.count_tasks_in(cfs_rq, counted.all, counted.idle);
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.h_nr_runnable -= counted.delayed;
+        if queue.is_idle {
+            counted.idle = counted.all;
+        }
+    }
+
+    fn count_out(&mut self, cfs_rq: CfsRqId, counted: &mut Counted) {
+        self.count_tasks_out(cfs_rq, counted.all, counted.idle);
+        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        queue.h_nr_runnable += counted.delayed;
+        if queue.is_idle {
+            counted.idle = counted.all;
+        }
+    }
+}
