@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Recordings of results of the kernel's own functions, and a scheduler that takes their inputs.
 //!
-//! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192, run as a program. Every number of
+//! The recordings come from the unmodified `kernel/sched` of Linux 6.1.192 or 6.12.117, run as a program. Every number of
 //! every step is compared; a passing test prints the number of steps.
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::{Sched, SchedConfig};
+use crate::state::entity::SchedEntity;
 use crate::state::new_task::NewTask;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
@@ -148,6 +149,43 @@ impl GoldenTestMachine {
         self.sched.entities[entity.index()].avg = SchedAvg::default();
         (group, entity)
     }
+}
+
+/// Fills a root cfs_rq with the first `nr` entities of a line, of which one may be running. `set` gives an entity its
+/// recorded values. Returns all entities, one more than are queued.
+pub(crate) fn fill_cfs_rq(
+    rig: &mut GoldenTestMachine,
+    line: &Value,
+    set: impl Fn(&mut SchedEntity, &Value),
+) -> Vec<EntityId> {
+    let cfs_rq = rig.sched.root_cfs_rq(CPU);
+    let nr = number(&line["nr"]) as usize;
+    let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
+    let mut ids = Vec::new();
+    for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
+        let (_, id) = rig.task();
+        let exec_start = rig.sched.rqs[CPU.index()].clock_task;
+        let se = &mut rig.sched.entities[id.index()];
+        set(se, entity);
+        se.exec_start = exec_start;
+        se.on_rq = index < nr;
+        let weight = se.load.weight;
+        ids.push(id);
+        if index == nr {
+            continue;
+        }
+        let queue = &mut rig.sched.cfs_rqs[cfs_rq.index()];
+        queue.load.add(weight);
+        queue.nr_running += 1;
+        queue.h_nr_running += 1;
+        if Some(index) == curr {
+            queue.curr = Some(id);
+        } else {
+            rig.sched.insert_into_timeline(cfs_rq, id);
+        }
+    }
+    assert_eq!(ids.len(), nr + 1, "one entity more than are queued");
+    ids
 }
 
 /// Prints the number of compared steps and checks it against the number in the recording.

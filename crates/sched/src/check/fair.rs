@@ -117,9 +117,9 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
             let below = &sched.cfs_rqs[below.index()];
             ensure!(
                 below.throttle_count > 0 || !se.on_rq || se.runnable_weight == u64::from(below.h_nr_runnable),
-                "runnable_weight of {id:?} is {}, but the number of tasks below is {}",
+                "runnable_weight of {id:?} is {}, but the number of runnable tasks below is {}",
                 se.runnable_weight,
-                below.h_nr_running
+                below.h_nr_runnable
             );
         }
         EntityOwner::Task(task) => {

@@ -9,6 +9,16 @@ use crate::state::State;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::units::Capacity;
 
+/// Number of queued tasks that a cfs_rq gains or loses.
+#[derive(Clone, Copy)]
+pub(crate) struct TaskCounts {
+    pub(crate) all: u32,
+    /// Those that count as idle: with the policy SCHED_IDLE, and above an idle group all.
+    pub(crate) idle: u32,
+    /// Those whose dequeue was delayed, which are not runnable (6.12).
+    pub(crate) delayed: u32,
+}
+
 impl State {
     /// Adds runnable tasks to a CPU: `add_nr_running()`. From two tasks on other CPUs might want to pull, so
     /// the root domain becomes overloaded.
@@ -31,25 +41,25 @@ impl State {
         self.rqs[cpu.index()].nr_running -= nr;
     }
 
-    /// Adds runnable tasks to a cfs_rq, `idle` of them with the policy SCHED_IDLE or in an idle group.
+    /// Adds tasks to a cfs_rq.
     ///
     /// Marks nothing dirty: tasks that reach the root cfs_rq are runnable tasks of the CPU too, and
     /// [`State::add_nr_running`] marks it.
     #[inline]
-    pub(crate) fn count_tasks_in(&mut self, cfs_rq: CfsRqId, all: u32, idle: u32) {
+    pub(crate) fn count_tasks_in(&mut self, cfs_rq: CfsRqId, tasks: TaskCounts) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_running += all;
-        queue.h_nr_runnable += all;
-        queue.idle_h_nr_running += idle;
+        queue.h_nr_running += tasks.all;
+        queue.h_nr_runnable += tasks.all - tasks.delayed;
+        queue.idle_h_nr_running += tasks.idle;
     }
 
-    /// Removes runnable tasks from a cfs_rq, as [`State::count_tasks_in`] adds them.
+    /// Removes tasks from a cfs_rq, as [`State::count_tasks_in`] adds them.
     #[inline]
-    pub(crate) fn count_tasks_out(&mut self, cfs_rq: CfsRqId, all: u32, idle: u32) {
+    pub(crate) fn count_tasks_out(&mut self, cfs_rq: CfsRqId, tasks: TaskCounts) {
         let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_running -= all;
-        queue.h_nr_runnable -= all;
-        queue.idle_h_nr_running -= idle;
+        queue.h_nr_running -= tasks.all;
+        queue.h_nr_runnable -= tasks.all - tasks.delayed;
+        queue.idle_h_nr_running -= tasks.idle;
     }
 
     /// Sets the running task of a CPU.

@@ -104,8 +104,8 @@ mod tests {
             levels: vec![TopologyLevel::All],
             distances: vec![vec![10]],
         };
-        let mut sched =
-            Sched::new(SchedConfig { topology, tick_ns: 4 * MS, jiffies: 250, series: KernelSeries::V6_1 }).unwrap();
+        let mut sched = Sched::new(SchedConfig { topology, tick_ns: 4 * MS, jiffies: 250, series: KernelSeries::V6_1 })
+            .expect("a machine");
         assert_eq!(clock_task_at(&mut sched, 0), 0);
         sched
     }

@@ -6,6 +6,7 @@
 use crate::classes::fair::place::Placement;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::dirty::TaskCounts;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
@@ -176,12 +177,12 @@ impl State {
 
     /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
     fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        self.count_tasks_in(cfs_rq, 1, u32::from(*is_idle));
+        self.count_tasks_in(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
         *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
     }
 
     fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        self.count_tasks_out(cfs_rq, 1, u32::from(*is_idle));
+        self.count_tasks_out(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
         *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
     }
 

@@ -3,7 +3,7 @@
 
 use crate::classes::fair::place::Placement;
 use crate::classes::fair::preempt::VruntimeLead;
-use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, recording};
+use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
 use crate::types::ids::EntityId;
 use crate::types::tunables::Tunables;
 use crate::types::weight::LoadWeight;
@@ -13,35 +13,13 @@ use std::vec::Vec;
 /// Number of CPUs of the recorded machine, on which tunables depend.
 const NR_CPUS: usize = 16;
 
-/// Fills a root cfs_rq with the first `nr` entities, of which one may be running. Returns all entities.
+/// Fills a root cfs_rq with the entities of a line. Returns them all.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
-    let cfs_rq = rig.sched.root_cfs_rq(CPU);
-    let nr = number(&line["nr"]) as usize;
-    let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
-    let mut ids = Vec::new();
-    for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
+    let ids = fill_cfs_rq(rig, line, |se, entity| {
         let [weight, vruntime] = columns(entity);
-        let (_, id) = rig.task();
-        let exec_start = rig.sched.rqs[CPU.index()].clock_task;
-        let se = &mut rig.sched.entities[id.index()];
         (se.load, se.vruntime) = (LoadWeight::new(weight), vruntime);
-        se.exec_start = exec_start;
-        se.on_rq = index < nr;
-        ids.push(id);
-        if index == nr {
-            continue;
-        }
-        let queue = &mut rig.sched.cfs_rqs[cfs_rq.index()];
-        queue.load.add(weight);
-        queue.nr_running += 1;
-        queue.h_nr_running += 1;
-        if Some(index) == curr {
-            queue.curr = Some(id);
-        } else {
-            queue.timeline.insert(vruntime, id);
-        }
-    }
-    assert_eq!(ids.len(), nr + 1, "one entity more than are queued");
+    });
+    let cfs_rq = rig.sched.root_cfs_rq(CPU);
     rig.sched.cfs_rqs[cfs_rq.index()].min_vruntime = number(&line["base"]);
     ids
 }

@@ -82,7 +82,8 @@ impl DlTestMachine {
             distances: vec![vec![10]],
         };
         let mut sched =
-            Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249, series: KernelSeries::V6_1 }).unwrap();
+            Sched::new(SchedConfig { topology, tick_ns: TICK_NS, jiffies: 249, series: KernelSeries::V6_1 })
+                .expect("a machine");
         sched.boot(Nanos(START - MS));
         sched.handle_jiffy(250);
         let mut machine = Self {

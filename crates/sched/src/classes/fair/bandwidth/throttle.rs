@@ -10,23 +10,15 @@ use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
+use crate::state::dirty::TaskCounts;
 use crate::state::lock::RqGuard;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::types::work::KernelOp;
 
-/// Number of tasks that a throttled cfs_rq removes or restores.
-#[derive(Clone, Copy)]
-struct ThrottledTasks {
-    all: u32,
-    /// Number of tasks that count as idle; above an idle group all do.
-    idle: u32,
-    /// Number of tasks whose dequeue was delayed (6.12).
-    delayed: u32,
-}
-
-impl ThrottledTasks {
+impl TaskCounts {
+    /// Returns the tasks that a throttled cfs_rq removes or restores.
     const fn of(cfs_rq: &CfsRq) -> Self {
         Self {
             all: cfs_rq.h_nr_running,
@@ -77,7 +69,7 @@ impl State {
         }
         let cfs_rq = &self.cfs_rqs[id.index()];
         let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
-        let tasks = ThrottledTasks::of(cfs_rq);
+        let tasks = TaskCounts::of(cfs_rq);
         let entity = cfs_rq.entity;
         self.groups[group.index()].bandwidth.throttled.push_back(id);
         self.stop_clocks(ctx, group, cpu);
@@ -118,7 +110,7 @@ impl State {
         self.report_fair_throttling(ctx, cpu);
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {
-            let tasks = ThrottledTasks::of(cfs_rq);
+            let tasks = TaskCounts::of(cfs_rq);
             if self.attach_branch(ctx, entity, tasks) {
                 self.add_nr_running(cpu, tasks.all);
             }
@@ -169,8 +161,7 @@ impl State {
 
     /// Dequeues the entity of a throttled cfs_rq, and the entities above that have no other runnable entity.
     /// Returns whether its tasks counted for the CPU, which is not so if a group above was not queued.
-    fn detach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: ThrottledTasks) -> bool {
-        let mut idle = tasks.idle;
+    fn detach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, mut tasks: TaskCounts) -> bool {
         let mut is_last = true;
         while let Some(se) = entity {
             if !self.entities[se.index()].on_rq {
@@ -187,10 +178,9 @@ impl State {
                 self.se_update_runnable(se);
             }
             if self.se_is_idle(se) {
-                idle = tasks.all;
+                tasks.idle = tasks.all;
             }
-            self.count_tasks_out(above, tasks.all, idle);
-            self.cfs_rqs[above.index()].h_nr_runnable += tasks.delayed;
+            self.count_tasks_out(above, tasks);
             is_last &= self.cfs_rqs[above.index()].load.weight == 0;
             entity = parent;
         }
@@ -199,8 +189,7 @@ impl State {
 
     /// Enqueues the entity of a cfs_rq, and those above it. Returns whether its tasks count for the CPU,
     /// which is not so if a group above is throttled.
-    fn attach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, tasks: ThrottledTasks) -> bool {
-        let mut idle = tasks.idle;
+    fn attach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, mut tasks: TaskCounts) -> bool {
         let mut is_first = true;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
@@ -217,10 +206,9 @@ impl State {
                 self.se_update_runnable(se);
             }
             if self.se_is_idle(se) {
-                idle = tasks.all;
+                tasks.idle = tasks.all;
             }
-            self.count_tasks_in(above, tasks.all, idle);
-            self.cfs_rqs[above.index()].h_nr_runnable -= tasks.delayed;
+            self.count_tasks_in(above, tasks);
             if self.cfs_rqs[above.index()].throttled {
                 return false;
             }

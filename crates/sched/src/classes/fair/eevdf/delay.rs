@@ -24,11 +24,11 @@ impl State {
         se: EntityId,
         flags: DequeueFlags,
     ) -> bool {
-        self.clear_buddies(cfs_rq, se);
         let may_wait = flags.sleep && !flags.special && !flags.delayed && self.eevdf.has(EevdfFeature::DelayDequeue);
         if !may_wait || self.entity_eligible(cfs_rq, se) {
             return false;
         }
+        self.clear_buddies(cfs_rq, se);
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
         self.set_delayed(se, true);
         true

@@ -6,18 +6,10 @@
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::dirty::TaskCounts;
 use crate::state::task::OnRq;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
-
-/// Tasks that an enqueue or a dequeue adds to the counts of each cfs_rq, or removes.
-#[derive(Clone, Copy)]
-struct Counted {
-    all: u32,
-    /// Those that count as idle; above an idle group all do.
-    idle: u32,
-    delayed: u32,
-}
 
 impl State {
     /// Enqueues a fair task. Rules, in order:
@@ -42,7 +34,7 @@ impl State {
             self.cpufreq_iowait(ctx, cpu);
         }
         let delayed = u32::from(is_delayed && !flags.wakeup);
-        let mut counted = Counted { all: 1, idle: u32::from(self.tasks[task.index()].has_idle_policy()), delayed };
+        let mut counted = TaskCounts { all: 1, idle: u32::from(self.tasks[task.index()].has_idle_policy()), delayed };
         let (mut entity, mut entity_flags, mut slice) = (Some(first), flags, None);
         while let Some(se) = entity {
             if self.entities[se.index()].on_rq {
@@ -125,7 +117,7 @@ impl State {
     ) -> bool {
         let had_only_idle = self.sched_idle_cpu(cpu);
         let task = self.entities[first.index()].task();
-        let mut counted = task.map_or(Counted { all: 0, idle: 0, delayed: 0 }, |task| Counted {
+        let mut counted = task.map_or(TaskCounts { all: 0, idle: 0, delayed: 0 }, |task| TaskCounts {
             all: 1,
             idle: u32::from(self.tasks[task.index()].has_idle_policy()),
             delayed: u32::from(self.entities[first.index()].is_delayed && !flags.sleep && !flags.delayed),
@@ -178,20 +170,17 @@ impl State {
         true
     }
 
-    fn count_in(&mut self, cfs_rq: CfsRqId, counted: &mut Counted) {
-        self.count_tasks_in(cfs_rq, counted.all, counted.idle);
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_runnable -= counted.delayed;
-        if queue.is_idle {
+    /// Adds tasks to the counts of a cfs_rq. Above an idle group all count as idle.
+    fn count_in(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
+        self.count_tasks_in(cfs_rq, *counted);
+        if self.cfs_rqs[cfs_rq.index()].is_idle {
             counted.idle = counted.all;
         }
     }
 
-    fn count_out(&mut self, cfs_rq: CfsRqId, counted: &mut Counted) {
-        self.count_tasks_out(cfs_rq, counted.all, counted.idle);
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.h_nr_runnable += counted.delayed;
-        if queue.is_idle {
+    fn count_out(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
+        self.count_tasks_out(cfs_rq, *counted);
+        if self.cfs_rqs[cfs_rq.index()].is_idle {
             counted.idle = counted.all;
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Golden tests of virtual time, eligibility, pick, placement and lag on random cfs_rqs.
 
-use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, recording};
+use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
 use crate::state::eevdf::EevdfSettings;
 use crate::types::ids::EntityId;
 use crate::types::series::KernelSeries;
@@ -12,37 +12,15 @@ use std::vec::Vec;
 /// Number of CPUs of the recorded machine, on which the base slice depends.
 const NR_CPUS: usize = 16;
 
-/// Fills a root cfs_rq with the first `nr` entities, of which one may be running. Returns all entities.
+/// Fills a root cfs_rq with the entities of a line. Returns them all.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
-    let cfs_rq = rig.sched.root_cfs_rq(CPU);
-    let nr = number(&line["nr"]) as usize;
-    let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
+    let (cfs_rq, base_slice_ns) = (rig.sched.root_cfs_rq(CPU), rig.sched.eevdf.base_slice_ns);
     rig.sched.cfs_rqs[cfs_rq.index()].virtual_time.zero_vruntime = number(&line["base"]);
-    let mut ids = Vec::new();
-    for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
+    fill_cfs_rq(rig, line, |se, entity| {
         let [weight, vruntime, deadline, vlag] = columns(entity);
-        let (_, id) = rig.task();
-        let exec_start = rig.sched.rqs[CPU.index()].clock_task;
-        let base_slice_ns = rig.sched.eevdf.base_slice_ns;
-        let se = &mut rig.sched.entities[id.index()];
         (se.load, se.vruntime, se.deadline, se.vlag) = (LoadWeight::new(weight), vruntime, deadline, vlag as i64);
-        (se.exec_start, se.slice, se.on_rq) = (exec_start, base_slice_ns, index < nr);
-        ids.push(id);
-        if index == nr {
-            continue;
-        }
-        let queue = &mut rig.sched.cfs_rqs[cfs_rq.index()];
-        queue.load.add(weight);
-        queue.nr_running += 1;
-        queue.h_nr_running += 1;
-        if Some(index) == curr {
-            queue.curr = Some(id);
-        } else {
-            rig.sched.insert_into_timeline(cfs_rq, id);
-        }
-    }
-    assert_eq!(ids.len(), nr + 1, "one entity more than are queued");
-    ids
+        se.slice = base_slice_ns;
+    })
 }
 
 #[test]
