@@ -47,15 +47,16 @@ const FEATURES_PROFILE: &str = "features";
 const EEVDF_PROFILES: [&str; 3] = ["eevdf-one-cpu", "eevdf", "fair-server"];
 /// Version of the reference program that follows EEVDF.
 const EEVDF_VERSION: &str = "6.12";
-/// Profiles that the built-in scheduler of 6.12 reproduces, with [`EEVDF_LIMITS`].
-const EEVDF_BUILT_IN_PROFILES: [&str; 5] =
-    ["one-cpu", "one-cpu-groups", "one-cpu-freq", "two-cpu-pinned", "eevdf-one-cpu"];
-/// Statements that switch off the fair server, which the built-in scheduler of 6.12 does not have yet, and that print lags.
-const EEVDF_LIMITS: &str = "server 0ns 0-0 0 1s\ntracelag 1";
+/// Statement that prints lags, which comparisons of 6.12 add to every scenario.
+const TRACE_LAGS: &str = "tracelag 1";
 /// Profile whose scenarios set switches for published changes; no kernel contains all of them.
 const ARMS_PROFILE: &str = "arms";
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
+/// Value of `--seeds` that derives them from the commit.
+const SEEDS_OF_COMMIT: &str = "commit";
+/// Number of seeds that are derived from a commit.
+const NR_SEEDS_OF_COMMIT: u32 = 200;
 /// Names of the reference program in `FAIRLAB_REQUIRE`, of 6.1 and 6.12.
 const REFERENCE: &str = "reference";
 const EEVDF_REFERENCE: &str = "reference-6.12";
@@ -64,7 +65,8 @@ const JOBS: usize = 2;
 
 #[derive(ClapArgs)]
 pub(crate) struct OracleArgs {
-    /// Seeds, such as 1..200 (both ends are included).
+    /// Seeds, such as 1..200 (both ends are included), or `commit`: 200 seeds from a number that follows from the
+    /// hash of the last commit.
     #[arg(long, default_value = "1..20")]
     seeds: String,
     /// Only this profile; may be repeated. All by default.
@@ -88,7 +90,8 @@ pub(crate) struct OracleArgs {
     /// Program to test instead of a release build.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Comparison for CI: a few seeds of every profile of 6.1, and of those that the built-in 6.12 has. Reports SKIPPED and succeeds if the reference cannot be built.
+    /// Comparison for CI: a few seeds of every profile of 6.1 and 6.12. Reports SKIPPED and succeeds if the reference
+    /// cannot be built.
     #[arg(long)]
     ci: bool,
 }
@@ -194,30 +197,43 @@ fn profiles(args: &OracleArgs, all: &[&str]) -> Result<Vec<String>> {
 
 /// Parses the first and the last seed.
 fn seeds(text: &str) -> Result<(u32, u32)> {
+    if text == SEEDS_OF_COMMIT {
+        return seeds_of_commit();
+    }
     let (first, last) = text.split_once("..").with_context(|| format!("--seeds {text}: write FIRST..LAST"))?;
     let number = |seed: &str| seed.parse::<u32>().with_context(|| format!("--seeds {text}: `{seed}` is not a number"));
     Ok((number(first)?, number(last)?))
 }
 
+/// Derives seeds from the hash of the last commit.
+fn seeds_of_commit() -> Result<(u32, u32)> {
+    let output = Command::new("git").args(["rev-parse", "HEAD"]).output().context("git rev-parse HEAD")?;
+    let hash = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let digits = hash.get(..7).context("git rev-parse HEAD printed no hash")?;
+    let first = u32::from_str_radix(digits, 16).with_context(|| format!("{hash} is not a hash"))?;
+    let last = first + NR_SEEDS_OF_COMMIT - 1;
+    println!("seeds {first} to {last}, from commit {hash}");
+    Ok((first, last))
+}
+
 /// Returns the calls of the fuzzer; for CI those of 6.12 too, if its reference program is there.
 fn jobs(args: &OracleArgs, has_eevdf: bool) -> Result<Vec<OracleJob>> {
     let (first, last) = seeds(if args.ci { CI_SEEDS } else { &args.seeds })?;
-    let profiles = profiles(args, &profiles_of(&args.version))?;
+    let names = profiles(args, &profiles_of(&args.version))?;
     let job = |profile: String, version: &str, add: Option<String>| OracleJob {
         profile,
         version: version.to_owned(),
-        add,
+        add: add.or_else(|| (version == EEVDF_VERSION).then(|| TRACE_LAGS.to_owned())),
         first: first.to_string(),
         last: last.to_string(),
     };
     let mut jobs: Vec<OracleJob> =
-        profiles.into_iter().map(|profile| job(profile, &args.version, args.add.clone())).collect();
+        names.into_iter().map(|profile| job(profile, &args.version, args.add.clone())).collect();
     if args.ci {
         jobs.push(job(ARMS_PROFILE.to_owned(), "6.1-arms", None));
         jobs.push(job("one-cpu-freq".to_owned(), "6.1-arms", Some("arm pelt_contribution 1".to_owned())));
         if has_eevdf {
-            let limits = || Some(EEVDF_LIMITS.to_owned());
-            jobs.extend(EEVDF_BUILT_IN_PROFILES.map(|profile| job(profile.to_owned(), EEVDF_VERSION, limits())));
+            jobs.extend(profiles_of(EEVDF_VERSION).into_iter().map(|name| job(name.to_owned(), EEVDF_VERSION, None)));
         }
     }
     Ok(jobs)

@@ -41,7 +41,7 @@ impl KernelEngine {
         });
     }
 
-    pub(super) fn boot_object(&mut self, now: Nanos) {
+    pub(super) fn boot_object(&mut self, now: Nanos) -> Vec<Effect> {
         let letter = |level: &TopologyLevel| match level {
             TopologyLevel::Smt => 'S',
             TopologyLevel::Cluster => 'C',
@@ -64,12 +64,13 @@ impl KernelEngine {
         // Operations of the boot belong to no CPU.
         self.object.counts(|_, _| {});
         // The boot served its interrupts itself; timers stay armed.
-        let left_over = &mut self.pending_effects;
+        let mut timers = Vec::new();
         self.object.drain_records(|record| {
             if let EngineRecord::Timer { cpu, at } = record {
-                left_over.push(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
+                timers.push(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });
             }
         });
+        timers
     }
 
     pub(super) fn fork(&mut self, ctx: &mut Ctx<'_>, new: &NewTask) -> TaskId {

@@ -12,7 +12,7 @@ use fairlab_machine::snapshot::{LlcSnapshot, NohzSnapshot, RqSnapshot, Schedstat
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
-use fairlab_sched::ctx::{Ctx, IpiKind};
+use fairlab_sched::ctx::{Ctx, Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::interface::lag::{EntityLag, QueueLag};
 use fairlab_sched::paths::idle::IdleTick;
@@ -193,8 +193,8 @@ impl Engine for KernelEngine {
         Ok(())
     }
 
-    fn boot(&mut self, now: Nanos) {
-        self.boot_object(now);
+    fn boot(&mut self, now: Nanos) -> Vec<Effect> {
+        self.boot_object(now)
     }
 
     fn handle_jiffy(&mut self, jiffies: u64) {

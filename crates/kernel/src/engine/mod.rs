@@ -23,7 +23,7 @@ use crate::error::KernelError;
 use crate::object::Object;
 use crate::operations;
 use fairlab_sched::cpumask::CpuMask;
-use fairlab_sched::ctx::{Ctx, Effect};
+use fairlab_sched::ctx::Ctx;
 use fairlab_sched::ids::{CpusetId, TaskId};
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::topology::MachineTopology;
@@ -52,8 +52,6 @@ pub struct KernelEngine {
     /// Cost that this function measures for each scanned CPU, in ns.
     scan_cost_ns: u32,
     cpus: CpuMask,
-    /// Effects of the boot, which the machine gets with the next call.
-    pending_effects: Vec<Effect>,
     paths: YieldedCalls,
     /// Whether idle CPUs poll. Waking a polling CPU costs no interrupt on either side, but the interrupt
     /// still arrives.
@@ -101,7 +99,6 @@ impl KernelEngine {
             scan_cost_ns: 0,
             cpus: CpuMask::full(nr_cpus),
             topology: config.topology,
-            pending_effects: Vec::new(),
             paths: YieldedCalls::new(nr_cpus),
             polls: false,
             reports_runtimes: false,
@@ -137,7 +134,6 @@ impl KernelEngine {
         let result = act(&self.object, ctx.cpu.0);
         self.object.end_call();
         ctx.clock_offset = Nanos(self.object.clock_offset());
-        ctx.effects.append(&mut self.pending_effects);
         let (pending, polls) = (&mut self.ipi_pending, self.polls);
         let is_polling = |cpu: u32| polls && self.object.running(cpu) == cpu;
         self.object.drain_records(|record| apply_record(ctx, &self.object, pending, is_polling, record));

@@ -129,7 +129,7 @@ impl<E: Engine> Machine<E> {
         for domain in &hardware.frequency_domains {
             sched.set_frequency_domain(domain.clone()).map_err(SetupError::Frequency)?;
         }
-        sched.boot(boot_start);
+        let boot_timers = sched.boot(boot_start);
         sched.set_default_clamps(hardware.default_clamps);
         sched.set_polling_idle(hardware.polling_idle);
         sched.set_timer_resolution(hardware.timer_resolution);
@@ -168,7 +168,7 @@ impl<E: Engine> Machine<E> {
             now: START,
             clock_offset: Nanos::ZERO,
             events,
-            effects: Vec::new(),
+            effects: boot_timers,
             op_counts: OpCounts::default(),
             total_op_counts: OpCounts::default(),
             digest: Digest::default(),
@@ -199,6 +199,7 @@ impl<E: Engine> Machine<E> {
             hardware,
             workload,
         };
+        machine.apply_effects(Nanos::ZERO);
         machine.start_clocks();
         if pauses {
             if has_threads {

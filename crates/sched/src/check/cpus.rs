@@ -48,7 +48,8 @@ fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
         }
         // A throttled task is queued as a task, but not in the queue of its class.
         SchedClass::Deadline => recount.nr_dl += u32::from(task.dl.is_queued),
-        SchedClass::Idle => {}
+        // The idle task stands for the fair server.
+        SchedClass::Idle => recount.nr_dl += u32::from(task.dl.is_queued),
     }
 }
 

@@ -35,8 +35,9 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
     Ok(())
 }
 
+/// Deadline tasks, and the idle tasks that stand for fair servers.
 fn deadline_tasks(sched: &Sched) -> impl Iterator<Item = &Task> {
-    sched.tasks.iter().filter(|p| p.class == SchedClass::Deadline)
+    sched.tasks.iter().filter(|p| p.class == SchedClass::Deadline || p.dl.server.is_server)
 }
 
 fn recount(sched: &Sched, cpu: CpuId) -> DlRecount {
@@ -53,7 +54,8 @@ fn recount(sched: &Sched, cpu: CpuId) -> DlRecount {
             recount.waking_bw += p.dl.dl_bw;
         } else {
             recount.bw.0 += p.dl.dl_bw;
-            recount.bw.1 += if p.is_queued() || p.dl.is_non_contending { p.dl.dl_bw } else { 0 };
+            let is_contending = if p.dl.server.is_server { p.dl.server.is_active } else { p.is_queued() };
+            recount.bw.1 += if is_contending || p.dl.is_non_contending { p.dl.dl_bw } else { 0 };
         }
         recount
     })
@@ -78,7 +80,11 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
         dl.earliest_curr,
         sched.dl_root.cpudl.deadline_of(cpu)
     );
-    let is_overloaded = recount.nr_migratory > 0 && recount.nr_queued > 1;
+    let is_overloaded = if sched.series.is_eevdf() {
+        recount.nr_pushable > 0
+    } else {
+        recount.nr_migratory > 0 && recount.nr_queued > 1
+    };
     ensure!(
         dl.overloaded == is_overloaded && sched.dl_root.overloaded_cpus.contains(cpu) == (is_overloaded && rq.online),
         "{cpu:?} is marked as overloaded: {}, {recount:?}",
@@ -102,7 +108,7 @@ fn check_order(sched: &Sched, cpu: CpuId, queue: &DeadlineQueue, belongs: impl F
         let is_in_order = before.is_none_or(|before| !time_before(deadline, before));
         ensure!(
             p.cpu == cpu
-                && p.class == SchedClass::Deadline
+                && (p.class == SchedClass::Deadline || p.dl.server.is_server)
                 && p.is_queued()
                 && p.dl.deadline == deadline
                 && is_in_order

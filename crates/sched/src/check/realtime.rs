@@ -77,7 +77,11 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
         rt.highest_curr,
         rt.highest_next
     );
-    let is_overloaded = recount.nr_migratory > 0 && nr_running > 1;
+    let is_overloaded = if sched.series.is_eevdf() {
+        rt.pushable.first().is_some()
+    } else {
+        recount.nr_migratory > 0 && nr_running > 1
+    };
     ensure!(
         rt.overloaded == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == (is_overloaded && rq.online),
         "{cpu:?} is marked as overloaded: {}, {recount:?}",

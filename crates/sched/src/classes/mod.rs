@@ -75,8 +75,8 @@ impl State {
         let p = &mut self.tasks[task.index()];
         if !flags.save && p.info.last_queued != 0 {
             let delay = rq.clock.wrapping_sub(core::mem::take(&mut p.info.last_queued));
-            p.info.run_delay += delay;
-            rq.stats.run_delay += delay;
+            p.info.run_delay = p.info.run_delay.wrapping_add(delay);
+            rq.stats.run_delay = rq.stats.run_delay.wrapping_add(delay);
         }
         let class = p.class;
         self.uclamp_rq_dec(cpu, task);
@@ -104,7 +104,11 @@ impl State {
                 se.sum_exec_runtime += now.saturating_sub(se.exec_start);
                 se.exec_start = now;
             }
-            SchedClass::Idle => {}
+            SchedClass::Idle => {
+                if self.series.is_eevdf() {
+                    self.dl_server_update_idle_time(cpu, task);
+                }
+            }
         }
     }
 

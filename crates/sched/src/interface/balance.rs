@@ -16,6 +16,7 @@ rules! {
     #[default] HasSpare "The group has spare capacity (`group_has_spare`)."
     FullyBusy "The group is fully used, but tasks do not compete (`group_fully_busy`)."
     MisfitTask "A task is too big for its CPU (`group_misfit_task`)."
+    SmtBalance "A core has several tasks, and an idle CPU could take one (`group_smt_balance`, 6.12)."
     AsymPacking "A CPU of higher priority should take its tasks (`group_asym_packing`)."
     Imbalanced "Affinity kept an earlier pass from balancing the group (`group_imbalanced`)."
     Overloaded "Tasks compete for the group's CPUs (`group_overloaded`)."

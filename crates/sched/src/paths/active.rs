@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Active balancing: a stopper pushes the running task to another CPU.
 //!
-//! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1). A running task cannot be
+//! Models `need_active_balance()` and `active_load_balance_cpu_stop()` (6.1 and 6.12). A running task cannot be
 //! pulled, so the destination CPU queues work for the stopper of the busiest CPU, which preempts the task.
 use crate::interface::balance::MigrationType;
 use crate::interface::ctx::Ctx;
@@ -39,7 +39,7 @@ impl Sched {
     pub(crate) fn need_active_balance(&self, env: &LbEnv) -> bool {
         let sd = &self.domains.domains[env.sd];
         let has_time = env.idle != CpuIdleType::NotIdle;
-        if has_time && sd.flags.intersects(SdFlags::ASYM_PACKING) && sched_asym_prefer(env.dst_cpu, env.src_cpu) {
+        if has_time && self.packs_actively(env) {
             return true;
         }
         if env.migration == MigrationType::Task && sd.nr_balance_failed > sd.cache_nice_tries + 2 {
@@ -53,6 +53,20 @@ impl Sched {
             }
         }
         env.migration == MigrationType::Misfit
+    }
+
+    /// Whether priorities of CPUs call for a push (`asym_active_balance()`): this CPU has the higher one. In 6.12, also
+    /// if the source shares its core, and then only if this CPU's core is idle.
+    fn packs_actively(&self, env: &LbEnv) -> bool {
+        if !self.domains.domains[env.sd].flags.intersects(SdFlags::ASYM_PACKING) {
+            return false;
+        }
+        let is_preferred = sched_asym_prefer(env.dst_cpu, env.src_cpu);
+        if !self.series().is_eevdf() {
+            return is_preferred;
+        }
+        self.sched_use_asym_prio(env.sd, env.dst_cpu)
+            && (is_preferred || !self.sched_use_asym_prio(env.sd, env.src_cpu))
     }
 
     /// Requests a push of the source's running task to `this_cpu`, under the lock of the source.

@@ -3,15 +3,17 @@
 //! that CPUs have returned.
 //!
 //! Models `start_cfs_bandwidth()`, `sched_cfs_period_timer()`, `do_sched_cfs_period_timer()`,
-//! `start_cfs_slack_bandwidth()`, `do_sched_cfs_slack_timer()` and `distribute_cfs_runtime()` (6.1).
+//! `start_cfs_slack_bandwidth()`, `do_sched_cfs_slack_timer()`, `distribute_cfs_runtime()` (6.1 and 6.12) and
+//! `__cfsb_csd_unthrottle()` (6.12).
 
 use crate::classes::fair::bandwidth::timers::MIN_EXPIRATION_NS;
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
 use crate::state::State;
+use crate::state::calls::CallFunction;
 use crate::state::timers::Timer;
-use crate::types::ids::GroupId;
+use crate::types::ids::{CfsRqId, CpuId, GroupId};
 
 /// Number of rounds in one period interrupt after which the period counts as too short and is scaled up.
 const MAX_ROUNDS: u32 = 3;
@@ -80,6 +82,10 @@ impl Sched {
     /// A cfs_rq is unthrottled with 1 ns of runtime. The distribution ends when no cfs_rq is throttled or the
     /// pool is empty.
     fn distribute_cfs_runtime(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
+        if self.series().is_eevdf() {
+            while self.distribute_once(ctx, group) && self.groups[group.index()].bandwidth.runtime > 0 {}
+            return;
+        }
         loop {
             let State { groups, cfs_rqs, .. } = &mut self.state;
             let pool = &mut groups[group.index()].bandwidth;
@@ -95,6 +101,66 @@ impl Sched {
             }
             if is_empty {
                 return;
+            }
+        }
+    }
+
+    /// Distributes runtime to throttled cfs_rqs in 6.12, where each CPU ends the throttling of its own. Returns whether
+    /// a cfs_rq has not received enough.
+    ///
+    /// Rules, in order:
+    /// 1. A cfs_rq that has received runtime and waits for its CPU is skipped.
+    /// 2. The others receive as much as they lack, in the order in which they were throttled, until the pool is empty.
+    /// 3. Other CPUs are interrupted. The cfs_rq of this CPU comes last.
+    fn distribute_once(&mut self, ctx: &mut Ctx<'_>, group: GroupId) -> bool {
+        let (mut lacks_runtime, mut own) = (false, None);
+        let mut is_empty = false;
+        for place in 0..self.groups[group.index()].bandwidth.throttled.len() {
+            if is_empty {
+                lacks_runtime = true;
+                break;
+            }
+            let State { groups, cfs_rqs, rqs, .. } = &mut self.state;
+            let pool = &mut groups[group.index()].bandwidth;
+            let id = pool.throttled[place];
+            let cfs_rq = &mut cfs_rqs[id.index()];
+            let cpu = cfs_rq.cpu;
+            if rqs[cpu.index()].unthrottle_queue.contains(&id) {
+                continue;
+            }
+            let missing_ns = (1 - cfs_rq.runtime_remaining) as u64;
+            cfs_rq.runtime_remaining += pool.take(missing_ns) as i64;
+            is_empty = pool.runtime == 0;
+            if cfs_rq.runtime_remaining <= 0 {
+                lacks_runtime = true;
+            } else if cpu == ctx.cpu {
+                own = Some(id);
+            } else {
+                self.unthrottle_cfs_rq_async(ctx, cpu, id);
+            }
+        }
+        if let Some(id) = own {
+            let rq = self.rq_lock(ctx.cpu);
+            self.unthrottle_cfs_rq(ctx, &rq, id);
+        }
+        lacks_runtime
+    }
+
+    /// Requests that another CPU ends the throttling of a cfs_rq.
+    fn unthrottle_cfs_rq_async(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, id: CfsRqId) {
+        let queue = &mut self.rqs[cpu.index()].unthrottle_queue;
+        queue.push_back(id);
+        if queue.len() == 1 {
+            self.queue_call(ctx, cpu, CallFunction::Unthrottle);
+        }
+    }
+
+    /// Ends the throttling of the cfs_rqs that wait for this CPU.
+    pub(crate) fn unthrottle_queued(&mut self, ctx: &mut Ctx<'_>) {
+        let rq = self.rq_lock_clocked(ctx, ctx.cpu);
+        while let Some(id) = self.rqs[ctx.cpu.index()].unthrottle_queue.pop_front() {
+            if self.cfs_rqs[id.index()].throttled {
+                self.unthrottle_cfs_rq(ctx, &rq, id);
             }
         }
     }

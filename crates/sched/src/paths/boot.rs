@@ -32,9 +32,11 @@ impl Sched {
     /// 4. For each CPU in turn, 1000 ns after the step before: CPU 0 wakes its stopper. The stopper runs at
     ///    once and blocks 1000 ns later.
     ///
+    /// Returns the timers that stay armed.
+    ///
     /// # Panics
     /// If the scheduler was booted before.
-    pub fn boot(&mut self, now: Nanos) {
+    pub fn boot(&mut self, now: Nanos) -> Vec<Effect> {
         let (mut effects, mut work): (Vec<Effect>, OpCounts) = Default::default();
         let ctx = &mut Ctx {
             cpu: CpuId(0),
@@ -50,6 +52,10 @@ impl Sched {
         };
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
         self.apply_wide_imbalance();
+        for cpu in self.cpu_ids() {
+            let idle = self.tasks[self.rqs[cpu.index()].idle.index()].se;
+            self.entities[idle.index()].exec_start = now.0;
+        }
         self.boot_tasks(ctx);
         self.start_governors();
         for cpu in self.cpu_ids() {
@@ -66,6 +72,8 @@ impl Sched {
         for rq in &mut self.rqs {
             rq.ipi_pending = [false; 2];
         }
+        let timers = self.rqs.iter().filter_map(|rq| rq.timers.programmed_for().map(|at| (rq.cpu, at)));
+        timers.map(|(cpu, at)| Effect::ArmTimer { cpu, at }).collect()
     }
 
     /// Creates the stoppers and `init`, in the order of their task ids.

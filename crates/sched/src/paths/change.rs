@@ -6,6 +6,7 @@
 //! and set again.
 
 use crate::classes::deadline::admission::PolicyError;
+use crate::classes::deadline::server::NoBandwidth;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::classes::fair::place::Placement;
 use crate::interface::ctx::Ctx;
@@ -24,6 +25,8 @@ use core::ops::RangeInclusive;
 
 /// The kernel's `-EINVAL`.
 const EINVAL: i32 = -22;
+/// The kernel's `-EBUSY`.
+const EBUSY: i32 = -16;
 
 /// Periods that a fair server may have, in ns.
 const SERVER_PERIOD_NS: RangeInclusive<u64> = 100_000..=(1 << 22) * 1000;
@@ -383,7 +386,8 @@ impl Sched {
         }
     }
 
-    /// Sets the slice of a fair task (`sched_setattr()`, 6.12); 0 is that of the kernel. Kernels before 6.12 ignore it.
+    /// Sets the slice of a fair task (`sched_setattr()`, 6.12); 0 is that of the kernel. Clamps that the task has not
+    /// set for itself become the defaults. Kernels before 6.12 ignore it.
     ///
     /// # Errors
     /// `-EINVAL` if the task has another policy than SCHED_NORMAL and SCHED_BATCH.
@@ -405,6 +409,7 @@ impl Sched {
         let taken = self.sched_change_begin(ctx, &rq, task, false);
         self.write_slice(se, slice);
         self.reweight_task(ctx, task, load);
+        self.reset_uclamp(task);
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
         self.balance_callbacks(ctx, cpu);
         Ok(())
@@ -421,11 +426,11 @@ impl Sched {
         }
     }
 
-    /// Sets runtime and period of the fair server of a CPU (6.12). Kernels before 6.12 ignore it. The server itself is not
-    /// modelled yet.
+    /// Sets runtime and period of the fair server of a CPU (6.12), which is stopped for the change. A runtime of 0
+    /// switches it off. Kernels before 6.12 ignore it.
     ///
     /// # Errors
-    /// `-EINVAL` if the kernel does not accept the values.
+    /// `-EINVAL` if the kernel does not accept the values, `-EBUSY` if less bandwidth is free.
     pub fn set_fair_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32> {
         if !self.series().is_eevdf() {
             return Ok(());
@@ -434,7 +439,12 @@ impl Sched {
             return Err(EINVAL);
         }
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        Ok(())
+        self.dl_server_stop(ctx, cpu);
+        let result = self.apply_server_parameters(ctx, cpu, runtime.0, period.0, false);
+        if self.cfs_rqs[cpu.index()].h_nr_running > 0 {
+            self.dl_server_start(ctx, cpu);
+        }
+        result.map_err(|NoBandwidth| EBUSY)
     }
 
     /// Whether a task's virtual runtime is relative to `min_vruntime` (`vruntime_normalized()`).

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The two timers of a deadline task: begin of the next period, and zero-lag time.
 //!
-//! Models `dl_task_timer()`, `dl_task_offline_migration()` and `inactive_task_timer()` (6.1).
+//! Models `dl_task_timer()`, `dl_task_offline_migration()` and `inactive_task_timer()` (6.1), and `dl_server_timer()` (6.12).
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
+use crate::state::deadline::time_before;
 use crate::state::task::{SchedClass, TaskState};
+use crate::state::timers::{Timer, forward};
 use crate::types::ids::{CpuId, TaskId};
 
 impl Sched {
@@ -30,7 +32,7 @@ impl Sched {
         to
     }
 
-    /// Begins the next period of a throttled task.
+    /// Begins the next period of a throttled task, or handles the timer of a fair server.
     ///
     /// Rules, in order:
     /// 1. A task that has left the class or is not throttled any more is skipped.
@@ -40,12 +42,15 @@ impl Sched {
     pub(crate) fn dl_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
+        if p.dl.server.is_server {
+            return self.dl_server_timer(ctx, cpu);
+        }
         if p.class != SchedClass::Deadline || p.dl.inherited.is_some() || !p.dl.is_throttled {
             return;
         }
         let _rq = self.rq_lock_clocked(ctx, cpu);
         if !self.tasks[task.index()].is_queued() {
-            self.replenish_dl_entity(cpu, task);
+            self.replenish_dl_entity(ctx, cpu, task);
             return;
         }
         let cpu = if self.rqs[cpu.index()].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
@@ -62,8 +67,42 @@ impl Sched {
         }
     }
 
-    /// Handles the zero-lag time of a task that sleeps, has left the class or has ended: its bandwidth is
-    /// released.
+    /// Handles the timer of a fair server (`dl_server_timer()`, 6.12).
+    ///
+    /// Rules, in order:
+    /// 1. If fair tasks have run since the timer was started, the wait is longer by that time. Less than 1 ms is
+    ///    ignored.
+    /// 2. Otherwise the tasks have starved: the server is replenished and queued, and preempts all but deadline tasks
+    ///    with an earlier deadline.
+    fn dl_server_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        const MIN_EXTENSION_NS: u64 = 1_000_000;
+        let server = self.fair_server(cpu);
+        let dl = &self.tasks[server.index()].dl;
+        if !dl.is_throttled || dl.dl_runtime == 0 {
+            return;
+        }
+        let _rq = self.rq_lock_clocked(ctx, cpu);
+        let clock = self.rqs[cpu.index()].clock;
+        let mut expires = self.rqs[ctx.cpu.index()].timers.expired_at();
+        let resolution = self.hrtimer_resolution();
+        let dl = &mut self.tasks[server.index()].dl;
+        if dl.server.is_armed {
+            if time_before(clock, dl.latest_start().wrapping_sub(MIN_EXTENSION_NS)) {
+                forward(&mut expires, ctx.now.0, dl.latest_start().wrapping_sub(clock).max(resolution));
+                return self.start_timer(ctx, Timer::DlTask(server), expires);
+            }
+            dl.server.is_running = true;
+        }
+        let flags = EnqueueFlags { replenish: true, ..EnqueueFlags::default() };
+        self.enqueue_dl_entity(ctx, cpu, server, flags);
+        self.resched_for_server(ctx, cpu);
+        if !self.rqs[cpu.index()].dl.pushable.is_empty() {
+            self.push_dl_task(ctx, cpu);
+        }
+    }
+
+    /// Handles the zero-lag time of a task that sleeps, has left the class or has ended, or of a server that was
+    /// stopped: its bandwidth is released.
     // DIFFERS: Linux 6.1 crashes (it divides by the number of CPUs in the root domain) if the zero-lag timer
     // expires for a task that left the deadline class on an offline CPU. In fairlab that task stays runnable
     // and runs when the CPU comes back.
@@ -72,7 +111,7 @@ impl Sched {
         let _rq = self.rq_lock_clocked(ctx, cpu);
         let p = &self.tasks[task.index()];
         let (is_dead, is_non_contending) = (p.state == TaskState::Dead, p.dl.is_non_contending);
-        if is_dead || p.class != SchedClass::Deadline {
+        if !p.dl.server.is_server && (is_dead || p.class != SchedClass::Deadline) {
             if is_dead && is_non_contending {
                 self.sub_running_bw(ctx, cpu, task);
                 self.sub_rq_bw(cpu, task);

@@ -37,6 +37,7 @@ impl Sched {
                     self.hrtick_restart(ctx, cpu);
                 }
                 CallFunction::RtPush => self.rto_push_irq_work(ctx),
+                CallFunction::Unthrottle => self.unthrottle_queued(ctx),
                 CallFunction::Timers => self.retrigger_next_event(ctx),
             }
         }

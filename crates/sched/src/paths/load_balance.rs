@@ -21,7 +21,7 @@ use crate::paths::sched::Sched;
 use crate::rules::balance::env::LbEnv;
 use crate::rules::balance::policy::BalancePolicyScan;
 use crate::state::counters::{DomainCounter, LbCounter};
-use crate::state::topology::{DomainId, SchedGroupCapacity, SchedGroupId};
+use crate::state::topology::{DomainId, SchedGroup, SchedGroupCapacity, SchedGroupId, SdFlags};
 use crate::types::cpumask::CpuMask;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
@@ -279,7 +279,7 @@ impl Sched {
     /// 1. A CPU that was excluded because of pinned tasks: no.
     /// 2. A newly idle CPU: yes, unless it has received work or a queued wake-up.
     /// 3. Otherwise only the first idle CPU of the group, or the group's balance CPU (`group_balance_cpu()`)
-    ///    if none is idle.
+    ///    if none is idle. In 6.12, above cores, a CPU of an idle core comes before one of a busy core.
     pub(crate) fn should_we_balance(&mut self, env: &LbEnv) -> bool {
         if !env.cpus.contains(env.dst_cpu) {
             return false;
@@ -290,8 +290,25 @@ impl Sched {
         }
         self.refresh_lb_cache_in(env.sd);
         let group = &self.domains.groups[self.domains.domains[env.sd].groups];
+        if self.series().is_eevdf() {
+            return self.idle_balancer(env, group).unwrap_or(group.balance_cpu) == env.dst_cpu;
+        }
         let idle = group.balance_mask.first_and_and(&env.cpus, self.lb_cache.idle());
         idle.unwrap_or(group.balance_cpu) == env.dst_cpu
+    }
+
+    /// Returns the idle CPU of a group that should balance in 6.12: the first one on an idle core, otherwise the first
+    /// one. In a domain of siblings, and without SMT, cores do not matter.
+    #[cold]
+    #[inline(never)]
+    fn idle_balancer(&self, env: &LbEnv, group: &SchedGroup) -> Option<CpuId> {
+        let first = group.balance_mask.first_and_and(&env.cpus, self.lb_cache.idle());
+        let is_sibling_domain = self.domains.domains[env.sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY);
+        if !self.domains.smt_present || is_sibling_domain {
+            return first;
+        }
+        let mut candidates = group.balance_mask.iter_and(&env.cpus).filter(|cpu| self.lb_cache.idle().contains(*cpu));
+        candidates.find(|&cpu| self.is_core_idle(cpu)).or(first)
     }
 
     /// Whether the pass starts over without the runqueue whose tasks are all pinned. This requires CPUs
@@ -311,7 +328,8 @@ impl Sched {
             BalanceVerdict::Moved
         } else {
             self.count_lb(ctx, env, LbCounter::Failed, 1);
-            if env.idle != CpuIdleType::NewlyIdle {
+            let spares_misfit = self.spares_misfit(env);
+            if env.idle != CpuIdleType::NewlyIdle && !spares_misfit {
                 self.domains.domains[env.sd].nr_balance_failed += 1;
             }
             if self.need_active_balance(env) {
@@ -322,6 +340,11 @@ impl Sched {
         };
         self.reset_interval(env.sd);
         Step::Done(verdict)
+    }
+
+    /// Whether a pass counts no failures and lets the interval be because it looked for a misfit task (6.12).
+    fn spares_misfit(&self, env: &LbEnv) -> bool {
+        env.migration == MigrationType::Misfit && self.series().is_eevdf()
     }
 
     /// Requests a push of the running task of the busiest runqueue, under its lock.
@@ -371,7 +394,7 @@ impl Sched {
             self.count_lb(ctx, env, LbCounter::Balanced, 1);
             self.domains.domains[env.sd].nr_balance_failed = 0;
         }
-        if (is_balanced || is_pinned) && env.idle != CpuIdleType::NewlyIdle {
+        if (is_balanced || is_pinned) && env.idle != CpuIdleType::NewlyIdle && !self.spares_misfit(env) {
             let sd = &mut self.domains.domains[env.sd];
             let interval = sd.balance_interval;
             if env.flags.all_pinned && interval < MAX_PINNED_INTERVAL_MS || interval < sd.max_interval_ms {

@@ -33,6 +33,8 @@ pub(crate) struct NewIdleBalance {
     /// Cost so far, in ns.
     cost: u64,
     pulled: bool,
+    /// Whether the last pass allows wider domains.
+    continue_balancing: bool,
     /// Domain that is tried next.
     next: Option<DomainId>,
     stage: NewIdleStage,
@@ -153,6 +155,7 @@ impl Sched {
             since: ctx.sched_clock(),
             cost: 0,
             pulled: false,
+            continue_balancing: true,
             next: self.domains.cpus[cpu.index()].base,
             stage: NewIdleStage::Blocked,
         };
@@ -190,6 +193,7 @@ impl Sched {
                         Step::Done(result) => result,
                     };
                     path.pulled = result.nr_moved > 0;
+                    path.continue_balancing = result.continue_balancing;
                     path.stage = NewIdleStage::Passed(pass.env.sd, *weight);
                     return Step::Yield(YieldPoint::UNLOCKED);
                 }
@@ -258,8 +262,12 @@ impl Sched {
         path.stage = if self.newidle_may_stop(path) { NewIdleStage::Relock } else { NewIdleStage::Domain };
     }
 
-    /// Whether a task was pulled, or the CPU has received work meanwhile.
+    /// Whether a task was pulled, or the CPU has received work meanwhile. In 6.12 the latter counts only if a pass has
+    /// noticed it.
     fn newidle_may_stop(&self, path: &NewIdleBalance) -> bool {
+        if self.series().is_eevdf() {
+            return path.pulled || !path.continue_balancing;
+        }
         let rq = &self.rqs[path.cpu.index()];
         path.pulled || rq.nr_running > 0 || rq.ttwu_pending
     }

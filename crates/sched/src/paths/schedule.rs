@@ -94,6 +94,9 @@ impl Sched {
         let rq = self.rq_lock(cpu);
         self.begin_clock_skip(cpu);
         self.update_rq_clock(ctx, &rq);
+        if self.series.is_eevdf() {
+            self.end_clock_skip(cpu);
+        }
         if self.stays_idle(cpu) {
             self.switch_to(ctx, cpu, prev, prev);
             return true;
@@ -124,10 +127,7 @@ impl Sched {
         let rq = self.rq_lock(cpu);
         let next = match site {
             NewIdleSite::Fair => self.pick_fair_or_balance(ctx, &rq, prev, Some(result)),
-            NewIdleSite::Classes => {
-                self.put_prev_task(ctx, &rq, prev);
-                Some(self.pick_by_class(ctx, cpu))
-            }
+            NewIdleSite::Classes => Some(self.pick_after_balance(ctx, &rq, prev)),
         };
         let Some(next) = next else { return };
         self.switch_to(ctx, cpu, prev, next);
@@ -142,10 +142,19 @@ impl Sched {
         // An I/O wait of the task is over.
         self.tasks[next.index()].in_iowait = false;
         if next == prev {
-            self.end_clock_skip(cpu);
+            self.end_clock_skip_late(cpu);
             self.balance_callbacks(ctx, cpu);
         } else {
             self.context_switch(ctx, cpu, prev, next);
+        }
+    }
+
+    /// Ends the skipping of clock updates with the end of `schedule()`. In 6.12 a request that was made meanwhile is
+    /// left for the next `schedule()`, which then misses the time until it.
+    #[inline]
+    fn end_clock_skip_late(&mut self, cpu: CpuId) {
+        if !self.series.is_eevdf() {
+            self.end_clock_skip(cpu);
         }
     }
 
@@ -154,7 +163,7 @@ impl Sched {
         self.rqs[cpu.index()].nr_switches += 1;
         self.set_curr(cpu, next);
         self.sched_info_switch(cpu, prev, next);
-        self.end_clock_skip(cpu);
+        self.end_clock_skip_late(cpu);
         self.tasks[prev.index()].on_cpu = false;
         self.tasks[next.index()].on_cpu = true;
         let prev_state = match self.tasks[prev.index()].state {
@@ -204,6 +213,9 @@ impl Sched {
             match brought {
                 Some(NewIdleResult::Retry) => return self.pick_among_classes(ctx, rq, prev),
                 Some(NewIdleResult::Nothing) => {
+                    if self.series.is_eevdf() && prev == self.rqs[cpu.index()].idle {
+                        return Some(prev);
+                    }
                     self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_idle(cpu));
                 }
@@ -228,30 +240,47 @@ impl Sched {
 
     /// Applies rule 2 of [`Sched::pick_next_task`].
     fn pick_among_classes(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
-        let cpu = rq.cpu();
-        if !self.balance_classes(ctx, cpu, prev) {
-            return None;
-        }
+        self.balance_classes(ctx, rq.cpu(), prev).then(|| self.pick_after_balance(ctx, rq, prev))
+    }
+
+    /// Picks a task after the classes have tried to pull work.
+    fn pick_after_balance(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> TaskId {
         if self.series.is_eevdf()
             && let Some(next) = self.pick_without_put(ctx, rq, prev)
         {
-            return Some(next);
+            return next;
         }
         self.put_prev_task(ctx, rq, prev);
-        Some(self.pick_by_class(ctx, cpu))
+        self.pick_by_class(ctx, rq.cpu())
     }
 
     /// Picks a task of 6.12 before the old one is put: the old one again, which is neither stopped nor started, or a fair
     /// one.
+    ///
+    /// A fair server that is first picks a fair task, or is stopped if there is none.
     #[inline(never)]
     fn pick_without_put(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
-        match self.first_above_fair(rq.cpu()) {
-            None => self.pick_next_task_eevdf(ctx, rq, prev),
-            above => above.filter(|&next| next == prev),
+        let cpu = rq.cpu();
+        loop {
+            match self.first_above_fair(cpu) {
+                None => {
+                    let is_idle = prev == self.rqs[cpu.index()].idle;
+                    let next = self.pick_next_task_eevdf(ctx, rq, prev);
+                    return if is_idle { Some(next.unwrap_or(prev)) } else { next };
+                }
+                Some(server) if server == self.fair_server(cpu) => {
+                    if let Some(task) = self.pick_task_eevdf(ctx, cpu) {
+                        self.start_fair_task(ctx, rq, prev, task);
+                        return Some(task);
+                    }
+                    self.dl_server_stop(ctx, cpu);
+                }
+                Some(above) => return Some(above).filter(|&next| next == prev),
+            }
         }
     }
 
-    /// Returns the task that the classes above the fair one would pick.
+    /// Returns the task that the classes above the fair one would pick. The idle task stands for the fair server.
     fn first_above_fair(&self, cpu: CpuId) -> Option<TaskId> {
         let rq = &self.rqs[cpu.index()];
         let stop = Some(rq.stop).filter(|stop| self.tasks[stop.index()].is_queued());
@@ -270,11 +299,18 @@ impl Sched {
         if prev_class >= SchedClass::Deadline && self.balance_dl(ctx, cpu, prev) {
             return true;
         }
-        if prev_class >= SchedClass::RealTime && (self.balance_rt(ctx, cpu, prev) || has_stop(self)) {
+        if prev_class >= SchedClass::RealTime
+            && (self.balance_rt(ctx, cpu, prev) || has_stop(self) || self.rqs[cpu.index()].dl.nr_running > 0)
+        {
             return true;
         }
+        let has_work = if self.series.is_eevdf() {
+            self.cfs_rqs[cpu.index()].nr_running > 0
+        } else {
+            self.rqs[cpu.index()].nr_running > 0
+        };
         prev_class < SchedClass::Fair
-            || self.rqs[cpu.index()].nr_running > 0
+            || has_work
             || self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Classes).is_some()
     }
 
@@ -320,6 +356,11 @@ impl Sched {
         self.update_idle_core(cpu);
         self.rqs[cpu.index()].stats.sched_goidle += 1;
         self.update_idle_rq_clock_pelt(cpu);
-        self.rqs[cpu.index()].idle
+        let idle = self.rqs[cpu.index()].idle;
+        if self.series.is_eevdf() {
+            let se = self.tasks[idle.index()].se;
+            self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+        }
+        idle
     }
 }

@@ -273,7 +273,7 @@ impl Sched {
     ///
     /// Rules, in order:
     /// 1. A CPU that has not switched away from the task yet always gets it this way.
-    /// 2. Without TTWU_QUEUE, or if the CPU is inactive or not allowed for the task, no.
+    /// 2. Without TTWU_QUEUE, or if the CPU is inactive or not allowed for the task, no. In 6.12 no stopper either.
     /// 3. A CPU that shares no cache with `this_cpu`: yes.
     /// 4. Another CPU of this cache: only if it has no work. With the tunable `wakelist_far`, as before 6.0,
     ///    no.
@@ -284,6 +284,9 @@ impl Sched {
     pub(crate) fn is_wakeup_queued(&self, this_cpu: CpuId, task: TaskId, cpu: CpuId) -> bool {
         if self.tasks[task.index()].on_cpu {
             return true;
+        }
+        if self.series().is_eevdf() && self.tasks[task.index()].class == SchedClass::Stop {
+            return false;
         }
         let may_wait = self.features.has(Feature::TtwuQueue) && self.hotplug.active.contains(cpu);
         if !may_wait || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
@@ -301,11 +304,18 @@ impl Sched {
         if self.rqs[cpu.index()].call_queue.is_empty() {
             return;
         }
-        self.set_ttwu_pending(cpu, false);
+        // 6.12 clears it at the end, so that the CPU does not count as idle meanwhile.
+        let is_eevdf = self.series().is_eevdf();
+        if !is_eevdf {
+            self.set_ttwu_pending(cpu, false);
+        }
         let rq = self.rq_lock_clocked(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
             let migrated = self.tasks[task.index()].remote_wakeup;
             self.ttwu_do_activate(ctx, &rq, task, EnqueueFlags { migrated, ..EnqueueFlags::default() });
+        }
+        if is_eevdf {
+            self.set_ttwu_pending(cpu, false);
         }
     }
 
@@ -343,11 +353,17 @@ impl Sched {
         let cpu = self.tasks[task.index()].cpu;
         ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
         let rq = self.rq_lock_clocked(ctx, cpu);
-        self.check_preempt_curr(ctx, &rq, task, false);
+        let is_eevdf = self.series().is_eevdf();
+        // 6.12 does no more for a task that still runs.
+        if !is_eevdf || !self.tasks[task.index()].on_cpu {
+            self.check_preempt_curr(ctx, &rq, task, false);
+        }
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.report_lags(ctx, task, LagMoment::Wakeup);
-        self.task_woken(ctx, cpu, task);
-        self.end_idle_period(cpu);
+        if !is_eevdf {
+            self.task_woken(ctx, cpu, task);
+            self.end_idle_period(cpu);
+        }
         self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
     }
 

@@ -8,7 +8,7 @@ use crate::interface::wakeup::WakeFlags;
 use crate::state::State;
 use crate::state::rt::RtRoot;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::task::Uclamp;
+use crate::state::task::{SchedClass, Uclamp};
 use crate::state::topology::SdFlags;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::Capacity;
@@ -26,7 +26,10 @@ impl State {
         if !flags.ttwu && !flags.fork {
             return prev;
         }
-        let is_blocked = self.is_curr_in_the_way(prev, task);
+        // Since 6.12 a deadline task does not count here.
+        let curr = &self.tasks[self.rqs[prev.index()].curr.index()];
+        let counts = !self.series.is_eevdf() || curr.class != SchedClass::Deadline;
+        let is_blocked = counts && self.is_curr_in_the_way(prev, task);
         if !is_blocked && self.rt_task_fits_capacity(task, prev) {
             return prev;
         }

@@ -119,7 +119,7 @@ impl State {
         let nr_cpus = topology.cpus.len();
         let hz = hz(tick_ns);
         let domains =
-            build_sched_domains(&topology, &BuildParams { jiffies, hz: hz as u32, ..BuildParams::default() })?;
+            build_sched_domains(&topology, &BuildParams { jiffies, hz: hz as u32, series, ..BuildParams::default() })?;
         let mut tunables = Tunables::for_cpus(nr_cpus);
         if series.is_eevdf() {
             tunables.changes.group_load_interval_ns = GROUP_LOAD_INTERVAL_NS;

@@ -21,6 +21,8 @@ pub enum CallFunction {
     HrtickStart,
     /// Push waiting real-time tasks: `rto_push_irq_work_func()`.
     RtPush,
+    /// End the throttling of cfs_rqs that have received runtime: `__cfsb_csd_unthrottle()` (6.12).
+    Unthrottle,
     /// Find the first timer and program the hardware timer for it: `retrigger_next_event()`.
     Timers,
 }

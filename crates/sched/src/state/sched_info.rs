@@ -25,10 +25,10 @@ impl State {
             if info.last_queued != 0 {
                 let delay = now.wrapping_sub(info.last_queued);
                 info.last_queued = 0;
-                info.run_delay += delay;
+                info.run_delay = info.run_delay.wrapping_add(delay);
                 info.last_arrival = now;
                 info.pcount += 1;
-                rq.stats.run_delay += delay;
+                rq.stats.run_delay = rq.stats.run_delay.wrapping_add(delay);
                 rq.stats.pcount += 1;
             }
         }

@@ -57,6 +57,8 @@ pub struct TimerQueue {
     expires_next: u64,
     /// Timer whose function runs.
     running: Option<Timer>,
+    /// Expiry of the timer whose function ran last, in ns.
+    expired_at: u64,
     /// Whether expired timers are being served.
     in_interrupt: bool,
 }
@@ -68,6 +70,7 @@ impl Default for TimerQueue {
             next: None,
             expires_next: Nanos::NEVER.0,
             running: None,
+            expired_at: 0,
             in_interrupt: false,
         }
     }
@@ -82,6 +85,11 @@ impl TimerQueue {
     /// Whether a timer is armed on this CPU: `hrtimer_is_queued()`.
     pub fn is_queued(&self, timer: Timer) -> bool {
         self.armed.iter().any(|&(_, other)| other == timer)
+    }
+
+    /// Time for which the hardware timer is programmed.
+    pub(crate) fn programmed_for(&self) -> Option<Nanos> {
+        Some(Nanos(self.expires_next)).filter(|&at| at < Nanos::NEVER)
     }
 
     /// Inserts a timer. Returns whether it is the first one.
@@ -104,8 +112,14 @@ impl TimerQueue {
     /// Takes the next timer that has expired, and marks its function as running.
     pub(crate) fn begin_expired(&mut self, now: u64) -> Option<Timer> {
         self.armed.first().filter(|&&(at, _)| at <= now)?;
-        self.running = Some(self.armed.remove(0).1);
+        let (at, timer) = self.armed.remove(0);
+        (self.running, self.expired_at) = (Some(timer), at);
         self.running
+    }
+
+    /// Expiry of the timer whose function runs, in ns.
+    pub(crate) fn expired_at(&self) -> u64 {
+        self.expired_at
     }
 
     /// Records that the function of the expired timer has returned.

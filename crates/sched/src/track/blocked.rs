@@ -72,7 +72,8 @@ impl State {
     /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
     pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id.index()];
-        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id)
+        let has_share = self.series.is_eevdf() && cfs_rq.tg_load_avg_contrib != 0;
+        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id) && !has_share
     }
 
     /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.

@@ -2,12 +2,13 @@
 //! Capacity of CPUs and groups for fair tasks.
 //!
 //! Models `scale_rt_capacity()`, `update_cpu_capacity()`, `update_group_capacity()` and
-//! `check_cpu_capacity()` (6.1).
+//! `check_cpu_capacity()` (6.1 and 6.12).
 
 use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::topology::{DomainId, SchedDomain, SdFlags};
 use crate::types::ids::CpuId;
+use crate::types::series::KernelSeries;
 use crate::types::units::{Capacity, msecs_to_jiffies};
 
 /// Capacity of a set of CPUs: the sum, and the weakest and strongest CPU.
@@ -26,12 +27,25 @@ impl CapacitySum {
     }
 }
 
+impl Rq {
+    /// Returns the capacity that pressure leaves of a CPU: `get_actual_cpu_capacity()` (6.12).
+    pub(crate) fn actual_capacity(&self) -> Capacity {
+        self.cpu_capacity_orig - self.avg_thermal.load_avg.max(self.thermal_pressure)
+    }
+}
+
 /// Returns the capacity that interrupts, other classes and thermal pressure leave of a CPU, of 1024; at least
 /// 1.
 ///
 /// Interrupt time reduces everything else in proportion, because the clocks of the other averages do not
 /// include it.
-pub(crate) fn scale_rt_capacity(rq: &Rq) -> Capacity {
+pub(crate) fn scale_rt_capacity(rq: &Rq, series: KernelSeries) -> Capacity {
+    if series.is_eevdf() {
+        let max = rq.actual_capacity();
+        let irq = rq.avg_irq.util_avg;
+        let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        return if irq >= max || used >= max { 1 } else { ((max - used) * (max - irq) / max).max(1) };
+    }
     let max = rq.cpu_capacity_orig;
     let irq = rq.avg_irq.util_avg;
     let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg + rq.avg_thermal.load_avg;
@@ -61,7 +75,7 @@ impl State {
         let id = group.capacity;
         let sum = match domain.child {
             None => {
-                let capacity = scale_rt_capacity(&self.rqs[cpu.index()]);
+                let capacity = scale_rt_capacity(&self.rqs[cpu.index()], self.series);
                 self.set_cpu_capacity(cpu, capacity);
                 CapacitySum::NONE.with(capacity, capacity, capacity)
             }

@@ -58,11 +58,16 @@ impl State {
         let clamp_keeps_it_here = !is_unlimited && max <= orig;
         if !fits_capacity(util, rq.cpu_capacity) && !clamp_keeps_it_here {
             Fit::No
-        } else if util < min && min > orig - rq.thermal_pressure {
+        } else if util < min && min > self.capacity_under_pressure(rq) {
             Fit::ButForClamp
         } else {
             Fit::Yes
         }
+    }
+
+    /// Capacity that thermal pressure leaves of a CPU, to compare with lower clamps.
+    fn capacity_under_pressure(&self, rq: &Rq) -> Capacity {
+        if self.series.is_eevdf() { rq.actual_capacity() } else { rq.cpu_capacity_orig - rq.thermal_pressure }
     }
 
     /// Utilisation and clamps of a task.
@@ -126,6 +131,15 @@ impl State {
     #[inline]
     pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
         util_cfs(&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()], self.features.has(Feature::UtilEst))
+    }
+}
+
+impl State {
+    /// Utilisation of a CPU by the fair class, or its runnable average if that is larger because tasks wait:
+    /// `cpu_util_cfs_boost()` (6.12).
+    pub(crate) fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
+        let orig = self.rqs[cpu.index()].cpu_capacity_orig;
+        self.cpu_util_cfs(cpu).max(self.cpu_runnable(cpu).min(orig))
     }
 }
 

@@ -27,17 +27,26 @@ impl State {
             return;
         }
         let misfit = task.filter(|task| self.tasks[task.index()].nr_cpus_allowed != 1);
-        let misfit = misfit.filter(|&task| !self.task_fits_cpu(task, cpu));
+        let misfit = misfit.filter(|&task| !self.task_fits_cpu(task, cpu) && !self.is_largest_allowed(task, cpu));
         let load = misfit.map_or(0, |task| self.task_h_load(task).max(1));
         self.rqs[cpu.index()].misfit_task_load = load;
     }
 
+    /// Whether no CPU that a task may use is larger than this one: in 6.12, such a task is no misfit
+    /// (`max_allowed_capacity`).
+    fn is_largest_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
+        let capacity = |cpu: CpuId| self.rqs[cpu.index()].cpu_capacity_orig;
+        self.series.is_eevdf()
+            && self.tasks[task.index()].cpus_allowed.iter().all(|allowed| capacity(allowed) <= capacity(cpu))
+    }
+
     /// Whether a CPU has a task that is too big for it, and a bigger CPU or one with more remaining capacity
-    /// may exist.
+    /// may exist. In 6.12 the task suffices.
     pub(crate) fn check_misfit_status(&self, cpu: CpuId, sd: DomainId) -> bool {
         let rq = &self.rqs[cpu.index()];
         rq.misfit_task_load > 0
-            && (rq.cpu_capacity_orig < self.domains.root.max_cpu_capacity
+            && (self.series.is_eevdf()
+                || rq.cpu_capacity_orig < self.domains.root.max_cpu_capacity
                 || check_cpu_capacity(rq, &self.domains.domains[sd]))
     }
 

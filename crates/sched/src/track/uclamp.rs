@@ -16,9 +16,12 @@ impl State {
     /// Resets the requested clamps of a task whose policy has changed, unless the task has its own
     /// (`__setscheduler_uclamp()`).
     pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
+        let is_eevdf = self.series.is_eevdf();
         let p = &mut self.tasks[task.index()];
         if !p.has_uclamp {
-            let min = if p.class >= SchedClass::RealTime { RT_DEFAULT_MIN } else { 0 };
+            // Since 6.12 deadline tasks do not count as real-time tasks.
+            let counts = p.class >= SchedClass::RealTime && (!is_eevdf || p.class != SchedClass::Deadline);
+            let min = if counts { RT_DEFAULT_MIN } else { 0 };
             p.uclamp = Uclamp { min, ..Uclamp::default() };
         }
     }

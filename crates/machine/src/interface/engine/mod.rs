@@ -21,7 +21,7 @@ use super::snapshot::{BuiltInScheduler, LlcSnapshot, NohzSnapshot, RqSnapshot, S
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
-use fairlab_sched::ctx::{Ctx, IpiKind};
+use fairlab_sched::ctx::{Ctx, Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::interface::lag::{EntityLag, QueueLag};
 use fairlab_sched::paths::entry::Entry;
@@ -194,8 +194,8 @@ engine! {
         fn set_feature(name: &str, on: bool) -> Result<(), String>, BuiltInScheduler;
         /// Sets a tunable. Fails with a message if the kernel has none of this name, or rejects the value.
         fn set_tunable(name: &str, value: i64) -> Result<(), String>, BuiltInScheduler;
-        /// Boots the scheduler at `now`. Must be called once.
-        fn boot(now: Nanos) -> (), Sched;
+        /// Boots the scheduler at `now`, and returns the timers that stay armed. Must be called once.
+        fn boot(now: Nanos) -> Vec<Effect>, Sched;
         /// Sets the number of jiffies.
         fn handle_jiffy(jiffies: u64) -> (), State;
         /// Records a frequency change of a CPU. `capacity` is the new frequency as a fraction of the highest

@@ -155,7 +155,12 @@ impl State {
             return;
         }
         let cpu = p.cpu;
-        if p.dl.is_non_contending {
+        self.replace_rq_bw(ctx, cpu, task, new_bw);
+    }
+
+    /// Replaces the bandwidth of a task or server on its CPU (`dl_rq_change_utilization()`).
+    pub(super) fn replace_rq_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, new_bw: u64) {
+        if self.tasks[task.index()].dl.is_non_contending {
             self.sub_running_bw(ctx, cpu, task);
             self.clear_non_contending(ctx, task);
         }

@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    /// Handles a task that blocks or leaves the class.
+    /// Handles a task that blocks or leaves the class, or a fair server that stops.
     ///
     /// Rules, in order:
     /// 1. If its zero-lag time has passed (or its timer is active already), it becomes inactive at once. If
@@ -71,6 +71,7 @@ impl State {
     pub(crate) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
         let (cpu, state, is_deadline) = (p.cpu, p.state, p.class == SchedClass::Deadline);
+        let is_server = p.dl.server.is_server;
         if p.dl.dl_runtime == 0 || p.dl.is_special {
             return;
         }
@@ -81,8 +82,11 @@ impl State {
             self.start_timer(ctx, Timer::DlInactive(task), at);
             return;
         }
-        if is_deadline {
+        if is_deadline || is_server {
             self.sub_running_bw(ctx, cpu, task);
+        }
+        if is_server {
+            return;
         }
         if state == TaskState::Dead {
             self.sub_rq_bw(cpu, task);

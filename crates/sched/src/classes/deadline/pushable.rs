@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Pushable deadline tasks, and the overload state of CPUs.
 //!
-//! Models `enqueue_pushable_dl_task()`, `dequeue_pushable_dl_task()` and `update_dl_migration()` (6.1).
+//! Models `enqueue_pushable_dl_task()`, `dequeue_pushable_dl_task()` and `update_dl_migration()` (6.1 and 6.12).
 
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
@@ -27,6 +27,9 @@ impl State {
         if dl.pushable.insert(p.dl.deadline, task) {
             dl.earliest_next = p.dl.deadline;
         }
+        if self.series.is_eevdf() {
+            self.update_dl_overload(cpu);
+        }
     }
 
     pub(crate) fn remove_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
@@ -39,14 +42,18 @@ impl State {
         if let Some((deadline, _)) = dl.pushable.first().filter(|_| was_first) {
             dl.earliest_next = deadline;
         }
+        if self.series.is_eevdf() {
+            self.update_dl_overload(cpu);
+        }
     }
 
     /// Updates whether a CPU is overloaded: it has several deadline tasks, and at least one may migrate
-    /// (`update_dl_migration()`).
+    /// (`update_dl_migration()`). In 6.12 it has pushable ones.
     pub(crate) fn update_dl_overload(&mut self, cpu: CpuId) {
+        let is_eevdf = self.series.is_eevdf();
         let rq = &mut self.rqs[cpu.index()];
         let (dl, is_online) = (&mut rq.dl, rq.online);
-        let is_overloaded = dl.nr_migratory > 0 && dl.nr_running > 1;
+        let is_overloaded = if is_eevdf { !dl.pushable.is_empty() } else { dl.nr_migratory > 0 && dl.nr_running > 1 };
         if core::mem::replace(&mut dl.overloaded, is_overloaded) == is_overloaded || !is_online {
             return;
         }

@@ -55,8 +55,14 @@ impl State {
         let (ratio, most) = self.reclaimable();
         let u_inactive = dl.this_bw.wrapping_sub(dl.running_bw);
         let u_extra = most.wrapping_sub(self.dl_root.admitted_per_cpu);
-        let least = (self.tasks[task.index()].dl.dl_bw * ratio) >> RATIO_SHIFT;
+        let own = self.tasks[task.index()].dl.dl_bw;
         let unused = u_inactive.wrapping_add(u_extra);
+        if self.series.is_eevdf() {
+            // 6.12 multiplies either share by the reciprocal.
+            let share = if unused > most.wrapping_sub(own) { own } else { most - unused };
+            return delta_ns.wrapping_mul((share * ratio) >> RATIO_SHIFT) >> BW_SHIFT;
+        }
+        let least = (own * ratio) >> RATIO_SHIFT;
         let counts = if unused > BW_UNIT.wrapping_sub(least) { least } else { BW_UNIT - unused };
         delta_ns.wrapping_mul(counts) >> BW_SHIFT
     }

@@ -27,11 +27,12 @@ impl State {
     /// 1. A task that has yielded loses the rest of its budget.
     /// 2. A budget and a period are added until the budget is positive.
     /// 3. If the deadline is still in the past, a new period begins now.
-    pub(crate) fn replenish_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
+    /// 4. A server whose tasks have not starved waits for the latest time at which it can still use the budget.
+    pub(crate) fn replenish_dl_entity(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
-        if dl.dl_deadline == 0 {
-            dl.start_new_period(now);
+        if dl.dl_deadline == 0 || (dl.server.is_armed && dl.overflows(now)) {
+            dl.renew(now);
         }
         if dl.has_yielded && dl.runtime > 0 {
             dl.runtime = 0;
@@ -47,6 +48,16 @@ impl State {
         }
         dl.has_yielded = false;
         dl.is_throttled = false;
+        if core::mem::take(&mut dl.server.is_armed) {
+            return;
+        }
+        if dl.server.defers && !dl.server.is_running && time_before(now, dl.latest_start()) {
+            dl.defer();
+            if !self.start_dl_timer(ctx, task) {
+                self.cancel_dl_timer(ctx, task);
+                self.tasks[task.index()].dl.end_wait();
+            }
+        }
     }
 
     /// Updates budget and deadline of a task that wakes up. It keeps both if it can still meet the deadline.
@@ -54,18 +65,22 @@ impl State {
     /// Rules, in order:
     /// 1. If the deadline has passed, a new period begins.
     /// 2. If the remaining budget exceeds the task's density until the deadline: with a deadline before the
-    ///    end of the period the budget is reduced (revised wake-up rule); otherwise a new period begins.
+    ///    end of the period, and for a server whose tasks have starved, the budget is reduced (revised wake-up
+    ///    rule); otherwise a new period begins.
+    /// 3. A server whose tasks have not starved waits.
     pub(crate) fn update_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
         let now = self.rqs[cpu.index()].clock;
         let dl = &mut self.tasks[task.index()].dl;
-        if time_before(dl.deadline, now) {
-            dl.start_new_period(now);
-        } else if dl.overflows(now) {
-            if dl.is_implicit() || dl.inherited.is_some() {
-                dl.start_new_period(now);
-            } else {
-                dl.cut_to_laxity(now);
+        let is_late = time_before(dl.deadline, now);
+        if is_late || dl.overflows(now) {
+            let keeps_deadline = !dl.is_implicit() || (dl.server.defers && dl.server.is_running);
+            if keeps_deadline && !is_late && dl.inherited.is_none() {
+                return dl.cut_to_laxity(now);
             }
+            dl.server.is_running = false;
+            dl.start_new_period(now);
+        } else if dl.server.is_server && dl.server.defers && !dl.server.is_running {
+            dl.defer();
         }
     }
 
@@ -84,14 +99,15 @@ impl State {
         self.has_throttled = true;
     }
 
-    /// Starts the replenishment timer for the task's next period. Returns false if that period has begun
-    /// already.
+    /// Starts the replenishment timer for the task's next period, or for the end of a server's wait. Returns false if
+    /// that time has passed.
     ///
-    /// A timer is started even if the period began less than 1 us ago.
+    /// A timer is started even if the time passed less than 1 us ago.
     pub(crate) fn start_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         const TOO_LATE_NS: i64 = -1000;
         let p = &self.tasks[task.index()];
-        let wait = p.dl.next_period().wrapping_sub(self.rqs[p.cpu.index()].clock);
+        let at = if p.dl.server.is_armed { p.dl.latest_start() } else { p.dl.next_period() };
+        let wait = at.wrapping_sub(self.rqs[p.cpu.index()].clock);
         let timer_cpu = p.dl.dl_timer_cpu;
         if wait as i64 <= TOO_LATE_NS {
             return false;
@@ -101,5 +117,10 @@ impl State {
             self.start_timer(ctx, Timer::DlTask(task), at);
         }
         true
+    }
+
+    pub(crate) fn cancel_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let cpu = self.tasks[task.index()].dl.dl_timer_cpu;
+        self.cancel_timer(ctx, cpu, Timer::DlTask(task));
     }
 }

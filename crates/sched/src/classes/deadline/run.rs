@@ -12,24 +12,36 @@ use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::time_before;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
-use crate::state::timers::Timer;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::cap_scale;
 use crate::types::work::KernelOp;
 
 impl State {
-    /// Enqueues a deadline task. Rules, in order:
+    /// Enqueues a deadline task. It is pushable while it does not run.
+    pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+        flags.charge(ctx);
+        if self.prepare_dl_enqueue(ctx, task)
+            && self.enqueue_dl_entity(ctx, cpu, task, flags)
+            && self.rqs[cpu.index()].curr != task
+        {
+            self.add_pushable_dl(cpu, task);
+        }
+    }
+
+    /// Enqueues a deadline task or a fair server. Returns whether it is queued. Rules, in order:
     /// 1. A task that comes between its deadline and the end of its period is throttled.
     /// 2. A task that migrates or returns after a change brings its bandwidth with it.
     /// 3. A throttled task is not queued, unless it is being replenished; if it wakes up it becomes active.
-    /// 4. Budget and deadline are checked or renewed, and the task is queued. It is pushable while it does
-    ///    not run.
-    pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        flags.charge(ctx);
-        if !self.prepare_dl_enqueue(ctx, task) {
-            return;
-        }
+    /// 4. Budget and deadline are checked or renewed.
+    /// 5. A server that waits until its tasks starve is not queued.
+    pub(crate) fn enqueue_dl_entity(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        flags: EnqueueFlags,
+    ) -> bool {
         let p = &self.tasks[task.index()];
         let is_migrating = p.is_migrating();
         if !p.dl.is_throttled && !p.dl.is_implicit() {
@@ -42,23 +54,29 @@ impl State {
         if flags.wakeup {
             self.task_contending(ctx, cpu, task, flags);
         }
-        if self.tasks[task.index()].dl.is_throttled && !flags.replenish {
-            return;
+        let dl = &self.tasks[task.index()].dl;
+        if dl.is_throttled && !flags.replenish && !dl.server.defers {
+            return false;
         }
         if flags.wakeup {
             self.update_dl_entity(cpu, task);
         } else if flags.replenish {
-            self.replenish_dl_entity(cpu, task);
+            self.replenish_dl_entity(ctx, cpu, task);
         } else if flags.restore
             && self.tasks[task.index()].dl.inherited.is_none()
             && time_before(self.tasks[task.index()].dl.deadline, self.rqs[cpu.index()].clock)
         {
             self.setup_new_dl_entity(cpu, task);
         }
-        self.queue_dl(cpu, task);
-        if self.rqs[cpu.index()].curr != task {
-            self.add_pushable_dl(cpu, task);
+        if self.tasks[task.index()].dl.is_throttled {
+            if self.start_dl_timer(ctx, task) {
+                return false;
+            }
+            self.cancel_dl_timer(ctx, task);
+            self.tasks[task.index()].dl.end_wait();
         }
+        self.queue_dl(cpu, task);
+        true
     }
 
     /// Prepares the enqueue of a task that inherits, which is not throttled. Returns false for a task of
@@ -68,8 +86,7 @@ impl State {
         let inherits = dl.inherited.is_some();
         if inherits {
             if core::mem::take(&mut dl.is_throttled) {
-                let cpu = dl.dl_timer_cpu;
-                self.cancel_timer(ctx, cpu, Timer::DlTask(task));
+                self.cancel_dl_timer(ctx, task);
             }
             return true;
         }
@@ -133,7 +150,9 @@ impl State {
         if !is_first {
             return;
         }
-        if self.features.has(Feature::HrtickDl) {
+        // 6.12 starts the timer last.
+        let (uses_hrtick, is_eevdf) = (self.features.has(Feature::HrtickDl), self.series.is_eevdf());
+        if uses_hrtick && !is_eevdf {
             self.start_hrtick_dl(ctx, cpu, task);
         }
         let rq = &mut self.rqs[cpu.index()];
@@ -143,6 +162,9 @@ impl State {
         if self.tasks[rq.curr.index()].class != SchedClass::Deadline {
             let now = self.rq_clock_pelt(cpu);
             self.update_dl_rq_load_avg(ctx, cpu, now, false);
+        }
+        if uses_hrtick && is_eevdf {
+            self.start_hrtick_dl(ctx, cpu, task);
         }
     }
 
@@ -237,7 +259,7 @@ impl State {
     }
 
     /// Adds a task to the queue of its CPU (`__enqueue_dl_entity()`).
-    fn queue_dl(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn queue_dl(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
         p.dl.is_queued = true;
@@ -260,7 +282,7 @@ impl State {
     }
 
     /// Removes a task from the queue of its CPU, if it is queued (`__dequeue_task_dl()`).
-    fn unqueue_dl(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn unqueue_dl(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         if core::mem::take(&mut p.dl.is_queued) {
             let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);

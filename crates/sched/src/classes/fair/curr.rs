@@ -60,6 +60,8 @@ impl State {
         let has_ended = self.update_deadline(id, curr);
         if let Some(task) = self.entities[curr.index()].task() {
             ctx.report_runtime(task, delta);
+            let cpu = self.cfs_rqs[id.index()].cpu;
+            self.dl_server_update(ctx, cpu, delta);
         }
         self.account_cfs_rq_runtime(ctx, id, delta);
         if self.cfs_rqs[id.index()].nr_running != 1 {

@@ -43,7 +43,8 @@ impl State {
         }
         let se = self.tasks[task.index()].se;
         let cfs_rq = self.entities[se.index()].cfs_rq;
-        let slice = self.sched_slice(cfs_rq, se);
+        let is_eevdf = self.series.is_eevdf();
+        let slice = if is_eevdf { self.entities[se.index()].slice } else { self.sched_slice(cfs_rq, se) };
         let entity = &self.entities[se.index()];
         let ran = entity.sum_exec_runtime - entity.prev_sum_exec_runtime;
         match slice.checked_sub(ran) {
@@ -61,7 +62,7 @@ impl State {
             return;
         }
         let cfs_rq = self.entities[self.tasks[curr.index()].se.index()].cfs_rq;
-        if self.cfs_rqs[cfs_rq.index()].nr_running < self.tunables.nr_latency {
+        if self.series.is_eevdf() || self.cfs_rqs[cfs_rq.index()].nr_running < self.tunables.nr_latency {
             self.hrtick_start_fair(ctx, cpu, curr);
         }
     }

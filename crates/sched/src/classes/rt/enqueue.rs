@@ -85,6 +85,9 @@ impl State {
             let rt = &mut self.rqs[cpu.index()].rt;
             rt.pushable.insert(prio, task);
             rt.highest_next = rt.highest_next.min(prio);
+            if self.series.is_eevdf() {
+                self.update_rt_migration(cpu);
+            }
         }
     }
 
@@ -93,6 +96,9 @@ impl State {
         let rt = &mut self.rqs[cpu.index()].rt;
         rt.pushable.remove(task);
         rt.highest_next = rt.pushable.first().map_or(NO_PRIO, |(prio, _)| prio);
+        if self.series.is_eevdf() {
+            self.update_rt_migration(cpu);
+        }
     }
 
     fn inc_rt_tasks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
@@ -143,11 +149,13 @@ impl State {
     }
 
     /// Updates whether a CPU is overloaded: it has several real-time tasks, and at least one may migrate
-    /// (`update_rt_migration()`).
+    /// (`update_rt_migration()`). In 6.12 it has pushable ones.
     fn update_rt_migration(&mut self, cpu: CpuId) {
+        let is_eevdf = self.series.is_eevdf();
         let rq = &mut self.rqs[cpu.index()];
         let (rt, is_online) = (&mut rq.rt, rq.online);
-        let overloaded = rt.nr_migratory > 0 && rt.nr_running > 1;
+        let overloaded =
+            if is_eevdf { rt.pushable.first().is_some() } else { rt.nr_migratory > 0 && rt.nr_running > 1 };
         if core::mem::replace(&mut rt.overloaded, overloaded) != overloaded && is_online {
             self.rt_root.overload.set(cpu, overloaded);
         }

@@ -97,6 +97,9 @@ impl Sched {
         }
         let nr_running = self.rqs[cpu.index()].nr_running;
         assert!(nr_running == 0, "{cpu:?} goes offline with {nr_running} tasks");
+        if self.series().is_eevdf() {
+            self.dl_server_stop(ctx, cpu);
+        }
         self.hrtick_clear(ctx, cpu);
         self.hotplug.online.clear(cpu);
         self.leave_perf_domain(cpu);

@@ -70,6 +70,7 @@ impl Sched {
             online: Some(self.hotplug.active.clone()),
             working: Some(self.hotplug.online.clone()),
             numa_domains_lost: self.tunables.changes.numa_domains_lost,
+            series: self.series(),
             ..BuildParams::default()
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
@@ -111,7 +112,7 @@ impl Sched {
         for cpu in active.into_iter().rev() {
             let chain: Vec<_> = self.domains.chain(cpu).collect();
             if chain.is_empty() {
-                let capacity = scale_rt_capacity(&self.rqs[cpu.index()]);
+                let capacity = scale_rt_capacity(&self.rqs[cpu.index()], self.series());
                 self.set_cpu_capacity(cpu, capacity);
             }
             for sd in chain {

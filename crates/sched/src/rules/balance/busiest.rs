@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Source of a load-balance pass: the busiest group of a domain, and its busiest runqueue.
 //!
-//! Models `find_busiest_group()` and `find_busiest_queue()` (6.1, without NUMA balancing).
+//! Models `find_busiest_group()` and `find_busiest_queue()` (6.1 and 6.12, without NUMA balancing).
 
 use crate::interface::balance::{BalancedReason, MigrationType};
 use crate::interface::ctx::Ctx;
-use crate::rules::balance::classify::sched_asym_prefer;
+use crate::rules::balance::classify::{sched_asym_prefer, smt_vs_nonsmt_groups};
 use crate::rules::balance::env::LbEnv;
-use crate::rules::balance::imbalance::{ImbalanceParams, calculate_imbalance, why_balanced};
+use crate::rules::balance::imbalance::{GroupCores, ImbalanceParams, calculate_imbalance, why_balanced};
+use crate::rules::balance::stats::SdLbStats;
 use crate::state::State;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
@@ -30,6 +31,7 @@ impl State {
             imbalance_pct: sd.imbalance_pct,
             imb_numa_nr: sd.imb_numa_nr,
             energy_aware: self.sched_energy_enabled() && !self.domains.root.overutilized,
+            cores: if self.series.is_eevdf() { self.group_cores(&sds) } else { None },
         };
         env.decision.local_type = Some(sds.local_stat.group_type);
         env.decision.busiest_type = sds.busiest.map(|_| sds.busiest_stat.group_type);
@@ -42,6 +44,16 @@ impl State {
             Some(busiest) if env.imbalance != 0 => Ok(busiest),
             _ => Err(BalancedReason::NoImbalance),
         }
+    }
+
+    /// Cores of the local and the busiest group, which matter in 6.12.
+    #[cold]
+    #[inline(never)]
+    fn group_cores(&self, sds: &SdLbStats) -> Option<GroupCores> {
+        let busiest = sds.busiest?;
+        let (local, busiest) = (&self.domains.groups[sds.local], &self.domains.groups[busiest]);
+        let smt_vs_nonsmt = smt_vs_nonsmt_groups(local, busiest);
+        Some(GroupCores { local: local.cores, busiest: busiest.cores, smt_vs_nonsmt })
     }
 
     /// Returns the runqueue to pull from: the one with most of what is to be moved.
@@ -95,6 +107,9 @@ impl State {
                     }
                     is_more
                 }
+                MigrationType::Util if self.series.is_eevdf() => {
+                    !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu))
+                }
                 MigrationType::Util => !is_single && raise(&mut most, u64::from(of.util)),
                 MigrationType::Task => raise(&mut most, u64::from(of.h_nr_running)),
                 MigrationType::Misfit => unreachable!("the cached statistics have no misfit loads"),
@@ -110,6 +125,7 @@ impl State {
     fn scan_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> (u64, Option<CpuId>) {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
+        let is_eevdf = self.series.is_eevdf();
         let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);
         let dst_capacity = self.capacity_of(env.dst_cpu);
         let mut busiest = None;
@@ -126,7 +142,10 @@ impl State {
             let capacity = rq.cpu_capacity;
             let is_single = nr_running == 1;
             if is_single && is_asym_capacity && !capacity_greater(dst_capacity, capacity)
-                || is_single && is_packed && sched_asym_prefer(cpu, env.dst_cpu)
+                || is_single
+                    && is_packed
+                    && sched_asym_prefer(cpu, env.dst_cpu)
+                    && (!is_eevdf || self.sched_use_asym_prio(env.sd, cpu))
             {
                 continue;
             }
@@ -140,6 +159,7 @@ impl State {
                     }
                     is_more
                 }
+                MigrationType::Util if is_eevdf => !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu)),
                 MigrationType::Util => !is_single && raise(&mut most, self.cpu_util_cfs(cpu)),
                 MigrationType::Task => raise(&mut most, u64::from(nr_running)),
                 MigrationType::Misfit => raise(&mut most, rq.misfit_task_load),

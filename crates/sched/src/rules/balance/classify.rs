@@ -2,7 +2,8 @@
 //! Type of a group.
 //!
 //! Models `group_has_capacity()`, `group_is_overloaded()`, `group_classify()` and the rules of asymmetric
-//! packing: `sched_asym_prefer()`, `sched_asym()`, `asym_smt_can_pull_tasks()` (6.1). Arithmetic only.
+//! packing: `sched_asym_prefer()`, `sched_asym()`, `asym_smt_can_pull_tasks()` (6.1), and `smt_vs_nonsmt_groups()`
+//! (6.12). Arithmetic only.
 
 use crate::interface::balance::GroupType;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats};
@@ -37,7 +38,8 @@ pub(crate) fn group_is_overloaded(imbalance_pct: u32, sgs: &SgLbStats) -> bool {
 /// Returns the type of a group. `is_imbalanced`: affinity kept an earlier pass in the domain below from
 /// balancing it.
 ///
-/// The first that applies: overloaded, imbalanced, asymmetric packing, misfit task, fully busy, has spare.
+/// The first that applies: overloaded, imbalanced, asymmetric packing, SMT balance, misfit task, fully busy, has
+/// spare.
 pub(crate) fn group_classify(imbalance_pct: u32, is_imbalanced: bool, sgs: &SgLbStats) -> GroupType {
     if group_is_overloaded(imbalance_pct, sgs) {
         GroupType::Overloaded
@@ -45,6 +47,8 @@ pub(crate) fn group_classify(imbalance_pct: u32, is_imbalanced: bool, sgs: &SgLb
         GroupType::Imbalanced
     } else if sgs.group_asym_packing {
         GroupType::AsymPacking
+    } else if sgs.group_smt_balance {
+        GroupType::SmtBalance
     } else if sgs.group_misfit_task_load > 0 {
         GroupType::MisfitTask
     } else if !group_has_capacity(imbalance_pct, sgs) {
@@ -59,6 +63,12 @@ pub(crate) fn group_classify(imbalance_pct: u32, is_imbalanced: bool, sgs: &SgLb
 #[inline]
 pub(crate) const fn sched_asym_prefer(a: CpuId, b: CpuId) -> bool {
     a.0 < b.0
+}
+
+/// Whether one of two groups is a core and the other is not.
+pub(crate) fn smt_vs_nonsmt_groups(a: &SchedGroup, b: &SchedGroup) -> bool {
+    let is_core = |group: &SchedGroup| group.flags.intersects(SdFlags::SHARE_CPUCAPACITY);
+    is_core(a) != is_core(b)
 }
 
 /// Whether `dst_cpu` should pull the tasks of a group other than the local one, by asymmetric packing.

@@ -38,7 +38,7 @@ fn numbers(value: &Value) -> Vec<u64> {
 /// Returns the columns of a group in `lb` lines.
 fn columns(sgs: &SgLbStats) -> Value {
     json!([
-        sgs.group_type as u32,
+        type_in_6_1(sgs.group_type) as u32,
         sgs.avg_load,
         sgs.group_load,
         sgs.group_capacity,
@@ -217,6 +217,7 @@ fn check_group_classify(line: &Value) {
         group_util: number("util"),
         group_runnable: number("runnable"),
         group_asym_packing: number("asym") == 1,
+        group_smt_balance: false,
         group_misfit_task_load: number("misfit"),
         ..SgLbStats::default()
     };
@@ -224,9 +225,14 @@ fn check_group_classify(line: &Value) {
     let actual = [
         u64::from(group_has_capacity(pct, &sgs)),
         u64::from(group_is_overloaded(pct, &sgs)),
-        group_classify(pct, number("imb") == 1, &sgs) as u64,
+        type_in_6_1(group_classify(pct, number("imb") == 1, &sgs)) as u64,
     ];
     assert_eq!(actual, ["has_cap", "overl", "type"].map(number), "{line}");
+}
+
+/// Number of a group type in 6.1.
+fn type_in_6_1(group_type: GroupType) -> usize {
+    GROUP_TYPES.iter().position(|&of| of == group_type).expect("a type of 6.1")
 }
 
 const GROUP_TYPES: [GroupType; 6] = [
@@ -256,6 +262,7 @@ fn check_calculate_imbalance(line: &Value) {
             group_load: load,
             avg_load,
             group_misfit_task_load: misfit,
+            group_smt_balance: false,
             group_asym_packing: false,
         }
     };
@@ -276,7 +283,14 @@ fn check_calculate_imbalance(line: &Value) {
     if number("share_llc") == 1 {
         flags.insert(SdFlags::SHARE_PKG_RESOURCES);
     }
-    let at = ImbalanceParams { idle: idle_type(line), flags, imbalance_pct: 117, imb_numa_nr: 0, energy_aware: false };
+    let at = ImbalanceParams {
+        idle: idle_type(line),
+        flags,
+        imbalance_pct: 117,
+        imb_numa_nr: 0,
+        energy_aware: false,
+        cores: None,
+    };
     let (migration, imbalance) = calculate_imbalance(&mut sds, &at);
     let types = [MigrationType::Load, MigrationType::Util, MigrationType::Task, MigrationType::Misfit];
     assert_eq!(migration, types[number("mt") as usize], "{line}");

@@ -2,7 +2,7 @@
 //! Imbalance of a domain: whether it is out of balance, and by how much.
 //!
 //! Models the decisions of `find_busiest_group()`, `calculate_imbalance()` and `adjust_numa_imbalance()`
-//! (6.1). Arithmetic only.
+//! (6.1 and 6.12). Arithmetic only.
 
 use crate::interface::balance::{BalancedReason, GroupType, MigrationType};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats};
@@ -22,6 +22,17 @@ pub(crate) struct ImbalanceParams {
     pub imb_numa_nr: u32,
     /// Energy-aware scheduling is enabled, and no CPU is over-utilised.
     pub energy_aware: bool,
+    /// Cores of the local and of the busiest group, since 6.12; `None` before, where they do not matter.
+    pub cores: Option<GroupCores>,
+}
+
+/// Cores of the local and of the busiest group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupCores {
+    pub local: u32,
+    pub busiest: u32,
+    /// Whether one of both groups is a core and the other is not.
+    pub smt_vs_nonsmt: bool,
 }
 
 /// Returns the reason why the domain is balanced, or `None` if it is not.
@@ -67,11 +78,41 @@ pub(crate) fn why_balanced(sds: &mut SdLbStats, at: &ImbalanceParams) -> Option<
     }
     let spreads = sds.prefer_sibling
         && local.group_type == GroupType::HasSpare
-        && busiest.sum_nr_running > local.sum_nr_running + 1;
+        && match at.cores {
+            None => busiest.sum_nr_running > local.sum_nr_running + 1,
+            Some(cores) => sibling_imbalance(cores, &local, &busiest, at.idle) > 1,
+        };
     if spreads || busiest.group_type == GroupType::Overloaded {
         return None;
     }
+    let is_shared_core = busiest.group_type == GroupType::SmtBalance && at.cores.is_some_and(|of| of.smt_vs_nonsmt);
+    if is_shared_core && at.idle != CpuIdleType::NotIdle {
+        return None;
+    }
     why_balanced_without_competition(&local, &busiest, at.idle)
+}
+
+/// Returns the number of tasks by which the busiest group exceeds its share, in proportion to the cores of both groups
+/// (`sibling_imbalance()`, 6.12).
+///
+/// Rules, in order:
+/// 1. A busy CPU pulls nothing.
+/// 2. Groups with equally many cores: the difference in tasks.
+/// 3. Otherwise twice the difference in tasks per core, averaged and rounded up. A group without tasks always gets one
+///    of several.
+#[cold]
+#[inline(never)]
+fn sibling_imbalance(cores: GroupCores, local: &SgLbStats, busiest: &SgLbStats, idle: CpuIdleType) -> i64 {
+    if idle == CpuIdleType::NotIdle || busiest.sum_nr_running == 0 {
+        return 0;
+    }
+    if cores.local == cores.busiest {
+        return i64::from(busiest.sum_nr_running.saturating_sub(local.sum_nr_running));
+    }
+    let all = i64::from(cores.local + cores.busiest);
+    let surplus = (cores.local * busiest.sum_nr_running).saturating_sub(cores.busiest * local.sum_nr_running);
+    let imbalance = (2 * i64::from(surplus) + all) / all;
+    if imbalance <= 1 && local.sum_nr_running == 0 && busiest.sum_nr_running > 1 { 2 } else { imbalance }
 }
 
 fn why_balanced_without_competition(
@@ -94,7 +135,7 @@ fn why_balanced_without_competition(
 ///
 /// Rules, in order, by the type of the busiest group and then of the local one:
 /// 1. Misfit task: that task with asymmetric capacities, otherwise as much load.
-/// 2. Asymmetric packing: all tasks. Imbalanced: one task.
+/// 2. Asymmetric packing: all tasks. Imbalanced or SMT balance: one task.
 /// 3. The local group has spare capacity, the CPUs share no cache, and the busiest group is worse than fully
 ///    busy: utilisation that fills the spare capacity, or one task if no capacity is left and the CPU is
 ///    idle.
@@ -109,7 +150,7 @@ pub(crate) fn calculate_imbalance(sds: &mut SdLbStats, at: &ImbalanceParams) -> 
         GroupType::MisfitTask if at.flags.intersects(SdFlags::ASYM_CPUCAPACITY) => return (MigrationType::Misfit, 1),
         GroupType::MisfitTask => return (MigrationType::Load, busiest.group_misfit_task_load as i64),
         GroupType::AsymPacking => return (MigrationType::Task, i64::from(busiest.sum_h_nr_running)),
-        GroupType::Imbalanced => return (MigrationType::Task, 1),
+        GroupType::SmtBalance | GroupType::Imbalanced => return (MigrationType::Task, 1),
         GroupType::HasSpare | GroupType::FullyBusy | GroupType::Overloaded => {}
     }
     if sds.local_stat.group_type == GroupType::HasSpare {
@@ -135,12 +176,12 @@ fn util_to_fill(local: &SgLbStats, idle: CpuIdleType) -> (MigrationType, i64) {
 /// group than in the local one give a huge number, not a negative one.
 fn tasks_to_even_out(sds: &SdLbStats, at: &ImbalanceParams) -> i64 {
     let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
-    let difference = if busiest.group_weight == 1 || sds.prefer_sibling {
-        busiest.sum_nr_running.saturating_sub(local.sum_nr_running)
-    } else {
-        local.idle_cpus.wrapping_sub(busiest.idle_cpus)
+    let spreads = busiest.group_weight == 1 || sds.prefer_sibling;
+    let mut difference = match at.cores {
+        Some(cores) if spreads => sibling_imbalance(cores, local, busiest, at.idle),
+        _ if spreads => i64::from(busiest.sum_nr_running.saturating_sub(local.sum_nr_running)),
+        _ => i64::from(local.idle_cpus.wrapping_sub(busiest.idle_cpus)),
     };
-    let mut difference = i64::from(difference);
     if at.flags.intersects(SdFlags::NUMA) {
         difference = adjust_numa_imbalance(difference, local.sum_nr_running + 1, at.imb_numa_nr);
     }

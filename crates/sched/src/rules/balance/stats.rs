@@ -2,15 +2,15 @@
 //! Statistics of the groups of a domain for a load-balance pass.
 //!
 //! Models `struct sg_lb_stats`, `struct sd_lb_stats`, `update_sg_lb_stats()`, `update_sd_lb_stats()`,
-//! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1). No lock is held meanwhile: statistics may
+//! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1 and 6.12). No lock is held meanwhile: statistics may
 //! be out of date when they are used.
 
 use crate::interface::balance::GroupType;
 use crate::interface::ctx::Ctx;
-use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer};
+use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer, smt_vs_nonsmt_groups};
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
-use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
+use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
 use crate::track::misfit::capacity_greater;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
@@ -36,6 +36,7 @@ pub(crate) struct SgLbStats {
     pub group_weight: u32,
     pub group_type: GroupType,
     pub group_asym_packing: bool,
+    pub group_smt_balance: bool,
     pub group_misfit_task_load: u64,
 }
 
@@ -113,8 +114,11 @@ impl State {
             self.gather_groups(ctx, env, &mut sds, &mut status);
         }
         self.end_nohz_stats(env);
-        sds.prefer_sibling =
-            child.is_some_and(|child| self.domains.domains[child].flags.intersects(SdFlags::PREFER_SIBLING));
+        sds.prefer_sibling = if self.series.is_eevdf() {
+            sds.busiest.is_some_and(|group| self.domains.groups[group].flags.intersects(SdFlags::PREFER_SIBLING))
+        } else {
+            child.is_some_and(|child| self.domains.domains[child].flags.intersects(SdFlags::PREFER_SIBLING))
+        };
         if parent.is_none() {
             self.domains.root.overload = status.overload;
             self.set_overutilized_status(ctx, env.dst_cpu, status.overutilized);
@@ -254,18 +258,46 @@ impl State {
             group_weight: group.group_weight,
             group_type: GroupType::default(),
             group_asym_packing: false,
+            group_smt_balance: false,
             group_misfit_task_load: gathered.misfit_task_load,
         };
-        sgs.group_asym_packing = !is_local
-            && sd.flags.intersects(SdFlags::ASYM_PACKING)
-            && env.idle != CpuIdleType::NotIdle
-            && sgs.sum_h_nr_running > 0
-            && sched_asym(env.dst_cpu, &self.domains.groups[sds.local], sds, &sgs, group);
+        if self.series.is_eevdf() {
+            self.classify_smt(env, group, is_local, &mut sgs);
+        } else {
+            sgs.group_asym_packing = !is_local
+                && sd.flags.intersects(SdFlags::ASYM_PACKING)
+                && env.idle != CpuIdleType::NotIdle
+                && sgs.sum_h_nr_running > 0
+                && sched_asym(env.dst_cpu, &self.domains.groups[sds.local], sds, &sgs, group);
+        }
         sgs.group_type = group_classify(sd.imbalance_pct, capacity.imbalance, &sgs);
         if sgs.group_type == GroupType::Overloaded {
             sgs.avg_load = sgs.load_per_capacity();
         }
         sgs
+    }
+
+    /// Determines whether an idle CPU should take tasks from another group by priority, or because the group is a core
+    /// with several tasks (6.12).
+    #[cold]
+    #[inline(never)]
+    fn classify_smt(&self, env: &LbEnv, group: &SchedGroup, is_local: bool, sgs: &mut SgLbStats) {
+        if is_local || env.idle == CpuIdleType::NotIdle || sgs.sum_h_nr_running == 0 {
+            return;
+        }
+        let is_core = group.flags.intersects(SdFlags::SHARE_CPUCAPACITY);
+        let has_one_busy_cpu = sgs.group_weight.wrapping_sub(sgs.idle_cpus) == 1;
+        sgs.group_asym_packing = (!is_core || has_one_busy_cpu)
+            && self.sched_use_asym_prio(env.sd, env.dst_cpu)
+            && sched_asym_prefer(env.dst_cpu, group.asym_prefer_cpu);
+        sgs.group_smt_balance = is_core && sgs.sum_h_nr_running > 1;
+    }
+
+    /// Whether priorities of CPUs count in a domain for a CPU: among cores only if the whole core is idle (6.12).
+    pub(crate) fn sched_use_asym_prio(&self, sd: DomainId, cpu: CpuId) -> bool {
+        let flags = self.domains.domains[sd].flags;
+        flags.intersects(SdFlags::ASYM_PACKING)
+            && (!self.domains.smt_present || flags.intersects(SdFlags::SHARE_CPUCAPACITY) || self.is_core_idle(cpu))
     }
 
     /// Whether a group is busier than the busiest one so far.
@@ -299,6 +331,9 @@ impl State {
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
+        if self.series.is_eevdf() {
+            return self.is_busier_of_type(sds, group, sgs);
+        }
         match sgs.group_type {
             GroupType::Overloaded | GroupType::FullyBusy => sgs.avg_load > busiest.avg_load,
             GroupType::Imbalanced => false,
@@ -307,10 +342,39 @@ impl State {
                 !sched_asym_prefer(group.asym_prefer_cpu, self.domains.groups[busiest].asym_prefer_cpu)
             }
             GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
-            GroupType::HasSpare => {
-                sgs.idle_cpus < busiest.idle_cpus
-                    || sgs.idle_cpus == busiest.idle_cpus && sgs.sum_nr_running > busiest.sum_nr_running
+            GroupType::HasSpare | GroupType::SmtBalance => has_less_spare(sgs, busiest),
+        }
+    }
+
+    /// Compares a group with the busiest one so far, which has an equal type (6.12). Rules, by type:
+    /// 1. Overloaded: more load per capacity. Misfit task: a higher load. Asymmetric packing: a CPU of lower priority.
+    /// 2. Fully busy: at least as much load per capacity, but a core only gives way to more.
+    /// 3. SMT balance: if no CPU of both groups is idle, as fully busy; otherwise as a group with spare capacity.
+    /// 4. Spare capacity: a core with one task is never busier than another group, and with several always. Otherwise
+    ///    fewer idle CPUs, or among equals more tasks.
+    #[cold]
+    #[inline(never)]
+    fn is_busier_of_type(&self, sds: &SdLbStats, group: &SchedGroup, sgs: &SgLbStats) -> bool {
+        let busiest = &sds.busiest_stat;
+        let busiest_group = sds.busiest.map(|busiest| &self.domains.groups[busiest]);
+        let is_core = |group: &SchedGroup| group.flags.intersects(SdFlags::SHARE_CPUCAPACITY);
+        let is_fuller = || {
+            sgs.avg_load > busiest.avg_load || sgs.avg_load == busiest.avg_load && !busiest_group.is_some_and(is_core)
+        };
+        match sgs.group_type {
+            GroupType::Overloaded => sgs.avg_load > busiest.avg_load,
+            GroupType::Imbalanced => false,
+            GroupType::AsymPacking => {
+                let busiest = busiest_group.expect("a busiest group of this type exists");
+                sched_asym_prefer(busiest.asym_prefer_cpu, group.asym_prefer_cpu)
             }
+            GroupType::MisfitTask => sgs.group_misfit_task_load > busiest.group_misfit_task_load,
+            GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => has_less_spare(sgs, busiest),
+            GroupType::SmtBalance | GroupType::FullyBusy => is_fuller(),
+            GroupType::HasSpare if busiest_group.is_some_and(|busiest| smt_vs_nonsmt_groups(busiest, group)) => {
+                !is_core(group) || sgs.sum_h_nr_running > 1
+            }
+            GroupType::HasSpare => has_less_spare(sgs, busiest),
         }
     }
 
@@ -339,6 +403,12 @@ impl State {
         }
         self.domains.shared[shared].nr_idle_scan = nr;
     }
+}
+
+/// Whether a group has fewer idle CPUs than another one, or as many and more tasks.
+const fn has_less_spare(sgs: &SgLbStats, busiest: &SgLbStats) -> bool {
+    sgs.idle_cpus < busiest.idle_cpus
+        || sgs.idle_cpus == busiest.idle_cpus && sgs.sum_nr_running > busiest.sum_nr_running
 }
 
 /// Returns how many CPUs of a cache domain of this utilisation an idle scan may visit

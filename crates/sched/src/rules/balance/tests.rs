@@ -4,7 +4,9 @@
 use crate::interface::balance::{BalanceVerdict, BalancedReason, GroupType, MigrationType};
 use crate::paths::newidle::{NewIdleResult, NewIdleSite, prandom_u32_state};
 use crate::rules::balance::classify::{group_classify, sched_asym};
-use crate::rules::balance::imbalance::{ImbalanceParams, adjust_numa_imbalance, calculate_imbalance, why_balanced};
+use crate::rules::balance::imbalance::{
+    GroupCores, ImbalanceParams, adjust_numa_imbalance, calculate_imbalance, why_balanced,
+};
 use crate::rules::balance::interval::balance_interval;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, boosted_for_small_llc, nr_idle_scan};
 use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
@@ -13,6 +15,7 @@ use crate::track::capacity::scale_rt_capacity;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
+use crate::types::series::KernelSeries;
 use crate::types::units::{Nanos, msecs_to_jiffies};
 use crate::types::work::{Access, KernelOp, Touch};
 use std::vec::Vec;
@@ -23,6 +26,7 @@ const AT: ImbalanceParams = ImbalanceParams {
     imbalance_pct: 117,
     imb_numa_nr: 0,
     energy_aware: false,
+    cores: None,
 };
 
 /// Group of four CPUs. Unless a test changes it, no CPU is idle and each runs one task.
@@ -38,8 +42,45 @@ const GROUP: SgLbStats = SgLbStats {
     group_weight: 4,
     group_type: GroupType::HasSpare,
     group_asym_packing: false,
+    group_smt_balance: false,
     group_misfit_task_load: 0,
 };
+
+#[test]
+fn since_6_12_tasks_spread_in_proportion_to_cores() {
+    // Local and busiest group: cores and tasks; then the number of tasks that are moved.
+    let cases =
+        [((4, 0), (4, 4), 2), ((4, 3), (4, 4), 0), ((4, 0), (2, 4), 3), ((1, 0), (4, 2), 1), ((4, 2), (1, 2), 1)];
+    for ((local_cores, local_tasks), (busiest_cores, busiest_tasks), moved) in cases {
+        let group = |cores, tasks| SgLbStats {
+            group_weight: cores,
+            sum_nr_running: tasks,
+            sum_h_nr_running: tasks,
+            idle_cpus: 0,
+            ..GROUP
+        };
+        let cores = GroupCores { local: local_cores, busiest: busiest_cores, smt_vs_nonsmt: false };
+        let at = ImbalanceParams { cores: Some(cores), ..AT };
+        let local = group(local_cores, local_tasks);
+        let mut sds = SdLbStats { prefer_sibling: true, ..domain(local, group(busiest_cores, busiest_tasks)) };
+        assert_eq!(calculate_imbalance(&mut sds, &at), (MigrationType::Task, moved), "{cores:?} {sds:?}");
+        let busy = ImbalanceParams { idle: CpuIdleType::NotIdle, ..at };
+        assert_eq!(calculate_imbalance(&mut sds, &busy), (MigrationType::Task, 0), "a busy CPU pulls nothing");
+    }
+}
+
+#[test]
+fn since_6_12_a_core_with_several_tasks_gives_one_to_an_idle_cpu_that_is_alone_on_its_core() {
+    let core = SgLbStats { group_weight: 2, sum_nr_running: 2, sum_h_nr_running: 2, group_smt_balance: true, ..GROUP };
+    let core = SgLbStats { group_type: group_classify(117, false, &core), ..core };
+    assert_eq!(core.group_type, GroupType::SmtBalance);
+    let alone = SgLbStats { group_weight: 1, sum_nr_running: 0, sum_h_nr_running: 0, idle_cpus: 1, ..GROUP };
+    let mut sds = domain(alone, core);
+    let at = |smt_vs_nonsmt| ImbalanceParams { cores: Some(GroupCores { local: 1, busiest: 1, smt_vs_nonsmt }), ..AT };
+    assert_eq!(why_balanced(&mut sds, &at(true)), None);
+    assert_eq!(why_balanced(&mut sds, &at(false)), Some(BalancedReason::IdleCpusAlike));
+    assert_eq!(calculate_imbalance(&mut sds, &at(true)), (MigrationType::Task, 1));
+}
 
 fn domain(local: SgLbStats, busiest: SgLbStats) -> SdLbStats {
     SdLbStats {
@@ -215,13 +256,13 @@ fn interrupts_take_from_what_other_classes_leave() {
     rq.avg_rt.util_avg = 256;
     rq.avg_dl.util_avg = 128;
     rq.avg_thermal.load_avg = 128;
-    assert_eq!(scale_rt_capacity(rq), 512);
+    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 512);
     rq.avg_irq.util_avg = 512;
-    assert_eq!(scale_rt_capacity(rq), 256);
+    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 256);
     rq.avg_irq.util_avg = 1024;
-    assert_eq!(scale_rt_capacity(rq), 1);
+    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 1);
     (rq.avg_irq.util_avg, rq.avg_rt.util_avg) = (0, 1024);
-    assert_eq!(scale_rt_capacity(rq), 1);
+    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 1);
 }
 
 #[test]

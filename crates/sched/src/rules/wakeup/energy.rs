@@ -2,7 +2,7 @@
 //! Energy-aware wake-ups: the CPU on which a woken task costs the least energy.
 //!
 //! Models `find_energy_efficient_cpu()`, `compute_energy()`, `eenv_task_busy_time()`, `eenv_pd_busy_time()`,
-//! `eenv_pd_max_util()` and `cpu_util_next()` (6.1). The rules apply only if there is an energy model
+//! `eenv_pd_max_util()` and `cpu_util_next()` (6.1 and 6.12). The rules apply only if there is an energy model
 //! ([`crate::track::cpufreq::energy_model`]) and no CPU is over-utilised, since spreading the load does not
 //! matter then.
 //!
@@ -108,7 +108,11 @@ impl State {
         for pd in &self.cpufreq.perf_domains {
             let Some(first) = pd.cpus.first() else { continue };
             let first = &self.rqs[first.index()];
-            env.cpu_cap = first.cpu_capacity_orig - first.thermal_pressure;
+            env.cpu_cap = if self.series.is_eevdf() {
+                first.actual_capacity()
+            } else {
+                first.cpu_capacity_orig - first.thermal_pressure
+            };
             env.pd_cap = env.cpu_cap * pd.cpus.len() as u64;
             let found = self.energy_candidates(ctx, pd, sd, clamps, decision);
             let has_none = found.best.is_none() && found.prev.is_none();
@@ -179,7 +183,7 @@ impl State {
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_read(cpu);
             decision.nr_scanned += 1;
-            let util = self.cpu_util_next(cpu, task, Some(cpu));
+            let util = self.cpu_util_next(cpu, task, Some(cpu), false);
             let rq = &self.rqs[cpu.index()];
             if self.uclamp_is_used() && !rq.uclamp.is_idle() {
                 clamps = task_clamps.max(rq.uclamp.clamps());
@@ -218,8 +222,14 @@ impl State {
     /// The task adds less than its own utilisation to a CPU if blocked utilisation there exceeds the
     /// estimated utilisation of the queued tasks.
     fn pd_busy_time_with(&self, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
-        let util =
-            |&cpu: &CpuId| self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Energy, None);
+        let is_eevdf = self.series.is_eevdf();
+        let util = |&cpu: &CpuId| {
+            let fair = self.cpu_util_next(cpu, env.task, dst, false);
+            if is_eevdf {
+                return self.perf_request(cpu, fair).util;
+            }
+            self.effective_cpu_util(cpu, fair, UtilType::Energy, None)
+        };
         pd.cpus.iter().map(util).sum::<u64>().min(env.pd_cap)
     }
 
@@ -227,9 +237,13 @@ impl State {
     fn compute_energy(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
         ctx.op_counts.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
         pd.cpus.iter().for_each(|&cpu| ctx.op_counts.touch_read(cpu));
+        let is_eevdf = self.series.is_eevdf();
         let util = |&cpu: &CpuId| {
             let coming = (dst == Some(cpu)).then_some(env.task);
-            self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst), UtilType::Frequency, coming)
+            if is_eevdf {
+                return self.performance_with(cpu, self.cpu_util_next(cpu, env.task, dst, true), coming);
+            }
+            self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst, false), UtilType::Frequency, coming)
         };
         let max_util = pd.cpus.iter().map(util).max().unwrap_or(0).min(env.cpu_cap);
         let busy_time = match dst {
@@ -240,8 +254,22 @@ impl State {
         pd.energy(&self.tunables.changes, max_util, busy_time, env.cpu_cap)
     }
 
-    /// Returns the utilisation of a CPU if a task were on `dst`, or on no CPU at all.
-    fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
+    /// Returns the performance that a CPU requests with a fair utilisation, within the clamps of the CPU and of
+    /// `coming`, a task that would be added to it (6.12).
+    fn performance_with(&self, cpu: CpuId, util_cfs: u64, coming: Option<TaskId>) -> u64 {
+        let mut request = self.perf_request(cpu, util_cfs);
+        if let Some(task) = coming.filter(|_| self.uclamp_is_used()) {
+            let clamps = self.uclamp_eff(task);
+            request.min = request.min.max(u64::from(clamps.min));
+            let max = u64::from(clamps.max);
+            request.max = if self.rqs[cpu.index()].uclamp.is_idle() { max } else { request.max.max(max) };
+        }
+        request.performance()
+    }
+
+    /// Returns the utilisation of a CPU if a task were on `dst`, or on no CPU at all. `boosted` is the runnable average
+    /// instead, if that is larger (6.12).
+    fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>, boosted: bool) -> u64 {
         let (sum, own) = (&self.cfs_rqs[cpu.index()].avg, self.task_avg(task));
         let (is_here, comes) = (self.tasks[task.index()].cpu == cpu, dst == Some(cpu));
         let mut util = match (is_here, comes) {
@@ -249,6 +277,14 @@ impl State {
             (false, true) => sum.util_avg + own.util_avg,
             (true, true) | (false, false) => sum.util_avg,
         };
+        if boosted {
+            let runnable = match (is_here, comes) {
+                (true, false) => sum.runnable_avg.saturating_sub(own.runnable_avg),
+                (false, true) => sum.runnable_avg + own.runnable_avg,
+                (true, true) | (false, false) => sum.runnable_avg,
+            };
+            util = util.max(runnable);
+        }
         if self.features.has(Feature::UtilEst) {
             let mut remembered = u64::from(sum.util_est.enqueued);
             if comes {

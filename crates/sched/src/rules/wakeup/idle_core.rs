@@ -43,7 +43,7 @@ impl State {
         shared.is_some_and(|shared| self.domains.shared[shared].has_idle_cores)
     }
 
-    fn set_idle_cores(&mut self, cpu: CpuId, has_idle_cores: bool) {
+    pub(super) fn set_idle_cores(&mut self, cpu: CpuId, has_idle_cores: bool) {
         if let Some(shared) = self.domains.cpus[cpu.index()].sd_llc_shared {
             self.domains.shared[shared].has_idle_cores = has_idle_cores;
         }
@@ -89,7 +89,7 @@ impl State {
             }
             decision.nr_cores_scanned += 1;
             ctx.charge(KernelOp::ScanCore);
-            if self.check_core_idle(ctx, cpu, scan, decision, &mut looks) {
+            if self.check_core_idle(ctx, cpu, &mut scan.idle_cpu, decision, &mut looks) {
                 decision.choose(cpu, WakeRule::IdleCore);
                 return true;
             }
@@ -121,16 +121,15 @@ impl State {
     ///
     /// Records the first idle candidate on the way. Once there is one, the first busy CPU ends the check. A
     /// CPU that runs only SCHED_IDLE tasks counts as busy but is such a candidate, and ends the check too.
-    fn check_core_idle(
+    pub(super) fn check_core_idle(
         &self,
         ctx: &mut Ctx<'_>,
         core: CpuId,
-        scan: &mut CoreScan,
+        idle_cpu: &mut Option<CpuId>,
         decision: &mut WakeupDecision,
         looks: &mut ScanBudget,
     ) -> bool {
         let candidates = &self.masks[decision.waker.index()].select;
-        let idle_cpu = &mut scan.idle_cpu;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
             decision.nr_scanned += 1;

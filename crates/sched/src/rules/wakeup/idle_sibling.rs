@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Idle CPU near the target of a wake-up: likely CPUs first, then a scan.
 //!
-//! Models `select_idle_sibling()` and `available_idle_cpu()` (6.1). There is no hypervisor that could preempt
+//! Models `select_idle_sibling()` and `available_idle_cpu()` (6.1 and 6.12). There is no hypervisor that could preempt
 //! an idle CPU, so `available_idle_cpu()` is `idle_cpu()`.
 
 use super::search::Selection;
@@ -37,7 +37,8 @@ impl State {
             self.sync_entity_load_avg(ctx, self.tasks[decision.task.index()].se);
             self.clamped_util(decision.task)
         });
-        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx, &decision, util, in_interrupt) {
+        let mut fallback = None;
+        if let Some((cpu, rule)) = self.guess_idle_cpu(ctx, &decision, util, in_interrupt, &mut fallback) {
             return Selection::chosen(decision, cpu, rule);
         }
         let WakeupDecision { prev, target, .. } = decision;
@@ -48,6 +49,9 @@ impl State {
         let Some(sd) = at_hand.sd_llc else {
             return Selection::chosen(decision, target, WakeRule::NoCacheDomain);
         };
+        if self.domains.cluster_active {
+            return self.select_in_clusters(ctx, sd, decision, fallback);
+        }
         if !self.domains.smt_present {
             return self.select_idle_cpu(ctx, sd, decision);
         }
@@ -62,13 +66,15 @@ impl State {
         self.select_idle_cpu(ctx, sd, decision)
     }
 
-    /// Applies rules 1 to 4 of [`State::select_idle_sibling`].
+    /// Applies rules 1 to 4 of [`State::select_idle_sibling`]. With clusters (6.12), a CPU of rules 2 and 4 in another
+    /// cluster than the target's is not chosen but becomes the fallback.
     fn guess_idle_cpu(
         &mut self,
         ctx: &mut Ctx<'_>,
         decision: &WakeupDecision,
         util: Option<ClampedUtil>,
         in_interrupt: bool,
+        fallback: &mut Option<(CpuId, WakeRule)>,
     ) -> Option<(CpuId, WakeRule)> {
         let &WakeupDecision { task, prev, target, .. } = decision;
         let this_cpu = ctx.cpu;
@@ -80,7 +86,11 @@ impl State {
             return Some((target, WakeRule::TargetIdle));
         }
         if prev != target && self.domains.cpus_share_cache(prev, target) && is_idle(prev) {
-            return Some((prev, WakeRule::PrevIdle));
+            if self.is_in_other_cluster(prev, target) {
+                *fallback = Some((prev, WakeRule::PrevIdle));
+            } else {
+                return Some((prev, WakeRule::PrevIdle));
+            }
         }
         let this_rq = &self.rqs[this_cpu.index()];
         if prev == this_cpu
@@ -98,7 +108,17 @@ impl State {
             && self.tasks[task.index()].cpus_allowed.contains(recent)
             && is_idle(recent);
         self.tasks[task.index()].recent_used_cpu = prev;
+        if is_recent_idle && self.is_in_other_cluster(recent, target) {
+            fallback.get_or_insert((recent, WakeRule::RecentUsedIdle));
+            return None;
+        }
         is_recent_idle.then_some((recent, WakeRule::RecentUsedIdle))
+    }
+
+    /// Whether clusters matter (6.12), and a CPU is not in that of the target.
+    #[inline]
+    fn is_in_other_cluster(&self, cpu: CpuId, target: CpuId) -> bool {
+        self.domains.cluster_active && !self.domains.cpus_share_resources(cpu, target)
     }
 
     /// Whether no task runs on a CPU and none is about to be enqueued there.

@@ -217,7 +217,7 @@ impl State {
                 let stays_near = is_numa && self.allows_numa_imbalance(domain.imb_numa_nr, local, there, task);
                 !stays_near && here.idle_cpus < there.idle_cpus
             }
-            GroupType::Imbalanced | GroupType::AsymPacking => false,
+            GroupType::Imbalanced | GroupType::AsymPacking | GroupType::SmtBalance => false,
         }
     }
 
@@ -257,6 +257,6 @@ fn update_pick_idlest(idlest: Option<&IdlestCandidate>, candidate: &IdlestCandid
         GroupType::HasSpare => {
             new.idle_cpus > old.idle_cpus || (new.idle_cpus == old.idle_cpus && new.group_util < old.group_util)
         }
-        GroupType::Imbalanced | GroupType::AsymPacking => false,
+        GroupType::Imbalanced | GroupType::AsymPacking | GroupType::SmtBalance => false,
     }
 }

@@ -11,6 +11,7 @@
 //! - [`energy`] applies if there is an energy model;
 //! - a user's [`policy`] replaces these rules at wake-ups.
 
+pub(crate) mod cluster;
 pub(crate) mod energy;
 #[cfg(test)]
 mod golden_tests;

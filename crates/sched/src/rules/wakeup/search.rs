@@ -7,9 +7,10 @@
 //! ([`State::resume_scan`]). At the end of the scan the rules that follow it decide
 //! ([`State::conclude_search`]), possibly with a further scan.
 //!
-//! Scans are defined by [`super::idle_cpu`], [`super::idle_core`], [`super::idle_capacity`], and by a
-//! [`super::policy`].
+//! Scans are defined by [`super::idle_cpu`], [`super::idle_core`], [`super::cluster`], [`super::idle_capacity`], and
+//! by a [`super::policy`].
 
+use super::cluster::ClusterScan;
 use super::idle_capacity::CapacityScan;
 use super::idle_core::CoreScan;
 use super::idle_cpu::CpuScan;
@@ -77,6 +78,8 @@ pub(super) enum ScanOrder {
     Cpus(CpuScan),
     /// Samples core after core.
     Cores(CoreScan),
+    /// Samples CPUs or cores of the target's cluster and then those of its other clusters.
+    Clusters(ClusterScan),
     /// Samples CPU after CPU, on machines with asymmetric capacities.
     Capacities(CapacityScan),
     /// Samples the CPUs that a policy hook requests.
@@ -119,6 +122,7 @@ impl State {
         search.is_over = match order {
             ScanOrder::Cpus(scan) => self.scan_cpus(ctx, scan, decision, looks),
             ScanOrder::Cores(scan) => self.scan_cores(ctx, scan, decision, looks),
+            ScanOrder::Clusters(scan) => self.scan_clusters(ctx, scan, decision, looks),
             ScanOrder::Capacities(scan) => self.scan_capacities(ctx, scan, decision, looks),
             ScanOrder::Policy(scan) => self.scan_for_policy(ctx, scan, decision, looks),
         };

@@ -10,6 +10,7 @@ use crate::state::State;
 use crate::state::counters::DomainCounter;
 use crate::state::topology::DomainId;
 use crate::types::features::Feature;
+use crate::types::ids::CpuId;
 
 impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
@@ -48,11 +49,18 @@ impl State {
         let is_prev_idle = self.available_idle_cpu(prev);
         if self.available_idle_cpu(this_cpu) && self.domains.cpus_share_cache(this_cpu, prev) {
             Some(if is_prev_idle { AffineRule::BothIdle } else { AffineRule::ThisIdle })
-        } else if decision.sync && self.rqs[this_cpu.index()].nr_running == 1 {
+        } else if decision.sync && self.runnable_tasks(this_cpu) == 1 {
             Some(AffineRule::SyncAlone)
         } else {
             is_prev_idle.then_some(AffineRule::PrevIdle)
         }
+    }
+
+    /// Number of runnable tasks of a CPU, without those whose dequeue was delayed.
+    fn runnable_tasks(&self, cpu: CpuId) -> u32 {
+        let (rq, fair) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
+        let nr_delayed = if self.series.is_eevdf() { fair.h_nr_running - fair.h_nr_runnable } else { 0 };
+        rq.nr_running - nr_delayed
     }
 
     /// Compares the loads that both CPUs would have with the task, in proportion to the capacity that the

@@ -2,7 +2,7 @@
 //! Energy model of a frequency domain: the cost of utilisation at each frequency.
 //!
 //! Models `em_create_perf_table()`, `em_pd_get_efficient_state()` and `em_cpu_energy()`
-//! (`kernel/power/energy_model.c` and its header, 6.1).
+//! (`kernel/power/energy_model.c` and its header, 6.1 and 6.12).
 
 use crate::types::ids::CpuId;
 use crate::types::tunables::PublishedChanges;
@@ -34,6 +34,8 @@ pub struct EmPerfState {
     pub cost_mw: u64,
     /// Whether a higher frequency costs no more.
     pub is_inefficient: bool,
+    /// Capacity of a CPU at this frequency; 0 before 6.9, which computes with frequencies.
+    pub performance: Capacity,
 }
 
 /// Frequency domain with an energy model: the kernel's `struct em_perf_domain`.
@@ -66,11 +68,27 @@ impl PerfDomain {
         if sum_util == 0 {
             return 0;
         }
+        if self.uses_performance() {
+            return self.state_by_performance(max_util.min(allowed_capacity)).cost * sum_util;
+        }
         let highest = self.table.last().expect("an energy model has frequencies").khz;
         let util = map_util_perf(max_util).min(allowed_capacity);
         let skips = self.skips_inefficient && !changes.energy_inefficient;
         let state = self.state_for(highest * util / self.capacity, skips);
         (if changes.energy_mw { state.cost_mw } else { state.cost }) * sum_util / self.capacity
+    }
+
+    /// Whether the states have a performance: since 6.9.
+    fn uses_performance(&self) -> bool {
+        self.table.last().is_some_and(|state| state.performance > 0)
+    }
+
+    /// Returns the lowest state that provides a utilisation and is not to be skipped, or the highest one
+    /// (`em_pd_get_efficient_state()`, 6.12).
+    fn state_by_performance(&self, util: u64) -> &EmPerfState {
+        let skips = self.skips_inefficient;
+        let is_good = |state: &&EmPerfState| state.performance >= util && !(skips && state.is_inefficient);
+        self.table.iter().find(is_good).or_else(|| self.table.last()).expect("an energy model has frequencies")
     }
 
     /// Returns the lowest state that is fast enough and not to be skipped, or the highest one.
@@ -91,12 +109,30 @@ pub(crate) fn perf_table(khz: &[u64], power_uw: &[u64]) -> Vec<EmPerfState> {
         cost: highest * power_uw / khz,
         cost_mw: highest * (power_uw / 1000) / khz,
         is_inefficient: false,
+        performance: 0,
     };
     let mut table: Vec<EmPerfState> = khz.iter().zip(power_uw).map(state).collect();
+    mark_inefficient(&mut table);
+    table
+}
+
+/// Computes the costs of frequencies on a CPU of a capacity, as since 6.9: ten times the power by performance.
+pub(crate) fn perf_table_by_performance(khz: &[u64], power_uw: &[u64], capacity: Capacity) -> Vec<EmPerfState> {
+    let highest = khz.last().copied().unwrap_or(0);
+    let mut table = perf_table(khz, power_uw);
+    for state in &mut table {
+        state.performance = capacity * state.khz / highest;
+        state.cost = state.power_uw * 10 / state.performance;
+    }
+    mark_inefficient(&mut table);
+    table
+}
+
+/// Marks the states for which a higher frequency costs no more.
+fn mark_inefficient(table: &mut [EmPerfState]) {
     let mut least = u64::MAX;
     for state in table.iter_mut().rev() {
         state.is_inefficient = state.cost >= least;
         least = least.min(state.cost);
     }
-    table
 }

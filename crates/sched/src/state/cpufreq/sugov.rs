@@ -29,7 +29,7 @@ pub(crate) struct SugovCpu {
     pub(crate) iowait: IowaitBoost,
     /// Time of the CPU's last update, in ns of its runqueue's clock.
     pub(crate) last_update: u64,
-    /// Deadline bandwidth at the last check.
+    /// Deadline bandwidth at the last check; in 6.12 the lower limit of the performance (`bw_min`).
     pub(crate) bw_dl: u64,
     /// Number of the CPU's idle calls at the last check.
     pub(crate) saved_idle_calls: u64,

@@ -34,8 +34,27 @@ pub(crate) struct DlParameters {
     pub period: u64,
 }
 
-/// State of a task in the deadline class. The parameters remain for a while after the task has left the
-/// class.
+/// State that only the entity of a fair server has (6.12).
+///
+/// A fair server starts with the first fair task of its CPU. While fair tasks run it consumes its budget, and its
+/// period begins again before the budget is due. A server whose tasks have starved is queued when the rest of its
+/// period is just long enough for the rest of its budget; its CPU then picks a fair task on its behalf.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerState {
+    /// Whether the entity is a server (`dl_server`), which it becomes when it starts for the first time.
+    pub is_server: bool,
+    /// Whether the server was started and not stopped since (`dl_server_active`).
+    pub is_active: bool,
+    /// Whether the server waits until its tasks starve (`dl_defer`).
+    pub defers: bool,
+    /// Whether its tasks have starved, so that it does not wait again (`dl_defer_running`).
+    pub is_running: bool,
+    /// Whether the timer is for the end of the wait (`dl_defer_armed`) and not for the next period.
+    pub is_armed: bool,
+}
+
+/// State of a task in the deadline class, or of a fair server. The parameters remain for a while after the task has
+/// left the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DlEntity {
     /// Budget in each period, in ns; 0 if the task has no parameters.
@@ -71,6 +90,8 @@ pub struct DlEntity {
     pub is_queued: bool,
     /// Whether the task is in the list of tasks that may be moved.
     pub is_pushable: bool,
+    /// State of a fair server.
+    pub server: ServerState,
     /// CPU that started the replenishment timer last.
     pub(crate) dl_timer_cpu: CpuId,
     /// CPU that started the inactive timer last.
@@ -96,6 +117,13 @@ impl DlEntity {
             is_non_contending: false,
             is_queued: false,
             is_pushable: false,
+            server: ServerState {
+                is_server: false,
+                is_active: false,
+                defers: false,
+                is_running: false,
+                is_armed: false,
+            },
             dl_timer_cpu: cpu,
             inactive_timer_cpu: cpu,
         }
@@ -150,11 +178,37 @@ impl DlEntity {
         self.is_special || time_before(self.deadline, other.deadline)
     }
 
-    /// Starts a period with a whole budget and a deadline relative to `now`: `replenish_dl_new_period()`.
+    /// Starts a period with a whole budget and a deadline relative to `now`: `replenish_dl_new_period()`. A server
+    /// whose tasks have not starved waits again.
     pub(crate) fn start_new_period(&mut self, now: u64) {
+        self.renew(now);
+        if self.server.defers && !self.server.is_running {
+            self.defer();
+        }
+    }
+
+    /// Sets a whole budget and a deadline relative to `now`.
+    pub(crate) fn renew(&mut self, now: u64) {
         let own = self.effective();
         self.deadline = now.wrapping_add(own.deadline);
         self.runtime = own.runtime as i64;
+    }
+
+    /// Lets a server wait until its tasks have starved.
+    pub(crate) fn defer(&mut self) {
+        self.is_throttled = true;
+        self.server.is_armed = true;
+    }
+
+    /// Ends the wait of a server or its throttling.
+    pub(crate) fn end_wait(&mut self) {
+        self.is_throttled = false;
+        self.server.is_armed = false;
+    }
+
+    /// Latest time at which a server that waits can still use its budget before its deadline.
+    pub(crate) fn latest_start(&self) -> u64 {
+        self.deadline.wrapping_sub(self.runtime as u64)
     }
 
     /// Whether the remaining budget exceeds what the density allows for the time until the deadline:

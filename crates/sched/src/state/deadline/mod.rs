@@ -17,7 +17,7 @@ pub mod cpudeadline;
 pub mod entity;
 pub mod queue;
 
-pub use entity::{DlEntity, time_before};
+pub use entity::{DlEntity, ServerState, time_before};
 pub use queue::{DlRoot, DlRq};
 
 impl State {

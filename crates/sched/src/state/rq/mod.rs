@@ -21,7 +21,7 @@ use crate::state::stop_work::StopWork;
 use crate::state::timers::TimerQueue;
 use crate::state::uclamp::RqUclamp;
 use crate::state::warn::RqWarn;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use alloc::collections::VecDeque;
@@ -126,6 +126,8 @@ pub struct Rq {
     pub leaf_list: LeafList,
     /// Requests of other CPUs that an interrupt delivers, oldest first.
     pub call_queue: VecDeque<CallFunction>,
+    /// cfs_rqs whose throttling is to end (6.12): `cfsb_csd_list`.
+    pub(crate) unthrottle_queue: VecDeque<CfsRqId>,
     /// Whether a wake-up is in `call_queue`: the kernel's `ttwu_pending`.
     pub ttwu_pending: bool,
     /// Whether the balancing softirq is pending.
@@ -230,6 +232,7 @@ impl Rq {
             cfs_tasks: TaskList::default(),
             leaf_list: LeafList::default(),
             call_queue: VecDeque::with_capacity(QUEUE_CAPACITY),
+            unthrottle_queue: VecDeque::new(),
             ttwu_pending: false,
             sched_softirq: false,
             ksoftirqd: None,

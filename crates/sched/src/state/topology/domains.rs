@@ -33,6 +33,8 @@ pub struct SchedDomains {
     pub asym_cpucapacity: bool,
     /// Whether any core has more than one CPU: the static key `sched_smt_present`.
     pub smt_present: bool,
+    /// Whether any CPU has a domain with `CLUSTER`: the static key `sched_cluster_active` (6.12).
+    pub cluster_active: bool,
     /// Cores. Their masks are the kernel's `cpu_smt_mask()`.
     pub cores: CpuUnits,
     /// NUMA nodes that have CPUs. Their masks are the kernel's `cpumask_of_node()`.
@@ -53,6 +55,8 @@ pub struct CpuDomains {
     /// First CPU of `sd_llc`; the CPU itself without one. CPUs share a cache if this is equal
     /// (`cpus_share_cache()`).
     pub sd_llc_id: CpuId,
+    /// First CPU of the cluster; without one `sd_llc_id`. CPUs share resources if this is equal (6.12).
+    pub sd_share_id: CpuId,
     /// State that the CPUs of `sd_llc` share.
     pub sd_llc_shared: Option<SharedId>,
     /// Narrowest domain that spans nodes.
@@ -107,6 +111,12 @@ impl SchedDomains {
     /// Whether two CPUs share their last-level cache: the kernel's `cpus_share_cache()`.
     pub fn cpus_share_cache(&self, a: CpuId, b: CpuId) -> bool {
         a == b || self.cpus[a.index()].sd_llc_id == self.cpus[b.index()].sd_llc_id
+    }
+
+    /// Whether two CPUs share their cluster, or without clusters their last-level cache: the kernel's
+    /// `cpus_share_resources()` (6.12).
+    pub fn cpus_share_resources(&self, a: CpuId, b: CpuId) -> bool {
+        a == b || self.cpus[a.index()].sd_share_id == self.cpus[b.index()].sd_share_id
     }
 
     /// Widest domain of a CPU such that it and all below have one of the flags: the kernel's

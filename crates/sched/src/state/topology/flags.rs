@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Flags of sched domains: the kernel's `SD_*` with the bits that they have in 6.1
-//! (`include/linux/sched/sd_flags.h`).
+//! (`include/linux/sched/sd_flags.h`), and those that were added since.
 
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
@@ -48,6 +48,8 @@ flags! {
     OVERLAP = 12;
     /// The domain spans NUMA nodes.
     NUMA = 13;
+    /// The CPUs of the domain share a cluster. Since 6.6; its bit in the kernel is another one.
+    CLUSTER = 14;
 }
 
 impl SdFlags {
@@ -56,7 +58,7 @@ impl SdFlags {
 
     /// Flags that do nothing in a domain of a single group: those with `SDF_NEEDS_GROUPS`, the kernel's
     /// `SD_DEGENERATE_GROUPS_MASK`. All but `WAKE_AFFINE`.
-    pub const NEEDS_GROUPS: Self = Self(((1 << 14) - 1) & !Self::WAKE_AFFINE.0);
+    pub const NEEDS_GROUPS: Self = Self(((1 << 15) - 1) & !Self::WAKE_AFFINE.0);
 
     /// Whether all of these flags are set.
     pub const fn contains(self, flags: Self) -> bool {

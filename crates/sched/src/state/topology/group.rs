@@ -23,6 +23,8 @@ pub struct SchedGroup {
     pub balance_cpu: CpuId,
     /// Number of CPUs in the group.
     pub group_weight: u32,
+    /// Number of cores in the group.
+    pub cores: u32,
     /// Capacity, shared by all groups with these CPUs at the level.
     pub capacity: CapacityId,
     /// With `ASYM_PACKING`: CPU of the group that is used first. Without it: CPU 0.

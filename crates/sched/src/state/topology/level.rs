@@ -82,6 +82,9 @@ pub(crate) fn level_table(machine: &MachineTopology, online: &CpuMask, params: &
 
 fn hardware_level(machine: &MachineTopology, online: &CpuMask, params: &BuildParams, level: TopologyLevel) -> Level {
     let mut flags = level.flags();
+    if level == TopologyLevel::Cluster && params.series.is_eevdf() {
+        flags.insert(SdFlags::CLUSTER);
+    }
     if params.asym_priority.is_some() && flags.contains(SdFlags::SHARE_PKG_RESOURCES) {
         flags.insert(SdFlags::ASYM_PACKING);
     }

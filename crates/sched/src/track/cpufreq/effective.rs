@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation of a CPU for the choice of a frequency or the estimate of energy.
 //!
-//! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1).
+//! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1 and 6.12), and `sugov_effective_cpu_perf()` (6.12).
 
 use crate::state::State;
+use crate::state::cpufreq::energy_model::map_util_perf;
 use crate::types::ids::{CpuId, TaskId};
 
 /// Purpose of a utilisation: the kernel's `enum cpu_util_type`.
@@ -15,7 +16,49 @@ pub(crate) enum UtilType {
     Energy,
 }
 
+/// Utilisation of a CPU by all classes, and the limits within which it should run (6.12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PerfRequest {
+    pub util: u64,
+    pub min: u64,
+    pub max: u64,
+}
+
+impl PerfRequest {
+    /// Returns the performance to request: the utilisation and a quarter more, but at most `max` and at least `min`
+    /// (`sugov_effective_cpu_perf()`).
+    pub(crate) fn performance(self) -> u64 {
+        map_util_perf(self.util).min(self.max).max(self.min)
+    }
+}
+
 impl State {
+    /// Returns the utilisation of a CPU by all classes with the limits of its performance (6.12).
+    ///
+    /// Rules, in order:
+    /// 1. Interrupts that fill the CPU demand all of it.
+    /// 2. The lower limit is the time of interrupts with the bandwidth of deadline tasks, or the lower clamp. Runnable
+    ///    real-time tasks demand the highest frequency as long as no clamps are used.
+    /// 3. The upper limit is the upper clamp.
+    /// 4. The utilisation of the classes is scaled down by the share of interrupts, whose utilisation is added.
+    pub(crate) fn perf_request(&self, cpu: CpuId, util_cfs: u64) -> PerfRequest {
+        let rq = &self.rqs[cpu.index()];
+        let scale = rq.cpu_capacity_orig;
+        let irq = rq.avg_irq.util_avg;
+        if irq >= scale {
+            return PerfRequest { util: scale, min: scale, max: scale };
+        }
+        let clamps = rq.uclamp.clamps();
+        let mut min = (irq + self.cpu_bw_dl(cpu)).max(u64::from(clamps.min));
+        if !self.uclamp_is_used() && rq.rt.is_runnable() {
+            min = min.max(scale);
+        }
+        let max = scale.min(u64::from(clamps.max));
+        let util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        let util = if util >= scale { scale } else { (scale_irq_capacity(util, irq, scale) + irq).min(scale) };
+        PerfRequest { util, min, max }
+    }
+
     /// Returns the utilisation of a CPU by all classes, with `util_cfs` by the fair class.
     ///
     /// Rules, in order:

@@ -7,7 +7,9 @@
 
 use crate::state::State;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor};
-use crate::state::cpufreq::energy_model::{EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table};
+use crate::state::cpufreq::energy_model::{
+    EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table, perf_table_by_performance,
+};
 use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 impl State {
@@ -27,14 +29,17 @@ impl State {
     /// Rules, in order:
     /// 1. Capacities differ, and no core has more than one CPU.
     /// 2. Every CPU is in a frequency domain that schedutil drives and that has an energy model.
-    /// 3. The number of domains and frequencies does not exceed the complexity limit of a wake-up.
+    /// 3. The number of domains and frequencies does not exceed the complexity limit of a wake-up, before 6.12.
     ///
     /// Domains are in descending order of their CPUs, as in the kernel's list. CPUs that are not active do
     /// not count, and domains contain only online CPUs.
     pub(crate) fn build_perf_domains(&mut self) {
         self.cpufreq.perf_domains.clear();
         let Some(first) = self.hotplug.active.first() else { return };
-        if self.domains.cpus[first.index()].sd_asym_cpucapacity.is_none() || self.domains.smt_present {
+        let has_asym = |cpu: CpuId| self.domains.cpus[cpu.index()].sd_asym_cpucapacity.is_some();
+        let is_eevdf = self.series.is_eevdf();
+        let differs = if is_eevdf { self.hotplug.active.iter().any(has_asym) } else { has_asym(first) };
+        if !differs || self.domains.smt_present {
             return;
         }
         let mut perf_domains: Vec<PerfDomain> = Vec::new();
@@ -47,7 +52,7 @@ impl State {
             perf_domains.push(perf_domain);
         }
         let nr_states: usize = perf_domains.iter().map(|pd| pd.table.len()).sum();
-        if perf_domains.len() * (nr_states + self.hotplug.active.weight()) <= EM_MAX_COMPLEXITY {
+        if is_eevdf || perf_domains.len() * (nr_states + self.hotplug.active.weight()) <= EM_MAX_COMPLEXITY {
             perf_domains.reverse();
             self.cpufreq.perf_domains = perf_domains;
         }
@@ -64,7 +69,11 @@ impl State {
         let is_driven = matches!(domain.governor(), Governor::Schedutil(_));
         (is_plausible && is_driven).then(|| PerfDomain {
             cpus: domain.cpus().filter(|&cpu| self.is_online(cpu)).collect(),
-            table: perf_table(domain.khz(), domain.power_uw()),
+            table: if self.series.is_eevdf() {
+                perf_table_by_performance(domain.khz(), domain.power_uw(), capacity)
+            } else {
+                perf_table(domain.khz(), domain.power_uw())
+            },
             skips_inefficient: domain.skips_inefficient(),
             capacity,
         })

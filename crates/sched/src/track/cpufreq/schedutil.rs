@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The governor schedutil: it chooses the frequency that provides the utilisation and a quarter more.
 //!
-//! Models `cpufreq_schedutil.c` (6.1), for drivers that switch at once and for those that may sleep:
+//! Models `cpufreq_schedutil.c` (6.1 and 6.12), for drivers that switch at once and for those that may sleep:
 //! `sugov_update_single_freq()`, `sugov_update_shared()`, `sugov_should_update_freq()`,
 //! `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_update_next_freq()`, `sugov_deferred_update()`,
 //! `sugov_work()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and `ignore_dl_rate_limit()`. `sugov_limits()`
@@ -13,6 +13,7 @@ use crate::state::cpufreq::energy_model::map_util_perf;
 use crate::state::cpufreq::sugov::SugovPolicy;
 use crate::track::cpufreq::effective::UtilType;
 use crate::types::ids::CpuId;
+use crate::types::units::Capacity;
 
 impl State {
     /// Handles a change of a CPU's utilisation.
@@ -42,7 +43,7 @@ impl State {
         }
         let is_shared = self.cpufreq.policies[policy].domain.cpus().filter(|&cpu| self.is_online(cpu)).nth(1).is_some();
         let khz = if is_shared {
-            self.sugov_next_freq_shared(policy, now)
+            self.sugov_next_freq_shared(policy, cpu, now)
         } else {
             self.sugov_next_freq_single(policy, cpu, now)
         };
@@ -106,7 +107,10 @@ impl State {
         khz
     }
 
-    fn sugov_next_freq_shared(&mut self, policy: usize, now: u64) -> u64 {
+    fn sugov_next_freq_shared(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
+        if self.series.is_eevdf() {
+            return self.next_shared_performance(policy, cpu, now);
+        }
         let (mut util, mut max) = (0, 1);
         for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
             let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
@@ -121,12 +125,28 @@ impl State {
         self.get_next_freq(policy, util, max)
     }
 
-    /// Returns the frequency that provides `util` of `max` and a quarter more.
+    /// Returns the frequency for the highest performance that a CPU of a policy requests in 6.12. The capacity is that
+    /// of the CPU whose utilisation has changed.
+    fn next_shared_performance(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
+        let max_cap = self.rqs[cpu.index()].cpu_capacity_orig;
+        let mut most = 0;
+        for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
+            let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
+            if self.is_online(cpu) {
+                most = most.max(self.sugov_get_performance(cpu, now, max_cap));
+            }
+        }
+        self.get_next_freq(policy, most, max_cap)
+    }
+
+    /// Returns the frequency that provides `util` of `max` and a quarter more; in 6.12 `util` includes that quarter.
     ///
     /// An unchanged request returns the frequency chosen last, unless that must not be reused.
     fn get_next_freq(&mut self, policy: usize, util: u64, max: u64) -> u64 {
         let highest = self.cpufreq.policies[policy].domain.highest_khz();
-        let raw = highest * map_util_perf(util) / max;
+        // Since 6.7 the margin is part of the utilisation.
+        let wanted = if self.series.is_eevdf() { util } else { map_util_perf(util) };
+        let raw = highest * wanted / max;
         let sugov = self.sugov_mut(policy);
         if raw == sugov.cached_raw_khz && !sugov.need_freq_update {
             return sugov.next_khz;
@@ -137,6 +157,10 @@ impl State {
 
     /// Utilisation that a CPU requests, with its boost for I/O.
     fn sugov_get_util(&mut self, cpu: CpuId, now: u64) -> u64 {
+        if self.series.is_eevdf() {
+            let max_cap = self.rqs[cpu.index()].cpu_capacity_orig;
+            return self.sugov_get_performance(cpu, now, max_cap);
+        }
         let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
         let (bw_dl, tick_ns) = (self.cpu_bw_dl(cpu), self.tick_ns);
         let max = self.rqs[cpu.index()].cpu_capacity_orig;
@@ -147,6 +171,17 @@ impl State {
             util = util.max(self.uclamp_rq_util_with(cpu, boost, None));
         }
         util
+    }
+
+    /// Performance that a CPU requests in 6.12, with its boost for I/O relative to `max_cap`.
+    fn sugov_get_performance(&mut self, cpu: CpuId, now: u64, max_cap: Capacity) -> u64 {
+        let tick_ns = self.tick_ns;
+        let state = &mut self.cpufreq.cpus[cpu.index()];
+        let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max_cap);
+        let mut request = self.perf_request(cpu, self.cpu_util_cfs_boost(cpu));
+        request.util = request.util.max(boost.unwrap_or(0));
+        self.cpufreq.cpus[cpu.index()].bw_dl = request.min;
+        request.performance()
     }
 
     /// Whether a CPU has not idled since the last call.

@@ -111,7 +111,11 @@ impl State {
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {
             let tasks = TaskCounts::of(cfs_rq);
+            let had_tasks = self.cfs_rqs[cpu.index()].h_nr_running > 0;
             if self.attach_branch(ctx, entity, tasks) {
+                if self.series.is_eevdf() && !had_tasks && self.cfs_rqs[cpu.index()].h_nr_running > 0 {
+                    self.dl_server_start(ctx, cpu);
+                }
                 self.add_nr_running(cpu, tasks.all);
             }
         } else if cfs_rq.on_list {

@@ -19,6 +19,7 @@ impl State {
     ///    The delay of the first one that is queued ends.
     /// 4. Further up, averages, weights, slices and counts of the groups are updated.
     /// 5. Both loops end at a throttled group: above it the task does not count.
+    /// 6. The first fair task of the CPU starts its fair server.
     #[inline(never)]
     pub(crate) fn enqueue_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         let p = &self.tasks[task.index()];
@@ -33,6 +34,7 @@ impl State {
         if self.tasks[task.index()].in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
+        let had_tasks = self.cfs_rqs[cpu.index()].h_nr_running > 0;
         let delayed = u32::from(is_delayed && !flags.wakeup);
         let mut counted = TaskCounts { all: 1, idle: u32::from(self.tasks[task.index()].has_idle_policy()), delayed };
         let (mut entity, mut entity_flags, mut slice) = (Some(first), flags, None);
@@ -68,6 +70,12 @@ impl State {
                 return self.hrtick_update(ctx, cpu);
             }
             entity = parent;
+        }
+        if !had_tasks {
+            if self.rqs[cpu.index()].nr_running == 0 {
+                self.dl_server_update_idle_time(cpu, self.rqs[cpu.index()].curr);
+            }
+            self.dl_server_start(ctx, cpu);
         }
         self.add_nr_running(cpu, 1);
         if flags.wakeup {

@@ -45,9 +45,7 @@ impl State {
         let cpu = rq.cpu();
         let task = self.pick_task_eevdf(ctx, cpu)?;
         if self.tasks[prev.index()].class != SchedClass::Fair {
-            self.put_prev_task(ctx, rq, prev);
-            self.set_next_task_fair(ctx, task);
-            self.finish_pick_fair(ctx, cpu, task);
+            self.start_fair_task(ctx, rq, prev, task);
         } else if task != prev {
             self.switch_branches(ctx, self.tasks[prev.index()].se, self.tasks[task.index()].se);
             self.finish_pick_fair(ctx, cpu, task);
@@ -55,8 +53,17 @@ impl State {
         Some(task)
     }
 
+    /// Stops the old task and starts a fair one, unless both are the same (`put_prev_set_next_task()`).
+    pub(crate) fn start_fair_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId, task: TaskId) {
+        if task != prev {
+            self.put_prev_task(ctx, rq, prev);
+            self.set_next_task_fair(ctx, task);
+            self.finish_pick_fair(ctx, rq.cpu(), task);
+        }
+    }
+
     /// Picks a fair task (`pick_task_fair()`). It starts again after a group was throttled or an entity has left.
-    fn pick_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
+    pub(crate) fn pick_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
         let mut cfs_rq = self.root_cfs_rq(cpu);
         while self.cfs_rqs[cpu.index()].nr_running > 0 {
             if self.running_entity(cfs_rq).is_some() {

@@ -13,22 +13,28 @@ use crate::state::topology::{
 };
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
+use crate::types::series::KernelSeries;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Marks the drafts that add nothing. Rules for the chain of a CPU, in order:
 /// 1. From the lowest domain upward, a domain drops the next one if that one spans the same CPUs and has no
-///    use of its own, and inherits its `PREFER_SIBLING`.
+///    use of its own, and inherits its `PREFER_SIBLING`. In 6.12, the group of the domain above gets the flags of
+///    the domain that stays.
 /// 2. If the lowest domain then has no use, it is dropped too, and the group of the next one that represented
 ///    it loses its flags.
-pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>) {
+pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>, series: KernelSeries) {
     for cpu in drafts.cpus() {
         let chain = drafts.of_mut(cpu);
         let mut kept = 0;
         for above in 1..chain.len() {
             if sd_parent_degenerate(rings, &chain[kept], &chain[above]) {
                 chain[above].dropped = true;
+                let flags = chain[kept].flags;
+                if let Some(next) = chain.get_mut(above + 1).filter(|_| series.is_eevdf()) {
+                    set_own_group_flags(rings, next, flags);
+                }
                 let inherited = chain[above].flags.contains(SdFlags::PREFER_SIBLING);
                 chain[kept].flags.0 |= if inherited { SdFlags::PREFER_SIBLING.0 } else { 0 };
             } else {
@@ -38,7 +44,7 @@ pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>) 
         if chain.first().is_some_and(|base| sd_degenerate(rings, base)) {
             chain[0].dropped = true;
             if let Some(base) = chain.iter_mut().find(|draft| !draft.dropped) {
-                clear_own_group_flags(rings, base);
+                set_own_group_flags(rings, base, SdFlags::EMPTY);
             }
         }
     }
@@ -62,16 +68,16 @@ fn sd_parent_degenerate(rings: &Rings<'_>, sd: &DomainDraft, parent: &DomainDraf
         || spans.cpus(sd.span) == spans.cpus(parent.span) && acting.without(sd.flags) == SdFlags::EMPTY
 }
 
-/// Clears the flags of the CPU's own group. Where groups do not overlap, all CPUs of the group see the
+/// Sets the flags of the CPU's own group. Where groups do not overlap, all CPUs of the group see the
 /// change; where they overlap, each CPU has groups of its own.
-fn clear_own_group_flags(rings: &mut Rings<'_>, draft: &mut DomainDraft) {
+fn set_own_group_flags(rings: &mut Rings<'_>, draft: &mut DomainDraft, flags: SdFlags) {
     if draft.flags.contains(SdFlags::OVERLAP) {
         let mut ring = rings.ring(draft.ring).to_vec();
         ring.rotate_left(draft.own_group);
-        ring[0].flags = SdFlags::EMPTY;
+        ring[0].flags = flags;
         (draft.ring, draft.own_group) = rings.intern(ring);
     } else {
-        rings.own_group_mut(draft).flags = SdFlags::EMPTY;
+        rings.own_group_mut(draft).flags = flags;
     }
 }
 
@@ -98,6 +104,7 @@ pub(crate) fn attach(
         cpus: Vec::new(),
         root,
         asym_cpucapacity: drafts.iter().any(|draft| draft.flags.contains(SdFlags::ASYM_CPUCAPACITY)),
+        cluster_active: false,
         smt_present: cores.masks().iter().any(|cpus| cpus.weight() > 1),
         cores,
         nodes: table.nodes,
@@ -106,8 +113,19 @@ pub(crate) fn attach(
     sds.cpus = drafts.cpus().zip(bases).map(|(cpu, base)| CpuDomains::without_caches(cpu, base)).collect();
     for cpu in drafts.cpus() {
         update_top_cache_domain(&mut sds, cpu);
+        sds.cluster_active |= sds.lowest_flag_domain(cpu, SdFlags::CLUSTER).is_some();
     }
+    count_cores(&mut sds);
     sds
+}
+
+/// Counts the cores of each group.
+fn count_cores(sds: &mut SchedDomains) {
+    let SchedDomains { groups, cores, .. } = sds;
+    for group in groups.iter_mut() {
+        let is_first = |cpu: &CpuId| cores.mask_of(*cpu).first_and(&group.span) == Some(*cpu);
+        group.cores = group.span.iter().filter(is_first).count() as u32;
+    }
 }
 
 impl CpuDomains {
@@ -118,6 +136,7 @@ impl CpuDomains {
             sd_llc: None,
             sd_llc_size: 1,
             sd_llc_id: cpu,
+            sd_share_id: cpu,
             sd_llc_shared: None,
             sd_numa: None,
             sd_asym_packing: None,
@@ -134,6 +153,8 @@ fn update_top_cache_domain(sds: &mut SchedDomains, cpu: CpuId) {
         cached.sd_llc_id = llc.span.first().expect("a domain spans its own cpu");
         cached.sd_llc_shared = llc.shared;
     }
+    let cluster = sds.lowest_flag_domain(cpu, SdFlags::CLUSTER).and_then(|sd| sds.domains[sd].span.first());
+    cached.sd_share_id = cluster.unwrap_or(cached.sd_llc_id);
     cached.sd_numa = sds.lowest_flag_domain(cpu, SdFlags::NUMA);
     cached.sd_asym_packing = sds.highest_flag_domain(cpu, SdFlags::ASYM_PACKING);
     cached.sd_asym_cpucapacity = sds.lowest_flag_domain(cpu, SdFlags::ASYM_CPUCAPACITY_FULL);
@@ -262,6 +283,7 @@ impl<'a> ArenaBuilder<'a> {
         SchedGroup {
             next,
             group_weight: rings.weight(group),
+            cores: 0,
             capacity: self.capacity(group),
             asym_prefer_cpu: CpuId(0),
             flags: group.flags,

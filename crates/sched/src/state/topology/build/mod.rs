@@ -28,6 +28,7 @@ use crate::state::topology::error::check;
 use crate::state::topology::level::level_table;
 use crate::state::topology::{BuildError, MachineTopology, SchedDomains};
 use crate::types::cpumask::CpuMask;
+use crate::types::series::KernelSeries;
 use alloc::vec::Vec;
 use groups::Rings;
 use spans::Spans;
@@ -53,6 +54,8 @@ pub struct BuildParams {
     pub asym_priority: Option<Vec<i32>>,
     /// Whether no domain spans several nodes, which models a kernel bug.
     pub numa_domains_lost: bool,
+    /// Kernel that builds the domains.
+    pub series: KernelSeries,
 }
 
 impl Default for BuildParams {
@@ -66,6 +69,7 @@ impl Default for BuildParams {
             working: None,
             asym_priority: None,
             numa_domains_lost: false,
+            series: KernelSeries::V6_1,
         }
     }
 }
@@ -94,6 +98,6 @@ pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> R
         params,
         params.working.as_ref().unwrap_or(&online).weight(),
     );
-    attach::drop_degenerate(&mut drafts, &mut rings);
+    attach::drop_degenerate(&mut drafts, &mut rings, params.series);
     Ok(attach::attach(machine, online, table, &drafts, &rings, params.jiffies))
 }
