@@ -25,7 +25,7 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
         check_rq(sched, cpu)?;
     }
     let of_class: u64 = deadline_tasks(sched).map(|p| p.dl.dl_bw).sum();
-    let admitted = sched.dl_root.total_bw;
+    let admitted = sched.dl_root.total_bw.wrapping_add(sched.dl_root.forgotten_bw);
     ensure!(admitted >= of_class, "deadline tasks have a bandwidth of {of_class}, but only {admitted} is admitted");
     ensure!(
         sched.dl_root.cpudl.is_heap(),

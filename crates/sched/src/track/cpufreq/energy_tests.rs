@@ -18,6 +18,10 @@ const KHZ: [u64; 3] = [500, 800, 1000];
 
 /// Returns a machine of two small and two big CPUs, `smt` of them to a core.
 fn big_little(smt: u32, capacity: [u64; 4]) -> Sched {
+    big_little_of(KernelSeries::V6_1, smt, capacity)
+}
+
+fn big_little_of(series: KernelSeries, smt: u32, capacity: [u64; 4]) -> Sched {
     let place = |cpu| CpuPlace { core: cpu / smt, cluster: cpu, llc: 0, package: 0, node: 0 };
     let topology = MachineTopology {
         cpus: (0..4).map(place).collect(),
@@ -25,8 +29,7 @@ fn big_little(smt: u32, capacity: [u64; 4]) -> Sched {
         levels: vec![TopologyLevel::Smt, TopologyLevel::Mc],
         distances: vec![vec![10]],
     };
-    Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249, series: KernelSeries::V6_1 })
-        .expect("a machine")
+    Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 249, series }).expect("a machine")
 }
 
 fn domain(cpus: [u32; 2], power_uw: &[u64], governor: Governor) -> FrequencyDomain {
@@ -143,4 +146,19 @@ fn energy_does_not_decide_if_a_cpu_is_in_no_frequency_domain() {
     assert!(sched.sched_energy_enabled(), "governors of later domains start at once");
     sched.tunables_mut().set("energy_aware", 0).expect("a tunable");
     assert!(!sched.sched_energy_enabled());
+}
+
+#[test]
+fn schedutil_makes_6_12_forget_the_bandwidth_of_fair_servers() {
+    let is_counted = |governor| {
+        let mut sched = big_little_of(KernelSeries::V6_12, 1, [400, 400, 1024, 1024]);
+        sched
+            .set_frequency_domain(domain([0, 1], &[100, 300, 500], governor))
+            .expect("the CPUs are in no other domain");
+        sched.boot(Nanos(999_000_000));
+        crate::check::deadline::check(&sched).expect("sums are right");
+        sched.dl_root.total_bw > 0
+    };
+    assert!(is_counted(Governor::Fixed { khz: 500 }));
+    assert!(!is_counted(SCHEDUTIL));
 }

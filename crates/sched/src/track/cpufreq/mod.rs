@@ -70,6 +70,10 @@ impl State {
             self.start_governor(policy);
         }
         self.build_perf_domains();
+        // Schedutil has the sched domains rebuilt, and 6.12 does not count fair servers again (`dl_clear_root_domain()`).
+        if self.series.is_eevdf() && self.cpufreq.policies.iter().any(|policy| policy.sugov.is_some()) {
+            self.dl_root.forget_admitted();
+        }
     }
 
     fn start_governor(&mut self, index: usize) {
