@@ -172,8 +172,10 @@ impl Sched {
             _ => PrevState::Runnable,
         };
         ctx.report(Event::Switch { cpu, prev, next, prev_state });
-        self.report_lags(ctx, prev, LagMoment::SwitchFrom);
-        self.report_lags(ctx, next, LagMoment::SwitchTo);
+        if ctx.wants_lags {
+            self.report_lags(ctx, prev, LagMoment::SwitchFrom);
+            self.report_lags(ctx, next, LagMoment::SwitchTo);
+        }
         ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         self.balance_callbacks(ctx, cpu);
         if prev_state == PrevState::Dead && self.tasks[prev.index()].class == SchedClass::Fair {

@@ -285,17 +285,15 @@ impl Sched {
         if self.tasks[task.index()].on_cpu {
             return true;
         }
-        if self.series().is_eevdf() && self.tasks[task.index()].class == SchedClass::Stop {
-            return false;
-        }
         let may_wait = self.features.has(Feature::TtwuQueue) && self.hotplug.active.contains(cpu);
         if !may_wait || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
             return false;
         }
+        let is_stopper = || self.tasks[task.index()].class == SchedClass::Stop && self.series().is_eevdf();
         if !self.domains.cpus_share_cache(this_cpu, cpu) {
-            return true;
+            return !is_stopper();
         }
-        cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0 && !self.tunables.changes.wakelist_far
+        cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0 && !self.tunables.changes.wakelist_far && !is_stopper()
     }
 
     /// Activates the tasks whose wake-ups other CPUs have queued on this CPU (`sched_ttwu_pending()`).

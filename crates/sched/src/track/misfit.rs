@@ -22,10 +22,15 @@ pub(crate) const fn capacity_greater(a: Capacity, b: Capacity) -> bool {
 impl State {
     /// Records whether the task that is to run on a CPU is too big for it. A task that may run nowhere else
     /// never is.
+    #[inline(always)]
     pub(crate) fn update_misfit_status(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId, task: Option<TaskId>) {
-        if !self.domains.asym_cpucapacity || self.tunables.changes.no_misfit {
-            return;
+        if self.domains.asym_cpucapacity && !self.tunables.changes.no_misfit {
+            self.record_misfit(cpu, task);
         }
+    }
+
+    #[inline(never)]
+    fn record_misfit(&mut self, cpu: CpuId, task: Option<TaskId>) {
         let misfit = task.filter(|task| self.tasks[task.index()].nr_cpus_allowed != 1);
         let misfit = misfit.filter(|&task| !self.task_fits_cpu(task, cpu) && !self.is_largest_allowed(task, cpu));
         let load = misfit.map_or(0, |task| self.task_h_load(task).max(1));

@@ -299,7 +299,7 @@ impl State {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
         let queue = &mut self.cfs_rqs[cfs_rq.index()];

@@ -78,6 +78,7 @@ impl State {
     /// Puts back the branch of the old task and sets that of the new one, up to the cfs_rq that they share.
     ///
     /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
+    #[inline(always)]
     pub(super) fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
         loop {
             let (old_entity, new_entity) = (&self.entities[old.index()], &self.entities[new.index()]);

@@ -154,6 +154,7 @@ impl State {
     }
 
     /// Returns an idle sibling of the previous CPU that the task may use, within the domain.
+    #[inline(always)]
     pub(crate) fn select_idle_smt(
         &self,
         ctx: &mut Ctx<'_>,

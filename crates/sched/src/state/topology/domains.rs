@@ -109,6 +109,7 @@ impl SchedDomains {
     }
 
     /// Whether two CPUs share their last-level cache: the kernel's `cpus_share_cache()`.
+    #[inline(always)]
     pub fn cpus_share_cache(&self, a: CpuId, b: CpuId) -> bool {
         a == b || self.cpus[a.index()].sd_llc_id == self.cpus[b.index()].sd_llc_id
     }

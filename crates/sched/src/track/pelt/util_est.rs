@@ -11,6 +11,7 @@ use crate::types::series::KernelSeries;
 
 impl State {
     /// Adds a task's estimate to the sum of its runqueue. Models `util_est_enqueue()`.
+    #[inline(always)]
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
@@ -22,6 +23,7 @@ impl State {
     }
 
     /// Subtracts a task's estimate from the sum of its runqueue. Models `util_est_dequeue()`.
+    #[inline(always)]
     pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
@@ -33,6 +35,7 @@ impl State {
     }
 
     /// Updates the estimate of a task that goes to sleep. Models `util_est_update()`.
+    #[inline(always)]
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, task: TaskId, task_sleep: bool) {
         if !self.features.has(Feature::UtilEst) || !task_sleep {
             return;

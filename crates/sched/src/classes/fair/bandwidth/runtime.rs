@@ -57,7 +57,7 @@ impl State {
     ///
     /// The cfs_rq keeps 1 ms. If other cfs_rqs are throttled and the pool then holds more than a slice, the
     /// slack timer distributes it soon.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn return_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.runtime_enabled && cfs_rq.nr_running == 0 && cfs_rq.runtime_remaining > MIN_CFS_RQ_RUNTIME_NS {
