@@ -6,6 +6,7 @@
 //! of its switch, and the book's page of switches is generated from this module.
 
 use fairlab_sched::features::{Demo, Feature};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use std::fmt::Write;
 
@@ -22,6 +23,8 @@ pub struct Switch {
     pub test_values: [(&'static str, String); 2],
     /// Scenario that shows the effect, and the visible difference.
     pub demo: Demo,
+    /// Kernel with which the scenario runs, if the default kernel does not have the switch.
+    pub kernel: Option<&'static str>,
 }
 
 /// Sysctls and debugfs files of 6.1's scheduler that have no switch in fairlab, with the reason.
@@ -51,6 +54,7 @@ pub fn all(nr_cpus: usize) -> Vec<Switch> {
         meaning: info.meaning,
         test_values: info.test_values.map(|value| ("--set", format!("{}={value}", info.name))),
         demo: info.demo,
+        kernel: None,
     };
     Feature::ALL.iter().map(of_feature).chain(TUNABLES.iter().map(of_tunable)).collect()
 }
@@ -63,6 +67,7 @@ fn of_feature(feature: &Feature) -> Switch {
         meaning: feature.meaning(),
         test_values: [("--features", name.to_owned()), ("--features", format!("NO_{name}"))],
         demo: feature.shown(),
+        kernel: (feature.only_in() == Some(KernelSeries::V6_12)).then_some("6.12"),
     }
 }
 
@@ -72,8 +77,11 @@ pub fn page() -> String {
     const CPUS: usize = 8;
     let switches = all(CPUS);
     let (features, tunables) = switches.split_at(Feature::ALL.len());
+    let (newer, features): (Vec<Switch>, Vec<Switch>) = features.iter().cloned().partition(|of| of.kernel.is_some());
     let mut text = "## Features\n\n".to_owned();
-    table(&mut text, features);
+    table(&mut text, &features);
+    text.push_str("\n## Features that only 6.12 has\n\n");
+    table(&mut text, &newer);
     text.push_str("\n## Sysctls, debugfs files and published changes\n\n");
     let _ = writeln!(text, "Defaults are those of a machine with {CPUS} CPUs.\n");
     table(&mut text, tunables);

@@ -8,6 +8,7 @@ use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
 use fairlab_run::values::check_feature;
 use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -50,10 +51,14 @@ pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), C
 
 fn built_in(only: Option<&str>) -> Result<Vec<FeatureRow>, CliError> {
     let only = only.map(check_feature).transpose().map_err(CliError::Input)?;
-    let row = |feature: &Feature| FeatureRow {
+    let row = |feature: Feature| FeatureRow {
         name: feature.name().to_owned(),
         default: feature.default_enabled(),
         meaning: feature.meaning().to_owned(),
     };
-    Ok(Feature::ALL.iter().filter(|one| only.is_none_or(|only| **one == only)).map(row).collect())
+    let listed = Feature::of_series(KernelSeries::V6_1);
+    Ok(match only {
+        Some(feature) => vec![row(feature)],
+        None => listed.map(row).collect(),
+    })
 }

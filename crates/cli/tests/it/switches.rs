@@ -17,7 +17,8 @@ fn every_switch_changes_its_canonical_scenario() {
         };
         let file = format!("scenarios/{}", run[0]);
         let [one, other] = switch.test_values.map(|(option, value)| {
-            let args = [&["run", &file], &run[1..], &[option, &value, "--json"]].concat();
+            let kernel = switch.kernel.map_or_else(Vec::new, |kernel| vec!["--kernel", kernel]);
+            let args = [&["run", &file], &run[1..], &kernel, &[option, &value, "--json"]].concat();
             json_of(&args).pointer(shown).expect("every summary has it").clone()
         });
         if one == other {

@@ -3,6 +3,7 @@
 
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use std::fmt::Write;
 
 /// Maximum number of checks of a CPU in one scenario.
@@ -91,7 +92,7 @@ fn machine(draw: &mut ScenarioWriter, nr_cpus: u64) {
             draw.line(&format!("fdom {first}-{} 500000:100000 1000000:300000 2000000:1200000", end - 1));
         }
     }
-    for &feature in Feature::ALL {
+    for feature in Feature::of_series(KernelSeries::V6_1) {
         if draw.stream.draw_one_in(20) {
             let on = draw.stream.draw_below(2);
             draw.line(&format!("feature {} {on}", feature.name()));

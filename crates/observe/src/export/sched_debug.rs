@@ -95,7 +95,7 @@ fn header(machine: &Machine) -> String {
     ] {
         let _ = writeln!(text, "  .{name:<40}: {}", ms_text(ns));
     }
-    let on = Feature::ALL.iter().enumerate().filter(|(_, feature)| sched.features().has(**feature));
+    let on = Feature::of_series(sched.series()).enumerate().filter(|(_, feature)| sched.features().has(*feature));
     let features = on.fold(0_u64, |bits, (place, _)| bits | 1 << place);
     let first = u32::from(tunables.child_runs_first);
     let _ = writeln!(text, "  .{:<40}: {first}", "sysctl_sched_child_runs_first");

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scheduler features: the switches of debugfs `sched/features`, with the names and defaults of 6.1.
+//! Scheduler features: the switches of debugfs `sched/features`, with the names and defaults of 6.1 and 6.12.
 //!
 //! Scenarios, the command line, kernel profiles, studies and the book's page of switches are derived from
 //! this list.
+
+use crate::types::series::KernelSeries;
 
 /// A release of Linux: major and minor number.
 pub type Release = (u32, u32);
@@ -54,10 +56,11 @@ pub(crate) const LONG_LATENCY: &[&str] = &[
     "LATENCY_WARN",
 ];
 
-/// Declares the features: variant, kernel name, default, meaning, demo, and the former behaviour if a kernel
-/// change inverted the default.
+/// Declares the features: variant, kernel name, default, the only series that has it if not both have, meaning, demo,
+/// and the former behaviour if a kernel change inverted the default.
 macro_rules! features {
-    ($($variant:ident $name:literal $default:literal $doc:literal => $shown:expr $(, $before:expr)?;)*) => {
+    ($($variant:ident $name:literal $default:literal $(only $series:ident)? $doc:literal => $shown:expr
+        $(, $before:expr)?;)*) => {
         /// A scheduler feature (`sched_feat`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
@@ -66,15 +69,20 @@ macro_rules! features {
         }
 
         impl Feature {
-            /// All features, in the kernel's order.
+            /// Features of both series, in the order of each kernel.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Series of the kernel that alone has the feature; `None` if both have it.
+            pub fn only_in(self) -> Option<KernelSeries> {
+                match self { $(Self::$variant => None$(.or(Some(KernelSeries::$series)))?,)* }
+            }
 
             /// Name of the feature in the kernel.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// Whether the feature is enabled by default in 6.1.
+            /// Whether the feature is enabled by default.
             pub const fn default_enabled(self) -> bool {
                 match self { $(Self::$variant => $default,)* }
             }
@@ -98,16 +106,32 @@ macro_rules! features {
 }
 
 features! {
-    GentleFairSleepers "GENTLE_FAIR_SLEEPERS" true "A task that slept gets half a latency period of credit, not a whole one." =>
+    GentleFairSleepers "GENTLE_FAIR_SLEEPERS" true only V6_1 "A task that slept gets half a latency period of credit, not a whole one." =>
         Digest("switches/sleeper.scn", "how soon the sleeper preempts");
-    StartDebit "START_DEBIT" true "A new task starts one slice behind, so that forking gains nothing." =>
+    StartDebit "START_DEBIT" true only V6_1 "A new task starts one slice behind, so that forking gains nothing." =>
         Digest("switches/fork.scn", "when the new tasks run for the first time");
+    PlaceLag "PLACE_LAG" true only V6_12 "A task that joins a queue gets back the lag with which it left." =>
+        Digest(EEVDF_DEMO, "when a woken task runs");
+    PlaceDeadlineInitial "PLACE_DEADLINE_INITIAL" true only V6_12 "A new task gets half a slice, so that it runs soon." =>
+        Digest(EEVDF_DEMO, "when new tasks run for the first time");
+    PlaceRelDeadline "PLACE_REL_DEADLINE" true only V6_12 "A task keeps the time to its deadline when it moves or changes." =>
+        Digest(EEVDF_DEMO, "when a task runs whose nice value has changed");
+    RunToParity "RUN_TO_PARITY" true only V6_12 "The running task keeps its slice while it is eligible." =>
+        Digest(EEVDF_DEMO, "how long tasks run at a time");
+    PreemptShort "PREEMPT_SHORT" true only V6_12 "A woken task with a shorter slice ends the running task's slice." =>
+        Digest(EEVDF_DEMO, "when the tasks with short slices run");
     NextBuddy "NEXT_BUDDY" false "Prefer the task that was woken last." =>
         Digest("switches/buddies.scn", "which task runs after a wake-up that did not preempt");
-    LastBuddy "LAST_BUDDY" true "Prefer the task that was preempted by a wake-up: its cache is warm." =>
+    LastBuddy "LAST_BUDDY" true only V6_1 "Prefer the task that was preempted by a wake-up: its cache is warm." =>
         Digest("switches/buddies.scn", "which task runs after one that preempted");
+    PickBuddy "PICK_BUDDY" true only V6_12 "The next buddy is picked before others if it is eligible." =>
+        Digest(EEVDF_DEMO, "which task of a group runs when another one sleeps");
     CacheHotBuddy "CACHE_HOT_BUDDY" true "A buddy counts as cache-hot for load balancing." =>
         Digest("switches/cache-hot-buddy.scn", "which task a busy CPU pulls");
+    DelayDequeue "DELAY_DEQUEUE" true only V6_12 "A task that goes to sleep without being eligible stays queued until it has made up for that." =>
+        Digest(EEVDF_DEMO, "when sleeping tasks leave the queue");
+    DelayZero "DELAY_ZERO" true only V6_12 "A task whose dequeue was delayed leaves with a lag of at most zero." =>
+        Digest(EEVDF_DEMO, "when a task runs that was woken after it had made up");
     WakeupPreemption "WAKEUP_PREEMPTION" true "A woken task may preempt the running one." =>
         Digest("wakeup-preemption.scn", "the editor's latency");
     Hrtick "HRTICK" false "End slices by a high-resolution timer instead of the tick." =>
@@ -120,7 +144,7 @@ features! {
         Digest("interrupts.scn", "whether tasks avoid the CPUs that interrupts use");
     TtwuQueue "TTWU_QUEUE" true "Wake-ups on CPUs that share no cache are queued and activated there." =>
         Digest("numa.scn", "call-function interrupts for wake-ups across caches");
-    SisProp "SIS_PROP" false "Bound the scan for an idle CPU by average idle time and measured scan cost (before 5.19)." =>
+    SisProp "SIS_PROP" false only V6_1 "Bound the scan for an idle CPU by average idle time and measured scan cost (before 5.19)." =>
         Digest("scan-before-6.0.scn", "how many CPUs a search scans"),
         FormerDefault::without_description((6, 0));
     SisUtil "SIS_UTIL" true "Bound the scan for an idle CPU by the utilisation of the last-level cache's CPUs." =>
@@ -144,7 +168,7 @@ features! {
         Digest("numa.scn", "whether a wake-up goes to the waker's CPU");
     UtilEst "UTIL_EST" true "Estimate a task's utilisation by its utilisation before it slept." =>
         Digest("misfit.scn", "how early a task counts as too big for its CPU");
-    UtilEstFastup "UTIL_EST_FASTUP" true "The estimated utilisation follows increases at once." =>
+    UtilEstFastup "UTIL_EST_FASTUP" true only V6_1 "The estimated utilisation follows increases at once." =>
         Digest("misfit.scn", "how early a task counts as too big for its CPU"),
         FormerDefault::new((5, 5), "a task's estimated utilisation follows increases only gradually");
     LatencyWarn "LATENCY_WARN" false "Warn when a CPU does not reschedule for a long time although it should." =>
@@ -152,20 +176,33 @@ features! {
     NiRandom "NI_RANDOM" true "Newly-idle balancing runs with a probability that follows its past success." =>
         Digest("newidle.scn", "which newly-idle CPUs balance"),
         FormerDefault::new((6, 1), "newly-idle balancing is not randomised (a change of late 6.1 stable releases, which the profile 6.1 includes)");
-    AltPeriod "ALT_PERIOD" true "The scheduling period counts all tasks of the hierarchy, not only the entities of the queue." =>
+    AltPeriod "ALT_PERIOD" true only V6_1 "The scheduling period counts all tasks of the hierarchy, not only the entities of the queue." =>
         Digest("switches/alt-period.scn", "how long the heavy task runs at a time"),
         FormerDefault::new((5, 13), "the scheduling period counts a queue's own entities only, and slices have no lower bound");
-    BaseSlice "BASE_SLICE" true "No slice is shorter than the minimal granularity." =>
+    BaseSlice "BASE_SLICE" true only V6_1 "No slice is shorter than the minimal granularity." =>
         Digest("switches/base-slice.scn", "how long the light tasks run at a time"),
         FormerDefault::without_description((5, 13));
 }
 
+/// Scenario that shows the features of EEVDF.
+const EEVDF_DEMO: &str = "switches/eevdf.scn";
+
 const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one lock, and the reference did not warn in random scenarios. A test runs all scenarios with it.";
 
 /// A feature is a bit of a [`FeatureSet`].
-const _: () = assert!(Feature::ALL.len() <= u32::BITS as usize);
+const _: () = assert!(Feature::ALL.len() <= u64::BITS as usize);
 
 impl Feature {
+    /// Features of a series, in the order of its kernel.
+    pub fn of_series(series: KernelSeries) -> impl Iterator<Item = Self> + Clone {
+        Self::ALL.iter().copied().filter(move |feature| feature.exists_in(series))
+    }
+
+    /// Whether the kernel of a series has the feature.
+    pub fn exists_in(self, series: KernelSeries) -> bool {
+        self.only_in().is_none_or(|only| only == series)
+    }
+
     /// Returns the feature with this kernel name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|feature| feature.name() == name)
@@ -174,7 +211,7 @@ impl Feature {
 
 /// Set of enabled features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FeatureSet(u32);
+pub struct FeatureSet(u64);
 
 impl Default for FeatureSet {
     fn default() -> Self {

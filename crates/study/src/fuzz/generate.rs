@@ -5,6 +5,7 @@
 use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, MachineShape, TaskSet};
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableStatement};
 
 /// Returns the case of a seed, on a generated topology or on the given machine. With `with_switches`,
@@ -86,9 +87,10 @@ fn set(draw: &mut RandomStream, nr_cpus: u32, nr_groups: usize) -> TaskSet {
 }
 
 fn switches(draw: &mut RandomStream, case: &mut FuzzCase) {
+    let features: Vec<Feature> = Feature::of_series(KernelSeries::V6_1).collect();
     let nr_features = draw.draw_below(3);
     for _ in 0..nr_features {
-        let feature = draw.draw_one_of(Feature::ALL);
+        let feature = draw.draw_one_of(&features);
         if case.features.iter().all(|&(other, _)| other != feature) {
             case.features.push((feature, draw.draw_one_in(2)));
         }

@@ -16,6 +16,7 @@ use crate::step::TaskIndex;
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableStatement};
 use fairlab_sched::units::Nanos;
 
@@ -233,7 +234,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
-        let names = Feature::ALL.iter().map(|feature| feature.name());
+        let names = Feature::of_series(KernelSeries::V6_1).map(Feature::name);
         let name = self.switch_name(words, "feature", "features of 6.1", names)?;
         let on = words.flag("0 or 1")?;
         if let Some(at) = when {

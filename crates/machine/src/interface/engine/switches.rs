@@ -4,7 +4,6 @@
 use crate::interface::snapshot::BuiltInScheduler;
 use fairlab_sched::features::Feature;
 use fairlab_sched::sched::Sched;
-use fairlab_sched::state::eevdf::EevdfFeature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
@@ -43,8 +42,8 @@ pub fn unknown_switch<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'
 impl BuiltInScheduler {
     pub(crate) fn feature_states(sched: &Sched) -> Vec<FeatureState> {
         let state =
-            |&feature: &Feature| FeatureState { name: feature.name().to_owned(), is_on: sched.features().has(feature) };
-        Feature::ALL.iter().map(state).collect()
+            |feature: Feature| FeatureState { name: feature.name().to_owned(), is_on: sched.features().has(feature) };
+        Feature::of_series(sched.series()).map(state).collect()
     }
 
     pub(crate) fn tunable_states(sched: &Sched) -> Vec<TunableState> {
@@ -58,13 +57,9 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn set_feature(sched: &mut Sched, name: &str, on: bool) -> Result<(), String> {
-        let of_eevdf = EevdfFeature::ALL.iter().find(|(_, known)| *known == name && sched.series().is_eevdf());
-        if let Some((feature, _)) = of_eevdf {
-            sched.eevdf_mut().set(*feature, on);
-            return Ok(());
-        }
-        let feature = Feature::from_name(name);
-        let names = || Feature::ALL.iter().map(|feature| feature.name());
+        let series = sched.series();
+        let names = || Feature::of_series(series).map(Feature::name);
+        let feature = Feature::from_name(name).filter(|feature| feature.exists_in(series));
         let feature = feature.ok_or_else(|| unknown_switch("feature", name, names()))?;
         sched.features_mut().set(feature, on);
         Ok(())

@@ -4,6 +4,7 @@
 use super::machine::names;
 use super::recorded::load;
 use fairlab_sched::features::{Feature, FeatureSet};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, Tunables};
 
 /// Names of tunables: fairlab's, and the recording's.
@@ -46,11 +47,11 @@ fn tunables_have_the_values_of_a_booted_kernel_for_each_number_of_cpus() {
 
 #[test]
 fn features_are_those_of_a_booted_kernel_in_its_order() {
-    let actual: Vec<String> = Feature::ALL
-        .iter()
-        .map(|&feature| format!("{}{}", if FeatureSet::default().has(feature) { "" } else { "NO_" }, feature.name()))
-        .collect();
-    for kernel in ["6.1", "6.1-arm64"] {
+    let text =
+        |feature: Feature| format!("{}{}", if FeatureSet::default().has(feature) { "" } else { "NO_" }, feature.name());
+    let kernels = [("6.1", KernelSeries::V6_1), ("6.1-arm64", KernelSeries::V6_1), ("6.12", KernelSeries::V6_12)];
+    for (kernel, series) in kernels {
+        let actual: Vec<String> = Feature::of_series(series).map(text).collect();
         for name in names(&format!("recorded/{kernel}"), ".json.zst") {
             let recording = load(kernel, &name);
             let recorded: Vec<&str> = recording["tunables"]["features"]

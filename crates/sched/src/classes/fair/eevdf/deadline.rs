@@ -7,8 +7,8 @@
 //! slice is protected while the deadline is still that one.
 
 use crate::state::State;
-use crate::state::eevdf::EevdfFeature;
 use crate::state::entity::{SchedEntity, vruntime_before};
+use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::weight::calc_delta_fair;
 
@@ -62,7 +62,7 @@ impl State {
     /// Keeps the distance of an entity's deadline when it leaves its cfs_rq without sleeping (PLACE_REL_DEADLINE).
     #[inline(never)]
     pub(crate) fn keep_relative_deadline(&mut self, se: EntityId) {
-        if self.eevdf.has(EevdfFeature::PlaceRelDeadline) {
+        if self.features.has(Feature::PlaceRelDeadline) {
             let entity = &mut self.entities[se.index()];
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
             entity.has_relative_deadline = true;

@@ -10,8 +10,8 @@
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::eevdf::EevdfFeature;
 use crate::track::pelt::attach::UpdateLoad;
+use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, EntityId};
 
 impl State {
@@ -24,7 +24,7 @@ impl State {
         se: EntityId,
         flags: DequeueFlags,
     ) -> bool {
-        let may_wait = flags.sleep && !flags.special && !flags.delayed && self.eevdf.has(EevdfFeature::DelayDequeue);
+        let may_wait = flags.sleep && !flags.special && !flags.delayed && self.features.has(Feature::DelayDequeue);
         if !may_wait || self.entity_eligible(cfs_rq, se) {
             return false;
         }
@@ -59,7 +59,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn finish_delayed_dequeue(&mut self, se: EntityId) {
         self.set_delayed(se, false);
-        if self.eevdf.has(EevdfFeature::DelayZero) {
+        if self.features.has(Feature::DelayZero) {
             let entity = &mut self.entities[se.index()];
             entity.vlag = entity.vlag.min(0);
         }
@@ -68,7 +68,7 @@ impl State {
     /// Ends the delay of an entity that stays, because it is woken. It keeps no positive lag from it (DELAY_ZERO).
     pub(super) fn requeue_delayed_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         let cfs_rq = self.entities[se.index()].cfs_rq;
-        if self.eevdf.has(EevdfFeature::DelayZero) {
+        if self.features.has(Feature::DelayZero) {
             self.update_entity_lag(cfs_rq, se);
             if self.entities[se.index()].vlag > 0 {
                 self.place_without_lag(cfs_rq, se);

@@ -7,10 +7,10 @@
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::eevdf::EevdfFeature;
 use crate::state::entity::vruntime_before;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
+use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
@@ -28,7 +28,7 @@ impl State {
         }
         let running = running.filter(|&curr| self.entity_eligible(cfs_rq, curr));
         if let Some(curr) = running
-            && self.eevdf.has(EevdfFeature::RunToParity)
+            && self.features.has(Feature::RunToParity)
             && self.entities[curr.index()].is_slice_protected()
         {
             return Some(curr);
@@ -84,7 +84,7 @@ impl State {
     /// Returns the next entity of a cfs_rq to run: an eligible next buddy (PICK_BUDDY), or by deadline. One whose dequeue
     /// was delayed leaves now, and the result is `None`.
     fn pick_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> Option<EntityId> {
-        let next = self.cfs_rqs[cfs_rq.index()].next.filter(|_| self.eevdf.has(EevdfFeature::PickBuddy));
+        let next = self.cfs_rqs[cfs_rq.index()].next.filter(|_| self.features.has(Feature::PickBuddy));
         if let Some(next) = next.filter(|&next| self.entity_eligible(cfs_rq, next)) {
             return Some(next);
         }

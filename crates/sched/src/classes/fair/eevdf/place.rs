@@ -4,7 +4,7 @@
 //! Models `place_entity()` (6.12.117).
 
 use crate::state::State;
-use crate::state::eevdf::EevdfFeature;
+use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, EntityId};
 
 impl State {
@@ -25,12 +25,12 @@ impl State {
         let lag = self.inflated_lag(cfs_rq, se);
         let entity = &mut self.entities[se.index()];
         entity.vruntime = avg_vruntime.wrapping_sub(lag as u64);
-        if entity.has_relative_deadline && self.eevdf.has(EevdfFeature::PlaceRelDeadline) {
+        if entity.has_relative_deadline && self.features.has(Feature::PlaceRelDeadline) {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
             entity.has_relative_deadline = false;
             return;
         }
-        if is_initial && self.eevdf.has(EevdfFeature::PlaceDeadlineInitial) {
+        if is_initial && self.features.has(Feature::PlaceDeadlineInitial) {
             vslice /= 2;
         }
         entity.deadline = entity.vruntime.wrapping_add(vslice);
@@ -39,7 +39,7 @@ impl State {
     /// Returns the distance to the virtual time at which an entity has its old lag once it has joined.
     fn inflated_lag(&self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
         let queue = &self.cfs_rqs[cfs_rq.index()];
-        if queue.nr_running == 0 || !self.eevdf.has(EevdfFeature::PlaceLag) {
+        if queue.nr_running == 0 || !self.features.has(Feature::PlaceLag) {
             return 0;
         }
         let curr = queue.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq);

@@ -5,7 +5,6 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::eevdf::EevdfFeature;
 use crate::state::entity::vruntime_before;
 use crate::state::lock::RqGuard;
 use crate::state::task::Policy;
@@ -65,7 +64,7 @@ impl State {
     /// Whether a woken entity has a shorter slice than the running one, is eligible, and comes before it.
     fn do_preempt_short(&self, cfs_rq: CfsRqId, woken: EntityId, curr: EntityId) -> bool {
         let (woken_se, curr_se) = (&self.entities[woken.index()], &self.entities[curr.index()]);
-        self.eevdf.has(EevdfFeature::PreemptShort)
+        self.features.has(Feature::PreemptShort)
             && woken_se.slice < curr_se.slice
             && self.entity_eligible(cfs_rq, woken)
             && (vruntime_before(woken_se.deadline, curr_se.deadline) || !self.entity_eligible(cfs_rq, curr))
@@ -73,7 +72,7 @@ impl State {
 
     /// Whether the running entity has lost the protection of its slice and is no longer eligible.
     pub(crate) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
-        self.eevdf.has(EevdfFeature::PreemptShort)
+        self.features.has(Feature::PreemptShort)
             && !self.entities[curr.index()].is_slice_protected()
             && !self.entity_eligible(cfs_rq, curr)
     }
