@@ -3,7 +3,8 @@
 
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
-use fairlab_sched::tunables::{TUNABLES, TunableStatement};
+use fairlab_sched::series::KernelSeries;
+use fairlab_sched::tunables::{TUNABLES, TunableInfo, TunableStatement};
 use std::fmt::Write as _;
 
 /// Tick of scenarios, in nanoseconds.
@@ -11,7 +12,14 @@ const TICK_NS: u64 = 4_000_000;
 /// Largest number of changes in one scenario.
 const MAX_CHANGES: u64 = 60;
 
+/// Tunables of CFS, which 6.12 does not have.
+const CFS_TUNABLES: [&str; 5] =
+    ["latency_ns", "min_granularity_ns", "idle_min_granularity_ns", "wakeup_granularity_ns", "child_runs_first"];
+/// Largest value of `base_slice_ns`.
+const MAX_BASE_SLICE_NS: i64 = 1_000_000_000;
+
 struct ScenarioGenerator {
+    series: KernelSeries,
     stream: RandomStream,
     text: String,
     nr_cpus: u64,
@@ -25,9 +33,10 @@ struct ScenarioGenerator {
     instants: Vec<u64>,
 }
 
-/// Returns the text of the scenario of a seed.
-pub(super) fn scenario(seed: u64) -> String {
+/// Returns the text of the scenario of a seed, with what the kernel of a series has.
+pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
     let mut draw = ScenarioGenerator {
+        series,
         stream: RandomStream::new(seed, "fuzz-oracle", 0),
         text: String::new(),
         nr_cpus: 1,
@@ -92,6 +101,9 @@ impl ScenarioGenerator {
         self.line(&format!("end {}", self.end));
         self.instants = (0..3).map(|_| self.stream.draw_below(self.end)).collect();
         self.line("trace 3");
+        if self.series.is_eevdf() {
+            self.line("tracelag 1");
+        }
         if self.stream.draw_one_in(3) {
             let every = 1_000_000 + self.time(50_000_000);
             self.line(&format!("stats {every}"));
@@ -164,23 +176,29 @@ impl ScenarioGenerator {
     fn scheduler(&mut self) {
         // HRTICK is excluded: it programs timers so often that a scenario takes minutes.
         let names: Vec<&str> =
-            Feature::ALL.iter().map(|feature| feature.name()).filter(|name| !name.contains("HRTICK")).collect();
+            Feature::of_series(self.series).map(Feature::name).filter(|name| !name.contains("HRTICK")).collect();
         for _ in 0..if self.stream.draw_one_in(2) { self.stream.draw_below(6) } else { 0 } {
             let (name, on) = (self.stream.draw_one_of(&names), self.stream.draw_below(2));
             if !name.contains("WARN") {
                 self.line(&format!("feature {name} {on}"));
             }
         }
-        let tunables: Vec<_> = TUNABLES.iter().filter(|info| info.statement == Some(TunableStatement::Tune)).collect();
+        let is_eevdf = self.series.is_eevdf();
+        let exists = |info: &&TunableInfo| {
+            info.statement == Some(TunableStatement::Tune) && !(is_eevdf && CFS_TUNABLES.contains(&info.name))
+        };
+        let own = TUNABLES.iter().filter(exists).map(|info| (info.name, info.range.clone()));
+        let base_slice = is_eevdf.then_some(("base_slice_ns", 1..=MAX_BASE_SLICE_NS));
+        let tunables: Vec<_> = own.chain(base_slice).collect();
         for _ in 0..if self.stream.draw_one_in(2) { self.stream.draw_below(4) } else { 0 } {
-            let info = self.stream.draw_one_of(&tunables);
-            let (least, most) = (*info.range.start(), (*info.range.end()).min(4_000_000_000));
+            let (name, range) = &tunables[self.stream.draw_below(tunables.len() as u64) as usize];
+            let (least, most) = (*range.start(), (*range.end()).min(4_000_000_000));
             let value = match self.stream.draw_below(4) {
                 0 => least.max(0),
                 1 => most.min(2_000_000_000),
                 _ => (least.max(0) + self.time(100_000_000) as i64).min(most),
             };
-            self.line(&format!("tune {} {value}", info.name));
+            self.line(&format!("tune {name} {value}"));
         }
     }
 
@@ -207,6 +225,21 @@ impl ScenarioGenerator {
             }
             self.line(&line);
         }
+    }
+
+    /// Draws a slice, which the kernel limits to 0.1 to 100 ms; rarely that of the kernel.
+    fn slice(&mut self) -> u64 {
+        if self.stream.draw_one_in(8) { 0 } else { self.time(200_000_000) }
+    }
+
+    /// Draws a change that only kernels with EEVDF know: of a slice, or of fair servers.
+    fn eevdf_change(&mut self, at: u64, task: &str) -> String {
+        if self.stream.draw_one_in(2) {
+            return format!("slice {at} {task} {}", self.slice());
+        }
+        let period = 100_000 + self.time(400_000_000);
+        let runtime = if self.stream.draw_one_in(4) { 0 } else { self.time(period) };
+        format!("server {at} {} {runtime} {period}", self.range())
     }
 
     fn bandwidth(&mut self) -> (u64, u64) {
@@ -256,6 +289,11 @@ impl ScenarioGenerator {
                 let min = self.stream.draw_below(1025);
                 text.push_str(&format!(" umin={min} umax={}", min + self.stream.draw_below(1025 - min)));
             }
+            // Only fair tasks have a slice: for others the reference refuses the scenario.
+            let is_fair = !["fifo=", "rr=", "idlepol", "dl="].iter().any(|policy| text.contains(policy));
+            if self.series.is_eevdf() && is_fair && self.stream.draw_one_in(3) {
+                text.push_str(&format!(" slice={}", self.slice()));
+            }
             let waits = self.stream.draw_one_in(4);
             self.program(&mut text, waits, &sleepers);
             if waits {
@@ -299,6 +337,11 @@ impl ScenarioGenerator {
             let at = self.moment();
             let which = self.stream.draw_below(self.tasks.len() as u64) as usize;
             let task = self.tasks[which].clone();
+            if self.series.is_eevdf() && self.stream.draw_one_in(4) {
+                let change = self.eevdf_change(at, &task);
+                self.line(&change);
+                continue;
+            }
             let change = match self.stream.draw_below(8) {
                 0 | 1 => {
                     let policy = self.policy();

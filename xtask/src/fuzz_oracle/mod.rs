@@ -13,7 +13,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
-use fairlab_workload::scenario;
+use fairlab_sched::series::KernelSeries;
+use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -31,6 +32,9 @@ pub(crate) struct FuzzOracleArgs {
     /// Number of parallel comparisons.
     #[arg(long, default_value_t = 2)]
     jobs: u64,
+    /// Version of the reference program: 6.1 or 6.12.
+    #[arg(long, default_value = "6.1", value_parser = ["6.1", "6.12"])]
+    version: String,
     /// Only print the scenario of the first seed.
     #[arg(long)]
     print: bool,
@@ -50,12 +54,13 @@ enum FuzzOutcome {
 }
 
 pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
+    let series = if args.version == "6.12" { KernelSeries::V6_12 } else { KernelSeries::V6_1 };
     if args.print {
-        print!("{}", draw::scenario(args.first));
+        print!("{}", draw::scenario(args.first, series));
         return Ok(());
     }
     let Some(place) = oracle::find_or_skip(root, args.ci)? else { return Ok(()) };
-    let Some(reference) = oracle::build_or_skip(&place, "6.1", args.ci)? else { return Ok(()) };
+    let Some(reference) = oracle::build_or_skip(&place, &args.version, args.ci)? else { return Ok(()) };
     let folder = programs::target(root).join("fuzz-oracle");
     fs::create_dir_all(&folder)?;
     let next = AtomicU64::new(args.first);
@@ -68,7 +73,7 @@ pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
                     if seed >= args.first + args.scenarios {
                         return;
                     }
-                    let outcome = compare(&reference, &folder, seed);
+                    let outcome = compare(&reference, &folder, seed, series);
                     outcomes.lock().expect("no thread panics").push((seed, outcome));
                 }
             });
@@ -91,14 +96,15 @@ fn report(mut outcomes: Vec<(u64, Result<FuzzOutcome>)>) -> Result<()> {
     if bad.is_empty() { Ok(()) } else { bail!("{}", bad.join("\n")) }
 }
 
-fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
-    let text = draw::scenario(seed);
+fn compare(reference: &Path, folder: &Path, seed: u64, series: KernelSeries) -> Result<FuzzOutcome> {
+    let text = draw::scenario(seed, series);
     let path: PathBuf = folder.join(format!("{seed}.scn"));
     fs::write(&path, &text)?;
     let reference_trace =
         Command::new(reference).arg(&path).stdin(Stdio::null()).output().context("the reference program")?;
     let reference_trace = reference_trace.status.success().then_some(reference_trace.stdout);
-    let fairlab = std::panic::catch_unwind(|| fairlab_trace(&text)).unwrap_or_else(|_| Err("it panics".to_owned()));
+    let fairlab =
+        std::panic::catch_unwind(|| fairlab_trace(&text, series)).unwrap_or_else(|_| Err("it panics".to_owned()));
     let outcome = match (reference_trace, fairlab) {
         (Some(reference_trace), Ok(fairlab)) if reference_trace == fairlab => {
             FuzzOutcome::Identical { lines: reference_trace.iter().filter(|&&byte| byte == b'\n').count() as u64 }
@@ -115,10 +121,14 @@ fn compare(reference: &Path, folder: &Path, seed: u64) -> Result<FuzzOutcome> {
 }
 
 /// Returns the trace of the built-in scheduler.
-fn fairlab_trace(text: &str) -> Result<Vec<u8>, String> {
-    let scenario = scenario::parse("fuzz.scn", text).map_err(|error| error.to_string())?;
+fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, String> {
+    // The names of features and tunables are checked when they are set.
+    let named = &|_: &str| Err("random scenarios name no machine".to_owned());
+    let context = ParseContext { given: None, named, vary: None, switch_names: SwitchNames::CompiledKernel };
+    let scenario = scenario::parse_with_context("fuzz.scn", text, context).map_err(|error| error.to_string())?;
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
-    let mut machine = Machine::new(Setup::from_scenario(scenario)).map_err(|error| error.to_string())?;
+    let mut machine =
+        Machine::new(Setup { series, ..Setup::from_scenario(scenario) }).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
     let mut trace = TraceJsonl::new(&mut out, nr_cpus, options);
     machine.run(&mut trace).map_err(|error| error.to_string())?;
