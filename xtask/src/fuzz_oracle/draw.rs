@@ -31,6 +31,8 @@ struct ScenarioGenerator {
     tasks: Vec<String>,
     /// Times at which several events happen.
     instants: Vec<u64>,
+    /// Whether parameters of fair servers change.
+    changes_servers: bool,
 }
 
 /// Returns the text of the scenario of a seed, with what the kernel of a series has.
@@ -45,11 +47,13 @@ pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
         groups: 0,
         tasks: Vec::new(),
         instants: Vec::new(),
+        changes_servers: false,
     };
     draw.machine();
     draw.speeds();
     draw.scheduler();
     draw.make_groups();
+    draw.start_servers();
     draw.make_tasks();
     draw.make_changes();
     draw.text
@@ -234,12 +238,22 @@ impl ScenarioGenerator {
 
     /// Draws a change that only kernels with EEVDF know: of a slice, or of fair servers.
     fn eevdf_change(&mut self, at: u64, task: &str) -> String {
-        if self.stream.draw_one_in(2) {
+        if !self.changes_servers || self.stream.draw_one_in(2) {
             return format!("slice {at} {task} {}", self.slice());
         }
         let period = 100_000 + self.time(400_000_000);
         let runtime = if self.stream.draw_one_in(4) { 0 } else { self.time(period) };
-        format!("server {at} {} {runtime} {period}", self.range())
+        format!("server {} {} {runtime} {period}", at + 1, self.range())
+    }
+
+    /// Draws whether fair servers change. If so, a fair task arrives on each CPU at the start: the reference takes
+    /// a server that no fair task has started yet for a task, and what follows is undefined.
+    fn start_servers(&mut self) {
+        self.changes_servers = self.series.is_eevdf() && self.stream.draw_one_in(2);
+        let nr_cpus = if self.changes_servers { self.nr_cpus } else { 0 };
+        for cpu in 0..nr_cpus {
+            self.line(&format!("task first{cpu} cpu={cpu} mask={cpu} run 1000 exit"));
+        }
     }
 
     fn bandwidth(&mut self) -> (u64, u64) {

@@ -74,6 +74,8 @@ pub enum FrequencyDomainError {
     Powers,
     /// The fixed frequency is not one of the domain's frequencies.
     NotAvailable { khz: u64 },
+    /// 6.12: the capacity at a frequency is less than 1. The energy model of that kernel divides by it.
+    NoPerformance { khz: u64, capacity: u64 },
 }
 
 impl fmt::Display for FrequencyDomainError {
@@ -86,6 +88,11 @@ impl fmt::Display for FrequencyDomainError {
             Self::NotAscending { khz } => write!(f, "frequency {khz} kHz is not above the one before it"),
             Self::TooLow { khz } => write!(f, "frequency {khz} kHz is less than 1/1024 of the highest one"),
             Self::Powers => f.write_str("a frequency domain needs a power above 0 for each frequency, or none at all"),
+            Self::NoPerformance { khz, capacity } => write!(
+                f,
+                "a CPU with capacity {capacity} has less than capacity 1 at {khz} kHz, and the energy model of 6.12 \
+                 divides by it: raise the capacity, or leave out the power values"
+            ),
             Self::NotAvailable { khz } => {
                 write!(f, "the frequency is fixed at {khz} kHz, which the domain does not have")
             }

@@ -6,11 +6,12 @@
 //! itself. Leaves out models with artificial costs.
 
 use crate::state::State;
-use crate::state::cpufreq::domain::{FrequencyDomain, Governor};
+use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
 use crate::state::cpufreq::energy_model::{
     EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table, perf_table_by_performance,
 };
 use crate::types::ids::CpuId;
+use crate::types::units::Capacity;
 use alloc::vec::Vec;
 impl State {
     /// Whether energy-aware scheduling (EAS) is in effect: `sched_energy_enabled()`.
@@ -58,16 +59,32 @@ impl State {
         }
     }
 
-    /// Returns the energy model of a frequency domain, if schedutil drives it and its power values and
-    /// capacities are plausible.
-    fn perf_domain(&self, domain: &FrequencyDomain) -> Option<PerfDomain> {
+    /// Returns the capacity of a frequency domain's CPUs, if its power values and capacities are plausible.
+    fn capacity_for_model(&self, domain: &FrequencyDomain) -> Option<Capacity> {
         let capacity_of = |cpu: CpuId| self.rqs[cpu.index()].cpu_capacity_orig;
         let capacity = domain.cpus().next().map(capacity_of)?;
         let is_plausible = !domain.power_uw().is_empty()
             && domain.power_uw().iter().all(|&power| power <= EM_MAX_POWER_UW)
             && domain.cpus().all(|cpu| capacity_of(cpu) == capacity);
-        let is_driven = matches!(domain.governor(), Governor::Schedutil(_));
-        (is_plausible && is_driven).then(|| PerfDomain {
+        is_plausible.then_some(capacity)
+    }
+
+    /// Checks that the energy model of a frequency domain can be computed.
+    pub(super) fn check_performance(&self, domain: &FrequencyDomain) -> Result<(), FrequencyDomainError> {
+        let Some(capacity) = self.capacity_for_model(domain).filter(|_| self.series.is_eevdf()) else { return Ok(()) };
+        match domain.khz() {
+            &[khz, ..] if capacity * khz < domain.highest_khz() => {
+                Err(FrequencyDomainError::NoPerformance { khz, capacity })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the energy model of a frequency domain, if schedutil drives it and its power values and
+    /// capacities are plausible.
+    fn perf_domain(&self, domain: &FrequencyDomain) -> Option<PerfDomain> {
+        let capacity = self.capacity_for_model(domain)?;
+        matches!(domain.governor(), Governor::Schedutil(_)).then(|| PerfDomain {
             cpus: domain.cpus().filter(|&cpu| self.is_online(cpu)).collect(),
             table: if self.series.is_eevdf() {
                 perf_table_by_performance(domain.khz(), domain.power_uw(), capacity)

@@ -2,7 +2,7 @@
 //! The energy model by itself, and the conditions for perf domains.
 
 use crate::paths::sched::{Sched, SchedConfig};
-use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
+use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor, SchedutilConfig};
 use crate::state::cpufreq::energy_model::{PerfDomain, perf_table};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::ids::CpuId;
@@ -161,4 +161,16 @@ fn schedutil_makes_6_12_forget_the_bandwidth_of_fair_servers() {
     };
     assert!(is_counted(Governor::Fixed { khz: 500 }));
     assert!(!is_counted(SCHEDUTIL));
+}
+
+#[test]
+fn the_energy_model_of_6_12_needs_a_capacity_of_1_at_each_frequency() {
+    let set = |series, capacity| {
+        let mut sched = big_little_of(series, 1, [capacity, capacity, 1024, 1024]);
+        sched.set_frequency_domain(domain([0, 1], &[100, 300, 500], SCHEDUTIL))
+    };
+    let error = FrequencyDomainError::NoPerformance { khz: 500, capacity: 1 };
+    assert_eq!(set(KernelSeries::V6_12, 1), Err(error));
+    assert_eq!(set(KernelSeries::V6_12, 2), Ok(()));
+    assert_eq!(set(KernelSeries::V6_1, 1), Ok(()));
 }

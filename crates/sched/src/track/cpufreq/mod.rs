@@ -37,7 +37,8 @@ impl State {
     /// after boot.
     ///
     /// # Errors
-    /// If a CPU of the domain does not exist or is in another frequency domain.
+    /// If a CPU of the domain does not exist or is in another frequency domain. With 6.12 also if the energy model
+    /// would divide by zero.
     pub fn set_frequency_domain(&mut self, domain: FrequencyDomain) -> Result<(), FrequencyDomainError> {
         for cpu in domain.cpus() {
             if cpu.index() >= self.rqs.len() {
@@ -47,6 +48,7 @@ impl State {
                 return Err(FrequencyDomainError::CpuInTwo(cpu));
             }
         }
+        self.check_performance(&domain)?;
         let cur_khz = domain.highest_khz();
         let limits = FrequencyLimits::none(cur_khz);
         self.cpufreq.policies.push(CpufreqPolicy { domain, cur_khz, limits, sugov: None });
