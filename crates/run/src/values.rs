@@ -5,6 +5,7 @@ use crate::input::InputFile;
 use crate::kernels::{self, Kernel};
 use fairlab_machine::description::{OPERATIONS, preset_names};
 use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::suggest;
@@ -48,11 +49,16 @@ pub fn parse_feature(word: &str) -> Result<(String, bool), String> {
 /// If it does not, with the nearest name.
 pub fn check_feature(word: &str) -> Result<Feature, String> {
     let (name, on) = parse_feature(word)?;
-    Feature::from_name(&name).ok_or_else(|| unknown_feature(&name, on))
+    feature_from_name(&name).ok_or_else(|| unknown_feature(&name, on))
+}
+
+/// Returns the feature of 6.1 of this name.
+fn feature_from_name(name: &str) -> Option<Feature> {
+    Feature::from_name(name).filter(|feature| feature.exists_in(KernelSeries::V6_1))
 }
 
 fn unknown_feature(name: &str, on: bool) -> String {
-    let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
+    let names: Vec<&str> = Feature::of_series(KernelSeries::V6_1).map(Feature::name).collect();
     let prefix = if on { "" } else { "NO_" };
     let lower = name.to_lowercase();
     // People know the switch under this name; the kernel has it as a file.
@@ -98,7 +104,7 @@ pub fn parse_setting(word: &str) -> Result<(String, i64), String> {
 /// If there is none, with the nearest one.
 pub fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
     TUNABLES.iter().find(|info| info.name == name).ok_or_else(|| {
-        if let Some(feature) = Feature::from_name(name.strip_prefix("NO_").unwrap_or(name)) {
+        if let Some(feature) = feature_from_name(name.strip_prefix("NO_").unwrap_or(name)) {
             let name = feature.name();
             return format!("{name} is a feature: write {name} or NO_{name}; in a plan, true or false");
         }

@@ -8,6 +8,7 @@ mod class_changes;
 mod common;
 mod counted_rounds;
 mod cpusets;
+mod deadline_servers;
 mod description;
 mod description_errors;
 mod distances;

@@ -65,21 +65,20 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
     }
 }
 
-/// Checks that the timeline has every runnable entity except the running one, in the order of virtual time.
+/// Checks that the timeline has every runnable entity except the running one, in the order of virtual time, and in 6.12
+/// of virtual deadlines.
 fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let mut before: Option<u64> = None;
-    for (vruntime, entity) in cfs_rq.timeline.iter() {
+    for (key, entity) in cfs_rq.timeline.iter() {
         let se = &sched.entities[entity.index()];
+        let own_key = if sched.series().is_eevdf() { se.deadline } else { se.vruntime };
+        ensure!(se.on_rq && se.cfs_rq == id && own_key == key, "{entity:?} waits on {id:?} with {key}, but is {se:?}");
         ensure!(
-            se.on_rq && se.cfs_rq == id && se.vruntime == vruntime,
-            "{entity:?} waits on {id:?} with {vruntime}, but is {se:?}"
-        );
-        ensure!(
-            before.is_none_or(|before| !vruntime_before(vruntime, before)),
-            "{entity:?} waits on {id:?} with {vruntime} behind an entity with {before:?}"
+            before.is_none_or(|before| !vruntime_before(key, before)),
+            "{entity:?} waits on {id:?} with {key} behind an entity with {before:?}"
         );
         ensure!(cfs_rq.curr != Some(entity), "{entity:?} runs on {id:?} and waits there");
-        before = Some(vruntime);
+        before = Some(key);
     }
     let nr_curr = cfs_rq.curr.is_some_and(|curr| sched.entities[curr.index()].on_rq) as usize;
     let (nr_waiting, nr_running) = (cfs_rq.timeline.len(), cfs_rq.nr_running as usize);

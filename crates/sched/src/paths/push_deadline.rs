@@ -105,9 +105,11 @@ impl Sched {
         };
         let task = rq.dl.pushable.iter().find(may_come)?;
         let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
+        // An idle task has no deadline: what is stored there is that of the fair server.
+        let curr_deadline = if curr.class == SchedClass::Idle { 0 } else { curr.dl.deadline };
         let is_wanted = time_before(p.dl.deadline, earliest_pulled)
             && self.would_be_earliest(task, this_cpu)
-            && !time_before(p.dl.deadline, curr.dl.deadline);
+            && !time_before(p.dl.deadline, curr_deadline);
         is_wanted.then_some(task)
     }
 }

@@ -6,6 +6,8 @@ use super::{
     CaptureError, CapturedCpu, CapturedFrequencyDomain, CapturedIdleState, CapturedMachine, parse_cpu_list,
     source_error,
 };
+use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use std::collections::BTreeMap;
 
 /// Cluster IDs of CPUs whose cluster the firmware does not report.
@@ -214,7 +216,7 @@ fn read_kernel(tree: &Tree, captured: &mut CapturedMachine) {
     if let Some(features) = features {
         let known = |word: &&str| {
             let name = word.strip_prefix("NO_").unwrap_or(word);
-            fairlab_sched::features::Feature::from_name(name).is_some()
+            Feature::from_name(name).is_some_and(|feature| feature.exists_in(KernelSeries::V6_1))
         };
         let (known_features, others): (Vec<&str>, Vec<&str>) = features.split_whitespace().partition(known);
         if !known_features.is_empty() {

@@ -6,6 +6,7 @@ use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::task::Task;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::{Behaviour, Step};
@@ -103,9 +104,15 @@ pub(crate) fn ms(ns: i64) -> f64 {
 }
 
 pub(crate) fn run(scenario: &str) -> TestRun {
+    run_series(scenario, KernelSeries::V6_1)
+}
+
+/// Runs a scenario with the scheduler of a kernel series.
+pub(crate) fn run_series(scenario: &str, series: KernelSeries) -> TestRun {
     let parsed =
         fairlab_workload::scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));
-    run_machine(Machine::new(Setup::from_scenario(parsed)).expect("a possible machine"), scenario)
+    let setup = Setup { series, ..Setup::from_scenario(parsed) };
+    run_machine(Machine::new(setup).expect("a possible machine"), scenario)
 }
 
 /// Runs a machine; `repeat` identifies the run in messages.

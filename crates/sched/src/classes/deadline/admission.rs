@@ -218,15 +218,23 @@ impl State {
     /// Handles changed parameters of a task of the class, whose deadline may now be later than others.
     pub(crate) fn prio_changed_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task.index()];
-        let (cpu, deadline) = (p.cpu, p.dl.deadline);
-        if !p.is_queued() && self.rqs[cpu.index()].curr != task {
+        let (cpu, deadline, is_queued) = (p.cpu, p.dl.deadline, p.is_queued());
+        let is_eevdf = self.series.is_eevdf();
+        let rq = &mut self.rqs[cpu.index()];
+        let is_current = rq.curr == task;
+        if !is_queued && (is_eevdf || !is_current) {
             return;
         }
-        let rq = &mut self.rqs[cpu.index()];
         if !rq.dl.overloaded {
             rq.callbacks.queue(BalanceCallback::DlPull);
         }
-        if time_before(rq.dl.earliest_curr, deadline) {
+        let curr = &self.tasks[rq.curr.index()];
+        let needs_resched = if is_eevdf && !is_current {
+            curr.class != SchedClass::Deadline || time_before(deadline, curr.dl.deadline)
+        } else {
+            time_before(rq.dl.earliest_curr, deadline)
+        };
+        if needs_resched {
             self.resched_curr(ctx, cpu);
         }
     }
