@@ -49,12 +49,7 @@ pub fn parse_feature(word: &str) -> Result<(String, bool), String> {
 /// If it does not, with the nearest name.
 pub fn check_feature(word: &str) -> Result<Feature, String> {
     let (name, on) = parse_feature(word)?;
-    feature_from_name(&name).ok_or_else(|| unknown_feature(&name, on))
-}
-
-/// Returns the feature of 6.1 of this name.
-fn feature_from_name(name: &str) -> Option<Feature> {
-    Feature::from_name(name).filter(|feature| feature.exists_in(KernelSeries::V6_1))
+    Feature::from_name_in(KernelSeries::V6_1, &name).ok_or_else(|| unknown_feature(&name, on))
 }
 
 fn unknown_feature(name: &str, on: bool) -> String {
@@ -104,7 +99,8 @@ pub fn parse_setting(word: &str) -> Result<(String, i64), String> {
 /// If there is none, with the nearest one.
 pub fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
     TUNABLES.iter().find(|info| info.name == name).ok_or_else(|| {
-        if let Some(feature) = feature_from_name(name.strip_prefix("NO_").unwrap_or(name)) {
+        let feature = name.strip_prefix("NO_").unwrap_or(name);
+        if let Some(feature) = Feature::from_name_in(KernelSeries::V6_1, feature) {
             let name = feature.name();
             return format!("{name} is a feature: write {name} or NO_{name}; in a plan, true or false");
         }

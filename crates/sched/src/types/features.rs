@@ -203,6 +203,11 @@ impl Feature {
         self.only_in().is_none_or(|only| only == series)
     }
 
+    /// Returns the feature with this kernel name, if the kernel of a series has it.
+    pub fn from_name_in(series: KernelSeries, name: &str) -> Option<Self> {
+        Self::from_name(name).filter(|feature| feature.exists_in(series))
+    }
+
     /// Returns the feature with this kernel name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|feature| feature.name() == name)

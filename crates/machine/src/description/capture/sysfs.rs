@@ -216,7 +216,7 @@ fn read_kernel(tree: &Tree, captured: &mut CapturedMachine) {
     if let Some(features) = features {
         let known = |word: &&str| {
             let name = word.strip_prefix("NO_").unwrap_or(word);
-            Feature::from_name(name).is_some_and(|feature| feature.exists_in(KernelSeries::V6_1))
+            Feature::from_name_in(KernelSeries::V6_1, name).is_some()
         };
         let (known_features, others): (Vec<&str>, Vec<&str>) = features.split_whitespace().partition(known);
         if !known_features.is_empty() {

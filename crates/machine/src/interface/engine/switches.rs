@@ -59,7 +59,7 @@ impl BuiltInScheduler {
     pub(crate) fn set_feature(sched: &mut Sched, name: &str, on: bool) -> Result<(), String> {
         let series = sched.series();
         let names = || Feature::of_series(series).map(Feature::name);
-        let feature = Feature::from_name(name).filter(|feature| feature.exists_in(series));
+        let feature = Feature::from_name_in(series, name);
         let feature = feature.ok_or_else(|| unknown_switch("feature", name, names()))?;
         sched.features_mut().set(feature, on);
         Ok(())
