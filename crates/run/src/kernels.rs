@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn every_tunable_exists_and_every_change_differs_from_6_1() {
         for kernel in all() {
-            let mut tunables = Tunables::for_cpus(4);
+            let mut tunables = Tunables::of_machine(KernelSeries::V6_1, 4);
             for (name, value) in kernel.tunables() {
                 tunables.set(name, value).expect("the tunable exists");
             }
-            assert_eq!(tunables == Tunables::for_cpus(4), kernel.tunables().is_empty());
+            assert_eq!(tunables == Tunables::of_machine(KernelSeries::V6_1, 4), kernel.tunables().is_empty());
             assert!(kernel.features().iter().all(|&(feature, on)| on != feature.default_enabled()), "{}", kernel.name);
         }
     }

@@ -404,10 +404,9 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
 
 /// Returns the kernel whose features and tunables a workload file may name.
 fn switch_names(settings: &Settings) -> SwitchNames {
-    let is_eevdf = settings.kernel.is_some_and(|kernel| kernel.series().is_eevdf());
     match settings.kernel_engine() {
-        None if !is_eevdf => SwitchNames::BuiltIn,
-        _ => SwitchNames::CompiledKernel,
+        None => SwitchNames::BuiltIn(settings.series()),
+        Some(_) => SwitchNames::CompiledKernel,
     }
 }
 

@@ -20,7 +20,6 @@ use crate::values::{
 use crate::warmup::Warmup;
 use fairlab_machine::description::{FactKey, preset_names};
 use fairlab_sched::features::Feature;
-use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -391,7 +390,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 fn feature_changes() -> Vec<&'static str> {
-    let names = Feature::of_series(KernelSeries::V6_1).map(Feature::name);
+    let names = Feature::ALL.iter().map(|feature| feature.name());
     names.clone().chain(leaked(names.map(|name| format!("NO_{name}")))).collect()
 }
 

@@ -43,17 +43,27 @@ pub fn parse_feature(word: &str) -> Result<(String, bool), String> {
     if is_name { Ok((name.to_owned(), on)) } else { Err(unknown_feature(name, on)) }
 }
 
-/// Checks that the built-in scheduler has the feature of `NAME` or `NO_NAME`.
+/// Checks that the built-in scheduler has the feature of `NAME` or `NO_NAME` in a series of kernels.
 ///
 /// # Errors
-/// If it does not, with the nearest name.
-pub fn check_feature(word: &str) -> Result<Feature, String> {
+/// If it does not, with the series that has it or the nearest name.
+pub fn check_feature(series: KernelSeries, word: &str) -> Result<Feature, String> {
     let (name, on) = parse_feature(word)?;
-    Feature::from_name_in(KernelSeries::V6_1, &name).ok_or_else(|| unknown_feature(&name, on))
+    let feature = Feature::from_name(&name).ok_or_else(|| unknown_feature(&name, on))?;
+    check_series("feature", series, feature.only_in())?;
+    Ok(feature)
+}
+
+/// Rejects a feature or tunable (`kind`) that only the other series has.
+fn check_series(kind: &str, series: KernelSeries, only_in: Option<KernelSeries>) -> Result<(), String> {
+    match only_in {
+        Some(other) if other != series => Err(format!("{series} has no such {kind}; `--kernel {other}` has it")),
+        _ => Ok(()),
+    }
 }
 
 fn unknown_feature(name: &str, on: bool) -> String {
-    let names: Vec<&str> = Feature::of_series(KernelSeries::V6_1).map(Feature::name).collect();
+    let names: Vec<&str> = Feature::ALL.iter().map(|feature| feature.name()).collect();
     let prefix = if on { "" } else { "NO_" };
     let lower = name.to_lowercase();
     // People know the switch under this name; the kernel has it as a file.
@@ -93,14 +103,24 @@ pub fn parse_setting(word: &str) -> Result<(String, i64), String> {
     Ok((name.to_owned(), value))
 }
 
-/// Returns the built-in scheduler's tunable of this name.
+/// Returns the built-in scheduler's tunable of this name, if it has the tunable in a series of kernels.
+///
+/// # Errors
+/// If it does not, with the series that has it or the nearest name.
+pub fn tunable_in(series: KernelSeries, name: &str) -> Result<&'static TunableInfo, String> {
+    let info = tunable_from_name(name)?;
+    check_series("tunable", series, info.only_in)?;
+    Ok(info)
+}
+
+/// Returns the built-in scheduler's tunable of this name, of whatever kernel.
 ///
 /// # Errors
 /// If there is none, with the nearest one.
 pub fn tunable_from_name(name: &str) -> Result<&'static TunableInfo, String> {
     TUNABLES.iter().find(|info| info.name == name).ok_or_else(|| {
         let feature = name.strip_prefix("NO_").unwrap_or(name);
-        if let Some(feature) = Feature::from_name_in(KernelSeries::V6_1, feature) {
+        if let Some(feature) = Feature::from_name(feature) {
             let name = feature.name();
             return format!("{name} is a feature: write {name} or NO_{name}; in a plan, true or false");
         }
@@ -381,7 +401,10 @@ mod tests {
     #[test]
     fn features_and_tunables_are_known_or_suggested() {
         assert_eq!(parse_feature("NO_SIS_UTIL"), Ok(("SIS_UTIL".to_owned(), false)));
+        let check_feature = |word| check_feature(KernelSeries::V6_1, word);
         assert_eq!(check_feature("NO_SIS_UTIL"), Ok(Feature::SisUtil));
+        assert_eq!(check_feature("RUN_TO_PARITY"), Err("6.1 has no such feature; `--kernel 6.12` has it".to_owned()));
+        assert!(tunable_in(KernelSeries::V6_12, "latency_ns").expect_err("of CFS").contains("--kernel 6.1`"));
         assert!(check_feature("NO_SIS_UTL").expect_err("misspelt").contains("NO_SIS_UTIL"));
         assert_eq!(parse_setting("migration_cost_ns=-1"), Ok(("migration_cost_ns".to_owned(), -1)));
         assert!(tunable_from_name("migration_cost").is_err());

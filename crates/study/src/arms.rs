@@ -43,6 +43,10 @@ impl TryFrom<ArmTable> for ArmDefinition {
         for (key, value) in &table {
             read_setting(&mut settings, key, value).map_err(|error| format!("{place}{error}"))?;
         }
+        for change in settings.changes() {
+            let with_key = |error: String| format!("{place}{}: {}", change.setting.name, wrong(&change.text, &error));
+            change.check_built_in(settings.series()).map_err(with_key)?;
+        }
         let missing = |key: &str| format!("{place}there is no `{key}`\nhelp: add it: {key} = ...");
         Ok(Self {
             meaning: meaning.ok_or_else(|| missing("meaning"))?,
@@ -60,12 +64,14 @@ fn read_setting(settings: &mut Settings, key: &str, value: &Value) -> Result<(),
         return Err(format!("unknown key `{key}`\nhelp: {}", suggest::help(key, "keys here", &names)));
     };
     for text in texts_of(value).ok_or_else(|| format!("{key}: a value of this type is not a setting"))? {
-        let wrong = |error: String| format!("{key}: {text}: {}", error.replacen("; ", "\nhelp: ", 1));
-        let change = setting.change(&text).map_err(wrong)?;
-        change.check_built_in().map_err(wrong)?;
-        setting.read(settings, &text).map_err(wrong)?;
+        setting.read(settings, &text).map_err(|error| format!("{key}: {}", wrong(&text, &error)))?;
     }
     Ok(())
+}
+
+/// Returns the message for a wrong value, with its remedy on a line of its own.
+fn wrong(text: &str, error: &str) -> String {
+    format!("{text}: {}", error.replacen("; ", "\nhelp: ", 1))
 }
 
 /// Returns a TOML value as texts that a setting reads; `None` for a type that none has.

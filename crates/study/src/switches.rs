@@ -23,8 +23,8 @@ pub struct Switch {
     pub test_values: [(&'static str, String); 2],
     /// Scenario that shows the effect, and the visible difference.
     pub demo: Demo,
-    /// Kernel with which the scenario runs, if the default kernel does not have the switch.
-    pub kernel: Option<&'static str>,
+    /// Series of the kernel that alone has the switch; `None` if both have it.
+    pub only_in: Option<KernelSeries>,
 }
 
 /// Sysctls and debugfs files of 6.1's scheduler that have no switch in fairlab, with the reason.
@@ -50,11 +50,11 @@ pub const ABSENT: &[(&str, &str)] = &[
 pub fn all(nr_cpus: usize) -> Vec<Switch> {
     let of_tunable = |info: &TunableInfo| Switch {
         name: info.name,
-        default: info.default.for_nr_cpus(nr_cpus).to_string(),
+        default: info.default.of_machine(info.only_in.unwrap_or_default(), nr_cpus).to_string(),
         meaning: info.meaning,
         test_values: info.test_values.map(|value| ("--set", format!("{}={value}", info.name))),
         demo: info.demo,
-        kernel: None,
+        only_in: info.only_in,
     };
     Feature::ALL.iter().map(of_feature).chain(TUNABLES.iter().map(of_tunable)).collect()
 }
@@ -67,7 +67,15 @@ fn of_feature(feature: &Feature) -> Switch {
         meaning: feature.meaning(),
         test_values: [("--features", name.to_owned()), ("--features", format!("NO_{name}"))],
         demo: feature.shown(),
-        kernel: (feature.only_in() == Some(KernelSeries::V6_12)).then_some("6.12"),
+        only_in: feature.only_in(),
+    }
+}
+
+impl Switch {
+    /// Returns the demo with the rules of a series; `None` if its kernel does not have the switch.
+    pub fn demo_in(&self, series: KernelSeries) -> Option<Demo> {
+        let exists = self.only_in.is_none_or(|only| only == series);
+        exists.then(|| self.demo.of_series(series))
     }
 }
 
@@ -77,11 +85,8 @@ pub fn page() -> String {
     const CPUS: usize = 8;
     let switches = all(CPUS);
     let (features, tunables) = switches.split_at(Feature::ALL.len());
-    let (newer, features): (Vec<Switch>, Vec<Switch>) = features.iter().cloned().partition(|of| of.kernel.is_some());
     let mut text = "## Features\n\n".to_owned();
-    table(&mut text, &features);
-    text.push_str("\n## Features that only 6.12 has\n\n");
-    table(&mut text, &newer);
+    table(&mut text, features);
     text.push_str("\n## Sysctls, debugfs files and published changes\n\n");
     let _ = writeln!(text, "Defaults are those of a machine with {CPUS} CPUs.\n");
     table(&mut text, tunables);
@@ -93,15 +98,21 @@ pub fn page() -> String {
 }
 
 fn table(text: &mut String, switches: &[Switch]) {
-    text.push_str("| name | default | effect | scenario that shows it |\n|---|---|---|---|\n");
+    text.push_str("| name | kernels | default | effect | scenario that shows it |\n|---|---|---|---|---|\n");
     for switch in switches {
-        let shown = match switch.demo {
-            Demo::Digest(scenario, effect) => format!("`{scenario}`: {effect}"),
-            Demo::Complaints(run, effect) => format!("`{}`: {effect}", run.join(" ")),
-            Demo::NoRun(why) => why.to_owned(),
-        };
+        let shown = demo_text(switch.demo);
         let meaning = switch.meaning.replace('|', "\\|");
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| `{}` | {} | {meaning} | {shown} |", switch.name, switch.default);
+        let kernels = switch.only_in.map_or_else(|| "6.1, 6.12".to_owned(), |series| series.to_string());
+        let _ = writeln!(text, "| `{}` | {kernels} | {} | {meaning} | {shown} |", switch.name, switch.default);
+    }
+}
+
+fn demo_text(demo: Demo) -> String {
+    match demo {
+        Demo::Digest(scenario, effect) => format!("`{scenario}`: {effect}"),
+        Demo::Complaints(run, effect) => format!("`{}`: {effect}", run.join(" ")),
+        Demo::NoRun(why) => why.to_owned(),
+        Demo::BySeries(v6_1, v6_12) => format!("{}; in 6.12: {}", demo_text(*v6_1), demo_text(*v6_12)),
     }
 }

@@ -4,19 +4,13 @@
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
-use fairlab_sched::tunables::{TUNABLES, TunableInfo, TunableStatement};
+use fairlab_sched::tunables::{TunableInfo, TunableStatement};
 use std::fmt::Write as _;
 
 /// Tick of scenarios, in nanoseconds.
 const TICK_NS: u64 = 4_000_000;
 /// Largest number of changes in one scenario.
 const MAX_CHANGES: u64 = 60;
-
-/// Tunables of CFS, which 6.12 does not have.
-const CFS_TUNABLES: [&str; 5] =
-    ["latency_ns", "min_granularity_ns", "idle_min_granularity_ns", "wakeup_granularity_ns", "child_runs_first"];
-/// Largest value of `base_slice_ns`.
-const MAX_BASE_SLICE_NS: i64 = 1_000_000_000;
 
 struct ScenarioGenerator {
     series: KernelSeries,
@@ -187,15 +181,10 @@ impl ScenarioGenerator {
                 self.line(&format!("feature {name} {on}"));
             }
         }
-        let is_eevdf = self.series.is_eevdf();
-        let exists = |info: &&TunableInfo| {
-            info.statement == Some(TunableStatement::Tune) && !(is_eevdf && CFS_TUNABLES.contains(&info.name))
-        };
-        let own = TUNABLES.iter().filter(exists).map(|info| (info.name, info.range.clone()));
-        let base_slice = is_eevdf.then_some(("base_slice_ns", 1..=MAX_BASE_SLICE_NS));
-        let tunables: Vec<_> = own.chain(base_slice).collect();
+        let of_series = TunableInfo::of_series(self.series);
+        let tunables: Vec<_> = of_series.filter(|info| info.statement == Some(TunableStatement::Tune)).collect();
         for _ in 0..if self.stream.draw_one_in(2) { self.stream.draw_below(4) } else { 0 } {
-            let (name, range) = &tunables[self.stream.draw_below(tunables.len() as u64) as usize];
+            let TunableInfo { name, range, .. } = tunables[self.stream.draw_below(tunables.len() as u64) as usize];
             let (least, most) = (*range.start(), (*range.end()).min(4_000_000_000));
             let value = match self.stream.draw_below(4) {
                 0 => least.max(0),

@@ -2,13 +2,13 @@
 //! `fairlab features`: scheduler features with default and meaning.
 
 use crate::args::FeaturesArgs;
-use crate::execution::switches::{kernel_column, of_engine, only};
+use crate::execution::switches::{kernel_column, kernel_or_default, of_engine, only};
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
+use fairlab_run::kernels::Kernel;
 use fairlab_run::values::check_feature;
 use fairlab_sched::features::Feature;
-use fairlab_sched::series::KernelSeries;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -20,8 +20,9 @@ struct FeatureRow {
 
 pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), CliError> {
     let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
+    let kernel = kernel_or_default(args.kernel);
     let rows = match engine {
-        None => built_in(args.feature.as_deref())?,
+        None => built_in(kernel, args.feature.as_deref())?,
         Some(name) => {
             let switches = of_engine(name, 1)?;
             let names = || switches.states.features.iter().map(|feature| feature.name.as_str());
@@ -40,8 +41,11 @@ pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), C
     if output.is_json() {
         return output.json(&rows);
     }
-    let mut table =
-        Table::new(&[("feature", Align::Left), (&kernel_column(engine), Align::Left), ("meaning", Align::Wrap)]);
+    let mut table = Table::new(&[
+        ("feature", Align::Left),
+        (&kernel_column(kernel, engine), Align::Left),
+        ("meaning", Align::Wrap),
+    ]);
     for row in rows {
         table.row(vec![row.name.into(), if row.default { "on" } else { "off" }.into(), row.meaning.into()]);
     }
@@ -49,16 +53,20 @@ pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), C
     output.text(&text)
 }
 
-fn built_in(only: Option<&str>) -> Result<Vec<FeatureRow>, CliError> {
-    let only = only.map(check_feature).transpose().map_err(CliError::Input)?;
+fn built_in(kernel: Kernel, only: Option<&str>) -> Result<Vec<FeatureRow>, CliError> {
+    let series = kernel.series();
+    let only = only.map(|name| check_feature(series, name)).transpose().map_err(CliError::Input)?;
+    let changed = kernel.features();
+    let is_on = |feature: Feature| {
+        changed.iter().find(|(of, _)| *of == feature).map_or_else(|| feature.default_enabled(), |&(_, on)| on)
+    };
     let row = |feature: Feature| FeatureRow {
         name: feature.name().to_owned(),
-        default: feature.default_enabled(),
+        default: is_on(feature),
         meaning: feature.meaning().to_owned(),
     };
-    let listed = Feature::of_series(KernelSeries::V6_1);
     Ok(match only {
         Some(feature) => vec![row(feature)],
-        None => listed.map(row).collect(),
+        None => Feature::of_series(series).map(row).collect(),
     })
 }

@@ -2,14 +2,15 @@
 //! `fairlab tunables`: scheduler tunables, with the defaults of a machine.
 
 use crate::args::TunablesArgs;
-use crate::execution::switches::{of_engine, only};
+use crate::execution::switches::{kernel_or_default, of_engine, only};
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
 use fairlab_machine::engine::TunableState;
 use fairlab_run::input::InputFile;
-use fairlab_run::values::tunable_from_name;
-use fairlab_sched::tunables::{TUNABLES, TunableInfo, Tunables};
+use fairlab_run::kernels::Kernel;
+use fairlab_run::values::tunable_in;
+use fairlab_sched::tunables::{TunableInfo, Tunables};
 use serde::Serialize;
 
 /// Number of CPUs whose defaults are shown without an option. Defaults do not change from 8 CPUs on.
@@ -38,7 +39,7 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
     };
     let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
     let rows = match engine {
-        None => built_in(args.tunable.as_deref(), nr_cpus)?,
+        None => built_in(kernel_or_default(args.kernel), args.tunable.as_deref(), nr_cpus)?,
         Some(name) => of_tree(name, args.tunable.as_deref(), nr_cpus)?,
     };
     if output.is_json() {
@@ -60,9 +61,13 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
     output.text(&text)
 }
 
-fn built_in(only: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliError> {
-    let only = only.map(tunable_from_name).transpose().map_err(CliError::Input)?;
-    let tunables = Tunables::for_cpus(nr_cpus);
+fn built_in(kernel: Kernel, only: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliError> {
+    let series = kernel.series();
+    let only = only.map(|name| tunable_in(series, name)).transpose().map_err(CliError::Input)?;
+    let mut tunables = Tunables::of_machine(series, nr_cpus);
+    for (name, value) in kernel.tunables() {
+        tunables.set(name, value).expect("a kernel has valid values");
+    }
     let row = |info: &TunableInfo| TunableRow {
         name: info.name.to_owned(),
         value: info.get(&tunables),
@@ -71,7 +76,8 @@ fn built_in(only: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliEr
         max: *info.range.end(),
         meaning: info.meaning.to_owned(),
     };
-    Ok(TUNABLES.iter().filter(|one| only.is_none_or(|only| only.name == one.name)).map(row).collect())
+    let listed = TunableInfo::of_series(series).filter(|one| only.is_none_or(|only| only.name == one.name));
+    Ok(listed.map(row).collect())
 }
 
 /// Returns the tunables of a compiled kernel.

@@ -6,6 +6,7 @@ use crate::values::error::CliError;
 use fairlab_machine::engine::unknown_switch;
 use fairlab_run::input::InputFile;
 use fairlab_run::job::{Job, SwitchStates};
+use fairlab_run::kernels::{self, Kernel};
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::parse_engine;
@@ -48,7 +49,12 @@ pub(crate) fn only<'a>(
     }
 }
 
+/// Returns the kernel whose switches are listed without an engine.
+pub(crate) fn kernel_or_default(kernel: Option<Kernel>) -> Kernel {
+    kernel.or_else(|| Kernel::from_name(kernels::DEFAULT)).expect("the default is a kernel")
+}
+
 /// Returns the title of the column with defaults.
-pub(crate) fn kernel_column(engine: Option<&str>) -> String {
-    engine.map_or_else(|| "6.1".to_owned(), |name| format!("kernel:{name}"))
+pub(crate) fn kernel_column(kernel: Kernel, engine: Option<&str>) -> String {
+    engine.map_or_else(|| kernel.name.to_owned(), |name| format!("kernel:{name}"))
 }

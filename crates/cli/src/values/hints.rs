@@ -13,7 +13,6 @@ use fairlab_observe::export::FORMATS;
 use fairlab_run::kernels;
 use fairlab_run::settings::Setting;
 use fairlab_sched::features::Feature;
-use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::TUNABLES;
 use std::ffi::OsStr;
 use std::sync::LazyLock;
@@ -72,7 +71,7 @@ pub(crate) fn releases() -> Vec<&'static str> {
 
 /// Returns the names of features without `NO_`.
 pub(crate) fn feature_names() -> Vec<&'static str> {
-    Feature::of_series(KernelSeries::V6_1).map(Feature::name).collect()
+    Feature::ALL.iter().map(|feature| feature.name()).collect()
 }
 
 /// Returns the names of tunables.

@@ -47,7 +47,7 @@ fn digest_in_library(file: &str) -> String {
     let scenario = scenario::parse_with_context(
         file,
         &text,
-        ParseContext { given: None, named: &named, vary: None, switch_names: SwitchNames::BuiltIn },
+        ParseContext { given: None, named: &named, vary: None, switch_names: SwitchNames::default() },
     );
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let setup = match &scenario.named_machine {

@@ -1,28 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tests that every switch of the scheduler has an effect: its canonical scenario has a different digest in
-//! each position.
+//! Tests that every switch of the scheduler has an effect in each kernel that has it: its canonical scenario has a
+//! different digest in each position.
 
 use crate::common::{files, json_of, root};
 use fairlab_sched::features::Demo;
-use fairlab_study::switches;
+use fairlab_sched::series::KernelSeries;
+use fairlab_study::switches::{self, Switch};
+
+/// Returns the switches of a series with their demos.
+fn demos(series: KernelSeries) -> Vec<(Switch, Demo)> {
+    let with_demo = |switch: Switch| switch.demo_in(series).map(|demo| (switch, demo));
+    switches::all(8).into_iter().filter_map(with_demo).collect()
+}
 
 #[test]
 fn every_switch_changes_its_canonical_scenario() {
     let mut idle = Vec::new();
-    for switch in switches::all(8) {
-        let (run, shown) = match switch.demo {
-            Demo::Digest(ref scenario, _) => (std::slice::from_ref(scenario), "/digest"),
-            Demo::Complaints(run, _) => (run, "/measure/complaints"),
-            Demo::NoRun(_) => continue,
-        };
-        let file = format!("scenarios/{}", run[0]);
-        let [one, other] = switch.test_values.map(|(option, value)| {
-            let kernel = switch.kernel.map_or_else(Vec::new, |kernel| vec!["--kernel", kernel]);
-            let args = [&["run", &file], &run[1..], &kernel, &[option, &value, "--json"]].concat();
-            json_of(&args).pointer(shown).expect("every summary has it").clone()
-        });
-        if one == other {
-            idle.push(format!("{}: {file} has the same {shown} in both positions, {one}", switch.name));
+    for series in KernelSeries::ALL {
+        let kernel = series.to_string();
+        for (switch, demo) in demos(series) {
+            let (run, shown) = match demo {
+                Demo::Digest(ref scenario, _) => (std::slice::from_ref(scenario), "/digest"),
+                Demo::Complaints(run, _) => (run, "/measure/complaints"),
+                Demo::NoRun(_) | Demo::BySeries(..) => continue,
+            };
+            let file = format!("scenarios/{}", run[0]);
+            let [one, other] = switch.test_values.map(|(option, value)| {
+                let args = [&["run", &file], &run[1..], &["--kernel", &kernel, option, &value, "--json"]].concat();
+                json_of(&args).pointer(shown).expect("every summary has it").clone()
+            });
+            if one == other {
+                let name = switch.name;
+                idle.push(format!("{name}: {file} has the same {shown} in both positions in {kernel}, {one}"));
+            }
         }
     }
     assert!(idle.is_empty(), "{}", idle.join("\n"));
@@ -30,17 +40,20 @@ fn every_switch_changes_its_canonical_scenario() {
 
 #[test]
 fn only_these_switches_show_in_no_run() {
-    let all = switches::all(8);
-    let hidden: Vec<_> = all.iter().filter(|switch| matches!(switch.demo, Demo::NoRun(_))).collect();
-    let names: Vec<&str> = hidden.iter().map(|switch| switch.name).collect();
-    assert_eq!(names, ["WARN_DOUBLE_CLOCK", "ksoftirqd_first", "redo_emptied", "energy_inefficient"]);
+    let hidden = |series| {
+        let hidden = demos(series).into_iter().filter(|(_, demo)| matches!(demo, Demo::NoRun(_)));
+        hidden.map(|(switch, _)| switch.name).collect::<Vec<_>>()
+    };
+    let of_6_1 = ["WARN_DOUBLE_CLOCK", "ksoftirqd_first", "redo_emptied", "energy_inefficient"];
+    assert_eq!(hidden(KernelSeries::V6_1), of_6_1);
+    assert_eq!(hidden(KernelSeries::V6_12), ["DOUBLE_TICK", "WARN_DOUBLE_CLOCK", "RT_RUNTIME_SHARE"]);
 }
 
 #[test]
 fn scenarios_for_switches_are_used_and_say_what_they_show() {
-    let all = switches::all(8);
+    let demos: Vec<(Switch, Demo)> = KernelSeries::ALL.into_iter().flat_map(demos).collect();
     for file in files("scenarios/switches", &[".scn"]) {
-        let is_used = all.iter().any(|switch| matches!(switch.demo, Demo::Digest(path, _) if file.ends_with(path)));
+        let is_used = demos.iter().any(|(_, demo)| matches!(demo, Demo::Digest(path, _) if file.ends_with(path)));
         assert!(is_used, "{file} is the scenario of no switch");
         let text = std::fs::read_to_string(root().join(&file)).expect("the file can be read");
         assert!(text.starts_with("# "), "{file}");

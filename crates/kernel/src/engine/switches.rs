@@ -9,6 +9,7 @@ use crate::object::ENOENT;
 use fairlab_machine::engine::{TunableState, unknown_switch};
 use fairlab_sched::ctx::Ctx;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TunableInfo, Tunables};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
@@ -55,7 +56,8 @@ impl KernelEngine {
             return Ok(());
         }
         let is_default = || {
-            let defaults = Tunables::for_cpus(self.topology.cpus.len());
+            // A tree without a published change's tunable behaves as 6.1 does by default.
+            let defaults = Tunables::of_machine(KernelSeries::V6_1, self.topology.cpus.len());
             TunableInfo::from_name(name).is_some_and(|info| info.get(&defaults) == value)
         };
         match self.object.set_tunable(WRITER, name, value) {

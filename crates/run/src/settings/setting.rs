@@ -3,7 +3,9 @@
 
 use super::commands::NONE;
 use super::{SETTINGS, Settings};
-use crate::values::{EngineName, Starts, check_feature, tunable_from_name};
+use crate::kernels::Kernel;
+use crate::values::{EngineName, Starts, check_feature, tunable_in};
+use fairlab_sched::series::KernelSeries;
 
 /// A setting of a run.
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -78,16 +80,17 @@ impl Setting {
 }
 
 impl Change {
-    /// Checks a change that must fit the built-in scheduler: it has the feature or tunable. All other changes fit.
+    /// Checks a change that must fit the built-in scheduler with the rules of a series: it has the feature or
+    /// tunable. All other changes fit.
     ///
     /// # Errors
-    /// The name that it does not have, with the nearest one.
-    pub fn check_built_in(&self) -> Result<(), String> {
+    /// The name that it does not have, with the series that has it or the nearest name.
+    pub fn check_built_in(&self, series: KernelSeries) -> Result<(), String> {
         match self.setting.name {
-            "features" => self.text.split(',').try_for_each(|word| check_feature(word).map(drop)),
+            "features" => self.text.split(',').try_for_each(|word| check_feature(series, word).map(drop)),
             "tunables" => {
                 let name = self.text.split('=').next().unwrap_or_default();
-                tunable_from_name(name).map(drop)
+                tunable_in(series, name).map(drop)
             }
             _ => Ok(()),
         }
@@ -130,8 +133,7 @@ impl Settings {
     /// # Errors
     /// The first name that the built-in scheduler does not have, with the nearest one.
     pub fn check_names(&self) -> Result<(), String> {
-        let is_compiled = self.engine.as_ref().is_some_and(|engine| engine.kernel().is_some());
-        if is_compiled || self.kernel.is_some_and(|kernel| kernel.series().is_eevdf()) {
+        if self.kernel_engine().is_some() {
             return Ok(());
         }
         let named = |change: Change| {
@@ -139,9 +141,14 @@ impl Settings {
                 let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
                 format!("--{} {}: {what}\nhelp: {remedy}", change.setting.option, change.text)
             };
-            change.check_built_in().map_err(with_name)
+            change.check_built_in(self.series()).map_err(with_name)
         };
         self.changes().into_iter().try_for_each(named)
+    }
+
+    /// Returns the series of kernels whose rules the built-in scheduler follows.
+    pub fn series(&self) -> KernelSeries {
+        self.kernel.map_or_else(KernelSeries::default, Kernel::series)
     }
 
     /// Returns the settings in which two runs differ.

@@ -94,8 +94,13 @@ fn the_built_in_scheduler_refuses_names_of_other_kernels_and_a_compiled_kernel_c
     };
     for (name, text, expected) in [
         ("features", "NO_SIS_UTL", "--features NO_SIS_UTL: unknown feature\nhelp: did you mean NO_SIS_UTIL?"),
-        ("features", "RUN_TO_PARITY", "unknown feature"),
-        ("tunables", "base_slice_ns=3000000", "--set base_slice_ns=3000000: unknown tunable"),
+        (
+            "features",
+            "RUN_TO_PARITY",
+            "--features RUN_TO_PARITY: 6.1 has no such feature\nhelp: `--kernel 6.12` has it",
+        ),
+        ("tunables", "base_slice_ns=3000000", "--set base_slice_ns=3000000: 6.1 has no such tunable"),
+        ("tunables", "base_slise_ns=3000000", "unknown tunable\nhelp: did you mean base_slice_ns?"),
     ] {
         let error = settings(&[(name, text)]).check_names().expect_err(text);
         assert!(error.contains(expected), "{error}");
@@ -103,4 +108,7 @@ fn the_built_in_scheduler_refuses_names_of_other_kernels_and_a_compiled_kernel_c
         assert_eq!(with_engine.check_names(), Ok(()));
     }
     assert_eq!(settings(&[("features", "NO_SIS_UTIL"), ("tunables", "latency_ns=1")]).check_names(), Ok(()));
+    let of_6_12 = [("kernel", "6.12"), ("features", "RUN_TO_PARITY"), ("tunables", "base_slice_ns=3000000")];
+    assert_eq!(settings(&of_6_12).check_names(), Ok(()));
+    assert!(settings(&[("kernel", "6.12"), ("tunables", "latency_ns=1")]).check_names().is_err());
 }

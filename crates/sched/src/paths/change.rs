@@ -417,7 +417,7 @@ impl Sched {
 
     /// Gives an entity a slice of its own, or with 0 that of the kernel (`__setparam_fair()`).
     fn write_slice(&mut self, se: EntityId, slice: Nanos) {
-        let base_slice_ns = self.eevdf().base_slice_ns;
+        let base_slice_ns = self.tunables.base_slice_ns;
         let entity = &mut self.entities[se.index()];
         if slice > Nanos::ZERO {
             entity.set_custom_slice(slice);

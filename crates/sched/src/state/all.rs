@@ -8,7 +8,6 @@
 use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;
 use crate::state::deadline::DlRoot;
-use crate::state::eevdf::EevdfSettings;
 use crate::state::entity::SchedEntity;
 use crate::state::group::TaskGroup;
 use crate::state::hotplug::Hotplug;
@@ -51,8 +50,6 @@ pub struct SchedConfig {
 #[derive(Clone, Debug)]
 pub struct State {
     pub(crate) series: KernelSeries,
-    /// Settings of EEVDF, which 6.1 does not read.
-    pub(crate) eevdf: EevdfSettings,
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
     pub(crate) tick_ns: u64,
@@ -96,9 +93,6 @@ pub struct State {
 /// shrinks.
 const ROOT_TIMELINE_CAPACITY: usize = 32;
 
-/// Shortest time between two updates of a group's load by one CPU, since 6.7.
-const GROUP_LOAD_INTERVAL_NS: u64 = 1_000_000;
-
 /// Scratch masks of a CPU. Scans and load-balance passes refill them each time, so that they need not
 /// allocate.
 #[derive(Clone, Debug)]
@@ -120,13 +114,9 @@ impl State {
         let hz = hz(tick_ns);
         let domains =
             build_sched_domains(&topology, &BuildParams { jiffies, hz: hz as u32, series, ..BuildParams::default() })?;
-        let mut tunables = Tunables::for_cpus(nr_cpus);
-        if series.is_eevdf() {
-            tunables.changes.group_load_interval_ns = GROUP_LOAD_INTERVAL_NS;
-        }
+        let tunables = Tunables::of_machine(series, nr_cpus);
         let mut state = Self {
             series,
-            eevdf: EevdfSettings::for_cpus(nr_cpus),
             features: FeatureSet::default(),
             tunables,
             tick_ns,
@@ -232,16 +222,6 @@ impl State {
     /// Kernel whose rules the scheduler follows.
     pub fn series(&self) -> KernelSeries {
         self.series
-    }
-
-    /// Settings of EEVDF, which only 6.12 reads.
-    pub fn eevdf(&self) -> &EevdfSettings {
-        &self.eevdf
-    }
-
-    /// Settings of EEVDF, to change them.
-    pub fn eevdf_mut(&mut self) -> &mut EevdfSettings {
-        &mut self.eevdf
     }
 
     /// Tunables that are in effect.

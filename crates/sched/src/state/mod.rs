@@ -13,7 +13,6 @@ pub mod cpufreq;
 pub mod cpuset;
 pub mod deadline;
 pub(crate) mod dirty;
-pub mod eevdf;
 pub mod entity;
 pub mod group;
 pub mod hotplug;

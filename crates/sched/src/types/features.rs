@@ -41,9 +41,24 @@ pub enum Demo {
     Complaints(&'static [&'static str], &'static str),
     /// Reason why no run shows a difference.
     NoRun(&'static str),
+    /// Demos with the rules of 6.1 and of 6.12, where one cannot serve for both.
+    BySeries(&'static Self, &'static Self),
 }
 
-use Demo::{Complaints, Digest, NoRun};
+impl Demo {
+    /// Returns the demo with the rules of a series.
+    pub fn of_series(self, series: KernelSeries) -> Self {
+        match self {
+            Self::BySeries(v6_1, v6_12) => match series {
+                KernelSeries::V6_1 => *v6_1,
+                KernelSeries::V6_12 => *v6_12,
+            },
+            demo => demo,
+        }
+    }
+}
+
+use Demo::{BySeries, Complaints, Digest, NoRun};
 
 /// Arguments of a run with a long scheduling latency: the kernel wakes many tasks on one CPU, with a cost.
 pub(crate) const LONG_LATENCY: &[&str] = &[
@@ -127,7 +142,10 @@ features! {
     PickBuddy "PICK_BUDDY" true only V6_12 "The next buddy is picked before others if it is eligible." =>
         Digest(EEVDF_DEMO, "which task of a group runs when another one sleeps");
     CacheHotBuddy "CACHE_HOT_BUDDY" true "A buddy counts as cache-hot for load balancing." =>
-        Digest("switches/cache-hot-buddy.scn", "which task a busy CPU pulls");
+        BySeries(
+            &Digest("switches/cache-hot-buddy.scn", "which task a busy CPU pulls"),
+            &Digest(EEVDF_BALANCE, "which task a busy CPU pulls"),
+        );
     DelayDequeue "DELAY_DEQUEUE" true only V6_12 "A task that goes to sleep without being eligible stays queued until it has made up for that." =>
         Digest(EEVDF_DEMO, "when sleeping tasks leave the queue");
     DelayZero "DELAY_ZERO" true only V6_12 "A task whose dequeue was delayed leaves with a lag of at most zero." =>
@@ -139,7 +157,10 @@ features! {
     HrtickDl "HRTICK_DL" false "End deadline budgets by a high-resolution timer." =>
         Digest("deadline.scn", "budgets that end on time instead of at the next tick");
     DoubleTick "DOUBLE_TICK" false "Check for preemption at the tick even while the slice timer is armed." =>
-        Digest("switches/double-tick.scn", "when the heavy task is preempted by one that woke");
+        BySeries(
+            &Digest("switches/double-tick.scn", "when the heavy task is preempted by one that woke"),
+            &NoRun("6.12 reads the feature at the end of a tick, after which nothing follows."),
+        );
     NontaskCapacity "NONTASK_CAPACITY" true "Interrupt and real-time pressure lowers the capacity that is left for the fair class." =>
         Digest("interrupts.scn", "whether tasks avoid the CPUs that interrupts use");
     TtwuQueue "TTWU_QUEUE" true "Wake-ups on CPUs that share no cache are queued and activated there." =>
@@ -155,7 +176,10 @@ features! {
     RtPushIpi "RT_PUSH_IPI" false "Pull real-time tasks by interrupts that ask overloaded CPUs to push." =>
         Digest("switches/rt-push.scn", "interrupts that ask overloaded CPUs to push");
     RtRuntimeShare "RT_RUNTIME_SHARE" false "Runqueues may borrow each other's real-time runtime." =>
-        Digest("switches/rt-share.scn", "whether the real-time task is throttled");
+        BySeries(
+            &Digest("switches/rt-share.scn", "whether the real-time task is throttled"),
+            &NoRun("6.12 throttles real-time tasks only with CONFIG_RT_GROUP_SCHED."),
+        );
     LbMin "LB_MIN" false "Load balancing leaves tasks of very small load where they are." =>
         Digest("idle-policy.scn", "whether tasks of small load are moved");
     AttachAgeLoad "ATTACH_AGE_LOAD" true "Age a task's averages when it is attached to another runqueue." =>
@@ -184,8 +208,11 @@ features! {
         FormerDefault::without_description((5, 13));
 }
 
+/// Scenario in which CPUs of 6.12 pull tasks from each other.
+pub(crate) const EEVDF_BALANCE: &str = "switches/eevdf-balance.scn";
+
 /// Scenario that shows the features of EEVDF.
-const EEVDF_DEMO: &str = "switches/eevdf.scn";
+pub(crate) const EEVDF_DEMO: &str = "switches/eevdf.scn";
 
 const NO_DOUBLE_CLOCK: &str = "In none: no path updates a clock twice under one lock, and the reference did not warn in random scenarios. A test runs all scenarios with it.";
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Kernel whose rules the scheduler follows.
 
+use core::fmt;
+
 /// Series of Linux with rules of their own. A run has one, and what differs between them branches on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KernelSeries {
@@ -11,7 +13,19 @@ pub enum KernelSeries {
     V6_12,
 }
 
+impl fmt::Display for KernelSeries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V6_1 => "6.1",
+            Self::V6_12 => "6.12",
+        })
+    }
+}
+
 impl KernelSeries {
+    /// All series, oldest first.
+    pub const ALL: [Self; 2] = [Self::V6_1, Self::V6_12];
+
     /// Whether the fair class is EEVDF, with lags and virtual deadlines.
     #[inline]
     pub const fn is_eevdf(self) -> bool {

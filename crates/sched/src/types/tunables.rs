@@ -8,6 +8,7 @@ mod list;
 pub use list::{PublishedChanges, TUNABLES, Tunables};
 
 use crate::types::features::{Demo, FormerDefault};
+use crate::types::series::KernelSeries;
 use alloc::string::String;
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -25,21 +26,27 @@ pub enum PeltScaling {
 /// Default of a tunable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialValue {
-    /// Default that does not depend on the machine.
+    /// Default that depends on neither the machine nor the kernel.
     Fixed(i64),
+    /// Default in 6.1 and in 6.12.
+    FixedBySeries(i64, i64),
     /// Value times 1 + log2 of the number of CPUs, at most 8 of which count (`sched_init_granularity()`,
     /// `SCHED_TUNABLESCALING_LOG`).
     Scaled(i64),
 }
 
 impl InitialValue {
-    /// Returns the default on a machine with this number of CPUs.
+    /// Returns the default of a kernel on a machine with this number of CPUs.
     ///
     /// # Panics
     /// If `nr_cpus` is 0.
-    pub fn for_nr_cpus(self, nr_cpus: usize) -> i64 {
+    pub fn of_machine(self, series: KernelSeries, nr_cpus: usize) -> i64 {
         match self {
             Self::Fixed(value) => value,
+            Self::FixedBySeries(v6_1, v6_12) => match series {
+                KernelSeries::V6_1 => v6_1,
+                KernelSeries::V6_12 => v6_12,
+            },
             Self::Scaled(value) => value * i64::from(1 + nr_cpus.min(8).ilog2()),
         }
     }
@@ -61,11 +68,13 @@ pub struct TunableInfo {
     pub name: &'static str,
     /// Meaning of the value.
     pub meaning: &'static str,
+    /// Series of the kernel that alone has the tunable; `None` if both have it. Published changes are switches of 6.1.
+    pub only_in: Option<KernelSeries>,
     /// Unit of the value.
     pub unit: &'static str,
     /// Permitted values, both ends included.
     pub range: RangeInclusive<i64>,
-    /// Default in 6.1; some defaults depend on the number of CPUs.
+    /// Default; some depend on the kernel or on the number of CPUs.
     pub default: InitialValue,
     /// Statement of scenario files that sets the tunable, if there is one.
     pub statement: Option<TunableStatement>,
@@ -80,9 +89,24 @@ pub struct TunableInfo {
 }
 
 impl TunableInfo {
-    /// Returns the tunable of this name.
+    /// Returns the tunable of this name, of whatever kernel.
     pub fn from_name(name: &str) -> Option<&'static Self> {
         TUNABLES.iter().find(|info| info.name == name)
+    }
+
+    /// Returns the tunable of this name, if the kernel has it.
+    pub fn from_name_in(series: KernelSeries, name: &str) -> Option<&'static Self> {
+        Self::of_series(series).find(|info| info.name == name)
+    }
+
+    /// Tunables of a series.
+    pub fn of_series(series: KernelSeries) -> impl Iterator<Item = &'static Self> + Clone {
+        TUNABLES.iter().filter(move |info| info.exists_in(series))
+    }
+
+    /// Whether the kernel has the tunable.
+    pub fn exists_in(&self, series: KernelSeries) -> bool {
+        self.only_in.is_none_or(|only| only == series)
     }
 
     /// Returns the value of the tunable.
@@ -147,28 +171,29 @@ impl TunableValue for PeltScaling {
 impl Default for PublishedChanges {
     /// Returns the values of 6.1.
     fn default() -> Self {
-        Tunables::for_cpus(1).changes
+        Tunables::of_machine(KernelSeries::V6_1, 1).changes
     }
 }
 
 impl Tunables {
-    /// Returns the defaults of a machine with this number of CPUs.
+    /// Returns the defaults of a kernel on a machine with this number of CPUs. Fields that the kernel does not have
+    /// get a default too.
     ///
     /// # Panics
     /// If `nr_cpus` is 0.
-    pub fn for_cpus(nr_cpus: usize) -> Self {
+    pub fn of_machine(series: KernelSeries, nr_cpus: usize) -> Self {
         let mut tunables = Self::zero();
         for info in TUNABLES {
-            (info.set)(&mut tunables, info.default.for_nr_cpus(nr_cpus));
+            (info.set)(&mut tunables, info.default.of_machine(series, nr_cpus));
         }
         tunables
     }
 
     /// Resets the tunables that scale with the number of CPUs to the defaults of `nr_cpus`
     /// (`update_sysctl()`).
-    pub(crate) fn scale_for(&mut self, nr_cpus: usize) {
+    pub(crate) fn scale_for(&mut self, series: KernelSeries, nr_cpus: usize) {
         for info in TUNABLES.iter().filter(|info| matches!(info.default, InitialValue::Scaled(_))) {
-            (info.set)(self, info.default.for_nr_cpus(nr_cpus));
+            (info.set)(self, info.default.of_machine(series, nr_cpus));
         }
     }
 

@@ -6,11 +6,11 @@ use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, Mac
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
-use fairlab_sched::tunables::{TUNABLES, TunableStatement};
+use fairlab_sched::tunables::{TunableInfo, TunableStatement};
 
-/// Returns the case of a seed, on a generated topology or on the given machine. With `with_switches`,
-/// features and tunables are drawn too.
-pub fn case(seed: u64, machine: Option<&CaseMachine>, with_switches: bool) -> FuzzCase {
+/// Returns the case of a seed, on a generated topology or on the given machine. Features and
+/// tunables of `switches_of` are drawn too.
+pub fn case(seed: u64, machine: Option<&CaseMachine>, switches_of: Option<KernelSeries>) -> FuzzCase {
     let mut draw = RandomStream::new(seed, "fuzz", 0);
     let machine = machine.cloned().unwrap_or_else(|| CaseMachine::Shape(shape(&mut draw)));
     let nr_cpus = machine.nr_cpus();
@@ -20,8 +20,8 @@ pub fn case(seed: u64, machine: Option<&CaseMachine>, with_switches: bool) -> Fu
     let tasks = (0..nr_sets).map(|_| set(&mut draw, nr_cpus, nr_groups)).collect();
     let mut case = FuzzCase { machine, groups, tasks, features: Vec::new(), tunables: Vec::new(), end_ms: 1000 };
     case.end_ms = draw.draw_one_of(&[500, 1000, 2000]);
-    if with_switches {
-        switches(&mut draw, &mut case);
+    if let Some(series) = switches_of {
+        switches(&mut draw, series, &mut case);
     }
     case
 }
@@ -86,8 +86,8 @@ fn set(draw: &mut RandomStream, nr_cpus: u32, nr_groups: usize) -> TaskSet {
     set
 }
 
-fn switches(draw: &mut RandomStream, case: &mut FuzzCase) {
-    let features: Vec<Feature> = Feature::of_series(KernelSeries::V6_1).collect();
+fn switches(draw: &mut RandomStream, series: KernelSeries, case: &mut FuzzCase) {
+    let features: Vec<Feature> = Feature::of_series(series).collect();
     let nr_features = draw.draw_below(3);
     for _ in 0..nr_features {
         let feature = draw.draw_one_of(&features);
@@ -95,7 +95,8 @@ fn switches(draw: &mut RandomStream, case: &mut FuzzCase) {
             case.features.push((feature, draw.draw_one_in(2)));
         }
     }
-    let tunables: Vec<_> = TUNABLES.iter().filter(|info| info.statement == Some(TunableStatement::Tune)).collect();
+    let of_series = TunableInfo::of_series(series);
+    let tunables: Vec<_> = of_series.filter(|info| info.statement == Some(TunableStatement::Tune)).collect();
     if draw.draw_one_in(3) {
         let info = draw.draw_one_of(&tunables);
         let (least, most) = (*info.range.start(), (*info.range.end()).min(1_000_000_000));

@@ -7,6 +7,7 @@ use super::ingredients::{self, Ingredient};
 use super::minimise::minimise;
 use super::{PropertyCheck, Violation, generate};
 use crate::pool;
+use fairlab_sched::series::KernelSeries;
 
 /// Number of cases per core that are run before their violations are processed.
 const BATCH: u64 = 16;
@@ -22,8 +23,8 @@ pub struct FuzzSearch {
     pub most_findings: usize,
     /// Machine of all cases; `None` to draw a topology for each.
     pub machine: Option<CaseMachine>,
-    /// Whether features and tunables are drawn too.
-    pub with_switches: bool,
+    /// Kernel whose features and tunables are drawn; `None` if none are.
+    pub switches_of: Option<KernelSeries>,
     /// Ingredients that are removed from all cases.
     pub without: Vec<Ingredient>,
 }
@@ -78,7 +79,7 @@ pub fn search<C: PropertyCheck>(
         let first = search.first_seed + tally.cases;
         let seeds: Vec<u64> = (first..first + batch.min(search.most_cases - tally.cases)).collect();
         let draw = |seed: u64| {
-            let drawn = generate::case(seed, search.machine.as_ref(), search.with_switches);
+            let drawn = generate::case(seed, search.machine.as_ref(), search.switches_of);
             let case = search.without.iter().fold(drawn, |case, ingredient| ingredient.remove_from(&case));
             if case.tasks.is_empty() {
                 return Ok((seed, case, Vec::new()));

@@ -4,8 +4,9 @@ use super::case::{CaseGroup, CaseMachine, CasePolicy, CaseProgram, FuzzCase, Mac
 use super::ingredients::{self, Ingredient};
 use super::minimise::minimise;
 use super::{FuzzSearch, PropertyCheck, Violation, generate, rtapp, scenario, search};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::rtapp as real;
-use fairlab_workload::scenario::parse;
+use fairlab_workload::scenario::{ParseContext, SwitchNames, parse_with_context};
 use std::convert::Infallible;
 
 const NAP: CaseProgram = CaseProgram::Sleeper { run_us: 1234, sleep_us: 5678 };
@@ -72,7 +73,7 @@ fn each_way_to_break_a_property_is_one_finding() {
         most_cases: 400,
         most_findings: 9,
         machine: None,
-        with_switches: false,
+        switches_of: None,
         without: Vec::new(),
     };
     let mut heard = 0;
@@ -96,10 +97,16 @@ fn each_way_to_break_a_property_is_one_finding() {
 
 #[test]
 fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks() {
-    for seed in 0..400 {
-        let case = generate::case(seed, None, true);
+    for (seed, series) in (0..400).map(|seed| (seed, KernelSeries::ALL[seed as usize % 2])) {
+        let case = generate::case(seed, None, Some(series));
         let text = scenario::text(&case, &[format!("seed {seed}")]);
-        let scenario = parse("case.scn", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let context = ParseContext {
+            given: None,
+            named: &|_| unreachable!(),
+            vary: None,
+            switch_names: SwitchNames::BuiltIn(series),
+        };
+        let scenario = parse_with_context("case.scn", &text, context).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(scenario.workload.tasks.len(), case.nr_tasks() as usize, "{text}");
         let mut nr_tasks = 0;
         for file in rtapp::files(&case) {
@@ -115,7 +122,7 @@ fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks(
 #[test]
 fn what_an_ingredient_is_taken_out_of_does_not_have_it() {
     for seed in 0..200 {
-        let case = generate::case(seed, None, true);
+        let case = generate::case(seed, None, Some(KernelSeries::V6_1));
         for ingredient in ingredients::of(&case) {
             let without = ingredient.remove_from(&case);
             assert!(!ingredients::of(&without).contains(&ingredient), "{ingredient:?} of {case:?}");

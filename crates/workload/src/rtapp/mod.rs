@@ -80,13 +80,13 @@ pub struct RtAppOptions<'m> {
 
 impl<'m> RtAppOptions<'m> {
     /// Returns rt-app's own behaviour, on a machine with `nr_cpus` CPUs of equal capacity.
-    pub const fn for_cpus(nr_cpus: u32) -> Self {
+    pub fn for_cpus(nr_cpus: u32) -> Self {
         Self {
             nr_cpus,
             capacities: &[],
             duplicate_keys: DuplicateKeys::LastValue,
             is_duration_given: false,
-            switch_names: SwitchNames::BuiltIn,
+            switch_names: SwitchNames::default(),
         }
     }
 

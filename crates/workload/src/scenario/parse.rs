@@ -17,7 +17,7 @@ use crate::suggest;
 use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
-use fairlab_sched::tunables::{TUNABLES, TunableStatement};
+use fairlab_sched::tunables::{TunableInfo, TunableStatement};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -34,17 +34,36 @@ const MAX_PACKETS: u32 = 1000;
 /// At the first violation of the grammar.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
     let named = &|_: &str| Err("machine files are not available here".to_owned());
-    parse_with_context(file, text, ParseContext { given: None, named, vary: None, switch_names: SwitchNames::BuiltIn })
+    parse_with_context(
+        file,
+        text,
+        ParseContext { given: None, named, vary: None, switch_names: SwitchNames::default() },
+    )
 }
 
 /// Kernel whose names of features and tunables a file may use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchNames {
-    /// The built-in scheduler: the parser checks the names.
-    #[default]
-    BuiltIn,
+    /// The built-in scheduler, with the rules of a series: the parser checks the names.
+    BuiltIn(KernelSeries),
     /// A compiled kernel, which checks the names when the run starts.
     CompiledKernel,
+}
+
+impl Default for SwitchNames {
+    fn default() -> Self {
+        Self::BuiltIn(KernelSeries::default())
+    }
+}
+
+impl SwitchNames {
+    /// Series whose names the parser checks; of a compiled kernel, those of the scheduler's default.
+    fn series(self) -> KernelSeries {
+        match self {
+            Self::BuiltIn(series) => series,
+            Self::CompiledKernel => KernelSeries::default(),
+        }
+    }
 }
 
 /// Machine and seed of a scenario, beside the settings in its file.
@@ -234,8 +253,8 @@ impl<'a> Parser<'a> {
 
     pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
-        let names = Feature::of_series(KernelSeries::V6_1).map(Feature::name);
-        let name = self.switch_name(words, "feature", "features of 6.1", names)?;
+        let names = Feature::of_series(self.switch_names.series()).map(Feature::name);
+        let name = self.switch_name(words, "feature", names)?;
         let on = words.flag("0 or 1")?;
         if let Some(at) = when {
             return self.add_change(
@@ -251,8 +270,8 @@ impl<'a> Parser<'a> {
 
     pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
-        let names = tunable_names(TunableStatement::Tune);
-        let name = self.switch_name(words, "tunable", "tunables of 6.1", names)?;
+        let names = tunable_names(self.switch_names.series(), TunableStatement::Tune);
+        let name = self.switch_name(words, "tunable", names)?;
         let value = i64::from(words.next_small("a value", 0..=4_000_000_000)?);
         if let Some(at) = when {
             let change = Change::Tunable { name, value };
@@ -268,17 +287,16 @@ impl<'a> Parser<'a> {
         &self,
         words: &mut Tokens<'a>,
         kind: &str,
-        what: &str,
         known: impl Iterator<Item = &'static str>,
     ) -> Result<String, ParseError> {
         match self.switch_names {
-            SwitchNames::BuiltIn => known_name(words, kind, what, known),
+            SwitchNames::BuiltIn(series) => known_name(words, kind, &format!("{kind}s of {series}"), known),
             SwitchNames::CompiledKernel => Ok(words.word("a name and a value")?.text.to_owned()),
         }
     }
 
     pub(super) fn arm(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        let name = known_name(words, "arm", "arms", tunable_names(TunableStatement::Arm))?;
+        let name = known_name(words, "arm", "arms", tunable_names(self.switch_names.series(), TunableStatement::Arm))?;
         self.arms.push((name, words.number("a value", -1..=1_000_000)?));
         Ok(())
     }
@@ -430,8 +448,8 @@ fn optional_time(words: &mut Tokens<'_>) -> Result<Option<Nanos>, ParseError> {
 }
 
 /// Returns the names of the tunables that a statement sets.
-pub(super) fn tunable_names(statement: TunableStatement) -> impl Iterator<Item = &'static str> {
-    TUNABLES.iter().filter(move |info| info.statement == Some(statement)).map(|info| info.name)
+pub(super) fn tunable_names(series: KernelSeries, statement: TunableStatement) -> impl Iterator<Item = &'static str> {
+    TunableInfo::of_series(series).filter(move |info| info.statement == Some(statement)).map(|info| info.name)
 }
 
 fn known_name(

@@ -4,10 +4,10 @@
 //! The table is the only list: the lookup of keywords, the help about unknown ones and the tables of the book are
 //! derived from it.
 
-use super::parse::{Parser, tunable_names};
+use super::parse::Parser;
 use super::tokens::{Token, Tokens};
 use crate::error::ParseError;
-use fairlab_sched::tunables::TunableStatement;
+use fairlab_sched::tunables::{TUNABLES, TunableStatement};
 
 /// Subject of a statement, which decides the table of the book that lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +51,12 @@ impl Statement {
     }
 
     /// Returns the explanation of the statement, for the book. `{tune}` and `{arm}` are replaced by the names
-    /// of the tunables that these statements set.
+    /// of the tunables that these statements set in some kernel.
     pub fn meaning(&self) -> String {
-        let names = |statement| tunable_names(statement).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let names = |statement| {
+            let of_statement = TUNABLES.iter().filter(|info| info.statement == Some(statement));
+            of_statement.map(|info| format!("`{}`", info.name)).collect::<Vec<_>>().join(", ")
+        };
         self.meaning.replace("{tune}", &names(TunableStatement::Tune)).replace("{arm}", &names(TunableStatement::Arm))
     }
 }

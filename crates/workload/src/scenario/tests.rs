@@ -235,7 +235,7 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
 /// Reads a scenario with one machine that it can name: `board` has four CPUs.
 fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, crate::error::ParseError> {
     let named = &|name: &str| if name == "board" { Ok(4) } else { Err(format!("there is no machine `{name}`")) };
-    parse_with_context("test.scn", text, ParseContext { given, named, vary, switch_names: SwitchNames::BuiltIn })
+    parse_with_context("test.scn", text, ParseContext { given, named, vary, switch_names: SwitchNames::default() })
 }
 
 #[test]

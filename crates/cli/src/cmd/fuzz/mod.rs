@@ -39,7 +39,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
         most_cases: args.cases,
         most_findings: args.findings,
         machine: machine.transpose()?,
-        with_switches: args.switches,
+        switches_of: args.switches.then(|| looker.settings.series()),
         without: args.without.clone(),
     };
     interrupt::install_handlers();

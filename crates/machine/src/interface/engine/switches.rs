@@ -4,7 +4,7 @@
 use crate::interface::snapshot::BuiltInScheduler;
 use fairlab_sched::features::Feature;
 use fairlab_sched::sched::Sched;
-use fairlab_sched::tunables::TUNABLES;
+use fairlab_sched::tunables::TunableInfo;
 use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn tunable_states(sched: &Sched) -> Vec<TunableState> {
-        let states = TUNABLES.iter().map(|info| TunableState {
+        let states = TunableInfo::of_series(sched.series()).map(|info| TunableState {
             name: info.name.to_owned(),
             value: info.get(sched.tunables()),
             min: *info.range.start(),
@@ -66,9 +66,10 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn set_tunable(sched: &mut Sched, name: &str, value: i64) -> Result<(), String> {
-        if name == "base_slice_ns" && sched.series().is_eevdf() {
-            sched.eevdf_mut().base_slice_ns = value as u64;
-            return Ok(());
+        let series = sched.series();
+        if TunableInfo::from_name_in(series, name).is_none() {
+            let names = TunableInfo::of_series(series).map(|info| info.name);
+            return Err(unknown_switch("tunable", name, names));
         }
         sched.tunables_mut().set(name, value).map_err(|error| error.to_string())
     }

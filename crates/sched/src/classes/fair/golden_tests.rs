@@ -5,6 +5,7 @@ use crate::classes::fair::place::Placement;
 use crate::classes::fair::preempt::VruntimeLead;
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
 use crate::types::ids::EntityId;
+use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
 use crate::types::weight::LoadWeight;
 use serde_json::Value;
@@ -29,7 +30,7 @@ fn slices_places_and_preemption() {
     let (mut nr_states, mut nr_slices, mut nr_preemptions) = (0, 0, 0);
     for line in recording("vec-entity-6.1.jsonl.zst") {
         let mut rig = GoldenTestMachine::new();
-        rig.sched.tunables = Tunables::for_cpus(NR_CPUS);
+        rig.sched.tunables = Tunables::of_machine(KernelSeries::V6_1, NR_CPUS);
         let ids = fill(&mut rig, &line);
         let cfs_rq = rig.sched.root_cfs_rq(CPU);
         for (&id, slices) in ids.iter().zip(line["slice"].as_array().expect("slices")) {

@@ -122,7 +122,7 @@ impl Sched {
     /// A CPU that goes offline is still counted here, because it is online until it dies. The next
     /// recomputation is at the next hotplug event.
     pub(crate) fn scale_tunables(&mut self) {
-        let nr_online = self.hotplug.online.weight();
-        self.tunables.scale_for(nr_online);
+        let (series, nr_online) = (self.series, self.hotplug.online.weight());
+        self.tunables.scale_for(series, nr_online);
     }
 }

@@ -2,11 +2,12 @@
 //! List of all tunables. Scenarios, the command line, kernel profiles, studies and the book's page of
 //! switches are derived from this list.
 
-use super::InitialValue::{Fixed, Scaled};
+use super::InitialValue::{Fixed, FixedBySeries, Scaled};
 use super::TunableStatement::{Arm, Tune};
 use super::{PeltScaling, TunableInfo, TunableValue};
-use crate::types::features::Demo::{Complaints, Digest, NoRun};
-use crate::types::features::{FormerDefault, LONG_LATENCY};
+use crate::types::features::Demo::{BySeries, Complaints, Digest, NoRun};
+use crate::types::features::{EEVDF_BALANCE, EEVDF_DEMO, FormerDefault, LONG_LATENCY};
+use crate::types::series::KernelSeries;
 use core::ops::RangeInclusive;
 
 /// Returns the name of a tunable: that of its field unless it has another one.
@@ -19,10 +20,21 @@ macro_rules! name_of {
     };
 }
 
-/// Declares the tunables: field, name if it differs, type, meaning, and the rest of [`TunableInfo`].
+/// Returns the series that alone has a tunable, if it is declared with one.
+macro_rules! only_in {
+    () => {
+        None
+    };
+    ($series:ident) => {
+        Some(KernelSeries::$series)
+    };
+}
+
+/// Declares the tunables: field, name if it differs, type, the only series that has it if not both have, meaning, and the
+/// rest of [`TunableInfo`].
 macro_rules! tunables {
     (
-        numbers { $($field:ident $(as $name:literal)?: $type:ty {
+        numbers { $($field:ident $(as $name:literal)?: $type:ty $(, only $series:ident)? {
             $meaning:literal, $($key:ident: $value:expr),* $(,)?
         })* }
         changes { $($change:ident $(as $change_name:literal)?: $change_type:ty {
@@ -62,6 +74,7 @@ macro_rules! tunables {
             $(TunableInfo {
                 name: name_of!($field $($name)?),
                 meaning: $meaning,
+                only_in: only_in!($($series)?),
                 $($key: $value,)*
                 get: |tunables| tunables.$field.number(),
                 set: |tunables, value| tunables.$field = TunableValue::of(value),
@@ -69,6 +82,7 @@ macro_rules! tunables {
             $(TunableInfo {
                 name: name_of!($change $($change_name)?),
                 meaning: $change_meaning,
+                only_in: Some(KernelSeries::V6_1),
                 $($change_key: $change_value,)*
                 get: |tunables| tunables.changes.$change.number(),
                 set: |tunables, value| tunables.changes.$change = TunableValue::of(value),
@@ -81,6 +95,8 @@ const NS: RangeInclusive<i64> = 0..=4_000_000_000;
 const SWITCH: RangeInclusive<i64> = 0..=1;
 const ARM: RangeInclusive<i64> = 0..=1_000_000;
 
+const DEADLINE_LIMITS: &str = "switches/deadline-limits.scn";
+
 const NO_EMPTIED: &str = "A runqueue can lose its tasks before its lock is taken only if kernel code takes time; in scenarios it takes none.";
 const NO_SOFTIRQD: &str = "Softirqs are left to ksoftirqd only if kernel code takes time; in scenarios it takes none.";
 const NO_SKIPPED: &str =
@@ -88,31 +104,37 @@ const NO_SKIPPED: &str =
 
 tunables! {
     numbers {
-        latency_ns: u64 {
+        latency_ns: u64, only V6_1 {
             "Period in which every runnable task of a CPU should run once.",
             unit: "ns", range: NS, default: Scaled(6_000_000), statement: Some(Tune),
             test_values: [6_000_000, 3_000_000], demo: Digest("fair-share.scn", "how long tasks run at a time"),
             former_values: &[],
         }
-        min_granularity_ns: u64 {
+        min_granularity_ns: u64, only V6_1 {
             "Lowest slice.",
             unit: "ns", range: NS, default: Scaled(750_000), statement: Some(Tune),
             test_values: [750_000, 6_000_000], demo: Digest("fair-share.scn", "how long tasks run at a time"),
             former_values: &[],
         }
-        idle_min_granularity_ns: u64 {
+        idle_min_granularity_ns: u64, only V6_1 {
             "Lowest slice of an idle entity beside normal ones.",
             unit: "ns", range: NS, default: Fixed(750_000), statement: Some(Tune),
             test_values: [750_000, 20_000_000], demo: Digest("switches/idle-slice.scn", "how long the SCHED_IDLE task runs"),
             former_values: &[],
         }
-        wakeup_granularity_ns: u64 {
+        base_slice_ns: u64, only V6_12 {
+            "Slice of a task without one of its own.",
+            unit: "ns", range: NS, default: Scaled(700_000), statement: Some(Tune),
+            test_values: [700_000, 20_000_000], demo: Digest(EEVDF_DEMO, "how long tasks run at a time"),
+            former_values: &[],
+        }
+        wakeup_granularity_ns: u64, only V6_1 {
             "How far behind the running task a woken one must be to preempt it.",
             unit: "ns", range: NS, default: Scaled(1_000_000), statement: Some(Tune),
             test_values: [1_000_000, 20_000_000], demo: Digest("wakeup-preemption.scn", "the editor's latency"),
             former_values: &[],
         }
-        child_runs_first: bool {
+        child_runs_first: bool, only V6_1 {
             "Whether a child runs before its parent after fork.",
             unit: "0 or 1", range: NS, default: Fixed(0), statement: Some(Tune),
             test_values: [0, 1], demo: Digest("switches/fork.scn", "which task runs when the children are forked"),
@@ -127,7 +149,11 @@ tunables! {
         nr_migrate: u32 {
             "Maximum number of tasks that a balancing pass examines with interrupts off.",
             unit: "tasks", range: 0..=u32::MAX as i64, default: Fixed(32), statement: Some(Tune),
-            test_values: [32, 1], demo: Digest("newidle.scn", "how many tasks a pass examines"),
+            test_values: [32, 1],
+            demo: BySeries(
+                &Digest("newidle.scn", "how many tasks a pass examines"),
+                &Digest(EEVDF_BALANCE, "how many tasks a pass examines"),
+            ),
             former_values: &[],
         }
         cfs_bandwidth_slice_us: u64 {
@@ -143,15 +169,23 @@ tunables! {
             former_values: &[],
         }
         rt_period_us: u64 {
-            "Period over which real-time runtime is limited.",
+            "Period over which the runtime of real-time tasks (6.1) and of deadline tasks is limited.",
             unit: "us", range: 1..=4_000_000_000, default: Fixed(1_000_000), statement: None,
-            test_values: [1_000_000, 500_000], demo: Digest("switches/rt-limits.scn", "when the fair task gets its CPU"),
+            test_values: [1_000_000, 2_000_000],
+            demo: BySeries(
+                &Digest("switches/rt-limits.scn", "when the fair task gets its CPU"),
+                &Digest(DEADLINE_LIMITS, "how much the deadline task reclaims"),
+            ),
             former_values: &[],
         }
         rt_runtime_us: i64 {
-            "Real-time runtime in each period (-1: no limit).",
+            "Runtime of real-time tasks (6.1) and of deadline tasks in each period (-1: no limit).",
             unit: "us", range: -1..=4_000_000_000, default: Fixed(950_000), statement: None,
-            test_values: [950_000, 400_000], demo: Digest("switches/rt-limits.scn", "how much the fair task gets"),
+            test_values: [950_000, 400_000],
+            demo: BySeries(
+                &Digest("switches/rt-limits.scn", "how much the fair task gets"),
+                &Digest(DEADLINE_LIMITS, "how much the deadline task reclaims"),
+            ),
             former_values: &[],
         }
         latency_warn_ms: u64 {
@@ -172,19 +206,19 @@ tunables! {
             test_values: [1, 0], demo: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
             former_values: &[(0, FormerDefault::new((5, 0), "there is no energy-aware scheduling"))],
         }
-        ksoftirqd_first: bool {
+        ksoftirqd_first: bool, only V6_1 {
             "While a CPU's ksoftirqd is runnable, softirqs that are raised there wait for it (since 4.9), instead of running at the end of the interrupt (0: as before, and since 6.5).",
-            unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
+            unit: "0 or 1", range: SWITCH, default: FixedBySeries(1, 0), statement: None,
             test_values: [1, 0], demo: NoRun(NO_SOFTIRQD),
             former_values: &[],
         }
-        thermal_decay_shift: u32 {
+        thermal_decay_shift: u32, only V6_1 {
             "Slows the decay of thermal pressure.",
             unit: "power of two", range: 0..=10, default: Fixed(0), statement: None,
             test_values: [0, 4], demo: Digest("thermal.scn", "how long the pressure lasts after the cap"),
             former_values: &[],
         }
-        pelt_scaling as "pelt_contribution": PeltScaling {
+        pelt_scaling as "pelt_contribution": PeltScaling, only V6_1 {
             "As before 5.1: contributions to load tracking are scaled (1) instead of its clock (0).",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
             test_values: [0, 1], demo: Digest("misfit.scn", "how fast utilisation grows on a small CPU"),
@@ -245,7 +279,7 @@ tunables! {
         }
         group_load_interval_ns: u64 {
             "Minimum time between two updates of a group's load (`tg->load_avg`) by one CPU; 1000000 as since 6.7.",
-            unit: "ns", range: ARM, default: Fixed(0), statement: None,
+            unit: "ns", range: ARM, default: FixedBySeries(0, 1_000_000), statement: None,
             test_values: [0, 1_000_000], demo: Digest("switches/group-load.scn", "the weights of the entities of a group whose tasks sleep often"),
             former_values: &[],
         }

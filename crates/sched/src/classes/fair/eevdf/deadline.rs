@@ -72,7 +72,7 @@ impl State {
     /// Gives the running entity a new deadline once it has used up its slice. Returns whether it has.
     #[inline(never)]
     pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
-        let base_slice_ns = self.eevdf.base_slice_ns;
+        let base_slice_ns = self.tunables.base_slice_ns;
         let entity = &mut self.entities[curr.index()];
         if vruntime_before(entity.vruntime, entity.deadline) {
             return false;

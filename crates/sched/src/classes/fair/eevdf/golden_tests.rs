@@ -2,9 +2,9 @@
 //! Golden tests of virtual time, eligibility, pick, placement and lag on random cfs_rqs.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
-use crate::state::eevdf::EevdfSettings;
 use crate::types::ids::EntityId;
 use crate::types::series::KernelSeries;
+use crate::types::tunables::Tunables;
 use crate::types::weight::LoadWeight;
 use serde_json::Value;
 use std::vec::Vec;
@@ -14,7 +14,7 @@ const NR_CPUS: usize = 16;
 
 /// Fills a root cfs_rq with the entities of a line. Returns them all.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
-    let (cfs_rq, base_slice_ns) = (rig.sched.root_cfs_rq(CPU), rig.sched.eevdf.base_slice_ns);
+    let (cfs_rq, base_slice_ns) = (rig.sched.root_cfs_rq(CPU), rig.sched.tunables.base_slice_ns);
     rig.sched.cfs_rqs[cfs_rq.index()].virtual_time.zero_vruntime = number(&line["base"]);
     fill_cfs_rq(rig, line, |se, entity| {
         let [weight, vruntime, deadline, vlag] = columns(entity);
@@ -29,7 +29,7 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
     for line in recording("vec-entity-6.12.jsonl.zst") {
         let mut rig = GoldenTestMachine::new();
         rig.sched.series = KernelSeries::V6_12;
-        rig.sched.eevdf = EevdfSettings::for_cpus(NR_CPUS);
+        rig.sched.tunables = Tunables::of_machine(KernelSeries::V6_12, NR_CPUS);
         let ids = fill(&mut rig, &line);
         let cfs_rq = rig.sched.root_cfs_rq(CPU);
         assert_eq!(rig.sched.avg_vruntime(cfs_rq), number(&line["avg_vruntime"]), "virtual time of {line}");

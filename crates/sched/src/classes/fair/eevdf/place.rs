@@ -21,7 +21,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn place_entity_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId, is_initial: bool) {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
-        let mut vslice = self.entities[se.index()].refresh_slice(self.eevdf.base_slice_ns);
+        let mut vslice = self.entities[se.index()].refresh_slice(self.tunables.base_slice_ns);
         let lag = self.inflated_lag(cfs_rq, se);
         let entity = &mut self.entities[se.index()];
         entity.vruntime = avg_vruntime.wrapping_sub(lag as u64);
