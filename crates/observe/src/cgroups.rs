@@ -63,3 +63,20 @@ pub(crate) fn of(machine: &Machine<impl Engine>, before: &[BandwidthStats]) -> V
         })
         .collect()
 }
+
+/// Returns the path of a task group: `cgroup_path()`. Group names of rt-app are absolute paths already.
+pub(crate) fn group_path(machine: &Machine, group: GroupId) -> String {
+    let groups = &machine.workload().groups;
+    let mut path = String::new();
+    let mut at = machine.groups().iter().position(|&own| own == group);
+    while let Some(place) = at {
+        let name = &groups[place].name;
+        path.insert_str(0, name);
+        if name.starts_with('/') {
+            break;
+        }
+        path.insert(0, '/');
+        at = groups[place].parent;
+    }
+    if path.is_empty() { "/".to_owned() } else { path }
+}

@@ -15,10 +15,16 @@ fn fairlab(arguments: &[&str]) -> Output {
 
 /// Runs a scenario into a directory, and reads its trace.
 fn run(scenario: &str) -> (TempDir, Vec<Value>) {
+    run_on(scenario, &[])
+}
+
+/// Runs a scenario with options into a directory, and reads its trace.
+fn run_on(scenario: &str, options: &[&str]) -> (TempDir, Vec<Value>) {
     let place = TempDir::new().expect("there is a place for temporary files");
     let (file, dir) = (place.path().join("it.scn"), place.path().join("run"));
     std::fs::write(&file, scenario).expect("the scenario can be written");
-    let output = fairlab(&["run", text(&file), "-o", text(&dir), "--trace-jsonl", "trace.jsonl"]);
+    let arguments = [&["run", text(&file), "-o", text(&dir), "--trace-jsonl", "trace.jsonl"], options].concat();
+    let output = fairlab(&arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let trace = std::fs::read_to_string(dir.join("trace.jsonl")).expect("there is a trace");
     let events = trace.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
@@ -193,4 +199,78 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
         (&7.into(), &"IdleCpu".into()),
         "{said}"
     );
+}
+
+/// Two hogs, a task with a short slice, one that sleeps often, and one that starves them all, with 6.12.
+const EEVDF: &str = "cpus 1\nend 1500ms\ntask hog n=2 slice=6ms run 30ms\ntask short slice=1ms run 1500us sleep 5ms\n\
+     task nap run 4ms sleep 7ms\ntask spin fifo=50 start=300ms run 2s\n";
+
+#[test]
+fn a_pick_of_eevdf_is_that_of_the_trace_and_takes_the_earliest_deadline_of_the_eligible_entities() {
+    let (place, events) = run_on(EEVDF, &["--kernel", "6.12"]);
+    let mut nr_refused = 0;
+    for at_ms in (20..290).step_by(9) {
+        let (answer, said) = explain(&place, &["--cpu", "0", "--at", &format!("{at_ms}ms")]);
+        let pick = &answer["facts"]["pick"][0];
+        let switch = last_event(&events, at_ms * 1_000_000, |event| event["e"] == "switch");
+        assert_eq!(pick["picked"]["pid"], switch["next"], "{said}");
+        assert!(said.contains(&format!("by rule {}: ", pick["rule"].as_str().expect("a rule"))), "{said}");
+        let entities = pick["entities"].as_array().expect("there are entities");
+        let number = |entity: &Value, key: &str| entity[key].as_i64().expect("a number");
+        let eligible = || entities.iter().filter(|entity| entity["eligible"] == true);
+        assert_eq!(pick["eligible"], eligible().count());
+        assert!(
+            entities.iter().all(|entity| (entity["eligible"] == true) == (number(entity, "lag_ns") >= 0)),
+            "{said}"
+        );
+        if pick["rule"] == "EarliestDeadline" {
+            let earliest = eligible().map(|entity| number(entity, "deadline")).min();
+            assert_eq!(earliest, Some(number(&pick["picked"], "deadline")), "{said}");
+            let is_earlier = |entity: &&Value| Some(number(entity, "deadline")) < earliest;
+            nr_refused += entities.iter().filter(is_earlier).count();
+        }
+    }
+    assert!(nr_refused > 0, "some entities have an earlier deadline and are not eligible");
+}
+
+#[test]
+fn preemption_and_delayed_dequeues_of_eevdf_are_those_of_the_trace() {
+    let (place, events) = run_on(&format!("{EEVDF}tracelag 1\n"), &["--kernel", "6.12"]);
+    let (mut rules, mut delays) = (Vec::new(), 0);
+    for at_ms in 20..120 {
+        for (name, pid) in [("short", 1002), ("nap", 1003)] {
+            let (answer, said) = explain(&place, &["--task", name, "--at", &format!("{at_ms}ms")]);
+            let facts = &answer["facts"];
+            let preemption = &facts["preemption"];
+            if let Some(rule) = preemption["rule"].as_str().filter(|_| facts["state"] != "sleeps") {
+                let wakeup =
+                    last_event(&events, at_ms * 1_000_000, |event| event["e"] == "wakeup" && event["pid"] == pid);
+                assert_eq!(preemption["at_ns"], at_ns(wakeup), "{said}");
+                assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
+                rules.push(rule.to_owned());
+            }
+            if let Some(lag) = facts["delayed_dequeue"]["lag_ns"].as_i64() {
+                assert!(lag < 0, "only entities that are not eligible are delayed: {said}");
+                delays += 1;
+            }
+        }
+    }
+    rules.sort();
+    rules.dedup();
+    assert!(["NotPicked", "ShortSlice"].iter().all(|rule| rules.iter().any(|seen| seen == rule)), "{rules:?}");
+    assert!(delays > 0);
+}
+
+#[test]
+fn the_fair_server_is_named_by_a_task_that_starves_and_by_the_cpu_that_it_serves() {
+    let (place, events) = run_on(EEVDF, &["--kernel", "6.12"]);
+    let (answer, said) = explain(&place, &["--task", "hog0", "--at", "900ms"]);
+    let server = &answer["facts"]["fair_server"];
+    assert!(said.contains("The fair server of CPU 0 has 50ms in each 1s"), "{said}");
+    assert!(said.contains("It runs a fair task at "), "{said}");
+    let served = last_event(&events, 1_499_000_000, |event| event["e"] == "switch" && event["prev"] == 1004);
+    assert!(server["waits_until_ns"].as_u64().expect("it waits") <= at_ns(served));
+    let (answer, said) = explain(&place, &["--cpu", "0", "--at", &format!("{}ns", at_ns(served) + 100_000)]);
+    assert_eq!(answer["facts"]["fair_server"]["last_starved_ns"], at_ns(served), "{said}");
+    assert!(said.contains("It last ran a fair task at "), "{said}");
 }

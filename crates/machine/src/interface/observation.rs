@@ -237,7 +237,7 @@ pub struct Interest {
     pub details: bool,
     /// Charges of run time and updates of PELT averages.
     pub accounting: bool,
-    /// Virtual times of fair tasks at their wake-ups and switches.
+    /// Virtual times of fair tasks at their wake-ups and switches, and decisions of EEVDF and of fair servers.
     pub lags: bool,
 }
 

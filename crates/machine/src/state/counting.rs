@@ -48,7 +48,7 @@ impl<E> SchedObserver for CountingObserver<'_, E> {
                 self.interest.details
             }
             Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.interest.accounting,
-            Event::Lag { .. } => self.interest.lags,
+            Event::Lag { .. } | Event::Eevdf(_) => self.interest.lags,
             Event::Waking { .. }
             | Event::Priority { .. }
             | Event::Frequency { .. }

@@ -182,7 +182,11 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
             "cfs_rqs": update.nr_cfs_rqs,
         }),
         Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
-        Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } | Event::Lag { .. } => return None,
+        Event::Runtime { .. }
+        | Event::PeltEntity { .. }
+        | Event::PeltCfsRq { .. }
+        | Event::Lag { .. }
+        | Event::Eevdf(_) => return None,
     })
 }
 

@@ -2,14 +2,15 @@
 //! Explains a CPU: why it idles while tasks wait, or which task it runs; and the results of its load-balance
 //! passes.
 
-use super::ExplainContext;
 use super::history::{MAX_PASSES, PassRecord};
 use super::phrases::{kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
 use super::task::placement;
+use super::{ExplainContext, eevdf};
 use crate::plural::counted;
 use crate::states::TaskState;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::task::SchedClass;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
 
@@ -36,6 +37,7 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         for_cpus.into_iter().partition(|wait| wait.cpu == cpu);
     let is_idle = sched.is_idle_task_running(cpu);
     let mut sentences = Vec::new();
+    let mut pick_facts = Value::Null;
     if let Some(since) = track.offline_since {
         sentences.push(format!("At {} CPU {} is offline, since {}.", moment(now), cpu.0, moment(since)));
     } else if is_idle {
@@ -59,6 +61,11 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         let name = task_name(machine, track.current);
         sentences.push(format!("At {} CPU {} runs {name}, since {}.", moment(now), cpu.0, moment(track.since)));
         sentences.extend(placement(view, track.current));
+        if sched.task(track.current).class == SchedClass::Fair {
+            let (pick, facts) = eevdf::explain_pick(view, cpu);
+            sentences.extend(pick);
+            pick_facts = facts;
+        }
         match here.len() {
             0 => sentences.push("No task waits on its runqueue.".to_owned()),
             number => {
@@ -71,7 +78,11 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         let tasks = counted(throttled.len(), "task is throttled and waits", "tasks are throttled and wait");
         sentences.push(format!("{tasks} for runtime, which no idle CPU can give."));
     }
-    let facts = json!({
+    let (server, server_facts) = eevdf::explain_server(view, cpu);
+    if track.offline_since.is_none() && !is_idle {
+        sentences.extend(server);
+    }
+    let mut facts = json!({
         "cpu": cpu.0,
         "idle": is_idle && track.offline_since.is_none(),
         "offline": track.offline_since.is_some(),
@@ -86,6 +97,7 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         "last_thought": history.last_kick_decision().map(|(at, thought)| kick_facts(at, &thought)),
         "last_kick": track.kicked.map(|(at, thought)| kick_facts(at, &thought)),
     });
+    eevdf::add_facts(view, &mut facts, [("pick", pick_facts), ("fair_server", server_facts)]);
     (sentences, facts)
 }
 

@@ -5,10 +5,13 @@
 //! are kept.
 
 use crate::states::{TaskActivity, TaskState, hotplug};
-use fairlab_machine::observer::{MachineEvent, Observer};
+use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::eevdf::{
+    DelayStep, DelayedDequeue, EevdfEvent, PickCandidate, PickDecision, PreemptDecision, ServerRecord, ServerStep,
+};
 use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
@@ -77,6 +80,23 @@ pub(super) struct TaskHistory {
     /// Last migration since the last wake-up, and the number of migrations since then.
     pub(super) last_move: Option<MigrationRecord>,
     pub(super) nr_moves: u32,
+    /// EEVDF: decision whether its last wake-up preempted the running task.
+    pub(super) preemption: Option<(Nanos, PreemptDecision)>,
+    /// EEVDF: last delayed dequeue.
+    pub(super) delay: Option<DelayRecord>,
+    /// Number of wake-ups.
+    pub(super) nr_wakeups: u32,
+}
+
+/// Time and values of a step of a delayed dequeue.
+pub(super) type DelayPoint = (Nanos, DelayedDequeue);
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DelayRecord {
+    pub(super) begin: DelayPoint,
+    pub(super) end: Option<DelayPoint>,
+    /// Number of wake-ups of the task before it.
+    pub(super) nr_wakeups: u32,
 }
 
 impl TaskHistory {
@@ -99,6 +119,9 @@ static UNKNOWN: TaskHistory = TaskHistory {
     wait: None,
     last_move: None,
     nr_moves: 0,
+    preemption: None,
+    delay: None,
+    nr_wakeups: 0,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +150,22 @@ pub(super) struct CpuHistory {
     /// Last kick decision that chose this CPU.
     pub(super) kicked: Option<(Nanos, KickDecision)>,
     pub(super) offline_since: Option<Nanos>,
+    /// EEVDF: picks of the last `schedule()`, from the root cfs_rq downwards.
+    pub(super) picks: Vec<PickRecord>,
+    /// Last step of the fair server.
+    pub(super) server: Option<(Nanos, ServerRecord)>,
+    /// Last time at which the fair server ran a task, and the last time at which it was queued because fair tasks
+    /// starved.
+    pub(super) server_ran: Option<Nanos>,
+    pub(super) server_starved: Option<Nanos>,
+}
+
+/// Pick of an entity of a cfs_rq, with the entities that competed.
+#[derive(Clone, Debug)]
+pub(super) struct PickRecord {
+    pub(super) at: Nanos,
+    pub(super) decision: PickDecision,
+    pub(super) candidates: Vec<PickCandidate>,
 }
 
 /// Observer that keeps the history of a run up to the time of an explanation.
@@ -137,6 +176,9 @@ pub struct History {
     /// Tasks that migrated at the current time; the record of the pass that moved them follows.
     moved: Vec<TaskId>,
     moved_at: Nanos,
+    /// Entities of the pick whose decision follows.
+    candidates: Vec<PickCandidate>,
+    wants_lags: bool,
 }
 
 impl History {
@@ -155,8 +197,19 @@ impl History {
             kick_decision: None,
             kicked: None,
             offline_since: None,
+            picks: Vec::new(),
+            server: None,
+            server_ran: None,
+            server_starved: None,
         };
-        Self { tasks: Vec::new(), cpus: sched.cpu_ids().map(cpu_track).collect(), moved: Vec::new(), moved_at: START }
+        Self {
+            tasks: Vec::new(),
+            cpus: sched.cpu_ids().map(cpu_track).collect(),
+            moved: Vec::new(),
+            moved_at: START,
+            candidates: Vec::new(),
+            wants_lags: sched.series().is_eevdf(),
+        }
     }
 
     pub(super) fn cpu(&self, cpu: CpuId) -> &CpuHistory {
@@ -208,6 +261,7 @@ impl History {
         if !track.activity.wake(now) {
             return;
         }
+        track.nr_wakeups += 1;
         let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
         // A completed selection belongs to an earlier wake-up, after which the task left the fair class.
         track.selection = track.selection.filter(|selection| !selection.is_done);
@@ -302,6 +356,45 @@ impl History {
     }
 }
 
+impl History {
+    fn on_eevdf(&mut self, now: Nanos, event: EevdfEvent<'_>) {
+        match event {
+            EevdfEvent::Candidate(candidate) => self.candidates.push(*candidate),
+            EevdfEvent::Pick(decision) => {
+                let candidates = std::mem::take(&mut self.candidates);
+                let picks = &mut self.cpus[decision.queue.cpu.index()].picks;
+                if decision.queue.depth == 0 {
+                    picks.clear();
+                }
+                picks.push(PickRecord { at: now, decision: *decision, candidates });
+            }
+            EevdfEvent::Preempt(decision) => self.task_mut(decision.task).preemption = Some((now, *decision)),
+            EevdfEvent::DelayedDequeue(record) => {
+                let Some(task) = record.entity.task else { return };
+                let point = (now, *record);
+                let track = self.task_mut(task);
+                match (record.step, track.delay.as_mut()) {
+                    (DelayStep::Begins, _) => {
+                        let nr_wakeups = track.nr_wakeups;
+                        track.delay = Some(DelayRecord { begin: point, end: None, nr_wakeups });
+                    }
+                    (DelayStep::Ends | DelayStep::Woken, Some(delay)) => delay.end = Some(point),
+                    (DelayStep::Ends | DelayStep::Woken, None) => {}
+                }
+            }
+            EevdfEvent::FairServer(record) => {
+                let track = &mut self.cpus[record.cpu.index()];
+                track.server = Some((now, *record));
+                match record.step {
+                    ServerStep::Picked => track.server_ran = Some(now),
+                    ServerStep::Starved => track.server_starved = Some(now),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
 impl SchedObserver for History {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
@@ -319,12 +412,17 @@ impl SchedObserver for History {
             }
             Event::BalanceDecision(decision) => self.on_balance(now, decision),
             Event::KickDecision(decision) => self.on_kick_decision(now, decision),
+            Event::Eevdf(event) => self.on_eevdf(now, event),
             _ => {}
         }
     }
 }
 
 impl Observer for History {
+    fn wants(&self) -> Interest {
+        Interest { events: true, lags: self.wants_lags, ..Interest::NONE }
+    }
+
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         if let Some((cpu, online)) = hotplug(event) {
             let track = &mut self.cpus[cpu.index()];

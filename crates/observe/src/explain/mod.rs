@@ -5,10 +5,11 @@
 //! A [`History`] observes the run from its start to that moment; [`explain`] then reads it and the state of
 //! the machine. `explain` reports only recorded decisions, switches, wake-ups and migrations, and the
 //! runqueues after the events of that moment. It does not report unrecorded causes: the program step that
-//! woke a task, the reason why a task outside the fair class got its CPU, the reason for a missing newly-idle
-//! pass.
+//! woke a task, the reason why a task outside the fair class got its CPU, picks of kernels without EEVDF, the
+//! reason for a missing newly-idle pass.
 
 mod cpu;
+mod eevdf;
 mod history;
 mod phrases;
 mod task;

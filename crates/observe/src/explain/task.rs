@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Explains a task: why it is on its CPU, and why it waits or waited.
 
-use super::ExplainContext;
 use super::history::{SelectionRecord, WaitCause, WaitPeriod};
 use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
+use super::{ExplainContext, eevdf};
 use crate::plural::counted;
 use crate::states::TaskState;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -74,12 +74,27 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         sentences.push(text);
         wait_facts = facts;
     }
+    let (preemption, preemption_facts) = eevdf::explain_preemption(view, id);
+    let (delay, delay_facts) = eevdf::explain_delay(view, id);
+    sentences.extend(preemption.filter(|_| is_runnable));
+    sentences.extend(delay);
+    let (mut pick_facts, mut server_facts) = (Value::Null, Value::Null);
+    if is_runnable && machine.sched().task(id).class == SchedClass::Fair {
+        let (pick, facts) = eevdf::explain_pick(view, cpu);
+        sentences.extend(pick);
+        pick_facts = facts;
+        if matches!(track.state(), TaskState::Runnable { .. }) {
+            let (server, facts) = eevdf::explain_server(view, cpu);
+            sentences.extend(server);
+            server_facts = facts;
+        }
+    }
     match track.state() {
         TaskState::Runnable { .. } => sentences.extend(wait_reasons(view, id, cpu)),
         TaskState::Throttled { .. } => sentences.push(throttling_reason(view, id, cpu)),
         TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {}
     }
-    let facts = json!({
+    let mut facts = json!({
         "task": host.name,
         "pid": host.pid,
         "state": state,
@@ -91,6 +106,13 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         "migrations_since": track.nr_moves,
         "wait": wait_facts,
     });
+    let of_eevdf = [
+        ("preemption", preemption_facts),
+        ("delayed_dequeue", delay_facts),
+        ("pick", pick_facts),
+        ("fair_server", server_facts),
+    ];
+    eevdf::add_facts(view, &mut facts, of_eevdf);
     (sentences, facts)
 }
 

@@ -335,6 +335,7 @@ impl SchedObserver for Exporter {
             | Event::Overutilized { .. }
             | Event::BlockedUpdate(_)
             | Event::Lag { .. }
+            | Event::Eevdf(_)
             | Event::Warning { .. } => {}
         }
     }

@@ -4,7 +4,7 @@
 
 use super::thread::{ThreadId, ThreadTable};
 use fairlab_machine::sim::Machine;
-use fairlab_sched::ids::{GroupId, TaskId};
+use fairlab_sched::ids::TaskId;
 use fairlab_sched::task::{Policy, TaskState};
 
 /// Splits a time into milliseconds and ns. Only whole milliseconds keep the sign, as in `SPLIT_NS()`.
@@ -18,23 +18,6 @@ const fn split_ns(ns: i64) -> (i64, u64) {
 pub(super) fn ms_text(ns: u64) -> String {
     let (ms, rest) = split_ns(ns as i64);
     format!("{ms}.{rest:06}")
-}
-
-/// Returns the path of a task group: `cgroup_path()`. Group names of rt-app are absolute paths already.
-pub(super) fn group_path(machine: &Machine, group: GroupId) -> String {
-    let groups = &machine.workload().groups;
-    let mut path = String::new();
-    let mut at = machine.groups().iter().position(|&own| own == group);
-    while let Some(place) = at {
-        let name = &groups[place].name;
-        path.insert_str(0, name);
-        if name.starts_with('/') {
-            break;
-        }
-        path.insert(0, '/');
-        at = groups[place].parent;
-    }
-    if path.is_empty() { "/".to_owned() } else { path }
 }
 
 /// Returns the letter of a task's state: `task_state_to_char()`. New and waking tasks are runnable.

@@ -9,12 +9,13 @@
 //! `nr_spread_over`, a group's `se->` statistics of waiting and sleeping, and the frequency after `cpu#N`,
 //! which only x86 prints.
 
-use super::proc_text::{group_path, has_ended, listed_tasks, ms_text, state_letter};
+use super::proc_text::{has_ended, listed_tasks, ms_text, state_letter};
 use super::record::{EventGroups, TraceRecord};
 use super::sink::{BufferedOut, StateSink, TraceSink};
 use super::task_counts::{self, AllCounts};
 use super::thread::{ThreadId, ThreadTable};
 use super::{ExportFormat, FormatOpener, SinkOpener};
+use crate::cgroups::group_path;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, TaskId};

@@ -89,7 +89,7 @@ pub struct Ctx<'a> {
     pub observer: &'a mut dyn SchedObserver,
     /// Whether the observer wants charges of run time and PELT updates, which are very frequent.
     pub wants_accounting: bool,
-    /// Whether an observer wants the virtual times of tasks at their wake-ups and switches.
+    /// Whether an observer wants the virtual times of tasks at their wake-ups and switches, and decisions of EEVDF.
     pub wants_lags: bool,
     /// Counts of executed operations.
     pub op_counts: &'a mut OpCounts,

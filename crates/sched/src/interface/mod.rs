@@ -5,6 +5,7 @@
 pub mod balance;
 pub mod blocked;
 pub mod ctx;
+pub mod eevdf;
 pub mod lag;
 pub mod policy;
 pub mod probe;

@@ -5,6 +5,7 @@ pub use crate::interface::balance::{
     BalanceDecision, BalanceVerdict, BalancedReason, GroupType, KickDecision, KickReason, MigrationType,
 };
 pub use crate::interface::blocked::{BlockedCaller, BlockedUpdate};
+pub use crate::interface::eevdf::EevdfEvent;
 pub use crate::interface::lag::{EntityLag, LagMoment, QueueLag};
 
 use crate::interface::ctx::{IpiKind, PrevState};
@@ -144,6 +145,8 @@ pub enum Event<'a> {
     },
     /// Virtual times of an entity and of its queue, for a fair task and then for each group above it.
     Lag { moment: LagMoment, entity: &'a EntityLag, queue: &'a QueueLag },
+    /// A decision of EEVDF or a step of a fair server.
+    Eevdf(EevdfEvent<'a>),
     /// The averages of an entity were updated.
     PeltEntity {
         /// Task of the entity; `None` for a group's entity.

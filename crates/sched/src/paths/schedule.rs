@@ -5,6 +5,7 @@
 
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::{Ctx, Effect, PrevState};
+use crate::interface::eevdf::ServerStep;
 use crate::interface::probe::{Event, LagMoment};
 use crate::paths::newidle::{NewIdleResult, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
@@ -272,6 +273,7 @@ impl Sched {
                 }
                 Some(server) if server == self.fair_server(cpu) => {
                     if let Some(task) = self.pick_task_eevdf(ctx, cpu) {
+                        self.report_server(ctx, cpu, ServerStep::Picked);
                         self.start_fair_task(ctx, rq, prev, task);
                         return Some(task);
                     }

@@ -12,6 +12,7 @@
 
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
+use crate::interface::eevdf::ServerStep;
 use crate::state::State;
 use crate::state::deadline::entity::to_ratio;
 use crate::state::task::SchedClass;
@@ -52,6 +53,7 @@ impl State {
         }
         dl.server.is_active = true;
         self.enqueue_dl_entity(ctx, cpu, server, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
+        self.report_server(ctx, cpu, ServerStep::Started);
         self.resched_for_server(ctx, cpu);
     }
 
@@ -76,6 +78,7 @@ impl State {
         let dl = &mut self.tasks[server.index()].dl;
         dl.end_wait();
         dl.server.is_active = false;
+        self.report_server(ctx, cpu, ServerStep::Stopped);
     }
 
     /// Charges the fair server of a CPU, if it is active, for the time for which a fair task has run.
@@ -100,10 +103,12 @@ impl State {
             self.cancel_dl_timer(ctx, server);
             self.tasks[server.index()].dl.start_new_period(now);
             self.start_dl_timer(ctx, server);
+            self.report_server(ctx, cpu, ServerStep::NewPeriod);
             return;
         }
         dl.is_throttled = true;
         self.unqueue_dl(cpu, server);
+        self.report_server(ctx, cpu, ServerStep::Exhausted);
         if !self.start_dl_timer(ctx, server) {
             self.enqueue_dl_entity(ctx, cpu, server, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }

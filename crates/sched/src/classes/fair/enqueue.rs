@@ -277,7 +277,7 @@ impl State {
             self.update_min_vruntime(cfs_rq);
         }
         if flags.delayed {
-            self.finish_delayed_dequeue(se);
+            self.finish_delayed_dequeue(ctx, se);
         }
         if self.cfs_rqs[cfs_rq.index()].nr_running == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);

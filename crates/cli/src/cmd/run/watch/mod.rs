@@ -118,7 +118,7 @@ impl SchedObserver for WatchedRun<'_> {
 
 impl Observer for WatchedRun<'_> {
     fn wants(&self) -> Interest {
-        Observer::<Sched>::wants(self.run).merge(Watcher::WANTS)
+        Observer::<Sched>::wants(self.run).merge(self.watcher.wants())
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -46,9 +46,6 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Events that it observes.
-    pub(crate) const WANTS: Interest = Interest { events: true, details: false, accounting: false, lags: false };
-
     /// Creates the observer of a run that has not begun.
     pub(crate) fn new(machine: &Machine) -> Self {
         Self {
@@ -129,7 +126,7 @@ impl SchedObserver for Watcher {
 
 impl Observer for Watcher {
     fn wants(&self) -> Interest {
-        Self::WANTS
+        self.history.wants()
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

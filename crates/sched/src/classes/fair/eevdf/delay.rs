@@ -9,6 +9,7 @@
 
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
+use crate::interface::eevdf::DelayStep;
 use crate::state::State;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::features::Feature;
@@ -31,6 +32,7 @@ impl State {
         self.clear_buddies(cfs_rq, se);
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
         self.set_delayed(se, true);
+        self.report_delay(ctx, se, DelayStep::Begins);
         true
     }
 
@@ -57,7 +59,8 @@ impl State {
 
     /// Ends the delay of an entity that has left. It keeps no positive lag from it (DELAY_ZERO).
     #[inline(never)]
-    pub(crate) fn finish_delayed_dequeue(&mut self, se: EntityId) {
+    pub(crate) fn finish_delayed_dequeue(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+        self.report_delay(ctx, se, DelayStep::Ends);
         self.set_delayed(se, false);
         if self.features.has(Feature::DelayZero) {
             let entity = &mut self.entities[se.index()];
@@ -76,6 +79,7 @@ impl State {
         }
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
         self.set_delayed(se, false);
+        self.report_delay(ctx, se, DelayStep::Woken);
     }
 
     /// Moves a queued entity to the virtual time of its cfs_rq.

@@ -43,7 +43,7 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
             let se = &mut rig.sched.entities[curr.index()];
             se.vlag = se.deadline.wrapping_sub(1) as i64;
         }
-        let pick = rig.sched.pick_eevdf(cfs_rq).and_then(|pick| ids.iter().position(|&id| id == pick));
+        let pick = rig.sched.pick_eevdf(cfs_rq).and_then(|(pick, _)| ids.iter().position(|&id| id == pick));
         assert_eq!(pick, usize::try_from(line["pick"].as_i64().expect("an index")).ok(), "pick of {line}");
         let placed = *ids.last().expect("there is at least one entity");
         let before = rig.sched.entities[placed.index()].clone();

@@ -6,6 +6,7 @@
 
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
+use crate::interface::eevdf::PickRule;
 use crate::state::State;
 use crate::state::entity::vruntime_before;
 use crate::state::lock::RqGuard;
@@ -14,28 +15,32 @@ use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
-    /// Returns the entity with the earliest deadline among those that are eligible, waiting or running.
+    /// Returns the entity with the earliest deadline among those that are eligible, waiting or running, and the rule
+    /// that decided.
     ///
     /// Rules, in order:
     /// 1. A single entity needs no comparison.
     /// 2. RUN_TO_PARITY: an eligible running entity keeps its protected slice.
     /// 3. The first eligible waiting entity, unless the running one is eligible and its deadline is earlier.
-    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
+    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<(EntityId, PickRule)> {
         let queue = &self.cfs_rqs[cfs_rq.index()];
         let running = queue.curr.filter(|curr| self.entities[curr.index()].on_rq);
         if queue.nr_running == 1 {
-            return running.or_else(|| queue.timeline.first());
+            return running.or_else(|| queue.timeline.first()).map(|se| (se, PickRule::OnlyEntity));
         }
         let running = running.filter(|&curr| self.entity_eligible(cfs_rq, curr));
         if let Some(curr) = running
             && self.features.has(Feature::RunToParity)
             && self.entities[curr.index()].is_slice_protected()
         {
-            return Some(curr);
+            return Some((curr, PickRule::SliceProtected));
         }
-        let Some(best) = self.first_eligible(cfs_rq) else { return running };
+        let Some(best) = self.first_eligible(cfs_rq) else { return running.map(|se| (se, PickRule::NoneElseEligible)) };
         let deadline = |se: EntityId| self.entities[se.index()].deadline;
-        Some(running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))).unwrap_or(best))
+        Some(match running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))) {
+            Some(curr) => (curr, PickRule::RunningEarlier),
+            None => (best, PickRule::EarliestDeadline),
+        })
     }
 
     /// Picks the next fair task and makes it the running one. Returns `None` if there is none; the old task is then still
@@ -86,9 +91,11 @@ impl State {
     fn pick_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> Option<EntityId> {
         let next = self.cfs_rqs[cfs_rq.index()].next.filter(|_| self.features.has(Feature::PickBuddy));
         if let Some(next) = next.filter(|&next| self.entity_eligible(cfs_rq, next)) {
+            self.report_pick(ctx, cfs_rq, next, PickRule::NextBuddy);
             return Some(next);
         }
-        let se = self.pick_eevdf(cfs_rq).expect("of the entities of a cfs_rq one is always eligible");
+        let (se, rule) = self.pick_eevdf(cfs_rq).expect("of the entities of a cfs_rq one is always eligible");
+        self.report_pick(ctx, cfs_rq, se, rule);
         if self.entities[se.index()].is_delayed {
             let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
             self.dequeue_entities(ctx, self.cfs_rqs[cfs_rq.index()].cpu, se, flags);

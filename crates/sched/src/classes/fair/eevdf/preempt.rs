@@ -4,6 +4,7 @@
 //! Models `check_preempt_wakeup_fair()`, `do_preempt_short()`, `did_preempt_short()` and `yield_task_fair()` (6.12.117).
 
 use crate::interface::ctx::Ctx;
+use crate::interface::eevdf::{PickRule, PreemptRule};
 use crate::state::State;
 use crate::state::entity::vruntime_before;
 use crate::state::lock::RqGuard;
@@ -25,39 +26,56 @@ impl State {
     /// 7. The task preempts if it is the one to pick now.
     #[inline(never)]
     pub(crate) fn check_preempt_wakeup_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
-        let curr_task = self.rqs[cpu.index()].curr;
-        if curr_task == task {
+        if self.rqs[cpu.index()].curr == task {
             return;
         }
+        let rule = self.wakeup_preemption(ctx, cpu, task, is_fork);
+        if ctx.wants_lags {
+            self.report_preemption(ctx, cpu, task, rule);
+        }
+        if rule.is_preemption() {
+            self.resched_curr(ctx, cpu);
+        }
+    }
+
+    fn wakeup_preemption(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) -> PreemptRule {
+        let curr_task = self.rqs[cpu.index()].curr;
         let (curr, woken) = (self.tasks[curr_task.index()].se, self.tasks[task.index()].se);
         if self.cfs_rqs[self.entities[woken.index()].cfs_rq.index()].throttle_count > 0 {
-            return;
+            return PreemptRule::GroupThrottled;
         }
         if self.features.has(Feature::NextBuddy) && !is_fork && !self.entities[woken.index()].is_delayed {
             self.set_next_buddy(woken);
         }
-        if self.rqs[cpu.index()].need_resched || !self.features.has(Feature::WakeupPreemption) {
-            return;
+        if self.rqs[cpu.index()].need_resched {
+            return PreemptRule::AlreadyDue;
+        }
+        if !self.features.has(Feature::WakeupPreemption) {
+            return PreemptRule::FeatureOff;
         }
         let (curr, woken) = self.find_matching_se(curr, woken);
         match (self.se_is_idle(curr), self.se_is_idle(woken)) {
             (true, false) => {
                 self.entities[curr.index()].cancel_protect_slice();
-                return self.resched_curr(ctx, cpu);
+                return PreemptRule::OverIdle;
             }
-            (false, true) => return,
+            (false, true) => return PreemptRule::UnderIdle,
             _ => {}
         }
         if self.tasks[task.index()].policy != Policy::Normal {
-            return;
+            return PreemptRule::BatchPolicy;
         }
         let cfs_rq = self.entities[curr.index()].cfs_rq;
         self.update_curr(ctx, cfs_rq);
-        if self.do_preempt_short(cfs_rq, woken, curr) {
+        let is_shorter = self.do_preempt_short(cfs_rq, woken, curr);
+        if is_shorter {
             self.entities[curr.index()].cancel_protect_slice();
         }
-        if self.pick_eevdf(cfs_rq) == Some(woken) {
-            self.resched_curr(ctx, cpu);
+        match self.pick_eevdf(cfs_rq) {
+            Some((picked, _)) if picked == woken && is_shorter => PreemptRule::ShortSlice,
+            Some((picked, _)) if picked == woken => PreemptRule::ToBePicked,
+            Some((_, PickRule::SliceProtected)) => PreemptRule::SliceProtected,
+            _ => PreemptRule::NotPicked,
         }
     }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Virtual times of entities and queues for observers.
+//! Virtual times of entities and queues, and records of decisions, for observers.
 
 use crate::interface::ctx::Ctx;
+use crate::interface::eevdf::{
+    DelayStep, DelayedDequeue, EevdfEvent, PickCandidate, PickDecision, PickRule, PreemptDecision, PreemptRule,
+    ServerRecord, ServerStep,
+};
 use crate::interface::lag::{EntityLag, LagMoment, QueueLag};
 use crate::interface::probe::Event;
 use crate::state::State;
@@ -62,6 +66,94 @@ impl State {
             sum_weight: sum_weight as u64,
             avg_vruntime: queue.virtual_time.clone().advance(self.running_entity(id)) as i64,
         }
+    }
+
+    fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId) -> PickCandidate {
+        PickCandidate {
+            entity: self.entity_lag_snapshot(se),
+            group: self.entities[se.index()].my_q().map(|below| self.cfs_rqs[below.index()].group),
+            is_running: self.cfs_rqs[cfs_rq.index()].curr == Some(se),
+            is_eligible: self.entity_eligible(cfs_rq, se),
+        }
+    }
+
+    /// Reports a pick from a cfs_rq with all of its entities, if an observer wants it.
+    #[inline]
+    pub(super) fn report_pick(&self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, picked: EntityId, rule: PickRule) {
+        if ctx.wants_lags {
+            self.report_pick_of(ctx, cfs_rq, picked, rule);
+        }
+    }
+
+    #[cold]
+    fn report_pick_of(&self, ctx: &mut Ctx<'_>, id: CfsRqId, picked: EntityId, rule: PickRule) {
+        let queue = &self.cfs_rqs[id.index()];
+        let running = queue.curr.filter(|curr| self.entities[curr.index()].on_rq);
+        let mut nr_eligible = 0;
+        for se in running.into_iter().chain(queue.timeline.iter().map(|(_, se)| se)) {
+            let candidate = self.pick_candidate(id, se);
+            nr_eligible += u32::from(candidate.is_eligible);
+            ctx.report(Event::Eevdf(EevdfEvent::Candidate(&candidate)));
+        }
+        let decision = PickDecision {
+            queue: self.queue_lag_of(id),
+            group: queue.group,
+            picked: self.pick_candidate(id, picked),
+            rule,
+            nr_eligible,
+        };
+        ctx.report(Event::Eevdf(EevdfEvent::Pick(&decision)));
+    }
+
+    /// Reports whether a woken task preempts the running one.
+    #[cold]
+    pub(super) fn report_preemption(&self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, rule: PreemptRule) {
+        let curr = self.rqs[cpu.index()].curr;
+        let (running, woken) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
+        let cfs_rq = self.entities[woken.index()].cfs_rq;
+        let decision = PreemptDecision {
+            cpu,
+            task,
+            curr,
+            rule,
+            queue: self.queue_lag_of(cfs_rq),
+            woken: self.pick_candidate(cfs_rq, woken),
+            running: self.pick_candidate(cfs_rq, running),
+        };
+        ctx.report(Event::Eevdf(EevdfEvent::Preempt(&decision)));
+    }
+
+    /// Reports a step of a delayed dequeue, if an observer wants it.
+    #[inline]
+    pub(super) fn report_delay(&self, ctx: &mut Ctx<'_>, se: EntityId, step: DelayStep) {
+        if ctx.wants_lags {
+            let queue = self.queue_lag_of(self.entities[se.index()].cfs_rq);
+            let record = DelayedDequeue { step, entity: self.entity_lag_snapshot(se), queue };
+            ctx.report(Event::Eevdf(EevdfEvent::DelayedDequeue(&record)));
+        }
+    }
+
+    /// Reports a step of a CPU's fair server, if an observer wants it.
+    #[inline]
+    pub(crate) fn report_server(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
+        if ctx.wants_lags {
+            self.report_server_step(ctx, cpu, step);
+        }
+    }
+
+    #[cold]
+    fn report_server_step(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
+        let dl = &self.tasks[self.fair_server(cpu).index()].dl;
+        let record = ServerRecord {
+            cpu,
+            step,
+            runtime_ns: dl.runtime,
+            max_runtime_ns: dl.dl_runtime,
+            period_ns: dl.dl_period,
+            deadline: dl.deadline,
+            waits_until: dl.server.is_armed.then(|| dl.latest_start()),
+        };
+        ctx.report(Event::Eevdf(EevdfEvent::FairServer(&record)));
     }
 
     /// Returns the virtual times of a task; `None` if the kernel has no lags.
