@@ -253,6 +253,7 @@ fn features_and_tunables_that_only_the_tree_has_can_be_set() {
         (["--set", "util_clamp_mix=1"], "this kernel has no tunable util_clamp_mix; did you mean util_clamp_min?"),
         (["--set", "util_clamp_max=5000"], "tunable util_clamp_max: the kernel rejects 5000 (error 22)"),
         (["--set", "deadline_period_max_us=5"], "tunable deadline_period_max_us: 5 is not in 100..4294967295"),
+        (["--set", "wide_imbalance=1"], "this kernel has no tunable wide_imbalance"),
         (["--features", "NO_SIS_UTILS"], "this kernel has no feature SIS_UTILS; did you mean SIS_UTIL?"),
     ] {
         let refused = complaint("a switch", &with_engines(&[&run[..], &more].concat()));

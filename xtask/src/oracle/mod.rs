@@ -159,7 +159,8 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
         wants_operations: args.operations,
     };
     let (first, last) = seeds(&args.seeds)?;
-    let arms: &[&str] = if args.judge.is_some() { &[ARMS_PROFILE] } else { &[] };
+    let has_arms = args.judge.is_some() && args.version != EEVDF_VERSION;
+    let arms: &[&str] = if has_arms { &[ARMS_PROFILE] } else { &[] };
     let names = profiles(args, &[&profiles_of(&args.version), arms].concat())?;
     let seeds_of = |profile| (first..=last).map(move |seed| (profile, seed));
     let cases = names.iter().flat_map(|name| seeds_of(name.as_str()));

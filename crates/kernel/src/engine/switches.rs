@@ -49,6 +49,10 @@ impl KernelEngine {
     }
 
     pub(super) fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), String> {
+        // Before the boot a tree has no files. Machines write each tunable again after it.
+        if !self.object.is_booted() {
+            return Ok(());
+        }
         if name == SCAN_COST && self.measures_searches() {
             self.scan_cost_ns = u32::try_from(value).unwrap_or(u32::MAX);
             let search = self.search.expect("searches are measured");

@@ -184,6 +184,11 @@ impl Object {
         call!(self, fl_boot(c_cpu(cpus.len() as u32), raw.as_ptr(), levels.as_ptr()));
     }
 
+    /// Whether the kernel has booted.
+    pub fn is_booted(&self) -> bool {
+        self.nr_cpus > 0
+    }
+
     /// Returns a CPU number for the kernel's side, which does not check it.
     fn cpu(&self, cpu: u32) -> c_int {
         assert!((cpu as usize) < self.nr_cpus, "CPU {cpu} of {}", self.nr_cpus);
