@@ -3,7 +3,8 @@
 //! run --profile sim -p fairlab-machine --example swarm -- FIRST LAST [FOLDER]`
 //!
 //! Each seed determines one scenario. With FOLDER, its text is written there first. Scenarios with an odd
-//! seed run with a random cost model, those with an even seed with zero-cost kernel code. A broken invariant
+//! seed run with a random cost model, those with an even seed with zero-cost kernel code. Every second pair of seeds runs
+//! with the rules of 6.12. A broken invariant
 //! ends the program with the seed; the line with the number of scenarios of each size appears only if no
 //! invariant was broken.
 
@@ -13,7 +14,9 @@ mod scenario;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_machine::streams::RandomStream;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
+use fairlab_workload::scenario::{ParseContext, SwitchNames, parse_with_context};
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,13 +41,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     let mut out = std::io::stdout();
-    for (size, (scenarios, events)) in SIZES.iter().zip(&counts.by_size) {
-        writeln!(
-            out,
-            "up to {size:3} CPUs: {:5} scenarios, {:9} events",
-            scenarios.load(Ordering::Relaxed),
-            events.load(Ordering::Relaxed)
-        )?;
+    for (series, by_size) in KernelSeries::ALL.into_iter().zip(&counts.by_series) {
+        for (size, (scenarios, events)) in SIZES.iter().zip(by_size) {
+            let (scenarios, events) = (scenarios.load(Ordering::Relaxed), events.load(Ordering::Relaxed));
+            writeln!(out, "{series:4}, up to {size:3} CPUs: {scenarios:5} scenarios, {events:9} events")?;
+        }
     }
     writeln!(out, "every invariant held after every event")?;
     Ok(())
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[derive(Default)]
 struct Counts {
-    by_size: [(AtomicU64, AtomicU64); SIZES.len()],
+    by_series: [[(AtomicU64, AtomicU64); SIZES.len()]; KernelSeries::ALL.len()],
 }
 
 fn work(next: &AtomicU64, last: u64, folder: Option<&str>, counts: &Counts) {
@@ -61,21 +62,27 @@ fn work(next: &AtomicU64, last: u64, folder: Option<&str>, counts: &Counts) {
         if seed > last {
             return;
         }
-        let (nr_cpus, text) = scenario::text(seed);
+        let series = if seed % 4 < 2 { KernelSeries::V6_1 } else { KernelSeries::V6_12 };
+        let (nr_cpus, text) = scenario::text(seed, series);
         if let Some(folder) = folder {
             std::fs::write(format!("{folder}/{seed}.scn"), &text).expect("the folder can be written");
         }
-        let events = run(seed, &text);
+        let events = run(seed, series, &text);
         let class = SIZES.iter().position(|&size| nr_cpus <= size).expect("256 CPUs are the most");
-        counts.by_size[class].0.fetch_add(1, Ordering::Relaxed);
-        counts.by_size[class].1.fetch_add(events, Ordering::Relaxed);
+        let by_size = &counts.by_series[series as usize][class];
+        by_size.0.fetch_add(1, Ordering::Relaxed);
+        by_size.1.fetch_add(events, Ordering::Relaxed);
     }
 }
 
-fn run(seed: u64, text: &str) -> u64 {
+fn run(seed: u64, series: KernelSeries, text: &str) -> u64 {
+    let named = |_: &str| unreachable!("the scenario describes its machine");
+    let switch_names = SwitchNames::BuiltIn(series);
+    let context = ParseContext { given: None, named: &named, vary: None, switch_names };
     let scenario =
-        fairlab_workload::scenario::parse("swarm", text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+        parse_with_context("swarm", text, context).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
     let mut setup = Setup::from_scenario(scenario);
+    setup.series = series;
     if seed % 2 == 1 {
         let mut prices = RandomStream::new(seed, "prices", 0);
         for &op in KernelOp::ALL {

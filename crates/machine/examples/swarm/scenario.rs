@@ -34,7 +34,7 @@ impl ScenarioWriter {
 }
 
 /// Returns the number of CPUs and the text of a seed's scenario.
-pub(crate) fn text(seed: u64) -> (u32, String) {
+pub(crate) fn text(seed: u64, series: KernelSeries) -> (u32, String) {
     let mut draw = ScenarioWriter { stream: RandomStream::new(seed, "swarm", 0), text: String::new() };
     let nr_cpus = 1 << draw.stream.draw_below(9);
     let nr_cpus =
@@ -43,11 +43,15 @@ pub(crate) fn text(seed: u64) -> (u32, String) {
     // There are about four events for each task and millisecond, and each check covers every CPU.
     let length_us = (MAX_CPU_CHECKS * 250 / (nr_cpus * nr_tasks.max(4))).clamp(3_000, 150_000);
     machine(&mut draw, nr_cpus);
+    switches(&mut draw, series);
     draw.line(&format!("end {length_us}us"));
     let nr_groups = if draw.stream.draw_one_in(2) { draw.stream.draw_below(6) } else { 0 };
     groups(&mut draw, nr_groups);
     let families = tasks(&mut draw, nr_cpus, nr_tasks, nr_groups, length_us);
     changes(&mut draw, nr_cpus, nr_groups, &families, length_us);
+    if series.is_eevdf() {
+        changes_of_eevdf(&mut draw, nr_cpus, &families, length_us);
+    }
     (nr_cpus as u32, draw.text)
 }
 
@@ -92,11 +96,21 @@ fn machine(draw: &mut ScenarioWriter, nr_cpus: u64) {
             draw.line(&format!("fdom {first}-{} 500000:100000 1000000:300000 2000000:1200000", end - 1));
         }
     }
-    for feature in Feature::of_series(KernelSeries::V6_1) {
+}
+
+fn switches(draw: &mut ScenarioWriter, series: KernelSeries) {
+    for feature in Feature::of_series(series) {
         if draw.stream.draw_one_in(20) {
             let on = draw.stream.draw_below(2);
             draw.line(&format!("feature {} {on}", feature.name()));
         }
+    }
+    if series.is_eevdf() {
+        if draw.stream.draw_one_in(3) {
+            let slice = draw.micros(20_000);
+            draw.line(&format!("tune base_slice_ns {}", 1000 * slice));
+        }
+        return;
     }
     for (name, values) in [
         ("misfit_kick", &[0i64, 1][..]),
@@ -208,5 +222,29 @@ fn changes(draw: &mut ScenarioWriter, nr_cpus: u64, nr_groups: u64, families: &[
             _ => continue,
         };
         draw.line(&line);
+    }
+}
+
+/// Writes changes that kernels without EEVDF do not have: slices and parameters of fair servers.
+///
+/// The first fair task of a CPU starts its server and overwrites earlier parameters, whose bandwidth is never released.
+/// So each CPU runs such a task before. Changes of servers while their bandwidth is still in use can also lose that of
+/// deadline tasks, so there are none of these.
+fn changes_of_eevdf(draw: &mut ScenarioWriter, nr_cpus: u64, families: &[(String, u64)], length_us: u64) {
+    let has_servers = !draw.text.contains(" dl=") && draw.stream.draw_one_in(2);
+    for cpu in 0..if has_servers { nr_cpus } else { 0 } {
+        draw.line(&format!("task starter{cpu} mask={cpu} cpu={cpu} run 10us exit"));
+    }
+    for _ in 0..draw.stream.draw_below(8) {
+        let at = length_us / 2 + draw.stream.draw_below(length_us / 2);
+        if has_servers && draw.stream.draw_one_in(3) {
+            let (cpus, runtime) = (draw.range(nr_cpus), draw.micros(5_000));
+            draw.line(&format!("server {at}us {cpus} {runtime}us 20ms"));
+            continue;
+        }
+        let (family, nr) = &families[draw.stream.draw_below(families.len() as u64) as usize];
+        let task = if *nr == 1 { family.clone() } else { format!("{family}{}", draw.stream.draw_below(*nr)) };
+        let slice = draw.micros(30_000);
+        draw.line(&format!("slice {at}us {task} {slice}us"));
     }
 }

@@ -35,9 +35,10 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
     Ok(())
 }
 
-/// Deadline tasks, and the idle tasks that stand for fair servers.
+/// Deadline tasks, and the idle tasks that stand for fair servers. A server may have parameters before it starts.
 fn deadline_tasks(sched: &Sched) -> impl Iterator<Item = &Task> {
-    sched.tasks.iter().filter(|p| p.class == SchedClass::Deadline || p.dl.server.is_server)
+    let is_server = |p: &Task| p.dl.server.is_server || (p.class == SchedClass::Idle && p.dl.dl_bw > 0);
+    sched.tasks.iter().filter(move |p| p.class == SchedClass::Deadline || is_server(p))
 }
 
 fn recount(sched: &Sched, cpu: CpuId) -> DlRecount {
@@ -54,7 +55,7 @@ fn recount(sched: &Sched, cpu: CpuId) -> DlRecount {
             recount.waking_bw += p.dl.dl_bw;
         } else {
             recount.bw.0 += p.dl.dl_bw;
-            let is_contending = if p.dl.server.is_server { p.dl.server.is_active } else { p.is_queued() };
+            let is_contending = if p.class == SchedClass::Idle { p.dl.server.is_active } else { p.is_queued() };
             recount.bw.1 += if is_contending || p.dl.is_non_contending { p.dl.dl_bw } else { 0 };
         }
         recount

@@ -5,6 +5,7 @@ use crate::check::{CheckResult, ensure};
 use crate::paths::sched::Sched;
 use crate::state::entity::{EntityOwner, SchedEntity, vruntime_before};
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::virtual_time::{RunningEntity, VirtualTime};
 use crate::types::ids::{CfsRqId, EntityId};
 
 /// Counts and sums of a cfs_rq, recomputed from its entities.
@@ -35,6 +36,9 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
         check_timeline(sched, id, cfs_rq)?;
         check_marks(sched, id, cfs_rq)?;
         check_average(id, cfs_rq)?;
+        if sched.series().is_eevdf() {
+            check_lags(sched, id, cfs_rq)?;
+        }
     }
     for (index, se) in sched.entities.iter().enumerate() {
         check_entity(sched, EntityId::from_index(index), se)?;
@@ -89,6 +93,38 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     Ok(())
 }
 
+/// Checks the sums of the virtual time of 6.12, and that lags are conserved: weighted with the entities' weights they
+/// add up to zero, but for the rounding of the virtual time.
+fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
+    let kept = &cfs_rq.virtual_time;
+    let mut recounted = VirtualTime { sum_w_vruntime: 0, sum_weight: 0, ..*kept };
+    for (_, entity) in cfs_rq.timeline.iter() {
+        let se = &sched.entities[entity.index()];
+        recounted.add(se.vruntime, se.weight() as i64);
+    }
+    ensure!(*kept == recounted, "{id:?} has {kept:?}, but its waiting entities add up to {recounted:?}");
+    let has_slices = cfs_rq.slice_tree.min_slice().is_some();
+    ensure!(has_slices != cfs_rq.timeline.is_empty(), "the slices of {id:?} are not those of its waiting entities");
+    let running = cfs_rq.curr.filter(|curr| sched.entities[curr.index()].on_rq);
+    let of_running = running.map(|curr| {
+        let se = &sched.entities[curr.index()];
+        RunningEntity { vruntime: se.vruntime, weight: se.weight() as i64 }
+    });
+    let virtual_time = kept.clone().advance(of_running);
+    let waiting = cfs_rq.timeline.iter().map(|(_, entity)| entity);
+    let (mut surplus, mut weight) = (0_i128, 0_i128);
+    for se in waiting.chain(running).map(|entity| &sched.entities[entity.index()]) {
+        surplus += i128::from(se.vruntime.wrapping_sub(virtual_time) as i64) * i128::from(se.weight());
+        weight += i128::from(se.weight());
+    }
+    ensure!(
+        weight == 0 || (0..weight).contains(&surplus),
+        "lags of {id:?} add up to {} at virtual time {virtual_time}, with a weight of {weight}",
+        -surplus
+    );
+    Ok(())
+}
+
 /// Checks that buddies, including the skip buddy, are runnable on their cfs_rq.
 fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     for (mark, entity) in [("next", cfs_rq.next), ("last", cfs_rq.last), ("skip", cfs_rq.skip)] {
@@ -111,14 +147,19 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
     let depth = se.parent.map_or(0, |parent| sched.entities[parent.index()].depth + 1);
     ensure!(se.depth == depth, "{id:?} has depth {} below {:?}", se.depth, se.parent);
     ensure!(se.avg.period_contrib < 1024, "period_contrib of {id:?} exceeds a period: {:?}", se.avg);
+    let is_migrating = se.task().is_some_and(|task| sched.tasks[task.index()].is_migrating());
+    ensure!(!se.is_delayed || se.on_rq || is_migrating, "the dequeue of {id:?} is delayed, but it is not queued");
     match se.owner {
         EntityOwner::Group(below) => {
             let below = &sched.cfs_rqs[below.index()];
+            let (all, runnable) = (u64::from(below.h_nr_running), u64::from(below.h_nr_runnable));
+            // When the dequeue of a task is delayed or the task wakes up, 6.12 leaves the entities above as they are.
+            let is_right =
+                if sched.series().is_eevdf() { se.runnable_weight <= all } else { se.runnable_weight == runnable };
             ensure!(
-                below.throttle_count > 0 || !se.on_rq || se.runnable_weight == u64::from(below.h_nr_runnable),
-                "runnable_weight of {id:?} is {}, but the number of runnable tasks below is {}",
-                se.runnable_weight,
-                below.h_nr_runnable
+                below.throttle_count > 0 || !se.on_rq || is_right,
+                "runnable_weight of {id:?} is {}, but the number of runnable tasks below is {runnable} of {all}",
+                se.runnable_weight
             );
         }
         EntityOwner::Task(task) => {

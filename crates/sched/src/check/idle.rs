@@ -81,7 +81,7 @@ fn check_wakeups(sched: &Sched) -> CheckResult {
         let id = TaskId::from_index(index);
         let queue = &sched.rqs[task.cpu.index()].call_queue;
         let nr_queued = queue.iter().filter(|&&call| call == CallFunction::Wake(id)).count();
-        let expected = usize::from(task.state == TaskState::Waking && !task.in_wakeup);
+        let expected = usize::from(task.state == TaskState::Waking && !task.in_wakeup && !task.is_migrating());
         ensure!(
             nr_queued == expected,
             "{id:?} is {:?}, but its number of entries in the call queue is {nr_queued}",

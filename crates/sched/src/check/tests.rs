@@ -7,11 +7,17 @@ use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::task::{Policy, TaskState};
 use crate::types::ids::{EntityId, TaskId};
+use crate::types::series::KernelSeries;
 use std::string::{String, ToString};
 
 /// Returns a machine whose CPU has a running task in a group and a waiting task in the root group.
 fn busy() -> (GoldenTestMachine, TaskId, TaskId) {
+    busy_in(KernelSeries::V6_1)
+}
+
+fn busy_in(series: KernelSeries) -> (GoldenTestMachine, TaskId, TaskId) {
     let mut rig = GoldenTestMachine::new();
+    rig.sched.series = series;
     rig.sched.boot(crate::types::units::Nanos::ZERO);
     let (group, _) = rig.group();
     let fork = |sched: &mut Sched, ctx: &mut Ctx<'_>, group| {
@@ -37,7 +43,11 @@ fn busy() -> (GoldenTestMachine, TaskId, TaskId) {
 }
 
 fn damage(what: impl FnOnce(&mut Sched, EntityId, EntityId)) -> String {
-    let (mut rig, running, waiting) = busy();
+    damage_in(KernelSeries::V6_1, what)
+}
+
+fn damage_in(series: KernelSeries, what: impl FnOnce(&mut Sched, EntityId, EntityId)) -> String {
+    let (mut rig, running, waiting) = busy_in(series);
     let (running, waiting) = (rig.sched.task(running).se, rig.sched.task(waiting).se);
     what(&mut rig.sched, running, waiting);
     rig.sched.check_invariants().expect_err("the damage is found").to_string()
@@ -50,6 +60,28 @@ fn damaged_counts_and_sums_are_found() {
     assert!(damage(|sched, _, _| sched.rqs[0].nr_running = 1).contains("nr_running of CpuId(0) is 1, not 2"));
     assert!(damage(|sched, _, _| sched.cfs_rqs[0].avg.util_est.enqueued = 7).contains("estimated utilisation 7"));
     assert!(damage(|sched, _, _| sched.groups[1].load_avg += 5).contains("its cfs_rqs contribute"));
+}
+
+#[test]
+fn damaged_virtual_times_and_delays_are_found() {
+    let damage =
+        |what: fn(&mut Sched, EntityId)| damage_in(KernelSeries::V6_12, |sched, _, waiting| what(sched, waiting));
+    let add_up = "waiting entities add up to";
+    assert!(damage(|sched, _| sched.cfs_rqs[0].virtual_time.sum_w_vruntime += 1).contains(add_up));
+    assert!(damage(|sched, _| sched.cfs_rqs[0].virtual_time.sum_weight -= 1).contains(add_up));
+    assert!(damage(|sched, se| sched.entities[se.index()].vruntime += 1).contains(add_up));
+    assert!(damage(|sched, se| sched.entities[se.index()].deadline += 1).contains("waits on"));
+    let without_slices = damage(|sched, se| {
+        let slot = sched.entities[se.index()].slice_slot;
+        sched.cfs_rqs[0].slice_tree.remove(slot);
+    });
+    assert!(without_slices.contains("the slices of"), "{without_slices}");
+    let (rig, running, _) = busy_in(KernelSeries::V6_12);
+    let mut sched = rig.sched;
+    let se = sched.task(running).se;
+    sched.entities[se.index()].is_delayed = true;
+    sched.entities[se.index()].on_rq = false;
+    assert!(sched.check_invariants().is_err());
 }
 
 #[test]

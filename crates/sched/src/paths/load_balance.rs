@@ -113,6 +113,10 @@ impl Sched {
             LbPhase::Attach(nr) => {
                 let dst = self.rq_lock_clocked(ctx, pass.env.dst_cpu);
                 self.attach_tasks(ctx, &dst, &mut pass.env);
+                drop(dst);
+                if !self.path_stacks.wakeups_of_migrating.is_empty() {
+                    self.finish_wakeups_of_migrating(ctx);
+                }
                 pass.env.decision.nr_moved += nr;
                 self.after_detach(ctx, pass)
             }

@@ -252,9 +252,11 @@ impl Sched {
     }
 
     /// Accounts the time that a domain took.
+    ///
+    /// A clock offset ends with its event, so with both self-timed operations and costs the clock can go back.
     fn account_domain(&mut self, ctx: &Ctx<'_>, path: &mut NewIdleBalance, sd: DomainId, weight: u32) {
         let now = ctx.sched_clock();
-        let domain_cost = now - core::mem::replace(&mut path.since, now);
+        let domain_cost = now.saturating_sub(core::mem::replace(&mut path.since, now));
         path.cost += domain_cost;
         let (jiffies, hz) = (self.jiffies, self.hz);
         let success = if path.pulled { weight } else { 0 };

@@ -162,6 +162,8 @@ pub(crate) struct PathStacks {
     yield_mode: YieldMode,
     /// Empty until yielding is enabled for the first time.
     cpus: Vec<CpuPathStack>,
+    /// Wake-ups of tasks with delayed dequeue that are between two runqueues: task and CPU of the waker.
+    pub(crate) wakeups_of_migrating: Vec<(TaskId, CpuId)>,
 }
 
 impl PathStacks {

@@ -162,7 +162,7 @@ impl Sched {
 
     fn try_to_wake_up(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> bool {
         let p = &self.tasks[task.index()];
-        let is_delayed = p.state == TaskState::Interruptible && p.on_rq == OnRq::Queued;
+        let is_delayed = p.state == TaskState::Interruptible && p.on_rq != OnRq::No;
         let stage = if is_delayed { None } else { self.select_for_wakeup(ctx, task, flags) };
         if is_delayed {
             self.wake_delayed(ctx, task);
@@ -328,9 +328,27 @@ impl Sched {
         self.end_idle_period(cpu);
     }
 
-    /// Wakes a task whose dequeue was delayed, where it is queued.
+    /// Wakes the tasks with delayed dequeue that were woken on their way to a runqueue, and have arrived.
+    pub(crate) fn finish_wakeups_of_migrating(&mut self, ctx: &mut Ctx<'_>) {
+        let has_arrived = |sched: &Self, &(task, _): &(TaskId, CpuId)| !sched.tasks[task.index()].is_migrating();
+        while let Some(index) = self.path_stacks.wakeups_of_migrating.iter().position(|wake| has_arrived(self, wake)) {
+            let (task, waker) = self.path_stacks.wakeups_of_migrating.remove(index);
+            self.tasks[task.index()].state = TaskState::Interruptible;
+            ctx.on_cpu(waker, |ctx| self.wake_delayed(ctx, task));
+        }
+    }
+
+    /// Wakes a task whose dequeue was delayed, where it is queued. If load balancing is moving the task, the wake-up
+    /// completes after that.
+    // DIFFERS: A wake-up of a task of 6.12 that sleeps, is still queued and is just being moved by load balancing does not
+    // keep the waker busy until the task arrives.
     #[inline(never)]
     fn wake_delayed(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        if self.tasks[task.index()].is_migrating() {
+            self.tasks[task.index()].state = TaskState::Waking;
+            self.path_stacks.wakeups_of_migrating.push((task, ctx.cpu));
+            return;
+        }
         ctx.charge(KernelOp::Wakeup);
         let cpu = self.tasks[task.index()].cpu;
         ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
