@@ -52,7 +52,8 @@ impl State {
                 (entity.slice, entity.has_custom_slice) = (slice, true);
             }
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
-            slice = Some(self.min_slice(cfs_rq));
+            // With a base slice of 0 a group keeps its own slice.
+            slice = Some(self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
             self.count_in(cfs_rq, &mut counted);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.hrtick_update(ctx, cpu);
