@@ -5,7 +5,7 @@ use crate::check::{CheckResult, ensure};
 use crate::paths::sched::Sched;
 use crate::state::entity::{EntityOwner, SchedEntity, vruntime_before};
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::rq::virtual_time::{RunningEntity, VirtualTime};
+use crate::state::rq::virtual_time::VirtualTime;
 use crate::types::ids::{CfsRqId, EntityId};
 
 /// Counts and sums of a cfs_rq, recomputed from its entities.
@@ -106,11 +106,7 @@ fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let has_slices = cfs_rq.slice_tree.min_slice().is_some();
     ensure!(has_slices != cfs_rq.timeline.is_empty(), "the slices of {id:?} are not those of its waiting entities");
     let running = cfs_rq.curr.filter(|curr| sched.entities[curr.index()].on_rq);
-    let of_running = running.map(|curr| {
-        let se = &sched.entities[curr.index()];
-        RunningEntity { vruntime: se.vruntime, weight: se.weight() as i64 }
-    });
-    let virtual_time = kept.clone().advance(of_running);
+    let virtual_time = kept.clone().advance(sched.running_entity(id));
     let waiting = cfs_rq.timeline.iter().map(|(_, entity)| entity);
     let (mut surplus, mut weight) = (0_i128, 0_i128);
     for se in waiting.chain(running).map(|entity| &sched.entities[entity.index()]) {

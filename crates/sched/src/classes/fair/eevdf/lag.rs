@@ -11,7 +11,7 @@ use crate::types::weight::calc_delta_fair;
 impl State {
     /// Running entity of a cfs_rq, if it is still on the runqueue.
     #[inline]
-    pub(super) fn running_entity(&self, cfs_rq: CfsRqId) -> Option<RunningEntity> {
+    pub(crate) fn running_entity(&self, cfs_rq: CfsRqId) -> Option<RunningEntity> {
         let curr = self.cfs_rqs[cfs_rq.index()].curr?;
         let se = &self.entities[curr.index()];
         se.on_rq.then(|| RunningEntity { vruntime: se.vruntime, weight: se.weight() as i64 })
