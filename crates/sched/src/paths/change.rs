@@ -101,7 +101,9 @@ impl Sched {
         let rq = self.rq_lock_clocked(ctx, cpu);
         // In 6.12, a fair policy also resets the slice.
         let resets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
-        if self.tasks[task.index()].policy == policy && !resets_slice {
+        let p = &self.tasks[task.index()];
+        // A slice is 0 if it was taken from a base slice of 0.
+        if p.policy == policy && !(resets_slice && self.entities[p.se.index()].slice != 0) {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
