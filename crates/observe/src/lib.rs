@@ -11,6 +11,7 @@
 pub mod bench;
 pub mod catalogue;
 pub mod cgroups;
+pub mod conformance;
 pub mod cpus;
 pub mod decisions;
 pub mod domains;

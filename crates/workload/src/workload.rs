@@ -29,6 +29,22 @@ pub enum PolicySpec {
     },
 }
 
+impl fmt::Display for PolicySpec {
+    /// Writes the policy as one word, as the options of a task in a scenario.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Normal => f.write_str("fair"),
+            Self::Batch => f.write_str("batch"),
+            Self::Idle => f.write_str("idlepol"),
+            Self::Fifo(priority) => write!(f, "fifo={priority}"),
+            Self::RoundRobin(priority) => write!(f, "rr={priority}"),
+            Self::Deadline { runtime, deadline, period } => {
+                write!(f, "dl={}/{}/{}", runtime.0, deadline.0, period.0)
+            }
+        }
+    }
+}
+
 /// CPUs that a task may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Affinity {

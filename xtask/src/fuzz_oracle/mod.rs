@@ -12,11 +12,12 @@ use crate::programs;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_observe::conformance::CASES;
 use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,6 +64,9 @@ pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
     let Some(reference) = oracle::build_or_skip(&place, &args.version, args.ci)? else { return Ok(()) };
     let folder = programs::target(root).join("fuzz-oracle");
     fs::create_dir_all(&folder)?;
+    if series.is_eevdf() {
+        compare_conformance_cases(&reference, &folder, series)?;
+    }
     let next = AtomicU64::new(args.first);
     let outcomes = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -73,7 +77,7 @@ pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
                     if seed >= args.first + args.scenarios {
                         return;
                     }
-                    let outcome = compare(&reference, &folder, seed, series);
+                    let outcome = compare_seed(&reference, &folder, seed, series);
                     outcomes.lock().expect("no thread panics").push((seed, outcome));
                 }
             });
@@ -96,15 +100,32 @@ fn report(mut outcomes: Vec<(u64, Result<FuzzOutcome>)>) -> Result<()> {
     if bad.is_empty() { Ok(()) } else { bail!("{}", bad.join("\n")) }
 }
 
-fn compare(reference: &Path, folder: &Path, seed: u64, series: KernelSeries) -> Result<FuzzOutcome> {
-    let text = draw::scenario(seed, series);
-    let path: PathBuf = folder.join(format!("{seed}.scn"));
-    fs::write(&path, &text)?;
+/// Compares the cases of the conformance kit: their results are those of the reference.
+fn compare_conformance_cases(reference: &Path, folder: &Path, series: KernelSeries) -> Result<()> {
+    for case in CASES {
+        let text = format!("{}trace 3\ntracelag 1\n", case.scenario);
+        match compare(reference, &folder.join("conformance.scn"), &text, series)? {
+            FuzzOutcome::Identical { .. } => {}
+            FuzzOutcome::BothRefuse => bail!("conformance case {}: both programs reject it", case.name),
+            FuzzOutcome::Different(how) => bail!("conformance case {}: {how}", case.name),
+        }
+    }
+    println!("{} conformance cases identical", CASES.len());
+    Ok(())
+}
+
+fn compare_seed(reference: &Path, folder: &Path, seed: u64, series: KernelSeries) -> Result<FuzzOutcome> {
+    compare(reference, &folder.join(format!("{seed}.scn")), &draw::scenario(seed, series), series)
+}
+
+/// Compares the traces of a scenario, which stays in the file `path` if they differ.
+fn compare(reference: &Path, path: &Path, text: &str, series: KernelSeries) -> Result<FuzzOutcome> {
+    fs::write(path, text)?;
     let reference_trace =
-        Command::new(reference).arg(&path).stdin(Stdio::null()).output().context("the reference program")?;
+        Command::new(reference).arg(path).stdin(Stdio::null()).output().context("the reference program")?;
     let reference_trace = reference_trace.status.success().then_some(reference_trace.stdout);
     let fairlab =
-        std::panic::catch_unwind(|| fairlab_trace(&text, series)).unwrap_or_else(|_| Err("it panics".to_owned()));
+        std::panic::catch_unwind(|| fairlab_trace(text, series)).unwrap_or_else(|_| Err("it panics".to_owned()));
     let outcome = match (reference_trace, fairlab) {
         (Some(reference_trace), Ok(fairlab)) if reference_trace == fairlab => {
             FuzzOutcome::Identical { lines: reference_trace.iter().filter(|&&byte| byte == b'\n').count() as u64 }
@@ -115,7 +136,7 @@ fn compare(reference: &Path, folder: &Path, seed: u64, series: KernelSeries) -> 
         (None, Ok(_)) => FuzzOutcome::Different("only the reference stops".to_owned()),
     };
     if !matches!(outcome, FuzzOutcome::Different(_)) {
-        fs::remove_file(&path)?;
+        fs::remove_file(path)?;
     }
     Ok(outcome)
 }

@@ -110,6 +110,8 @@ pub(crate) enum Command {
     Tunables(TunablesArgs),
     /// Build engines from kernel trees, with patches; list, show and remove them
     Kernel(KernelArgs),
+    /// Write cases with inputs and exact results, by which another EEVDF scheduler can be tested
+    Conformance(ConformanceArgs),
     /// Compare a kernel tree with and without a patch on many machines and workloads, and locate the first
     /// difference
     Patch(Box<PatchArgs>),
@@ -369,6 +371,19 @@ pub(crate) struct SchemaArgs {
     /// Name of the format: run, compare, trace, ...
     #[arg(value_name = "NAME", value_parser = hints::text(hints::schemas))]
     pub(crate) form: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Each case becomes two files: NAME.scn, the scenario, and NAME.jsonl, its records. README.md and conformance.schema.json describe them.\n\nExamples:\n  fairlab conformance cases\n  fairlab conformance mine my-scenario.scn"
+)]
+pub(crate) struct ConformanceArgs {
+    /// Directory for the cases; it must not exist, or be empty
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Scenarios to write as cases instead of the built-in ones
+    #[arg(value_name = "SCENARIO", value_hint = ValueHint::FilePath)]
+    pub(crate) scenarios: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

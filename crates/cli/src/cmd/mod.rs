@@ -6,6 +6,7 @@ pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod conformance;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod features;
@@ -66,6 +67,7 @@ pub(crate) fn dispatch(output: &mut Output, command: &Command) -> Result<(), Cli
         Command::Patch(patch) => patch::patch(output, patch),
         Command::Kernels(kernels) => kernels::kernels(output, kernels),
         Command::Study(study) => study::study(output, study),
+        Command::Conformance(conformance) => conformance::conformance(output, conformance),
         Command::Schema(schema) => schema::schema(output, schema),
         Command::Man(man) => man::man(output, man),
         Command::Completions(completions) => completions::completions(output, completions),

@@ -12,6 +12,7 @@ use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
 use crate::values::hints;
 use fairlab_native::record::{self, Calibration};
+use fairlab_observe::conformance::record::{self as conformance, ConformanceRecord};
 use fairlab_observe::summary;
 use fairlab_observe::trace_jsonl;
 use fairlab_run::manifest::{self, Manifest, SpecFile};
@@ -91,6 +92,11 @@ const SCHEMAS: &[SchemaEntry] = &[
         make: schema_of::<Calibration>,
     },
     SchemaEntry { version: validation::SCHEMA, what: "fairlab machine validate --json", make: schema_of::<Validation> },
+    SchemaEntry {
+        version: conformance::SCHEMA,
+        what: "a line of fairlab conformance",
+        make: schema_of::<ConformanceRecord>,
+    },
     SchemaEntry { version: "trace/1", what: "a line of --trace-jsonl", make: trace_schema },
 ];
 
@@ -126,9 +132,14 @@ fn trace_schema() -> Value {
     serde_json::from_str(trace_jsonl::SCHEMA).expect("the schema is JSON")
 }
 
+/// Returns the schema of the format with a given name.
+pub(super) fn by_name(name: &str) -> Result<Value, CliError> {
+    Ok(SchemaEntry::from_name(name)?.schema())
+}
+
 pub(crate) fn schema(output: &mut Output, args: &SchemaArgs) -> Result<(), CliError> {
     if let Some(form) = &args.form {
-        return output.json(&SchemaEntry::from_name(form)?.schema());
+        return output.json(&by_name(form)?);
     }
     if output.is_json() {
         return output.json(&SCHEMAS.iter().map(|form| form.version).collect::<Vec<_>>());

@@ -130,6 +130,7 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "regressions",
         "calibration",
         "validation",
+        "conformance",
         "trace",
     ]
 }

@@ -258,7 +258,7 @@ impl SetKey {
     fn from_op(op: RecordedOp) -> Self {
         match op {
             RecordedOp::Group(group) => Self::Group(group),
-            RecordedOp::Priority(priority) => Self::Priority(priority.nice, write::policy(priority.policy)),
+            RecordedOp::Priority(priority) => Self::Priority(priority.nice, priority.policy.to_string()),
             _ => unreachable!("only groups and priorities are attributes"),
         }
     }

@@ -89,20 +89,6 @@ impl RecordedWorkload {
 fn priority(priority: RecordedPriority) -> String {
     match priority.policy {
         PolicySpec::Normal => format!("nice={}", priority.nice),
-        other => policy(other),
-    }
-}
-
-/// Returns a policy as one word.
-pub(super) fn policy(policy: PolicySpec) -> String {
-    match policy {
-        PolicySpec::Normal => "fair".to_owned(),
-        PolicySpec::Batch => "batch".to_owned(),
-        PolicySpec::Idle => "idlepol".to_owned(),
-        PolicySpec::Fifo(priority) => format!("fifo={priority}"),
-        PolicySpec::RoundRobin(priority) => format!("rr={priority}"),
-        PolicySpec::Deadline { runtime, deadline, period } => {
-            format!("dl={}/{}/{}", runtime.0, deadline.0, period.0)
-        }
+        other => other.to_string(),
     }
 }
