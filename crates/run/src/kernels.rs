@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Named kernels: releases of Linux as sets of features and tunables on top of 6.1's scheduler.
+//! Named kernels: 6.12 with EEVDF, and releases up to 6.1 as sets of features and tunables on top of 6.1's scheduler.
 //!
-//! A release has the behaviour before each later change, as far as features and tunables can restore it;
+//! A release up to 6.1 has the behaviour before each later change, as far as features and tunables can restore it;
 //! their declarations name the release and the former default. Everything else behaves as in 6.1;
-//! [`Kernel::unmodelled_changes`] lists the known differences.
+//! [`Kernel::unmodelled_changes`] lists the known differences. [`UNMODELLED_RELEASES`] lists how the releases around 6.12
+//! differ from it.
 
-use fairlab_machine::description::KERNEL_PROFILES;
+use fairlab_machine::description::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES};
 use fairlab_sched::features::{Feature, FormerDefault, Release};
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
@@ -13,11 +14,35 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Kernel whose behaviour the scheduler models by default.
-pub const DEFAULT: &str = "6.1";
+pub const DEFAULT: &str = DEFAULT_KERNEL_PROFILE;
 
-/// Kernel of which not all rules are modelled yet. It is not listed.
-const UNLISTED: &str = "6.12";
-const UNLISTED_RELEASE: Release = (6, 12);
+/// First release whose rules are those of 6.12.
+const FIRST_6_12: Release = (6, 12);
+
+/// Releases whose rules are not modelled, with how they differ from 6.12. The lists are incomplete.
+pub const UNMODELLED_RELEASES: &[(&str, &[&str])] = &[
+    ("6.2 to 6.5", &["CFS as in 6.1, with later changes of load balancing"]),
+    (
+        "6.6 to 6.11",
+        &[
+            "a task leaves the queue when it sleeps (delayed since 6.12)",
+            "slices of tasks, and the preemption that short ones cause, do not exist (since 6.12)",
+            "real-time tasks are throttled; there is no fair server (since 6.12)",
+        ],
+    ),
+    (
+        "since 6.13",
+        &[
+            "lazy preemption: a tick, not the wake-up, reschedules a fair task (since 6.13, the only mode beside full preemption since 7.0)",
+            "a running task is protected until the shortest slice of its queue (since 6.17)",
+            "a fair server waits for a period without fair tasks before it stops (since 6.17)",
+            "tasks of a throttled group leave the queue when they return to user space (since 6.18)",
+            "NEXT_BUDDY has rules of its own for which woken task is next (since 6.19)",
+            "a task may ask for an extension of its slice (rseq, since 7.0)",
+            "lags are limited by the longest slice of the queue, not by the task's own (7.x)",
+        ],
+    ),
+];
 
 /// Changes of the kernel that no feature or tunable can revert and that would be visible in a run, earliest first.
 const MISSING: &[(Release, &str)] = &[
@@ -78,13 +103,12 @@ pub fn all() -> impl DoubleEndedIterator<Item = Kernel> {
 impl Kernel {
     /// Returns the kernel of this name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
-        let unlisted = [Self { name: UNLISTED, release: UNLISTED_RELEASE }];
-        all().chain(unlisted).find(|kernel| kernel.name == name)
+        all().find(|kernel| kernel.name == name)
     }
 
     /// Rules that the built-in scheduler follows for this kernel.
     pub fn series(self) -> KernelSeries {
-        if self.release < UNLISTED_RELEASE { KernelSeries::V6_1 } else { KernelSeries::V6_12 }
+        if self.release < FIRST_6_12 { KernelSeries::V6_1 } else { KernelSeries::V6_12 }
     }
 
     /// Returns the kernel of a release; `name` must have the form `major.minor`.

@@ -27,7 +27,10 @@ pub fn kernel_from_name(name: &str) -> Result<Kernel, String> {
             return format!("unknown kernel; did you mean {}?", kernel.name);
         }
         let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
-        format!("unknown kernel; known kernels: {}", names.join(", "))
+        format!(
+            "unknown kernel; known kernels: {}; `fairlab kernel add NAME` builds an engine of any other release",
+            names.join(", ")
+        )
     })
 }
 

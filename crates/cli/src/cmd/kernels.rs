@@ -5,12 +5,15 @@ use crate::args::KernelsArgs;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use fairlab_run::kernels::{self, Kernel};
+use fairlab_sched::series::KernelSeries;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct KernelRow {
     name: &'static str,
+    /// Release whose rules the built-in scheduler follows.
+    rules: String,
     features: BTreeMap<&'static str, bool>,
     tunables: BTreeMap<&'static str, i64>,
     models: Vec<&'static str>,
@@ -20,6 +23,7 @@ struct KernelRow {
 pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), CliError> {
     let row = |kernel: Kernel| KernelRow {
         name: kernel.name,
+        rules: kernel.series().to_string(),
         features: kernel.features().into_iter().map(|(feature, on)| (feature.name(), on)).collect(),
         tunables: kernel.tunables().into_iter().collect(),
         models: kernel.modelled_changes(),
@@ -38,15 +42,27 @@ pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), Cli
 /// Returns the changes of each release, newest first.
 fn release_history(output: &Output) -> String {
     let styles = output.styles();
-    let names: Vec<&str> = kernels::all().map(|kernel| kernel.name).collect();
+    let of_6_1 = kernels::all().filter(|kernel| kernel.series() == KernelSeries::V6_1);
+    let names: Vec<&str> = of_6_1.map(|kernel| kernel.name).collect();
     let mut page = wrap(
-        &format!("Kernels are sets of features and tunables on top of the scheduler of 6.1: {}.", names.join(", ")),
+        &format!(
+            "Kernels are 6.12 with EEVDF, and sets of features and tunables on top of the scheduler of 6.1: {}.",
+            names.join(", ")
+        ),
         2,
     );
     page.push_str(&wrap(
         "Each list applies to all kernels before that release; `fairlab kernels RELEASE` shows the switches of a kernel.",
         2,
     ));
+    page.push_str(&wrap(
+        "Other releases are not modelled; `fairlab kernel add NAME --source TREE` builds an engine from the tree of any of them.",
+        2,
+    ));
+    for (releases, differences) in kernels::UNMODELLED_RELEASES.iter().rev() {
+        page.push_str(&format!("\n{}, not modelled\n", styles.bold(releases)));
+        page.extend(differences.iter().map(|what| wrap(&format!("  - {what}"), 4)));
+    }
     for kernel in kernels::all().rev() {
         let (modelled, missing) = kernel.changes_of_release();
         if modelled.is_empty() && missing.is_empty() {
@@ -67,7 +83,7 @@ fn kernel_text(output: &Output, row: &KernelRow) -> String {
     let switches: Vec<String> = features.chain(tunables).collect();
     let mut page = wrap(&format!("{} {}", styles.bold(row.name), switches.join(" ")), 4);
     if row.models.is_empty() {
-        page.push_str("  the built-in scheduler without changes\n");
+        page.push_str(&wrap(&format!("  the rules of {} without changes", row.rules), 4));
     }
     page.extend(row.models.iter().map(|what| wrap(&format!("  - {what}"), 4)));
     page.extend(row.leaves_out.iter().map(|what| wrap(&format!("  - as in 6.1: {what}"), 4)));

@@ -15,12 +15,15 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::Capacity;
 
-/// Kernel profiles, which are named sets of features and tunables: all releases from 4.19 to 6.1, oldest
-/// first. The last one is the default.
-pub const KERNEL_PROFILES: [&str; 24] = [
+/// Kernel profiles, oldest first: all releases from 4.19 to 6.1, which are named sets of features and tunables, and
+/// 6.12, which has rules of its own.
+pub const KERNEL_PROFILES: [&str; 25] = [
     "4.19", "4.20", "5.0", "5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", "5.11", "5.12",
-    "5.13", "5.14", "5.15", "5.16", "5.17", "5.18", "5.19", "6.0", "6.1",
+    "5.13", "5.14", "5.15", "5.16", "5.17", "5.18", "5.19", "6.0", "6.1", "6.12",
 ];
+
+/// Kernel profile of machines and runs that name none.
+pub const DEFAULT_KERNEL_PROFILE: &str = "6.1";
 
 /// Name and origin of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

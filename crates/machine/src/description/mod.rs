@@ -50,7 +50,7 @@ pub use idle::{IdleGovernorKind, IdleStateDescription};
 pub use interrupts::InterruptLoadDescription;
 pub use keys::{KeyInfo, plain_keys};
 pub use limits::TimedFrequencyLimit;
-pub use machine::{KERNEL_PROFILES, MachineDescription};
+pub use machine::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES, MachineDescription};
 pub use preemption::Preemption;
 pub use presets::{MachineText, load, load_text, parse, preset, preset_names, preset_text, presets};
 pub use processor::{Fact, FactKey, Processor};

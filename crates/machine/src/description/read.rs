@@ -4,7 +4,7 @@
 use super::base::BaseResolver;
 use super::error::{DescriptionError, DescriptionFault, Source};
 use super::keys::{PlainKeys, RawMachine};
-use super::machine::{Identity, KERNEL_PROFILES, MachineDescription};
+use super::machine::{DEFAULT_KERNEL_PROFILE, Identity, KERNEL_PROFILES, MachineDescription};
 use super::raw::OptionalKey;
 use super::suggest;
 use super::values::name;
@@ -70,7 +70,7 @@ fn reject_single_costs(raw: &RawMachine) -> Result<(), DescriptionFault> {
 
 fn identity(raw: &RawMachine) -> Result<Identity, DescriptionFault> {
     let kernel = match &raw.kernel {
-        None => KERNEL_PROFILES[KERNEL_PROFILES.len() - 1],
+        None => DEFAULT_KERNEL_PROFILE,
         Some(name) => *KERNEL_PROFILES.iter().find(|&known| known == name.get_ref()).ok_or_else(|| {
             let message = format!("there is no kernel profile `{}`", name.get_ref());
             DescriptionFault::from_value(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))

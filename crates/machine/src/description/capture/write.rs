@@ -2,7 +2,7 @@
 //! Writer of a captured machine as the text of a machine file.
 
 use super::{CapturedCpu, CapturedFrequencyDomain, CapturedIdleState, CapturedMachine};
-use crate::description::{KERNEL_PROFILES, format_cpu_list};
+use crate::description::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES, format_cpu_list};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -55,25 +55,25 @@ pub(super) fn write(captured: &CapturedMachine, name: &str) -> String {
     text
 }
 
+/// First release with EEVDF.
+const FIRST_EEVDF: (u32, u32) = (6, 6);
+/// Release of the oldest profile with EEVDF.
+const EEVDF_PROFILE: (u32, u32) = (6, 12);
+
 /// Returns the kernel profile nearest to a release, and a remark if the two differ.
 fn profile(release: Option<&str>) -> (&'static str, Option<String>) {
-    let newest = KERNEL_PROFILES[KERNEL_PROFILES.len() - 1];
-    let Some(release) = release else { return (newest, None) };
+    let Some(release) = release else { return (DEFAULT_KERNEL_PROFILE, None) };
     let number = |text: &str| {
         let mut parts = text.split(['.', '-', '+', '_']).map(|part| part.parse::<u32>().unwrap_or(0));
         (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
     };
     let own = number(release);
+    // Kernels with EEVDF are nearer to the oldest profile with EEVDF than to one without.
+    let bound = if own >= FIRST_EEVDF { own.max(EEVDF_PROFILE) } else { own };
     let found =
-        KERNEL_PROFILES.iter().rev().find(|profile| number(profile) <= own).copied().unwrap_or(KERNEL_PROFILES[0]);
-    let remark = match own {
-        own if own >= (6, 6) => {
-            Some(format!("Linux {release} has EEVDF, which is not modelled: {found} is the nearest profile"))
-        }
-        own if number(found) != own => Some(format!("there is no profile of Linux {release}: {found} is the nearest")),
-        _ => None,
-    };
-    (found, remark)
+        KERNEL_PROFILES.iter().rev().find(|profile| number(profile) <= bound).copied().unwrap_or(KERNEL_PROFILES[0]);
+    let differs = number(found) != own;
+    (found, differs.then(|| format!("there is no profile of Linux {release}: {found} is the nearest")))
 }
 
 /// Returns the numbers of units, from 0 without gaps, in the order of the CPUs.
