@@ -7,6 +7,7 @@ use fairlab_machine::description::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::micro::{Micro, MicroTest};
@@ -40,7 +41,7 @@ fn root() -> PathBuf {
 }
 
 /// Time of all CPUs in tasks and in the kernel, in nanoseconds.
-fn busy_ns(sheet: &str, line_ns: u64, micro: Micro, levels: u32) -> u64 {
+fn busy_ns(sheet: &str, series: KernelSeries, line_ns: u64, micro: Micro, levels: u32) -> u64 {
     let fact = |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"test\" }}\n");
     let text = format!(
         "name = \"x\"\npreemption = \"voluntary\"\n[cpus]\ncount = 2\n[processor]\nsheet = \"{sheet}\"\n{}{}[processor.line_ns]\n{}",
@@ -55,17 +56,19 @@ fn busy_ns(sheet: &str, line_ns: u64, micro: Micro, levels: u32) -> u64 {
         task.start.group = Some(workload.groups.len().checked_sub(1));
     }
     let setup = Setup::new(Hardware::from_description(&machine), workload, Nanos::from_secs(10));
+    let setup = Setup { series, ..setup };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     machine.counters().per_cpu.iter().map(|cpu| (cpu.work + cpu.kernel).0).sum()
 }
 
 /// Instructions and cache lines of a round.
-fn simulated(sheet: &str, model: Model) -> (f64, f64) {
+fn simulated(sheet: &str, series: KernelSeries, model: Model) -> (f64, f64) {
     let Model { test, bytes, levels } = model;
     let per_round = |line_ns| {
         let [first, last] = if matches!(test, MicroTest::Messaging(_)) { MESSAGING_ROUNDS } else { ROUNDS };
-        let busy = |rounds| busy_ns(sheet, line_ns, Micro { bytes, ..Micro::new(test, rounds, [0, 1]) }, levels);
+        let busy =
+            |rounds| busy_ns(sheet, series, line_ns, Micro { bytes, ..Micro::new(test, rounds, [0, 1]) }, levels);
         (busy(last) - busy(first)) as f64 / (last - first) as f64
     };
     let instructions = per_round(0);
@@ -100,38 +103,44 @@ fn table(sheet: &str) -> String {
         own.map(|row| row[4].parse::<f64>().expect("a number")).sum()
     };
     let mut text = String::from(
-        "| Operation | Counted | Spread | Simulated | Ratio | Lines counted | Lines simulated |\n|---|---|---|---|---|---|---|\n",
+        "| Operation | Counted | Spread | CFS | Ratio | EEVDF | Ratio | Lines counted | CFS | EEVDF |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
     );
-    let (mut predictions, mut close, mut within) = (0, 0, 0);
+    let mut predictions = 0;
+    let (mut close, mut within) = ([0; 2], [0; 2]);
     for line in read("operations.tsv").lines().filter(|line| !line.starts_with('#')).skip(1) {
         let row: Vec<&str> = line.split('\t').collect();
         let Some(model) = model_of(row[0]) else { continue };
         let number = |place: usize| row[place].parse::<f64>().expect("a number");
         let counted = number(3) - spinning(row[0]);
         let spread = (number(5) - number(4)) / number(3);
-        let (instructions, lines) = simulated(sheet, model);
-        let ratio = instructions / counted;
+        let rounds = KernelSeries::ALL.map(|series| simulated(sheet, series, model));
         let is_prediction = is_prediction(row[0]);
-        if is_prediction {
-            predictions += 1;
-            close += u32::from((ratio - 1.0).abs() <= 0.1);
-            within += u32::from((ratio - 1.0).abs() <= 3.0 * spread);
+        predictions += u32::from(is_prediction);
+        let mut columns = String::new();
+        for (index, &(instructions, _)) in rounds.iter().enumerate() {
+            let ratio = instructions / counted;
+            close[index] += u32::from(is_prediction && (ratio - 1.0).abs() <= 0.1);
+            within[index] += u32::from(is_prediction && (ratio - 1.0).abs() <= 3.0 * spread);
+            let _ = write!(columns, "{instructions:.0} | {ratio:.2} | ");
         }
         let words: Vec<&str> = row[0].split(' ').filter(|word| *word != "size=1").collect();
         let _ = writeln!(
             text,
-            "| {}{} | {counted:.0} | {:.1} % | {instructions:.0} | {ratio:.2} | {:.0} | {:.0} |",
+            "| {}{} | {counted:.0} | {:.1} % | {columns}{:.0} | {:.0} | {:.0} |",
             words.join(" "),
             if is_prediction { " *" } else { "" },
             100.0 * spread,
             number(6) + number(7),
             // No negative zero.
-            lines.round() + 0.0,
+            rounds[0].1.round() + 0.0,
+            rounds[1].1.round() + 0.0,
         );
     }
     let _ = writeln!(
         text,
-        "\nOf {predictions} predictions, {close} are within 10 %, and {within} within three times the spread of five counts."
+        "\nOf {predictions} predictions, {} (CFS) and {} (EEVDF) are within 10 %, and {} and {} within three times the spread of five counts.",
+        close[0], close[1], within[0], within[1]
     );
     text
 }
