@@ -330,7 +330,10 @@ fn hidden_differences(states: &[EngineState; 2]) -> Vec<String> {
         }
     }
     for (task, beside) in one.tasks.iter().zip(&other.tasks) {
-        let figures = [("util_avg", task.util_avg, beside.util_avg), ("vruntime", task.vruntime, beside.vruntime)];
+        let figures = [
+            ("util_avg", i128::from(task.util_avg), i128::from(beside.util_avg)),
+            ("vruntime", task.vruntime.into(), beside.vruntime.into()),
+        ];
         let differ = figures.iter().filter(|(_, one, other)| one != other);
         found.extend(differ.map(|(name, one, other)| format!("{} {name}: {one}, {other}", task.task)));
     }
@@ -348,7 +351,7 @@ mod tests {
     use crate::execution::worker::state::TaskState;
     use serde_json::json;
 
-    fn state(util_avg: u64, vruntime: u64) -> EngineState {
+    fn state(util_avg: u64, vruntime: i64) -> EngineState {
         let cpu = CpuState {
             cpu: 3,
             nr_running: 1,
@@ -390,6 +393,6 @@ mod tests {
     #[test]
     fn a_difference_before_the_first_event_is_reported_with_its_place() {
         assert!(hidden_differences(&[state(1, 1), state(1, 1)]).is_empty());
-        assert_eq!(hidden_differences(&[state(1, 7), state(2, 8)]), ["CPU 3 util_avg: 1, 2", "ui vruntime: 7, 8"]);
+        assert_eq!(hidden_differences(&[state(1, -7), state(2, 8)]), ["CPU 3 util_avg: 1, 2", "ui vruntime: -7, 8"]);
     }
 }

@@ -55,7 +55,8 @@ pub(crate) struct TaskState {
     pub(crate) pid: i32,
     pub(crate) cpu: u32,
     pub(crate) util_avg: u64,
-    pub(crate) vruntime: u64,
+    /// Virtual runtime in ns, which begins shortly below 0.
+    pub(crate) vruntime: i64,
 }
 
 /// State of an engine: CPUs and tasks.
@@ -179,7 +180,7 @@ fn state(machine: &Machine<KernelEngine>) -> EngineState {
     let task = |task: &fairlab_machine::sim::SimTask| {
         let id = task.id.filter(|_| !task.is_dead)?;
         let its = machine.sched().task_snapshot(id);
-        let (util_avg, vruntime) = (its.avg.util_avg, its.vruntime);
+        let (util_avg, vruntime) = (its.avg.util_avg, its.vruntime as i64);
         Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: its.cpu, util_avg, vruntime })
     };
     EngineState {
