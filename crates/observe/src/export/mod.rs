@@ -137,7 +137,7 @@ pub const FORMATS: &[ExportFormat] = &[
     tables::csv::FORMAT,
     #[cfg(feature = "parquet")]
     tables::parquet::FORMAT,
-    schedstat::FORMAT_15,
+    schedstat::FORMAT,
     schedstat::FORMAT_16,
     sched_debug::FORMAT,
     proc_sched::FORMAT,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Text of `/proc/PID/sched` of each task at the end of a run, as 6.1 prints it, in files `PID/sched` of a
-//! directory.
+//! Text of `/proc/PID/sched` of each task at the end of a run, as the run's kernel prints it, in files `PID/sched`
+//! of a directory.
 //!
-//! The format is that of `proc_sched_show_task()` in `kernel/sched/debug.c` (6.1), of a kernel with
+//! The format is that of `proc_sched_show_task()` in `kernel/sched/debug.c` (6.1 and 6.12.117), of a kernel with
 //! schedstats and utilisation clamps and without NUMA balancing. The state of a task that has exited is the
 //! state at its exit.
 //!
 //! Fields without a model are left out: `sum_block_runtime`, `wait_start`, `sleep_start`, `block_start`,
 //! `block_max`, `exec_max`, `slice_max`, `iowait_sum`, `iowait_count`, `nr_migrations_cold`, the counts of
 //! failed and forced migrations, `nr_wakeups_sync`, `_affine`, `_affine_attempts`, `_passive` and `_idle`,
-//! `core_forceidle_sum`, and `clock-delta`, which measures the printing kernel itself.
+//! `core_forceidle_sum`, `ext.enabled`, and `clock-delta`, which measures the printing kernel itself.
 
 use super::proc_text::{has_ended, listed_tasks, ms_text, policy_number};
 use super::record::{EventGroups, TraceRecord};
@@ -20,6 +20,8 @@ use super::{ExportFormat, FormatOpener, SinkOpener};
 use crate::explain::find_tasks;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::TaskId;
+use fairlab_sched::series::KernelSeries;
+use fairlab_sched::state::entity::SchedEntity;
 use fairlab_sched::task::Policy;
 use fairlab_sched::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 use std::fmt::{Display, Write};
@@ -29,7 +31,7 @@ use std::path::{Path, PathBuf};
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "proc-sched",
     extension: "proc.d",
-    meaning: "a directory with PID/sched for each task: the text of /proc/PID/sched (6.1) at the end of the run",
+    meaning: "a directory with PID/sched for each task: the text of /proc/PID/sched at the end of the run, as its kernel prints it",
     groups: task_counts::GROUPS,
     opener: FormatOpener::State(SinkOpener::Tasks(|directory, run| Ok(Box::new(ProcSched::new(directory, run.only))))),
 };
@@ -102,6 +104,33 @@ impl StateSink for ProcSched {
     }
 }
 
+/// Fields that only one series of kernels prints.
+struct SeriesFields {
+    put_util_est: fn(&mut TaskText<'_>, &SchedEntity),
+    put_slice: fn(&mut TaskText<'_>, &SchedEntity),
+}
+
+impl SeriesFields {
+    const fn of(series: KernelSeries) -> Self {
+        match series {
+            KernelSeries::V6_1 => Self {
+                put_util_est: |text, se| {
+                    let util_est = se.avg.util_est;
+                    text.field("se.avg.util_est.ewma", util_est.ewma);
+                    text.field("se.avg.util_est.enqueued", util_est.enqueued & !UTIL_AVG_UNCHANGED);
+                },
+                put_slice: |_, _| {},
+            },
+            KernelSeries::V6_12 => Self {
+                put_util_est: |text, se| {
+                    text.field("se.avg.util_est", se.avg.util_est.enqueued & !UTIL_AVG_UNCHANGED);
+                },
+                put_slice: |text, se| text.field("se.slice", se.slice),
+            },
+        }
+    }
+}
+
 struct TaskText<'a> {
     text: String,
     machine: &'a Machine,
@@ -119,6 +148,7 @@ impl TaskText<'_> {
     fn of(mut self, id: TaskId, counts: TaskCounts) -> String {
         let sched = self.machine.sched();
         let (task, se) = (sched.task(id), sched.entity(id));
+        let series = SeriesFields::of(sched.series());
         self.text.push_str("-------------------------------------------------------------------\n");
         self.time("se.exec_start", se.exec_start);
         self.time("se.vruntime", se.vruntime);
@@ -149,8 +179,7 @@ impl TaskText<'_> {
         self.field("se.avg.runnable_avg", avg.runnable_avg);
         self.field("se.avg.util_avg", avg.util_avg);
         self.field("se.avg.last_update_time", avg.last_update_time);
-        self.field("se.avg.util_est.ewma", avg.util_est.ewma);
-        self.field("se.avg.util_est.enqueued", avg.util_est.enqueued & !UTIL_AVG_UNCHANGED);
+        (series.put_util_est)(&mut self, se);
         let effective = sched.uclamp_eff(id);
         self.field("uclamp.min", task.uclamp.min);
         self.field("uclamp.max", task.uclamp.max);
@@ -158,9 +187,13 @@ impl TaskText<'_> {
         self.field("effective uclamp.max", effective.max);
         self.field("policy", policy_number(task.policy));
         self.field("prio", task.prio());
-        if matches!(task.policy, Policy::Deadline { .. }) {
-            self.field("dl.runtime", task.dl.runtime);
-            self.field("dl.deadline", task.dl.deadline);
+        match task.policy {
+            Policy::Deadline { .. } => {
+                self.field("dl.runtime", task.dl.runtime);
+                self.field("dl.deadline", task.dl.deadline);
+            }
+            Policy::Normal | Policy::Batch => (series.put_slice)(&mut self, se),
+            Policy::Idle | Policy::Fifo(_) | Policy::RoundRobin(_) => {}
         }
         self.text
     }

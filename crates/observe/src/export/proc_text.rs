@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Helpers of the texts of the kernel's `kernel/sched/debug.c` (6.1): times, group paths, task states and
+//! Helpers of the texts of the kernel's `kernel/sched/debug.c`: times, group paths, task states and
 //! policies.
 
 use super::thread::{ThreadId, ThreadTable};

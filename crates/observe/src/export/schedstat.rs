@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Text of `/proc/schedstat`, before and after a run.
 //!
-//! Version 15 is that of 6.1. Version 16 (since 6.8) lists busy CPUs before idle ones. Version 17 splits
-//! imbalances by migration type, which 6.1 does not count, so it cannot be written.
+//! Version 15 is that of 6.1. Version 16, that of 6.12 (since 6.8), lists busy CPUs before idle ones. Version 17
+//! (since 6.15) splits imbalances by migration type, which neither kernel counts, so it cannot be written.
 
 use super::record::{EventGroups, TraceRecord};
 use super::sink::{StateSink, TraceSink};
@@ -11,18 +11,20 @@ use super::{ExportFormat, FormatOpener, SinkOpener};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(super) const FORMAT_15: ExportFormat = ExportFormat {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "schedstat",
     extension: "schedstat.d",
-    meaning: "a directory with /proc/schedstat (version 15) before and after the run: sched-scoreboard, scripts",
+    meaning: "a directory with /proc/schedstat of the run's kernel (6.1: version 15; 6.12: version 16) before and \
+              after the run: sched-scoreboard, scripts",
     groups: EventGroups::from_slice(&[]),
     opener: FormatOpener::State(SinkOpener::Directory(|directory, _| {
-        Ok(Box::new(SchedstatFiles::new(directory, SchedstatVersion::V15)))
+        Ok(Box::new(SchedstatFiles::new(directory, None)))
     })),
 };
 
@@ -30,9 +32,9 @@ pub(super) const FORMAT_16: ExportFormat = ExportFormat {
     name: "schedstat-16",
     meaning: "a directory with /proc/schedstat (version 16, since Linux 6.8) before and after the run",
     opener: FormatOpener::State(SinkOpener::Directory(|directory, _| {
-        Ok(Box::new(SchedstatFiles::new(directory, SchedstatVersion::V16)))
+        Ok(Box::new(SchedstatFiles::new(directory, Some(SchedstatVersion::V16))))
     })),
-    ..FORMAT_15
+    ..FORMAT
 };
 
 /// File names, as AMD's sched-scoreboard expects them.
@@ -44,11 +46,18 @@ const AFTER: &str = "schedstat-after";
 pub enum SchedstatVersion {
     /// Linux 2.6.36 to 6.7, including 6.1.
     V15 = 15,
-    /// Linux 6.8 to 6.14.
+    /// Linux 6.8 to 6.14, including 6.12.
     V16,
 }
 
 impl SchedstatVersion {
+    const fn of(series: KernelSeries) -> Self {
+        match series {
+            KernelSeries::V6_1 => Self::V15,
+            KernelSeries::V6_12 => Self::V16,
+        }
+    }
+
     /// Order in which the format lists the load-balance statistics of a domain.
     const fn order(self) -> [CpuIdleType; 3] {
         match self {
@@ -109,17 +118,19 @@ pub fn mask(cpus: &CpuMask, nr_cpus: usize) -> String {
 
 struct SchedstatFiles {
     directory: PathBuf,
-    version: SchedstatVersion,
+    /// Version of the text; `None` for that of the run's kernel.
+    version: Option<SchedstatVersion>,
     error: Option<io::Error>,
 }
 
 impl SchedstatFiles {
-    fn new(directory: &Path, version: SchedstatVersion) -> Self {
+    fn new(directory: &Path, version: Option<SchedstatVersion>) -> Self {
         Self { directory: directory.to_owned(), version, error: None }
     }
 
     fn write(&mut self, name: &str, machine: &Machine) {
-        let written = std::fs::write(self.directory.join(name), schedstat(machine, self.version));
+        let version = self.version.unwrap_or_else(|| SchedstatVersion::of(machine.sched().series()));
+        let written = std::fs::write(self.directory.join(name), schedstat(machine, version));
         self.error = self.error.take().or_else(|| written.err());
     }
 }

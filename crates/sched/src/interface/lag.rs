@@ -70,3 +70,19 @@ pub struct QueueLag {
     /// Average virtual runtime, rounded down: an entity is eligible if it has not run beyond it.
     pub avg_vruntime: i64,
 }
+
+/// Virtual times of a cfs_rq, as `print_cfs_rq()` (6.12.117) prints them. Those of the waiting entities are `None` if
+/// none waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualTimesSnapshot {
+    /// Earliest deadline of the waiting entities.
+    pub first_deadline: Option<u64>,
+    /// Smallest virtual runtime of the waiting entities.
+    pub min_vruntime: Option<u64>,
+    /// Origin of the sums of virtual runtimes.
+    pub zero_vruntime: u64,
+    /// Average virtual runtime of all entities, the running one included.
+    pub avg_vruntime: u64,
+    /// Virtual runtime of the waiting entity with the latest deadline.
+    pub last_vruntime: Option<u64>,
+}

@@ -5,6 +5,7 @@
 mod perfetto;
 mod readers;
 mod texts;
+mod texts_6_12;
 
 use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;

@@ -6,10 +6,11 @@ use crate::interface::eevdf::{
     DelayStep, DelayedDequeue, EevdfEvent, PickCandidate, PickDecision, PickRule, PreemptDecision, PreemptRule,
     ServerRecord, ServerStep,
 };
-use crate::interface::lag::{EntityLag, LagMoment, QueueLag};
+use crate::interface::lag::{EntityLag, LagMoment, QueueLag, VirtualTimesSnapshot};
 use crate::interface::probe::Event;
 use crate::state::State;
-use crate::state::rq::virtual_time::VirtualTime;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::virtual_time::{RunningEntity, VirtualTime};
 use crate::state::task::SchedClass;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
@@ -165,5 +166,27 @@ impl State {
     /// Returns the virtual time of the root cfs_rq of a CPU; `None` if the kernel has no lags.
     pub fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
         self.series.is_eevdf().then(|| self.queue_lag_of(self.root_cfs_rq(cpu)))
+    }
+
+    /// Returns the virtual times of a cfs_rq. They have a meaning if the kernel has EEVDF.
+    pub fn virtual_times_snapshot(&self, cfs_rq: &CfsRq) -> VirtualTimesSnapshot {
+        let running = cfs_rq.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq);
+        let running = running.map(|curr| RunningEntity { vruntime: curr.vruntime, weight: curr.weight() as i64 });
+        let origin = cfs_rq.virtual_time.zero_vruntime;
+        let vruntimes = || cfs_rq.timeline.iter().map(|(_, se)| self.entities[se.index()].vruntime);
+        VirtualTimesSnapshot {
+            first_deadline: cfs_rq.timeline.first_vruntime(),
+            min_vruntime: vruntimes().min_by_key(|vruntime| vruntime.wrapping_sub(origin) as i64),
+            zero_vruntime: origin,
+            avg_vruntime: cfs_rq.virtual_time.clone().advance(running),
+            last_vruntime: vruntimes().last(),
+        }
+    }
+
+    /// Whether EEVDF may pick a task now, or could if it were queued: its entity has received no more service than it is
+    /// due.
+    pub fn is_eligible(&self, task: TaskId) -> bool {
+        let se = self.tasks[task.index()].se;
+        self.entity_eligible(self.entities[se.index()].cfs_rq, se)
     }
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Text of `/sys/kernel/debug/sched/debug` at the end of a run, as 6.1 prints it.
+//! Text of `/sys/kernel/debug/sched/debug` at the end of a run, as the kernel of the run prints it.
 //!
-//! The format is that of `sched_debug_header()`, `print_cpu()`, `print_cfs_rq()`, `print_cfs_group_stats()`,
-//! `print_rt_rq()`, `print_dl_rq()` and `print_task()` in `kernel/sched/debug.c` (6.1), version v0.11. It
-//! models a kernel with task groups and schedstats, without real-time groups and NUMA balancing.
+//! The format is version v0.11 of `kernel/sched/debug.c`, of a kernel with task groups and schedstats, without
+//! real-time groups and NUMA balancing. This module has the fields that both series print; [`v6_1`] and [`v6_12`] have the
+//! rest.
 //!
 //! Fields without a model are left out: `sched_clock_stable()`, `nr_uninterruptible`, `exec_clock`,
 //! `nr_spread_over`, a group's `se->` statistics of waiting and sleeping, and the frequency after `cpu#N`,
 //! which only x86 prints.
+
+mod v6_1;
+mod v6_12;
 
 use super::proc_text::{has_ended, listed_tasks, ms_text, state_letter};
 use super::record::{EventGroups, TraceRecord};
@@ -19,6 +22,7 @@ use crate::cgroups::group_path;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::rq::cfs_rq::CfsRq;
 use std::fmt::{Display, Write as _};
 use std::io::{self, Write};
@@ -26,20 +30,33 @@ use std::io::{self, Write};
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "sched-debug",
     extension: "sched_debug",
-    meaning: "the text of /sys/kernel/debug/sched/debug (6.1) at the end of the run",
+    meaning: "the text of /sys/kernel/debug/sched/debug at the end of the run, as the run's kernel prints it",
     groups: task_counts::GROUPS,
     opener: FormatOpener::State(SinkOpener::File(|out, _, _| {
         Ok(Box::new(SchedDebug { out: BufferedOut::new(out), counts: AllCounts::default() }))
     })),
 };
 
-const RELEASE: &str = "6.1.192";
+/// Parts of the text that only one series of kernels prints.
+struct SeriesText {
+    release: &'static str,
+    put_tunables: fn(&mut String, &Machine),
+    put_cfs_rq: fn(&mut CpuText<'_>, &CfsRq),
+    put_rt_rq: fn(&mut CpuText<'_>),
+    put_dl_rq: fn(&mut CpuText<'_>),
+    /// Heading of the table of tasks.
+    tasks: &'static str,
+    put_task: fn(&mut CpuText<'_>, TaskId),
+}
 
-const TASKS: &str = "\
-\nrunnable tasks:
- S            task   PID         tree-key  switches  prio     wait-time             sum-exec        sum-sleep
--------------------------------------------------------------------------------------------------------------
-";
+impl SeriesText {
+    const fn of(series: KernelSeries) -> &'static Self {
+        match series {
+            KernelSeries::V6_1 => &v6_1::TEXT,
+            KernelSeries::V6_12 => &v6_12::TEXT,
+        }
+    }
+}
 
 struct SchedDebug<W: Write> {
     out: BufferedOut<W>,
@@ -66,48 +83,45 @@ impl<W: Write> TraceSink for SchedDebug<W> {
 
 impl<W: Write> StateSink for SchedDebug<W> {
     fn end(&mut self, machine: &Machine, threads: &ThreadTable) {
-        self.out.next().extend_from_slice(header(machine).as_bytes());
         let sched = machine.sched();
+        let series = SeriesText::of(sched.series());
+        self.out.next().extend_from_slice(header(machine, series).as_bytes());
         let mut tasks = vec![Vec::new(); sched.nr_cpus()];
         for task in listed_tasks(machine, threads).filter(|&task| !has_ended(machine, task)) {
             tasks[sched.task(task).cpu.index()].push(task);
         }
         for cpu in sched.cpu_ids().filter(|&cpu| sched.is_online(cpu)) {
-            let mut text = CpuText { text: String::new(), machine, threads, counts: &self.counts };
-            text.put(cpu, &tasks[cpu.index()]);
+            let mut text = CpuText { text: String::new(), cpu, machine, threads, counts: &self.counts };
+            text.put(series, &tasks[cpu.index()]);
             self.out.next().extend_from_slice(text.text.as_bytes());
         }
     }
 }
 
-fn header(machine: &Machine) -> String {
+fn header(machine: &Machine, series: &SeriesText) -> String {
     let (sched, now) = (machine.sched(), ms_text(machine.now().0));
-    let mut text = format!("Sched Debug Version: v0.11, {RELEASE} fairlab\n");
+    let mut text = format!("Sched Debug Version: v0.11, {} fairlab\n", series.release);
     for clock in ["ktime", "sched_clk", "cpu_clk"] {
         let _ = writeln!(text, "{clock:<40}: {now}");
     }
     let _ = writeln!(text, "{:<40}: {}\n\nsysctl_sched", "jiffies", sched.jiffies());
-    let tunables = sched.tunables();
-    for (name, ns) in [
-        ("sysctl_sched_latency", tunables.latency_ns),
-        ("sysctl_sched_min_granularity", tunables.min_granularity_ns),
-        ("sysctl_sched_idle_min_granularity", tunables.idle_min_granularity_ns),
-        ("sysctl_sched_wakeup_granularity", tunables.wakeup_granularity_ns),
-    ] {
-        let _ = writeln!(text, "  .{name:<40}: {}", ms_text(ns));
-    }
+    (series.put_tunables)(&mut text, machine);
     let on = Feature::of_series(sched.series()).enumerate().filter(|(_, feature)| sched.features().has(*feature));
     let features = on.fold(0_u64, |bits, (place, _)| bits | 1 << place);
-    let first = u32::from(tunables.child_runs_first);
-    let _ = writeln!(text, "  .{:<40}: {first}", "sysctl_sched_child_runs_first");
-    let _ = writeln!(text, "  .{:<40}: {features}", "sysctl_sched_features");
+    put_tunable(&mut text, "sysctl_sched_features", features);
     // The defaults of the tunables grow with the logarithm of the number of CPUs.
-    let _ = writeln!(text, "  .{:<40}: 1 (logarithmic)\n", "sysctl_sched_tunable_scaling");
+    put_tunable(&mut text, "sysctl_sched_tunable_scaling", "1 (logarithmic)\n");
     text
 }
 
+fn put_tunable(text: &mut String, name: &str, value: impl Display) {
+    let _ = writeln!(text, "  .{name:<40}: {value}");
+}
+
+/// Text of one CPU, with what it is made from.
 struct CpuText<'a> {
     text: String,
+    cpu: CpuId,
     machine: &'a Machine,
     threads: &'a ThreadTable,
     counts: &'a AllCounts,
@@ -122,8 +136,32 @@ impl CpuText<'_> {
         self.field(name, ms_text(ns));
     }
 
-    fn put(&mut self, cpu: CpuId, tasks: &[TaskId]) {
-        let sched = self.machine.sched();
+    fn put(&mut self, series: &SeriesText, tasks: &[TaskId]) {
+        let (sched, cpu) = (self.machine.sched(), self.cpu);
+        self.put_rq();
+        for cfs_rq in sched.leaf_cfs_rqs(cpu) {
+            let _ = writeln!(self.text, "\ncfs_rq[{}]:{}", cpu.0, group_path(self.machine, cfs_rq.group));
+            (series.put_cfs_rq)(self, cfs_rq);
+        }
+        let _ = writeln!(self.text, "\nrt_rq[{}]:", cpu.0);
+        (series.put_rt_rq)(self);
+        let _ = writeln!(self.text, "\ndl_rq[{}]:", cpu.0);
+        (series.put_dl_rq)(self);
+        let _ = write!(self.text, "\nrunnable tasks:\n{}", series.tasks);
+        for &task in tasks {
+            let state = self.machine.sched().task(task).state;
+            let mark = if sched.curr(cpu) == task { '>' } else { ' ' };
+            let letter = if mark == '>' { 'R' } else { state_letter(state) };
+            let info = self.threads.get(ThreadId::from_task(task));
+            let _ = write!(self.text, "{mark}{letter} {:>15} {:5} ", info.comm.as_str(), info.pid);
+            (series.put_task)(self, task);
+            self.text.push('\n');
+        }
+        self.text.push('\n');
+    }
+
+    fn put_rq(&mut self) {
+        let (sched, cpu) = (self.machine.sched(), self.cpu);
         let rq = sched.snapshot(cpu);
         let _ = writeln!(self.text, "cpu#{}", cpu.0);
         self.field("nr_running", rq.nr_running);
@@ -140,41 +178,18 @@ impl CpuText<'_> {
         self.field("sched_goidle", rq.stats.sched_goidle);
         self.field("ttwu_count", rq.stats.ttwu_count);
         self.field("ttwu_local", rq.stats.ttwu_local);
-        for cfs_rq in sched.leaf_cfs_rqs(cpu) {
-            self.put_cfs_rq(cpu, cfs_rq);
-        }
-        self.put_rt_rq(cpu);
-        self.put_dl_rq(cpu);
-        self.text.push_str(TASKS);
-        for &task in tasks {
-            self.put_task(cpu, task);
-        }
-        self.text.push('\n');
     }
 
-    fn put_cfs_rq(&mut self, cpu: CpuId, cfs_rq: &CfsRq) {
+    /// Writes load, averages and throttling of a cfs_rq, and the entity that represents its group. `util_est` is the
+    /// name of the estimated utilisation.
+    fn put_averages(&mut self, cfs_rq: &CfsRq, util_est: &str) {
         let sched = self.machine.sched();
-        let _ = writeln!(self.text, "\ncfs_rq[{}]:{}", cpu.0, group_path(self.machine, cfs_rq.group));
-        // The kernel prints -1 for the vruntime of an empty queue.
-        let empty = u64::MAX;
-        let first = cfs_rq.timeline.first_vruntime().unwrap_or(empty);
-        let last = cfs_rq.timeline.iter().last().map_or(empty, |(vruntime, _)| vruntime);
-        self.time("MIN_vruntime", first);
-        self.time("min_vruntime", cfs_rq.min_vruntime);
-        self.time("max_vruntime", last);
-        self.time("spread", last.wrapping_sub(first));
-        let of_cpu0 = sched.snapshot(CpuId(0)).min_vruntime;
-        self.time("spread0", cfs_rq.min_vruntime.wrapping_sub(of_cpu0));
-        self.field("nr_running", cfs_rq.nr_running);
-        self.field("h_nr_running", cfs_rq.h_nr_running);
-        self.field("idle_nr_running", cfs_rq.idle_nr_running);
-        self.field("idle_h_nr_running", cfs_rq.idle_h_nr_running);
         self.field("load", cfs_rq.load.weight);
         let avg = &cfs_rq.avg;
         self.field("load_avg", avg.load_avg);
         self.field("runnable_avg", avg.runnable_avg);
         self.field("util_avg", avg.util_avg);
-        self.field("util_est_enqueued", avg.util_est.enqueued);
+        self.field(util_est, avg.util_est.enqueued);
         self.field("removed.load_avg", cfs_rq.removed.load_avg);
         self.field("removed.util_avg", cfs_rq.removed.util_avg);
         self.field("removed.runnable_avg", cfs_rq.removed.runnable_avg);
@@ -190,46 +205,5 @@ impl CpuText<'_> {
         self.field("se->avg.load_avg", se.avg.load_avg);
         self.field("se->avg.util_avg", se.avg.util_avg);
         self.field("se->avg.runnable_avg", se.avg.runnable_avg);
-    }
-
-    fn put_rt_rq(&mut self, cpu: CpuId) {
-        let rt = self.machine.sched().rt_snapshot(cpu);
-        let _ = writeln!(self.text, "\nrt_rq[{}]:", cpu.0);
-        self.field("rt_nr_running", rt.rt_nr_running);
-        self.field("rt_nr_migratory", rt.rt_nr_migratory);
-        self.field("rt_throttled", u32::from(rt.rt_throttled));
-        self.time("rt_time", rt.rt_time.0);
-        self.time("rt_runtime", rt.rt_runtime.map_or(u64::MAX, |runtime| runtime.0));
-    }
-
-    fn put_dl_rq(&mut self, cpu: CpuId) {
-        let dl = self.machine.sched().dl_snapshot(cpu);
-        let _ = writeln!(self.text, "\ndl_rq[{}]:", cpu.0);
-        self.field("dl_nr_running", dl.dl_nr_running);
-        self.field("dl_nr_migratory", dl.dl_nr_migratory);
-        self.field("dl_bw->bw", dl.bw.map_or(-1, |bw| bw as i64));
-        self.field("dl_bw->total_bw", dl.total_bw);
-    }
-
-    fn put_task(&mut self, cpu: CpuId, id: TaskId) {
-        let sched = self.machine.sched();
-        let (task, se, thread) = (sched.task(id), sched.entity(id), ThreadId::from_task(id));
-        let (info, counts) = (self.threads.get(thread), self.counts.of(thread));
-        let state = if sched.curr(cpu) == id { ">R".to_owned() } else { format!(" {}", state_letter(task.state)) };
-        let path = group_path(self.machine, task.group);
-        // The last column, the sum of uninterruptible sleep, is 0: I/O waits count as interruptible sleep.
-        let _ = writeln!(
-            self.text,
-            "{state} {:>15} {:5} {:>16} {:9} {:5} {:>16} {:>16} {:>16} {:>16} {path}",
-            info.comm.as_str(),
-            info.pid,
-            ms_text(se.vruntime),
-            counts.nr_switches(),
-            task.prio(),
-            ms_text(counts.wait_sum.0),
-            ms_text(se.sum_exec_runtime),
-            ms_text(counts.sum_sleep_runtime.0),
-            ms_text(0),
-        );
     }
 }
