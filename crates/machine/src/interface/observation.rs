@@ -230,7 +230,7 @@ pub enum MachineEvent {
 /// Scheduler events that an observer wants. An event that no observer wants takes no time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest {
-    /// Wake-ups, switches, migrations, frequencies and decisions.
+    /// Wake-ups, switches, migrations, frequencies and decisions; of EEVDF only rare ones.
     pub events: bool,
     /// Interrupts, domain counters, and events of the machine that say so. On machines with many CPUs they
     /// outnumber all other events.

@@ -48,6 +48,7 @@ impl<E> SchedObserver for CountingObserver<'_, E> {
                 self.interest.details
             }
             Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } => self.interest.accounting,
+            Event::Eevdf(event) if event.is_rare() => self.interest.events || self.interest.lags,
             Event::Lag { .. } | Event::Eevdf(_) => self.interest.lags,
             Event::Waking { .. }
             | Event::Priority { .. }

@@ -382,6 +382,7 @@ impl History {
                     (DelayStep::Ends | DelayStep::Woken, None) => {}
                 }
             }
+            EevdfEvent::LimitedLag(_) => {}
             EevdfEvent::FairServer(record) => {
                 let track = &mut self.cpus[record.cpu.index()];
                 track.server = Some((now, *record));

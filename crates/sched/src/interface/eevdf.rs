@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Records of decisions that only kernels with EEVDF take: picks, wake-up preemption, delayed dequeues and steps of
-//! fair servers, with the rule that decided.
+//! Records of decisions that only kernels with EEVDF take: picks, wake-up preemption, delayed dequeues, limited lags and
+//! steps of fair servers, with the rule that decided.
 //!
-//! The scheduler reports them to observers that want lags. The enums name every exit of a decision.
+//! The scheduler reports them to observers that want lags; rare ones ([`EevdfEvent::is_rare`]) to all that want events.
+//! The enums name every exit of a decision.
 
 use crate::interface::lag::{EntityLag, QueueLag};
 use crate::interface::wakeup::rules;
@@ -120,6 +121,19 @@ pub struct DelayedDequeue {
     pub queue: QueueLag,
 }
 
+/// Lag of a task that leaves its cfs_rq, and that exceeds the limit of what it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitedLag {
+    /// Task.
+    pub task: TaskId,
+    /// Weight without the extra bits of resolution.
+    pub weight: u64,
+    /// Lag without the limit, in ns of virtual time.
+    pub lag: i64,
+    /// Lag that the task keeps.
+    pub kept: i64,
+}
+
 /// Step of a fair server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerRecord {
@@ -148,5 +162,17 @@ pub enum EevdfEvent<'a> {
     Pick(&'a PickDecision),
     Preempt(&'a PreemptDecision),
     DelayedDequeue(&'a DelayedDequeue),
+    LimitedLag(&'a LimitedLag),
     FairServer(&'a ServerRecord),
+}
+
+impl EevdfEvent<'_> {
+    /// Whether the event is rare enough for observers that do not want lags.
+    pub const fn is_rare(self) -> bool {
+        match self {
+            Self::LimitedLag(_) => true,
+            Self::FairServer(record) => matches!(record.step, ServerStep::Picked),
+            Self::Candidate(_) | Self::Pick(_) | Self::Preempt(_) | Self::DelayedDequeue(_) => false,
+        }
+    }
 }

@@ -255,7 +255,10 @@ impl State {
         self.se_update_runnable(se);
         self.clear_buddies(cfs_rq, se);
         if is_eevdf {
-            self.update_entity_lag(cfs_rq, se);
+            let lag = self.update_entity_lag(cfs_rq, se);
+            if lag != self.entities[se.index()].vlag {
+                self.report_limited_lag(ctx, se, lag, flags);
+            }
         }
         if self.cfs_rqs[cfs_rq.index()].curr != Some(se) {
             self.remove_from_timeline(cfs_rq, se);

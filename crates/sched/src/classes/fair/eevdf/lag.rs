@@ -47,10 +47,11 @@ impl State {
         (avg_vruntime.wrapping_sub(entity.vruntime) as i64).clamp(-limit, limit)
     }
 
-    /// Records the lag of an entity that leaves its cfs_rq.
+    /// Records the lag of an entity that leaves its cfs_rq. Returns the lag without its limit.
     #[inline(never)]
-    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
         self.entities[se.index()].vlag = self.entity_lag(avg_vruntime, se);
+        avg_vruntime.wrapping_sub(self.entities[se.index()].vruntime) as i64
     }
 }

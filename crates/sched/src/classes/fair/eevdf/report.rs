@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Virtual times of entities and queues, and records of decisions, for observers.
 
+use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::{
-    DelayStep, DelayedDequeue, EevdfEvent, PickCandidate, PickDecision, PickRule, PreemptDecision, PreemptRule,
-    ServerRecord, ServerStep,
+    DelayStep, DelayedDequeue, EevdfEvent, LimitedLag, PickCandidate, PickDecision, PickRule, PreemptDecision,
+    PreemptRule, ServerRecord, ServerStep,
 };
 use crate::interface::lag::{EntityLag, LagMoment, QueueLag, VirtualTimesSnapshot};
 use crate::interface::probe::Event;
@@ -134,10 +135,21 @@ impl State {
         }
     }
 
-    /// Reports a step of a CPU's fair server, if an observer wants it.
+    /// Reports that a task leaves its cfs_rq with a lag beyond the limit. A lag at the end of a delayed dequeue is not
+    /// kept anyway, and is not reported.
+    #[cold]
+    pub(crate) fn report_limited_lag(&self, ctx: &mut Ctx<'_>, se: EntityId, lag: i64, flags: DequeueFlags) {
+        let se = &self.entities[se.index()];
+        if let Some(task) = se.task().filter(|_| !flags.delayed) {
+            let record = LimitedLag { task, weight: se.weight(), lag, kept: se.vlag };
+            ctx.report(Event::Eevdf(EevdfEvent::LimitedLag(&record)));
+        }
+    }
+
+    /// Reports a step of a CPU's fair server, if an observer wants it. The pick of a task is reported in any case.
     #[inline]
     pub(crate) fn report_server(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
-        if ctx.wants_lags {
+        if ctx.wants_lags || step == ServerStep::Picked {
             self.report_server_step(ctx, cpu, step);
         }
     }
