@@ -9,9 +9,13 @@ const PLANTED: &str =
     "cpus 2\nend 300ms\ntask a mask=0-0 cpu=0 run 10s\ntask b mask=0-0 cpu=0 run 10s\naffinity 101ms b 0-1\n";
 
 fn run(scenario: &str) -> (TempDir, String) {
+    run_with(&[], scenario)
+}
+
+fn run_with(options: &[&str], scenario: &str) -> (TempDir, String) {
     let place = TempDir::new().expect("there is a place for temporary files");
     let dir = place.path().to_str().expect("temporary files have plain names").to_owned();
-    let output = fairlab_with_input(&["run", "-", "-o", &dir], scenario.as_bytes());
+    let output = fairlab_with_input(&[&["run", "-", "-o", &dir], options].concat(), scenario.as_bytes());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     (place, dir)
 }
@@ -26,6 +30,19 @@ fn a_finding_has_a_moment_a_command_and_the_sentences_that_the_command_tells() {
     assert_eq!(json_of(&words)["sentences"], answer["because"], "{command}");
     let text = stdout_of(&["findings", &dir, "--idle", "1ms"]);
     assert!(text.contains("idle-while-waiting: b waited"), "{text}");
+}
+
+#[test]
+fn starvation_up_to_the_fair_server_of_6_12_is_found_and_explained() {
+    let scenario = "cpus 1\nend 2s\ntask hog cpu=0 run 10s\ntask spin fifo=50 cpu=0 start=300ms run 10s\n";
+    let (_place, dir) = run_with(&["--kernel", "6.12"], scenario);
+    let answers = json_of(&["findings", &dir, "--json"]);
+    let answer = items(&answers).iter().find(|answer| answer["rule"] == "fair-server").expect("hog starves");
+    assert_eq!((&answer["severity"], &answer["count"]), (&"high".into(), &1.into()), "{answer}");
+    let because = answer["because"].to_string();
+    assert!(because.contains("The fair server of CPU 0 has 50ms in each 1s"), "{because}");
+    let (_place, dir) = run(scenario);
+    assert!(!json_of(&["findings", &dir, "--json"]).to_string().contains("fair-server"), "6.1 has none");
 }
 
 #[test]

@@ -10,9 +10,12 @@ mod episodes;
 mod flapping;
 mod idle;
 mod kicks;
+mod lags;
 mod misfit;
 mod moves;
 mod rule;
+mod servers;
+mod slices;
 mod slow;
 #[cfg(test)]
 mod tests;
@@ -33,9 +36,10 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::eevdf::{EevdfEvent, LimitedLag, ServerStep};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, SchedObserver};
 use fairlab_sched::units::Nanos;
-use rule::{EndedWait, FindingMigration, FindingWait, Rule, rules};
+use rule::{EndedWait, FindingMigration, FindingWait, Preemption, Rule, rules};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -44,6 +48,7 @@ rules! {
     starvation: waits::Starvation,
     late: waits::LateWakeups,
     throttled: waits::ThrottledTasks,
+    servers: servers::ServedTasks,
     moves: moves::Moves,
     misfit: misfit::Misfits,
     kicks: kicks::WastedKicks,
@@ -51,6 +56,8 @@ rules! {
     flapping: flapping::Flapping,
     slow: slow::SlowCpus,
     timers: timers::MissedTimers,
+    slices: slices::CutSlices,
+    lags: lags::LimitedLags,
 }
 
 /// Problem found in a run or in a trace.
@@ -285,6 +292,21 @@ impl Findings {
         task.woken_at = None;
     }
 
+    #[cold]
+    fn on_eevdf(&mut self, now: Nanos, event: EevdfEvent<'_>) {
+        match event {
+            EevdfEvent::LimitedLag(lag) => {
+                if let Some(task) = self.tasks.get_mut(lag.task) {
+                    self.rules.on_limited_lag(now, (task.place, task.family), lag);
+                }
+            }
+            EevdfEvent::FairServer(record) if record.step == ServerStep::Picked => {
+                self.rules.on_server_pick(now, record.cpu);
+            }
+            _ => {}
+        }
+    }
+
     #[inline]
     fn change_cpu(&mut self, now: Nanos, cpu: CpuId, change: impl FnOnce(&mut CpuActivity)) {
         let activity = &mut self.cpus[cpu.index()];
@@ -301,7 +323,12 @@ impl Findings {
         let nr_cpus = self.cpus.len();
         self.change_cpu(now, cpu, |activity| activity.switch(next, nr_cpus));
         if let Some(task) = self.tasks.get_mut(prev) {
-            task.activity.switch_out(now, cpu, prev_state);
+            let before = task.activity.switch_out(now, cpu, prev_state);
+            if prev_state == PrevState::Runnable
+                && let TaskState::Running { since, .. } = before
+            {
+                self.rules.on_preempt(now, &Preemption { task: prev, next, ran: now - since });
+            }
         }
         if prev_state != PrevState::Runnable {
             self.rules.on_sleep(prev);
@@ -370,6 +397,7 @@ impl SchedObserver for Findings {
                 self.overutilized = is_over.then_some(cpu);
                 self.rules.on_overutilized(now, is_over, cpu);
             }
+            Event::Eevdf(event) => self.on_eevdf(now, event),
             _ => {}
         }
     }

@@ -10,6 +10,7 @@ use crate::findings::Finding;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::eevdf::LimitedLag;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -128,6 +129,16 @@ pub(super) struct FindingMigration {
     pub(super) to: CpuId,
 }
 
+/// End of a task's turn on a CPU although the task is still runnable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preemption {
+    pub(super) task: TaskId,
+    /// Task that runs next.
+    pub(super) next: TaskId,
+    /// Time for which the preempted task has run.
+    pub(super) ran: Nanos,
+}
+
 /// Rule that collects data during a run, and reports findings at its end.
 pub(super) trait Rule: Sized {
     const INFO: RuleInfo;
@@ -138,6 +149,15 @@ pub(super) trait Rule: Sized {
     fn on_idle(&mut self, _now: Nanos, _cpu: CpuId, _begins: bool) {}
 
     fn on_sleep(&mut self, _task: TaskId) {}
+
+    /// Called when a task of the workload is switched out while it is runnable.
+    fn on_preempt(&mut self, _now: Nanos, _preemption: &Preemption) {}
+
+    /// Called when a task, given as index and family, leaves its cfs_rq with a lag beyond the limit.
+    fn on_limited_lag(&mut self, _now: Nanos, _task: (usize, usize), _lag: &LimitedLag) {}
+
+    /// Called when a fair server picks a task of its CPU.
+    fn on_server_pick(&mut self, _now: Nanos, _cpu: CpuId) {}
 
     fn on_wait(&mut self, _wait: &EndedWait<'_>) {}
 
@@ -188,6 +208,24 @@ macro_rules! rules {
             #[inline]
             pub(in crate::findings) fn on_wait(&mut self, wait: &EndedWait<'_>) {
                 $(self.$field.on_wait(wait);)*
+            }
+
+            #[inline]
+            pub(in crate::findings) fn on_preempt(&mut self, now: Nanos, preemption: &Preemption) {
+                $(self.$field.on_preempt(now, preemption);)*
+            }
+
+            pub(in crate::findings) fn on_limited_lag(
+                &mut self,
+                now: Nanos,
+                task: (usize, usize),
+                lag: &LimitedLag,
+            ) {
+                $(self.$field.on_limited_lag(now, task, lag);)*
+            }
+
+            pub(in crate::findings) fn on_server_pick(&mut self, now: Nanos, cpu: CpuId) {
+                $(self.$field.on_server_pick(now, cpu);)*
             }
 
             pub(in crate::findings) fn on_throttled(&mut self, wait: &FindingWait) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+mod eevdf;
+
 use super::kicks::WastedKicks;
 use super::moves::Moves;
 use super::rule::Rule;
