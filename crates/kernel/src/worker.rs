@@ -84,6 +84,13 @@ pub struct CrashReport {
     pub circle: Vec<Waiter>,
 }
 
+impl CrashReport {
+    /// Whether the message or a function of the stack contains a text.
+    pub fn mentions(&self, text: &str) -> bool {
+        self.text.contains(text) || self.stack.iter().any(|function| function.contains(text))
+    }
+}
+
 /// CPU that holds the lock of a runqueue and waits for that of another one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[expect(missing_docs, reason = "the field names describe their content")]

@@ -52,6 +52,8 @@ pub enum CheckMetric {
     Latency(String),
     /// Number of lines of the kernel log that contain a text.
     Log(String),
+    /// Number of crashes with a text in their message or stack: 0 or 1, since a crash ends the run.
+    Crash(String),
     /// Number of times that kernel code does a counted operation.
     Work(String),
     /// Metric of a CPU or task at a given time.
@@ -103,6 +105,7 @@ struct CheckDefinition {
     least_runtime: Option<String>,
     latency: Option<String>,
     log: Option<String>,
+    crash: Option<String>,
     work: Option<String>,
     at: Option<String>,
     cpu: Option<usize>,
@@ -151,6 +154,7 @@ impl TryFrom<CheckDefinition> for Check {
         figures.extend(definition.least_runtime.map(|task| CheckMetric::Runtime { task, is_least: true }));
         figures.extend(definition.latency.map(CheckMetric::Latency));
         figures.extend(definition.log.map(CheckMetric::Log));
+        figures.extend(definition.crash.map(CheckMetric::Crash));
         figures.extend(definition.work.map(CheckMetric::Work));
         if let (Some(at), Some(name)) = (definition.at, definition.figure) {
             let whose = match (definition.cpu, definition.task) {
@@ -162,7 +166,7 @@ impl TryFrom<CheckDefinition> for Check {
         }
         match (figures.pop(), figures.pop()) {
             (Some(figure), None) => Ok(Self { figure, bound }),
-            _ => Err("a check has one of `events`, `runtime`, `least_runtime`, `latency`, `log`, `work`, or `at` and `figure`".to_owned()),
+            _ => Err("a check has one of `events`, `runtime`, `least_runtime`, `latency`, `log`, `crash`, `work`, or `at` and `figure`".to_owned()),
         }
     }
 }
@@ -202,6 +206,7 @@ impl fmt::Display for CheckMetric {
             Self::Runtime { task, is_least: true } => write!(out, "least CPU time of a {task}"),
             Self::Latency(task) => write!(out, "longest wait of {task}"),
             Self::Log(text) => write!(out, "warnings of {text}"),
+            Self::Crash(text) => write!(out, "crashes in {text}"),
             Self::Work(operation) => write!(out, "{operation}"),
             Self::State { whose: MetricOwner::Cpu(cpu), name, .. } => write!(out, "{name} of CPU {cpu}"),
             Self::State { whose: MetricOwner::Task(task), name, .. } => write!(out, "{name} of {task}"),
@@ -224,10 +229,11 @@ impl Check {
         matches!(self.figure, CheckMetric::Runtime { .. } | CheckMetric::Latency(_))
     }
 
-    /// Returns the metric of a run; `None` for a run that did not end normally.
+    /// Returns the metric of a run; `None` for a run that did not end normally, except with the expected crash.
     pub fn figure(&self, seen: &ObservedRun) -> Option<u64> {
-        if seen.report.end.is_some() {
-            return None;
+        if let Some(crash) = &seen.report.end {
+            let CheckMetric::Crash(text) = &self.figure else { return None };
+            return crash.mentions(text).then_some(1);
         }
         match &self.figure {
             CheckMetric::Events { which, most } => {
@@ -248,6 +254,7 @@ impl Check {
             CheckMetric::Log(text) => {
                 Some(seen.report.log.iter().filter(|line| line.text.contains(text)).count() as u64)
             }
+            CheckMetric::Crash(_) => Some(0),
             CheckMetric::Work(operation) => Some(seen.values.first()?["work"][operation].as_u64().unwrap_or(0)),
             CheckMetric::State { whose, name, .. } => {
                 let state = seen.values.first()?;
@@ -395,6 +402,21 @@ mod tests {
     fn a_run_that_did_not_come_back_has_no_figure() {
         let report = WorkerReport { end: Some(CrashReport::default()), ..WorkerReport::default() };
         assert_eq!(check("log = \"x\"\nabove = 0").figure(&ObservedRun { report, ..ObservedRun::default() }), None);
+    }
+
+    #[test]
+    fn a_crash_is_counted_if_its_stack_or_message_has_the_text() {
+        let of_crash = check("crash = \"pick_next\"\nabove = 0");
+        assert_eq!(of_crash.figure(&observed_run()), Some(0));
+        let crashed = |stack: &str| {
+            let end = CrashReport { stack: vec!["schedule".to_owned(), stack.to_owned()], ..CrashReport::default() };
+            of_crash.figure(&ObservedRun {
+                report: WorkerReport { end: Some(end), ..WorkerReport::default() },
+                ..ObservedRun::default()
+            })
+        };
+        assert_eq!(crashed("pick_next_entity at kernel/sched/fair.c:1"), Some(1));
+        assert_eq!(crashed("enqueue_entity at kernel/sched/fair.c:1"), None, "a different crash is not the bug");
     }
 
     #[test]
