@@ -9,6 +9,7 @@ Exit status: 0 all bugs are detected, 1 a bug is not detected, 2 the corpus coul
 Examples:
   fairlab kernel regressions --list
   fairlab kernel regressions
+  fairlab kernel regressions --source debian:6.12
   fairlab kernel regressions slices-expire pinned-misfit --json";
 
 #[derive(Debug, ClapArgs)]
@@ -19,9 +20,10 @@ pub(crate) struct RegressionsArgs {
     /// List the bugs and their effects instead
     #[arg(long)]
     pub(crate) list: bool,
-    /// Tree into which bugs are put back: a folder, a tarball, or debian:VERSION
-    #[arg(long, value_name = "DIR|TARBALL|debian:VERSION", default_value = "debian:6.1")]
-    pub(crate) source: String,
+    /// Tree into which the bugs of its release are put back: a folder, a tarball, or debian:VERSION [default:
+    /// for each bug, debian:VERSION of its release]
+    #[arg(long, value_name = "DIR|TARBALL|debian:VERSION")]
+    pub(crate) source: Option<String>,
     /// Put each bug back alone: slower, but no other edits are in its engine
     #[arg(long)]
     pub(crate) alone: bool,

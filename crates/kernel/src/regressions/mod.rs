@@ -5,8 +5,8 @@
 //! check that distinguishes a kernel with it from one without ([`check`]). They are the files of
 //! `regressions/`; no text of a kernel is among them.
 //!
-//! Building takes most of the time, so bugs share engines: those that change different functions, and do not
-//! hide each other, are reintroduced together ([`batches`]). Each must be detected by its own check, and in
+//! Building takes most of the time, so bugs share engines: those of one release that change different
+//! functions, and do not hide each other, are reintroduced together ([`batches`]). Each must be detected by its own check, and in
 //! no other engine, which shows that the bugs of a batch do not affect each other.
 
 mod c;
@@ -123,8 +123,35 @@ impl BugBatch<'_> {
     }
 }
 
-/// Returns a small number of batches of about equal size, or one for each bug.
+/// Returns the releases into whose trees bugs are reintroduced, oldest first.
+pub fn releases(bugs: &[Bug]) -> Vec<&str> {
+    let mut releases: Vec<&str> = bugs.iter().map(|bug| bug.label.kernel.as_str()).collect();
+    releases.sort_by_key(|release| release_number(release));
+    releases.dedup();
+    releases
+}
+
+/// Returns the release whose edits are tried with a tree of a version, such as 6.12.117: the newest one that is
+/// not newer, or else the oldest one.
+pub fn release_of_tree<'a>(bugs: &'a [Bug], version: &str) -> Option<&'a str> {
+    let (releases, of_tree) = (releases(bugs), release_number(version));
+    let not_newer = releases.iter().rfind(|release| release_number(release) <= of_tree);
+    not_newer.or_else(|| releases.first()).copied()
+}
+
+/// Returns major and minor number of a version. What is not a number counts as 0.
+fn release_number(version: &str) -> [u32; 2] {
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    [(); 2].map(|()| numbers.next().unwrap_or(0))
+}
+
+/// Returns, for each release, a small number of batches of about equal size, or one for each bug.
 pub fn batches(bugs: &[Bug], is_alone: bool) -> Vec<BugBatch<'_>> {
+    releases(bugs).into_iter().flat_map(|release| batches_of_release(bugs, release, is_alone)).collect()
+}
+
+fn batches_of_release<'a>(bugs: &'a [Bug], release: &str, is_alone: bool) -> Vec<BugBatch<'a>> {
+    let bugs: Vec<&Bug> = bugs.iter().filter(|bug| bug.label.kernel == release).collect();
     let few = bugs.len().div_ceil(MAX_BATCH_BUGS);
     let mut batches: Vec<BugBatch<'_>> = Vec::new();
     for bug in bugs {

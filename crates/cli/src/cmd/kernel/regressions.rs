@@ -2,9 +2,10 @@
 //! `fairlab kernel regressions`: puts fixed bugs back into a kernel tree and checks that scenarios detect
 //! them.
 //!
-//! 1. The tree is built once unchanged, and once for each batch of bugs that are put back together.
-//! 2. Each bug's scenario runs with its own batch, with the unchanged tree, and with all other batches except
-//!    those with a bug known to have the same symptom.
+//! 1. The tree of each release is built once unchanged, and once for each batch of bugs that are put back
+//!    together.
+//! 2. Each bug's scenario runs with its own batch, with the unchanged tree, and with all other batches of the
+//!    release except those with a bug known to have the same symptom.
 //! 3. A bug is detected if its check reports it with its own batch, and with no other engine.
 
 use crate::args::regressions::RegressionsArgs;
@@ -13,8 +14,9 @@ use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, figures, wrap};
 use crate::values::error::CliError;
 use fairlab_kernel::regressions::check::{Bound, Check, ObservedRun, RunOutput};
-use fairlab_kernel::regressions::{Bug, BugBatch, BugLabel, batches, bugs};
-use fairlab_kernel::store::{BuildRequest, Store};
+use fairlab_kernel::regressions::{Bug, BugBatch, BugLabel, batches, bugs, release_of_tree, releases};
+use fairlab_kernel::store::{BuildRequest, Store, StoreEntry};
+use fairlab_kernel::tree::{self, TreeSource};
 use fairlab_run::input::InputFile;
 use fairlab_run::job::{Job, RunOutputs};
 use fairlab_run::settings::Settings;
@@ -22,13 +24,11 @@ use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::EngineName;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Name of the engine without any of the bugs. All engines are built in its folder.
-const FIXED_ENGINE_NAME: &str = "regressions.fixed";
 /// Name and version of the JSON output.
 pub(crate) const SCHEMA: &str = "regressions/1";
 /// Exit status if a bug was not detected.
@@ -41,6 +41,7 @@ struct ListedBug<'a> {
     commit: &'a str,
     title: &'a str,
     fixed_in: &'a str,
+    kernel: &'a str,
     what: String,
 }
 
@@ -55,6 +56,8 @@ struct RegressionRow<'a> {
     bug: &'a str,
     commit: &'a str,
     title: &'a str,
+    /// Release into whose tree the bug is put back.
+    kernel: &'a str,
     /// Metric of the check.
     figure: String,
     /// Upper bound: a larger value indicates the bug.
@@ -79,9 +82,9 @@ struct RegressionRow<'a> {
 pub(crate) struct RegressionsOutput<'a> {
     /// Name and version of this format.
     schema: &'static str,
-    /// Kernel tree, as given.
-    source: &'a str,
-    /// Kernel version of the tree.
+    /// Kernel trees, separated by commas, oldest release first.
+    source: String,
+    /// Kernel versions of these trees, separated by commas.
     version: String,
     bugs: Vec<RegressionRow<'a>>,
     /// Number of engines that were built.
@@ -91,54 +94,51 @@ pub(crate) struct RegressionsOutput<'a> {
 }
 
 pub(crate) fn regressions(output: &mut Output, store: &Store, args: &RegressionsArgs) -> Result<(), CliError> {
-    let bugs = select_bugs(&args.names)?;
+    let mut bugs = select_bugs(&args.names)?;
     if args.list {
         return list(output, &bugs);
     }
     let _held = store.lock_against_prune()?;
+    if let Some(source) = &args.source {
+        bugs = bugs_of_tree(store, source, bugs, !args.names.is_empty())?;
+    }
     let begun = Instant::now();
     let batches = batches(&bugs, args.alone);
-    let build = |name: &str, batch: Option<&BugBatch<'_>>| {
-        let scripts = batch.map(BugBatch::scripts).unwrap_or_default();
-        let mut printed = Ok(());
-        let mut print_progress = |what: &str| printed = output.eprint(&format!("{name}: {what}\n"));
-        let wish = BuildRequest {
-            name,
-            build_dir: FIXED_ENGINE_NAME,
-            source: &args.source,
-            title: None,
-            patches: &[],
-            scripts: &scripts,
-            config: &[],
-            is_covered: false,
-        };
-        let added = store.build(&wish, &mut print_progress)?;
-        printed?;
-        // The engine is pinned, so that a command that builds meanwhile cannot change it.
-        Ok::<_, CliError>(store.pin(&added.entry)?)
-    };
+    let source_of = |release: &str| args.source.clone().unwrap_or_else(|| format!("debian:{release}"));
+    for release in releases(&bugs) {
+        // A missing tree is reported before anything is built.
+        TreeSource::parse(&source_of(release))?;
+    }
     let mut engines = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {
-        engines.push(build(&format!("regressions.{}", nr + 1), Some(batch))?.name);
+        let name = format!("regressions.{}", nr + 1);
+        engines.push(build(output, store, &name, batch.kernel, &source_of(batch.kernel), Some(batch))?.name);
     }
     // Built last, so that edits that do not fit are reported before.
-    let fixed = build(FIXED_ENGINE_NAME, None)?;
+    let mut fixed = BTreeMap::new();
+    for release in releases(&bugs) {
+        let name = fixed_engine_name(release);
+        fixed.insert(release, build(output, store, &name, release, &source_of(release), None)?);
+    }
     let built = begun.elapsed();
     let mut rows = Vec::new();
     for (nr, batch) in batches.iter().enumerate() {
         for bug in &batch.bugs {
-            let is_other = |(other, batch): &(usize, &BugBatch<'_>)| *other != nr && batch.hides_nothing_of(bug);
+            let is_other = |(other, batch): &(usize, &BugBatch<'_>)| {
+                *other != nr && batch.kernel == bug.label.kernel && batch.hides_nothing_of(bug)
+            };
             let others = batches.iter().enumerate().filter(is_other).map(|(other, _)| engines[other].as_str());
-            rows.push(test_bug(bug, &engines[nr], &fixed.name, others)?);
+            rows.push(test_bug(bug, &engines[nr], &fixed[batch.kernel].name, others)?);
         }
     }
     rows.sort_by_key(|row| row.bug);
+    let joined = |texts: Vec<String>| texts.join(", ");
     let tour = RegressionsOutput {
         schema: SCHEMA,
-        source: &args.source,
-        version: fixed.version,
+        source: joined(releases(&bugs).into_iter().map(source_of).collect()),
+        version: joined(releases(&bugs).into_iter().map(|release| fixed[release].version.clone()).collect()),
         bugs: rows,
-        engines: engines.len() + 1,
+        engines: engines.len() + fixed.len(),
         built_ms: saturating_millis(built),
         took_ms: saturating_millis(begun.elapsed()),
     };
@@ -151,6 +151,55 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
     match tour.bugs.iter().all(|row| row.is_told_apart) {
         true => Ok(()),
         false => Err(CliError::AlreadyReported { status: NOT_DETECTED }),
+    }
+}
+
+/// Returns the name of a release's engine without any of the bugs. Engines of the release are built in its
+/// folder.
+fn fixed_engine_name(release: &str) -> String {
+    format!("regressions.fixed.{release}")
+}
+
+/// Builds the engine of a batch of bugs, or without bugs.
+fn build(
+    output: &Output,
+    store: &Store,
+    name: &str,
+    release: &str,
+    source: &str,
+    batch: Option<&BugBatch<'_>>,
+) -> Result<StoreEntry, CliError> {
+    let scripts = batch.map(BugBatch::scripts).unwrap_or_default();
+    let mut printed = Ok(());
+    let mut print_progress = |what: &str| printed = output.eprint(&format!("{name}: {what}\n"));
+    let wish = BuildRequest {
+        name,
+        build_dir: &fixed_engine_name(release),
+        source,
+        title: None,
+        patches: &[],
+        scripts: &scripts,
+        config: &[],
+        is_covered: false,
+    };
+    let added = store.build(&wish, &mut print_progress)?;
+    printed?;
+    // The engine is pinned, so that a command that builds meanwhile cannot change it.
+    Ok(store.pin(&added.entry)?)
+}
+
+/// Returns the bugs that are put back into a tree: those of its release.
+fn bugs_of_tree(store: &Store, source: &str, bugs: Vec<Bug>, are_named: bool) -> Result<Vec<Bug>, CliError> {
+    let version = tree::version(&TreeSource::parse(source)?.folder(store.root())?);
+    let all = fairlab_kernel::regressions::bugs();
+    let release = release_of_tree(&all, &version).expect("the corpus has bugs");
+    let (fitting, others): (Vec<Bug>, Vec<Bug>) = bugs.into_iter().partition(|bug| bug.label.kernel == release);
+    match others.first().filter(|_| are_named) {
+        None => Ok(fitting),
+        Some(bug) => Err(CliError::Input(format!(
+            "{}: its edits are for Linux {}, and {source} is {version}\nhelp: leave out --source",
+            bug.name, bug.label.kernel
+        ))),
     }
 }
 
@@ -175,6 +224,7 @@ fn list(output: &mut Output, bugs: &[Bug]) -> Result<(), CliError> {
                 commit: &label.commit,
                 title: &label.title,
                 fixed_in: &label.fixed,
+                kernel: &label.kernel,
                 what: bug.what(),
             })
             .expect("a label is JSON")
@@ -183,8 +233,9 @@ fn list(output: &mut Output, bugs: &[Bug]) -> Result<(), CliError> {
     }
     let mut page = String::new();
     for bug in bugs {
-        let BugLabel { title, commit, fixed, .. } = &bug.label;
-        let head = format!("{}: {title} ({}, {})", bug.name, or_dash(commit), or_dash(fixed));
+        let BugLabel { title, commit, fixed, kernel, .. } = &bug.label;
+        let (commit, fixed) = (or_dash(commit), or_dash(fixed));
+        let head = format!("{}: {title} ({commit}, {fixed}; put back into {kernel})", bug.name);
         page.push_str(&wrap(&format!("{head}. {}", bug.what()), 2));
     }
     output.text(&page)
@@ -219,6 +270,7 @@ fn test_bug<'a, 'e>(
         bug: bug.name,
         commit: &label.commit,
         title: &label.title,
+        kernel: &label.kernel,
         figure: label.check.figure.to_string(),
         above,
         below,
