@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tests of `--engine kernel:NAME` with the scheduler of Debian's 6.1. Without that tree or a compiler the
-//! tests that need it are ignored.
+//! Tests of `--engine kernel:NAME` with the scheduler of Debian's 6.1, and of one regression with that of 6.12.
+//! Without these trees or a compiler the tests that need them are ignored.
 
 #[path = "it/common/mod.rs"]
 mod common;
@@ -8,8 +8,11 @@ mod common;
 mod requirement;
 
 use common::{assert_valid, complaint, fairlab, json_of, program, validator};
+use fairlab_kernel::regressions::check::{ObservedRun, RunOutput};
 use fairlab_kernel::regressions::edit::{Edit, EditAction, EditPlace, EditScript};
 use fairlab_kernel::store::{BuildRequest, Store};
+use fairlab_kernel::tree::TreeSource;
+use fairlab_kernel::worker::WorkerReport;
 use requirement::{Requirement, named};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -435,12 +438,53 @@ fn regressions_are_listed_and_unknown_ones_refused() {
     assert!(said.contains("no-such-bug") && said.contains("--list"), "{said}");
 }
 
+fn the_built_in_scheduler_has_no_bug_of_the_regression_corpus() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut compared = 0;
+    for bug in fairlab_kernel::regressions::bugs() {
+        // Only engines report the state at a given time.
+        if bug.label.check.required_output() != RunOutput::Trace {
+            continue;
+        }
+        let file = folder.path().join(format!("{}.scn", bug.name));
+        std::fs::write(&file, bug.scenario).expect("it can be written");
+        let file = file.to_str().expect("a path is text");
+        let run = fairlab(&["run", file, "--kernel", &bug.label.kernel, "--trace-jsonl", "-"]);
+        assert!(run.status.success(), "{}: {}", bug.name, String::from_utf8_lossy(&run.stderr));
+        let values = serde_json::Deserializer::from_slice(&run.stdout).into_iter::<Value>();
+        let values = values.collect::<Result<_, _>>().expect("a trace is JSON");
+        let figure = bug.label.check.figure(&ObservedRun { values, report: WorkerReport::default() });
+        let figure = figure.unwrap_or_else(|| panic!("{} has no metric", bug.name));
+        assert!(!bug.label.check.indicates_bug(figure), "{}: {} is {figure}", bug.name, bug.label.check.figure);
+        compared += 1;
+    }
+    assert!(compared >= 30, "{compared} bugs");
+}
+
 fn a_regression_is_put_back_and_distinguished_from_the_unchanged_tree() {
     let tour = json_output(&["--json", "kernel", "regressions", "into-a-throttled-group"]);
     assert_valid(&validator("regressions"), &tour, "a run of the regression corpus");
     let bug = &tour["bugs"][0];
     assert_eq!(bug["is_told_apart"], true, "{tour}");
     assert!(bug["buggy"].as_u64() > bug["fixed"].as_u64(), "{tour}");
+    let elsewhere = with_engines(&[
+        "kernel",
+        "regressions",
+        "into-a-throttled-group",
+        "protected-idle-task",
+        "--source",
+        "debian:6.1",
+    ]);
+    let said = complaint("a bug of a newer release", &elsewhere);
+    assert!(said.contains("protected-idle-task") && said.contains("6.12"), "{said}");
+}
+
+fn a_crash_that_a_regression_of_6_12_causes_is_detected() {
+    let tour = json_output(&["--json", "kernel", "regressions", "stale-zero-point"]);
+    assert_valid(&validator("regressions"), &tour, "a run of the regression corpus");
+    let bug = &tour["bugs"][0];
+    assert_eq!(bug["kernel"], "6.12", "{tour}");
+    assert_eq!((&bug["buggy"], &bug["fixed"], &bug["is_told_apart"]), (&1.into(), &0.into(), &true.into()), "{tour}");
 }
 
 /// Builds the tree with one edit as an engine.
@@ -585,11 +629,17 @@ fn main() -> ExitCode {
         a_decision_before_the_first_event_that_differs_is_found,
         cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait,
     ]);
+    let newer = Requirement {
+        name: "linux-source-6.12",
+        missing: || NO_ENGINE.clone().or_else(|| TreeSource::parse("debian:6.12").err().map(|error| error.to_string())),
+    };
+    tests.extend(newer.trials(named![a_crash_that_a_regression_of_6_12_causes_is_detected]));
     let nothing = Requirement { name: "nothing", missing: || None };
     tests.extend(nothing.trials(named![
         what_patch_cannot_run_is_reported_with_status_2,
         an_engine_that_is_not_there_is_an_error,
         regressions_are_listed_and_unknown_ones_refused,
+        the_built_in_scheduler_has_no_bug_of_the_regression_corpus,
     ]));
     requirement::run(tests)
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Debian's 6.1 as an engine. Without that tree or a compiler the tests are ignored; FAIRLAB_KERNEL_TREE
-//! names another tree.
+//! Debian's 6.1 as an engine, and the edits of the regression corpus in 6.1 and 6.12. Without these trees or a
+//! compiler the tests are ignored; FAIRLAB_KERNEL_TREE names another tree in place of 6.1.
 
 mod common;
 
 use common::requirement::{self, named};
-use common::{ENGINE, SOURCE, kept, object, tree};
+use common::{ENGINE, NEWER_SOURCE, NEWER_TREE, SOURCE, kept, object, tree};
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::regressions;
 use fairlab_kernel::tree::TreeSource;
@@ -25,13 +25,23 @@ fn setup() -> Setup {
     Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Nothing is built: each bug's edits are applied to the files of the tree.
-fn the_edits_of_all_regressions_fit_the_tree() {
+fn the_edits_of_all_regressions_of_6_1_fit_the_tree() {
+    apply_edits("6.1", &tree());
+}
+
+fn the_edits_of_all_regressions_of_6_12_fit_the_tree() {
+    apply_edits("6.12", NEWER_TREE);
+}
+
+/// Applies each bug's edits to the files of a tree. Nothing is built.
+fn apply_edits(release: &str, source: &str) {
     let kept = kept();
-    let source = TreeSource::parse(&tree()).unwrap_or_else(|error| panic!("{error}"));
+    let source = TreeSource::parse(source).unwrap_or_else(|error| panic!("{error}"));
     std::fs::create_dir_all(&kept).expect("a folder");
     let tree = source.folder(&kept).unwrap_or_else(|error| panic!("{error}"));
-    for bug in regressions::bugs() {
+    let bugs = regressions::bugs().into_iter().filter(|bug| bug.label.kernel == release).collect::<Vec<_>>();
+    assert!(!bugs.is_empty(), "{release}");
+    for bug in bugs {
         let mut texts = BTreeMap::new();
         for edit in &bug.label.edits {
             let path = tree.join("kernel/sched").join(&edit.file);
@@ -87,7 +97,8 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
 }
 
 fn main() -> ExitCode {
-    let mut tests = SOURCE.trials(named![the_edits_of_all_regressions_fit_the_tree]);
+    let mut tests = SOURCE.trials(named![the_edits_of_all_regressions_of_6_1_fit_the_tree]);
+    tests.extend(NEWER_SOURCE.trials(named![the_edits_of_all_regressions_of_6_12_fit_the_tree]));
     tests.extend(ENGINE.trials(named![the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler]));
     requirement::run(tests)
 }

@@ -60,6 +60,7 @@ const LONG: &[(&str, &str)] = &[
     ("fairlab patch ~/linux", "fairlab patch --runs 1 --only laptop ~/linux"),
     ("patch kernel:base kernel:fix --only epyc", "patch kernel:base kernel:fix --runs 1 --only epyc"),
     ("kernel regressions slices-expire --alone", "kernel regressions slices-expire --alone"),
+    ("kernel regressions --source debian:6.12", "kernel regressions protected-idle-task --source debian:6.12"),
     ("kernel regressions ", "kernel regressions slices-expire "),
 ];
 

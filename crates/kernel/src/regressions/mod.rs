@@ -201,6 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn bugs_of_a_batch_are_of_one_release_and_a_tree_gets_those_of_the_newest_that_is_not_newer() {
+        let bugs = bugs();
+        assert_eq!(releases(&bugs), ["6.1", "6.12"]);
+        for batch in batches(&bugs, false) {
+            assert!(batch.bugs.iter().all(|bug| bug.label.kernel == batch.kernel), "{batch:?}");
+        }
+        let releases = ["5.10.1", "6.1.140", "6.6", "6.12.117", "7.0-rc1"];
+        assert_eq!(
+            releases.map(|version| release_of_tree(&bugs, version)),
+            ["6.1", "6.1", "6.1", "6.12", "6.12"].map(Some)
+        );
+    }
+
+    #[test]
     fn tokens_of_edits_are_facts_and_not_lines_of_a_kernel() {
         for bug in bugs() {
             for edit in &bug.label.edits {

@@ -21,6 +21,15 @@ pub(crate) const ENGINE: Requirement = Requirement { name: TREE, missing: || ENG
 pub(crate) const SOURCE: Requirement =
     Requirement { name: TREE, missing: || TreeSource::parse(&tree()).err().map(|error| first_line(&error)) };
 
+/// Debian's package of 6.12, as a source.
+pub(crate) const NEWER_TREE: &str = "debian:6.12";
+
+/// The tree of 6.12, without the tools that build it.
+pub(crate) const NEWER_SOURCE: Requirement = Requirement {
+    name: "linux-source-6.12",
+    missing: || TreeSource::parse(NEWER_TREE).err().map(|error| first_line(&error)),
+};
+
 /// The object, which is built once and kept with other products, or the reason why it cannot be built here.
 static ENGINE_FILE: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
     let store = Store::with_root(kept());
