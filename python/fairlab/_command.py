@@ -228,7 +228,7 @@ def command(*words: str | os.PathLike[str]) -> Any:
     Examples
     --------
     >>> [row["name"] for row in fairlab.command("kernels", "--json")][-1]
-    '6.1'
+    '6.12'
     """
     given = [os.fspath(word) for word in words]
     results, warned = _native.command(given, [])
