@@ -7,6 +7,7 @@ use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
 use fairlab_observe::conformance::{CASES, ConformanceRecorder};
+use fairlab_observe::plural::counted;
 use fairlab_run::drive::drive_to;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::prepare;
@@ -51,9 +52,8 @@ pub(crate) fn conformance(output: &mut Output, args: &ConformanceArgs) -> Result
         return output.json(&ConformanceOutput { cases: written });
     }
     let (nr_cases, nr_records) = (written.len(), written.iter().map(|case| case.records).sum::<usize>());
-    let plural = if nr_cases == 1 { "" } else { "s" };
-    let dir = args.dir.display();
-    output.text(&format!("{nr_cases} case{plural} with {nr_records} records in {dir}; start with {dir}/README.md\n"))
+    let (cases, dir) = (counted(nr_cases, "case", "cases"), args.dir.display());
+    output.text(&format!("{cases} with {nr_records} records in {dir}; start with {dir}/README.md\n"))
 }
 
 /// Rejects a directory with files, which the cases could replace.
