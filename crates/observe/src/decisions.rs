@@ -3,14 +3,15 @@
 
 use crate::measure::MeasureSummary;
 use crate::measure::passes::PassRow;
+use crate::slot_mut;
 use fairlab_sched::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Counters of wake-up placements during a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DecisionStats {
-    rules: BTreeMap<WakeRule, u64>,
+    /// Number of placements by rule, in the order of [`WakeRule::ALL`].
+    rules: Vec<u64>,
     /// Counts except those by rule.
     selection: SelectionSummary,
 }
@@ -65,11 +66,12 @@ impl DecisionStats {
             WakeKind::Fork => total.forks += 1,
             WakeKind::Exec => total.execs += 1,
         }
-        *self.rules.entry(decision.rule).or_default() += 1;
+        *slot_mut(&mut self.rules, decision.rule as usize) += 1;
     }
 
     pub(crate) fn selections(&self) -> SelectionSummary {
-        let mut by_rule: Vec<(String, u64)> = self.rules.iter().map(|(rule, &n)| (format!("{rule:?}"), n)).collect();
+        let counted = WakeRule::ALL.iter().zip(&self.rules).filter(|&(_, &count)| count > 0);
+        let mut by_rule: Vec<(String, u64)> = counted.map(|(rule, &count)| (rule.name().to_owned(), count)).collect();
         by_rule.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
         SelectionSummary { by_rule, ..self.selection.clone() }
     }

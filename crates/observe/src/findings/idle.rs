@@ -10,6 +10,7 @@ use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
 use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
+use crate::slot_mut;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
@@ -35,7 +36,7 @@ pub(super) struct IdleCpus {
     /// Current or last idle period of each CPU: start, and end if it is over.
     times: Vec<(Nanos, Option<Nanos>)>,
     /// Last pass for each CPU at each level.
-    passes: Vec<BTreeMap<u32, (Nanos, BalanceDecision)>>,
+    passes: Vec<Vec<Option<(Nanos, BalanceDecision)>>>,
     found: ByFamily<WorstIdle>,
     /// Number of passes of idle CPUs during such waits, by family, level and result.
     pass_reasons: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
@@ -58,7 +59,7 @@ impl Rule for IdleCpus {
         Self {
             limit: limits.idle,
             times: vec![(START, None); nr_cpus],
-            passes: vec![BTreeMap::new(); nr_cpus],
+            passes: vec![Vec::new(); nr_cpus],
             found: ByFamily::new(),
             pass_reasons: BTreeMap::new(),
         }
@@ -75,7 +76,8 @@ impl Rule for IdleCpus {
 
     #[inline]
     fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
-        self.passes[decision.dst_cpu.index()].insert(decision.level, (now, *decision));
+        let passes = &mut self.passes[decision.dst_cpu.index()];
+        *slot_mut(passes, decision.level as usize) = Some((now, *decision));
     }
 
     #[inline]
@@ -163,7 +165,8 @@ impl IdleCpus {
         };
         if time >= self.limit {
             let mut passes: Vec<(Nanos, BalanceDecision)> = self.passes[idle.index()]
-                .values()
+                .iter()
+                .flatten()
                 .filter(|(at, _)| (from..=wait.until).contains(at))
                 .copied()
                 .collect();

@@ -8,12 +8,11 @@
 use super::histogram::PowerHistogram;
 use super::search::searches_domain;
 use crate::latency::{Latency, LatencySummary};
+use crate::slot_mut;
 use fairlab_machine::observer::{KernelPath, MachineEvent};
-use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 struct PathTimes {
@@ -30,12 +29,14 @@ struct OpenCall {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KernelTimes {
-    by_path: BTreeMap<KernelPath, PathTimes>,
+    /// Calls of each path, in the order of [`KernelPath::ALL`].
+    by_path: [PathTimes; KernelPath::ALL.len()],
     /// Placements that searched a domain.
     searches: PathTimes,
-    open: BTreeMap<(CpuId, KernelPath), OpenCall>,
-    /// Whether the last placement on each CPU searched a domain.
-    searched: BTreeMap<CpuId, bool>,
+    /// Calls in progress, by CPU and path.
+    open: Vec<[OpenCall; KernelPath::ALL.len()]>,
+    /// Whether a placement in progress on each CPU searched a domain.
+    searched: Vec<bool>,
 }
 
 /// Durations of one kernel path.
@@ -59,34 +60,34 @@ pub struct KernelTimeRow {
 impl KernelTimes {
     /// Discards the calls so far; calls in progress count completely.
     pub(crate) fn reset(&mut self) {
-        self.by_path.clear();
+        self.by_path = Default::default();
         self.searches = PathTimes::default();
     }
 
     /// Records whether a placement searched a domain; its duration is that of the CPU's next phase.
     #[inline]
     pub(crate) fn on_selection(&mut self, decision: &WakeupDecision) {
-        self.searched.insert(decision.waker, searches_domain(decision));
+        *slot_mut(&mut self.searched, decision.waker.index()) = searches_domain(decision);
     }
 
     #[inline]
     pub(crate) fn machine_event(&mut self, event: &MachineEvent) {
         let MachineEvent::Kernel { cpu, path, took, waited, ends, .. } = *event else { return };
-        let open = self.open.entry((cpu, path)).or_default();
+        let open = &mut slot_mut(&mut self.open, cpu.index())[path as usize];
         open.took += took;
         open.waited += waited;
         if !ends {
             return;
         }
         let call = std::mem::take(open);
-        self.by_path.entry(path).or_default().record(call);
-        if path == KernelPath::Select && self.searched.remove(&cpu) == Some(true) {
+        self.by_path[path as usize].record(call);
+        if path == KernelPath::Select && self.searched.get_mut(cpu.index()).is_some_and(std::mem::take) {
             self.searches.record(call);
         }
     }
 
     pub(crate) fn rows(&self) -> Vec<KernelTimeRow> {
-        let of_paths = self.by_path.iter().map(|(path, times)| (path.name(), times));
+        let of_paths = KernelPath::ALL.iter().zip(&self.by_path).map(|(path, times)| (path.name(), times));
         let rows = std::iter::once(("select_idle_cpu", &self.searches)).chain(of_paths);
         rows.filter_map(|(name, times)| times.row(name)).collect()
     }
@@ -128,6 +129,7 @@ impl KernelTimeRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::ids::CpuId;
 
     fn phase(cpu: u32, path: KernelPath, took: u64, waited: u64, ends: bool) -> MachineEvent {
         let (took, waited) = (Nanos(took), Nanos(waited));

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Passes of `load_balance()` with their work, by level of the domain and idle type of the CPU.
 
+use crate::slot_mut;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::probe::{BalanceDecision, BalanceVerdict};
 use fairlab_sched::topology::CpuIdleType;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PassStats {
-    rows: BTreeMap<(u32, CpuIdleType), PassRow>,
+    /// Rows of each level, by idle type in the order of [`CpuIdleType::ALL`].
+    levels: Vec<[PassRow; CpuIdleType::ALL.len()]>,
 }
 
 /// Passes over domains of one level by CPUs of one idle type.
@@ -62,7 +63,7 @@ pub struct PassRow {
 impl PassStats {
     #[inline]
     pub(crate) fn on_balance(&mut self, decision: &BalanceDecision) {
-        let row = self.rows.entry((decision.level, decision.idle)).or_default();
+        let row = &mut slot_mut(&mut self.levels, decision.level as usize)[decision.idle as usize];
         row.passes += 1;
         *match decision.verdict {
             BalanceVerdict::NotOurs => &mut row.not_ours,
@@ -88,7 +89,7 @@ impl PassStats {
     /// Returns the counters, narrowest domains first.
     pub(crate) fn rows(&self, machine: &Machine<impl Engine>) -> Vec<PassRow> {
         let domains = machine.sched().as_sched().map(|sched| &sched.domains().domains);
-        let row = |(&(level, idle), row): (&(u32, CpuIdleType), &PassRow)| {
+        let row = |(level, idle, row): (u32, CpuIdleType, &PassRow)| {
             let mut row = row.clone();
             let of_level = || domains.iter().flat_map(|domains| domains.iter()).filter(|domain| domain.level == level);
             row.level = level;
@@ -99,7 +100,10 @@ impl PassStats {
             }
             row
         };
-        self.rows.iter().map(row).collect()
+        let rows = (0..).zip(&self.levels).flat_map(|(level, rows)| {
+            CpuIdleType::ALL.into_iter().zip(rows).map(move |(idle, row)| (level, idle, row))
+        });
+        rows.filter(|(.., row)| row.passes > 0).map(row).collect()
     }
 }
 

@@ -54,26 +54,23 @@ impl State {
         self.account_cfs_rq_runtime(ctx, id, delta);
     }
 
-    /// Completes a charge in 6.12, where it also ends slices.
+    /// Completes a charge in 6.12. The CPU reschedules if the slice of the running entity has ended, or was preempted.
     #[inline(never)]
     fn finish_charge_eevdf(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, curr: EntityId, delta: u64) {
-        let has_ended = self.update_deadline(id, curr);
-        if let Some(task) = self.entities[curr.index()].task() {
+        let entity = &self.entities[curr.index()];
+        let (task, has_ended) = (entity.task(), !vruntime_before(entity.vruntime, entity.deadline));
+        if has_ended {
+            self.renew_deadline(id, curr);
+        }
+        if let Some(task) = task {
             ctx.report_runtime(task, delta);
-            let cpu = self.cfs_rqs[id.index()].cpu;
-            self.dl_server_update(ctx, cpu, delta);
+            self.dl_server_update(ctx, self.cfs_rqs[id.index()].cpu, delta);
         }
         self.account_cfs_rq_runtime(ctx, id, delta);
-        if self.cfs_rqs[id.index()].nr_running != 1 {
-            self.end_slice(ctx, id, curr, has_ended);
-        }
-    }
-
-    /// Lets a CPU reschedule if the slice of the running entity has ended, or was preempted (6.12).
-    fn end_slice(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId, has_ended: bool) {
-        if has_ended || self.did_preempt_short(cfs_rq, curr) {
-            self.resched_curr(ctx, self.cfs_rqs[cfs_rq.index()].cpu);
-            self.clear_buddies(cfs_rq, curr);
+        let queue = &self.cfs_rqs[id.index()];
+        if queue.nr_running != 1 && (has_ended || self.did_preempt_short(id, curr)) {
+            self.resched_curr(ctx, queue.cpu);
+            self.clear_buddies(id, curr);
         }
     }
 

@@ -82,10 +82,11 @@ impl SliceTree {
         };
         let slot = self.store(node);
         if parent == NO_SLOT {
+            self.node_mut(slot).is_red = false;
             self.root = slot;
-        } else {
-            self.node_mut(parent).children[side] = slot;
+            return slot;
         }
+        self.node_mut(parent).children[side] = slot;
         self.propagate(parent, NO_SLOT);
         self.rebalance_after_insert(slot);
         slot
@@ -93,7 +94,12 @@ impl SliceTree {
 
     /// Removes the entity of a slot.
     pub fn remove(&mut self, slot: Slot) {
+        self.free.push(slot);
         let Node { parent, children: [left, right], is_red, .. } = *self.node(slot);
+        if parent == NO_SLOT && left == NO_SLOT && right == NO_SLOT {
+            self.root = NO_SLOT;
+            return;
+        }
         let (changed, short) = if left == NO_SLOT || right == NO_SLOT {
             let only = if left == NO_SLOT { right } else { left };
             self.replace_child(parent, slot, only);
@@ -109,7 +115,6 @@ impl SliceTree {
         if short != NO_SLOT {
             self.rebalance_after_removal(short);
         }
-        self.free.push(slot);
     }
 
     /// Changes the slice of an entity.

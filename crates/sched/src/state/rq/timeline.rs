@@ -33,6 +33,9 @@ impl Timeline {
 
     /// Adds an entity behind all that are not later.
     pub fn insert(&mut self, vruntime: u64, entity: EntityId) {
+        if self.entries.last().is_none_or(|&(first, _)| vruntime_before(vruntime, first)) {
+            return self.entries.push((vruntime, entity));
+        }
         let place = self.entries.partition_point(|&(other, _)| vruntime_before(vruntime, other));
         self.entries.insert(place, (vruntime, entity));
     }

@@ -79,12 +79,27 @@ impl VirtualTime {
         self.zero_vruntime
     }
 
-    /// Whether an entity with this virtual runtime is owed service: its lag is not negative (`vruntime_eligible()`).
+    /// Returns the condition under which an entity is eligible now.
+    #[inline]
+    pub fn eligibility(&self, running: Option<RunningEntity>) -> Eligibility {
+        let (sum_w_vruntime, sum_weight) = self.sums(running);
+        Eligibility { all: Self { sum_w_vruntime, sum_weight, ..*self } }
+    }
+}
+
+/// Condition under which an entity of a cfs_rq is eligible (`vruntime_eligible()`).
+#[derive(Clone, Copy, Debug)]
+pub struct Eligibility {
+    /// Sums of all entities, the running one included.
+    all: VirtualTime,
+}
+
+impl Eligibility {
+    /// Whether an entity with this virtual runtime is owed service: its lag is not negative.
     ///
     /// Compares products, because a quotient would lose precision.
     #[inline]
-    pub fn is_eligible(&self, running: Option<RunningEntity>, vruntime: u64) -> bool {
-        let (sum, weight) = self.sums(running);
-        sum >= self.key(vruntime).wrapping_mul(weight)
+    pub const fn has(&self, vruntime: u64) -> bool {
+        self.all.sum_w_vruntime >= self.all.key(vruntime).wrapping_mul(self.all.sum_weight)
     }
 }

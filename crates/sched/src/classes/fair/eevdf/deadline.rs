@@ -7,7 +7,7 @@
 //! slice is protected while the deadline is still that one.
 
 use crate::state::State;
-use crate::state::entity::{SchedEntity, vruntime_before};
+use crate::state::entity::SchedEntity;
 use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::weight::calc_delta_fair;
@@ -69,17 +69,12 @@ impl State {
         }
     }
 
-    /// Gives the running entity a new deadline once it has used up its slice. Returns whether it has.
+    /// Gives the running entity, which has used up its slice, a new deadline.
     #[inline(never)]
-    pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
-        let base_slice_ns = self.tunables.base_slice_ns;
+    pub(crate) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
         let entity = &mut self.entities[curr.index()];
-        if vruntime_before(entity.vruntime, entity.deadline) {
-            return false;
-        }
-        let vslice = entity.refresh_slice(base_slice_ns);
+        let vslice = entity.refresh_slice(self.tunables.base_slice_ns);
         entity.deadline = entity.vruntime.wrapping_add(vslice);
         self.avg_vruntime(cfs_rq);
-        true
     }
 }

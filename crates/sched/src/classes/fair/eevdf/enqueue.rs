@@ -53,7 +53,7 @@ impl State {
             }
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
             // With a base slice of 0 a group keeps its own slice.
-            slice = Some(self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
+            slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
             self.count_in(cfs_rq, &mut counted);
             if self.cfs_rqs[cfs_rq.index()].throttled {
                 return self.hrtick_update(ctx, cpu);
@@ -150,7 +150,7 @@ impl State {
                 break;
             }
             if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
-                slice = self.min_slice(cfs_rq);
+                slice = parent.map_or(0, |_| self.min_slice(cfs_rq));
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
                 }

@@ -4,7 +4,7 @@
 //! Models `avg_vruntime()`, `entity_eligible()`, `entity_lag()` and `update_entity_lag()` (6.12.117).
 
 use crate::state::State;
-use crate::state::rq::virtual_time::RunningEntity;
+use crate::state::rq::virtual_time::{Eligibility, RunningEntity};
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::weight::calc_delta_fair;
 
@@ -25,15 +25,13 @@ impl State {
 
     /// Whether an entity may be picked: it has received no more service than it is due.
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        let vruntime = self.entities[se.index()].vruntime;
-        self.cfs_rqs[cfs_rq.index()].virtual_time.is_eligible(self.running_entity(cfs_rq), vruntime)
+        self.eligibility(cfs_rq).has(self.entities[se.index()].vruntime)
     }
 
-    /// Returns the first waiting entity, in the order of deadlines, that is eligible.
-    pub(super) fn first_eligible(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
-        let (queue, running) = (&self.cfs_rqs[cfs_rq.index()], self.running_entity(cfs_rq));
-        let is_eligible = |se: &EntityId| queue.virtual_time.is_eligible(running, self.entities[se.index()].vruntime);
-        queue.timeline.iter().map(|(_, se)| se).find(is_eligible)
+    /// Returns the condition under which entities of a cfs_rq are eligible now.
+    #[inline]
+    pub(super) fn eligibility(&self, cfs_rq: CfsRqId) -> Eligibility {
+        self.cfs_rqs[cfs_rq.index()].virtual_time.eligibility(self.running_entity(cfs_rq))
     }
 
     /// Returns the lag of an entity at a virtual time: positive if it is owed service, in ns of virtual time.

@@ -28,14 +28,18 @@ impl State {
         if queue.nr_running == 1 {
             return running.or_else(|| queue.timeline.first()).map(|se| (se, PickRule::OnlyEntity));
         }
-        let running = running.filter(|&curr| self.entity_eligible(cfs_rq, curr));
+        let eligibility = self.eligibility(cfs_rq);
+        let is_eligible = |se: &EntityId| eligibility.has(self.entities[se.index()].vruntime);
+        let running = running.filter(is_eligible);
         if let Some(curr) = running
             && self.features.has(Feature::RunToParity)
             && self.entities[curr.index()].is_slice_protected()
         {
             return Some((curr, PickRule::SliceProtected));
         }
-        let Some(best) = self.first_eligible(cfs_rq) else { return running.map(|se| (se, PickRule::NoneElseEligible)) };
+        let Some(best) = queue.timeline.iter().map(|(_, se)| se).find(is_eligible) else {
+            return running.map(|se| (se, PickRule::NoneElseEligible));
+        };
         let deadline = |se: EntityId| self.entities[se.index()].deadline;
         Some(match running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))) {
             Some(curr) => (curr, PickRule::RunningEarlier),

@@ -111,7 +111,7 @@ impl State {
         if self.entity_eligible(cfs_rq, se) {
             let entity = &mut self.entities[se.index()];
             entity.vruntime = entity.deadline;
-            self.update_deadline(cfs_rq, se);
+            self.renew_deadline(cfs_rq, se);
         }
     }
 }
