@@ -69,7 +69,7 @@ impl<E: Engine> Machine<E> {
 
     fn arm_timer(&mut self, cpu: CpuId, at: Nanos) {
         if let Some(version) = self.cpus[cpu.index()].timer.arm(at) {
-            self.events.push(at.max(self.now), EventKind::Timer(cpu, version));
+            self.events.push_timer(at.max(self.now), EventKind::Timer(cpu, version));
         }
     }
 }

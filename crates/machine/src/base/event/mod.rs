@@ -140,11 +140,16 @@ const NR_LANES: usize = 2;
 ///
 /// Events of one [`Lane`] are pushed with the same delay, so they are pushed in the order in which they
 /// happen. Each lane is a FIFO queue, so the ticks of many CPUs do not make other events more expensive. The
-/// completion of a CPU has a slot, in which a new completion replaces the old one. The order of events is
-/// that of a single heap.
+/// completion of a CPU has a slot, in which a new completion replaces the old one. Timers of CPUs expire late:
+/// of those in order, only the first is in the heap, so that many CPUs do not make it deep. The order of events
+/// is that of a single heap.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<QueueEntry>,
+    /// Timers that are later than a timer in the heap, the one with the key `first_timer`.
+    timers: BinaryHeap<QueueEntry>,
+    /// `None` if no timer is in the heap that others could be later than.
+    first_timer: Option<u128>,
     /// Lanes, each in ascending order.
     lanes: [VecDeque<QueueEntry>; NR_LANES],
     completions: CompletionSlots,
@@ -154,10 +159,12 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// Returns an empty queue with reserved capacity: `events` in the heap and `in_lane` in each lane.
+    /// Returns an empty queue with reserved capacity: `events` in the heap and among the timers, and `in_lane` in each
+    /// lane.
     pub fn with_capacity(events: usize, in_lane: usize) -> Self {
         let lanes = core::array::from_fn(|_| VecDeque::with_capacity(in_lane));
-        Self { heap: BinaryHeap::with_capacity(events), lanes, ..Self::default() }
+        let heap = || BinaryHeap::with_capacity(events);
+        Self { heap: heap(), timers: heap(), lanes, ..Self::default() }
     }
 
     /// Permutes simultaneous events. Each seed gives a different permutation.
@@ -167,7 +174,10 @@ impl EventQueue {
 
     /// Number of events, including stale ones.
     pub fn len(&self) -> usize {
-        self.heap.len() + self.lanes.iter().map(VecDeque::len).sum::<usize>() + self.completions.len()
+        self.heap.len()
+            + self.timers.len()
+            + self.lanes.iter().map(VecDeque::len).sum::<usize>()
+            + self.completions.len()
     }
 
     /// Whether no event is left.
@@ -180,6 +190,26 @@ impl EventQueue {
     pub fn push(&mut self, at: Nanos, kind: EventKind) {
         let entry = self.new_entry(at, kind);
         self.heap.push(entry);
+    }
+
+    /// Adds the expiry of a CPU's timer, which usually is late or stale. The order of events is that of
+    /// [`EventQueue::push`].
+    #[inline]
+    pub fn push_timer(&mut self, at: Nanos, kind: EventKind) {
+        let entry = self.new_entry(at, kind);
+        if self.first_timer.is_some_and(|first| first < entry.key) {
+            return self.timers.push(entry);
+        }
+        self.first_timer.get_or_insert(entry.key);
+        self.heap.push(entry);
+    }
+
+    /// Replaces the timer that has left the heap by the next one.
+    #[cold]
+    fn refill_timer(&mut self) {
+        let next = self.timers.pop();
+        self.first_timer = next.map(|next| next.key);
+        self.heap.extend(next);
     }
 
     /// Adds an event that is expected to be the last of its lane. The order of events is that of
@@ -224,7 +254,11 @@ impl EventQueue {
         let entry = if first == completion {
             self.completions.take_first()
         } else if first == in_heap {
-            self.heap.pop()
+            let entry = self.heap.pop();
+            if self.first_timer == Some(first) {
+                self.refill_timer();
+            }
+            entry
         } else {
             self.lanes[usize::from(first != ticks)].pop_front()
         };
@@ -289,6 +323,36 @@ mod tests {
                 assert_eq!(with_lane.pop_until(Nanos(end)), None);
             }
             assert!(plain.is_empty() && with_lane.is_empty());
+        }
+    }
+
+    #[test]
+    fn timers_keep_their_place_among_the_others() {
+        for perturbation in [None, Some(1), Some(2)] {
+            let (mut plain, mut with_timers) = (EventQueue::default(), EventQueue::default());
+            if let Some(by) = perturbation {
+                plain.perturb(by);
+                with_timers.perturb(by);
+            }
+            for step in 0..400 {
+                let (at, kind) = (Nanos(step / 4 + mix(step) % 8), EventKind::Jiffy(step));
+                plain.push(at, kind);
+                with_timers.push(at, kind);
+                let (at, kind) = (Nanos(step / 4 + mix(step + 1000) % 64), EventKind::Timer(CpuId(0), step as u32));
+                plain.push(at, kind);
+                with_timers.push_timer(at, kind);
+                assert_eq!(with_timers.len(), plain.len());
+                let end = Nanos(step / 4);
+                while let Some(event) = plain.pop_until(end) {
+                    assert_eq!(with_timers.pop_until(end), Some(event));
+                }
+                assert_eq!(with_timers.pop_until(end), None);
+            }
+            assert!(with_timers.timers.len() > 20, "{} timers", with_timers.timers.len());
+            while let Some(event) = plain.pop_until(Nanos(u64::MAX)) {
+                assert_eq!(with_timers.pop_until(Nanos(u64::MAX)), Some(event));
+            }
+            assert!(with_timers.is_empty());
         }
     }
 
