@@ -17,9 +17,10 @@ from fairlab._table import Table, table_of_rows
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: Groups of events for most tables. Averages make up most of a trace, so they have their own group and table.
+#: Groups of events for most tables.
 EVENTS = ["sched", "stat", "idle", "freq", "ipi", "counters", "decisions", "paths", "markers"]
-AVERAGES = "averages"
+#: Tables that would make up most of a trace, with their groups of events. Each is collected on its own.
+LARGE_TABLES = {"averages": "pelt", "lags": "lags"}
 
 
 class Run:
@@ -27,6 +28,7 @@ class Run:
 
     def __init__(self, native: _native.Run, policy: Any = None) -> None:
         self._native = native
+        self._large_tables: dict[str, Table] = {}
         self.policy = policy
         """Copy of the policy that made this run's decisions, with its recorded data; ``None`` without a policy."""
 
@@ -62,17 +64,20 @@ class Run:
     @cached_property
     def _events(self) -> dict[str, Table]:
         tables = {table.name: Table(table) for table in self._native.tables(EVENTS)}
-        del tables[AVERAGES]
+        for name in LARGE_TABLES:
+            del tables[name]
         return tables
 
-    @cached_property
-    def _averages(self) -> Table:
-        return next(Table(table) for table in self._native.tables(["pelt"]) if table.name == AVERAGES)
+    def _large_table(self, name: str) -> Table:
+        if name not in self._large_tables:
+            tables = self._native.tables([LARGE_TABLES[name]])
+            self._large_tables[name] = next(Table(table) for table in tables if table.name == name)
+        return self._large_tables[name]
 
     @property
     def table_names(self) -> list[str]:
         """Names of the tables."""
-        return ["families", "cpus", *self._events, AVERAGES]
+        return ["families", "cpus", *self._events, *LARGE_TABLES]
 
     def table(self, name: str) -> Table:
         """Return a table.
@@ -82,7 +87,8 @@ class Run:
         name
             ``families`` and ``cpus`` are rows of the summary. Others contain events, as ``fairlab export --format csv`` writes them:
             ``tasks``, ``switches``, ``wakeups``, ``selections`` (selected CPU, rule, number of scanned CPUs),
-            ``passes`` of load balancing, ``migrations``, ``averages`` and so on; see :attr:`table_names`.
+            ``passes`` of load balancing, ``migrations``, ``averages``, ``lags`` (virtual times of EEVDF) and so on; see
+            :attr:`table_names`.
 
         Raises
         ------
@@ -97,8 +103,8 @@ class Run:
         """
         if name in ("families", "cpus"):
             return table_of_rows(name, self.summary[name])
-        if name == AVERAGES:
-            return self._averages
+        if name in LARGE_TABLES:
+            return self._large_table(name)
         if name not in self._events:
             raise _native.InputError(f"unknown table {name}\nhelp: known tables: {', '.join(self.table_names)}")
         return self._events[name]

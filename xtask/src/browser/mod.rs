@@ -62,6 +62,8 @@ const VIEW: &str = "JSON.stringify(view)";
 const TIMELINE: &str = "document.getElementById('timeline').toDataURL()";
 const HEAT: &str = "document.getElementById('heat').toDataURL()";
 const HEAT_NOTE: &str = "document.getElementById('heatnote').textContent";
+const LAG: &str = "document.getElementById('lag').toDataURL()";
+const LAG_VALUE: &str = "document.getElementById('lagvalue').textContent";
 const LATENCY: &str = "document.getElementById('latency').toDataURL()";
 const HINT: &str = "document.getElementById('hover').textContent";
 const THEME: &str = "document.documentElement.dataset.theme + document.getElementById('heat').toDataURL()";
@@ -104,6 +106,8 @@ const USES: &[ControlUse] = &[
     control_use("all", Gesture::Click, VIEW),
     control_use("colour", Gesture::Choose, TIMELINE),
     control_use("find", Gesture::Type("worker"), TIMELINE),
+    control_use("lagtask", Gesture::Choose, LAG),
+    control_use("lag", Gesture::Hover, LAG_VALUE),
     control_use("series", Gesture::Choose, HEAT),
     control_use("heat", Gesture::Hover, HEAT_NOTE),
     control_use("family", Gesture::Choose, LATENCY),
@@ -210,13 +214,14 @@ fn check_first_screen(browser: &mut Browser) -> Result<()> {
 }
 
 /// A page of two runs. The page shows the second one at first: with zero costs it has several findings, whatever costs
-/// follow from.
+/// follow from, and with 6.12 it has lags.
 fn example(root: &Path, place: &Path) -> Result<PathBuf> {
     let fairlab = |args: &[&str]| fairlab(root, args);
     let path = |name: &str| place.join(name).display().to_string();
     let (base, other, page) = (path("base"), path("other"), path("page.html"));
     fairlab(&["run", "scenarios/hello.json", "--for", "300ms", "--features", "NO_WAKEUP_PREEMPTION", "-o", &base])?;
-    fairlab(&["run", "scenarios/hello.json", "--for", "300ms", "--prices", "zero", "-o", &other])?;
+    let zero_cost = ["--prices", "zero", "--kernel", "6.12", "-o", &other];
+    fairlab(&[&["run", "scenarios/hello.json", "--for", "300ms"][..], &zero_cost].concat())?;
     fairlab(&["report", &base, &other, "-o", &page])?;
     Ok(PathBuf::from(page))
 }

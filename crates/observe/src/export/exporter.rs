@@ -8,7 +8,7 @@ mod counters;
 #[cfg(test)]
 mod tests;
 
-use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TraceRecord};
+use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TaskLag, TraceRecord};
 use super::sink::{OpenedSink, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
 use crate::states::TaskActivity;
@@ -328,13 +328,18 @@ impl SchedObserver for Exporter {
                     self.set_counter(now, cpu, Counter::UtilAvg, avg.util_avg);
                 }
             }
+            Event::Lag { moment, entity, queue } => {
+                if let Some(task) = entity.task.filter(|_| self.groups.contains(Group::Lags)) {
+                    let lag = TaskLag::new(moment, entity, queue);
+                    self.emit(now, entity.cpu, RecordKind::Lag { thread: ThreadId::from_task(task), lag });
+                }
+            }
             Event::Throttling { .. }
             | Event::GroupThrottling { .. }
             | Event::GroupRefill { .. }
             | Event::DomainStat { .. }
             | Event::Overutilized { .. }
             | Event::BlockedUpdate(_)
-            | Event::Lag { .. }
             | Event::Eevdf(_)
             | Event::Warning { .. } => {}
         }
@@ -344,7 +349,8 @@ impl SchedObserver for Exporter {
 impl<E: Engine> Observer<E> for Exporter {
     fn wants(&self) -> Interest {
         let accounting = [Group::Stat, Group::Pelt, Group::Counters].iter().any(|&group| self.groups.contains(group));
-        Interest { events: true, details: self.groups.contains(Group::Ipi), accounting, lags: false }
+        let [details, lags] = [Group::Ipi, Group::Lags].map(|group| self.groups.contains(group));
+        Interest { events: true, details, accounting, lags }
     }
 
     fn wants_kernel_paths(&self) -> bool {

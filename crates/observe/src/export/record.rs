@@ -6,6 +6,7 @@ use super::thread::ThreadId;
 use fairlab_machine::observer::KernelPath;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::lag::{EntityLag, LagMoment, QueueLag};
 use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::types::pelt::SchedAvg;
@@ -58,6 +59,7 @@ groups! {
     Counters "counters" "Utilisation, runnable tasks and capacity of CPUs over time, and scan limits (nr_idle_scan)."
     Decisions "decisions" "Reasons of CPU selections, load-balance passes and NOHZ kicks."
     Paths "paths" "Kernel paths of CPUs and their lock waits; needs a cost model for kernel code."
+    Lags "lags" "Virtual runtimes, lags, deadlines and slices of fair tasks at wake-ups and switches (kernels with EEVDF)."
     Markers "markers" "Markers of rt-app: start and end of threads and of the loops of their phases."
 }
 
@@ -145,8 +147,48 @@ pub enum RecordKind<'a> {
         /// Whether this is the last phase of the path.
         ends: bool,
     },
+    /// Virtual times of a fair task at a wake-up or switch, on a kernel with EEVDF.
+    Lag { thread: ThreadId, lag: TaskLag },
     /// An rt-app thread, or rt-app itself, writes a marker.
     Marker(Marker),
+}
+
+/// Virtual times of a fair task (EEVDF). All are in ns of a task with nice value 0.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskLag {
+    pub moment: LagMoment,
+    /// Whether the task sleeps and is still queued.
+    pub is_delayed: bool,
+    pub vruntime: i64,
+    /// Virtual time of the task's cfs_rq.
+    pub avg_vruntime: i64,
+    /// Lag: of a queued task the distance to the virtual time, otherwise what it keeps. Positive if the task is owed
+    /// service.
+    pub lag: i64,
+    /// Virtual deadline; `None` for a task that is not queued.
+    pub deadline: Option<i64>,
+    /// Slice in ns.
+    pub slice: u64,
+    /// Weight at full resolution.
+    pub weight: u64,
+}
+
+impl TaskLag {
+    /// Returns the virtual times of an entity on its cfs_rq.
+    pub fn new(moment: LagMoment, entity: &EntityLag, queue: &QueueLag) -> Self {
+        let from_average = queue.avg_vruntime.wrapping_sub(entity.vruntime);
+        Self {
+            moment,
+            is_delayed: entity.is_delayed,
+            vruntime: entity.vruntime,
+            avg_vruntime: queue.avg_vruntime,
+            lag: if entity.on_rq { from_average } else { entity.vlag },
+            deadline: entity.on_rq.then_some(entity.deadline),
+            slice: entity.slice,
+            weight: entity.weight,
+        }
+    }
 }
 
 /// Quantity of a CPU that is recorded over time.
@@ -236,6 +278,7 @@ impl RecordKind<'_> {
             Self::Counter { .. } => Group::Counters,
             Self::Selected { .. } | Self::BalancedReason(_) | Self::Kicked(_) => Group::Decisions,
             Self::Path { .. } => Group::Paths,
+            Self::Lag { .. } => Group::Lags,
             Self::Marker(_) => Group::Markers,
         }
     }

@@ -3,6 +3,7 @@
 //! migrations and the longest waits.
 
 use super::diagnosis::{MAX_WAITS, Wait};
+use super::lags::Lags;
 use super::segments::{Segment, Segments};
 use crate::export::TraceSink;
 use crate::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
@@ -24,6 +25,8 @@ pub(super) const NR_PARTS: usize = 400;
 pub(super) const PER_OCTAVE: u32 = 8;
 /// Most segments of one run: a page of one run stays below 30 MB.
 const MAX_SEGMENTS: usize = 1_200_000;
+/// Most samples of lags in one run.
+const MAX_LAGS: usize = 600_000;
 /// Most rows of the migration matrix. On machines with more CPUs, a row stands for several CPUs.
 pub(super) const MAX_CELLS: usize = 128;
 
@@ -84,6 +87,7 @@ pub(super) struct PageData {
     rules: BTreeMap<ThreadId, u8>,
     /// Longest waits after a wake-up. The shortest of them is on top.
     waits: BinaryHeap<Reverse<Wait>>,
+    pub(super) lags: Lags,
     /// Number of CPUs for which a row of the migration matrix stands.
     pub(super) per_cell: u32,
 }
@@ -106,6 +110,7 @@ impl PageData {
             khz: series(),
             nr_running: series(),
             running: (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), 0, 0)).collect(),
+            lags: Lags::new(MAX_LAGS),
             per_cell: nr_cpus.div_ceil(MAX_CELLS) as u32,
             ..Self::default()
         }
@@ -138,6 +143,7 @@ impl PageData {
             RecordKind::Counter { of, counter: Counter::NrRunning, value } => {
                 self.nr_running[of.index()].set(at, value, self.length);
             }
+            RecordKind::Lag { thread, ref lag } => self.lags.push(at, thread, lag),
             RecordKind::Selected { thread, decision } => {
                 let place = WakeRule::ALL.iter().position(|&rule| rule == decision.rule);
                 self.rules.insert(thread, place.map_or(0, |place| place as u8 + 1));
@@ -211,7 +217,8 @@ impl PageCollector {
 
     /// Returns the groups of events that the collector needs.
     pub const fn groups() -> EventGroups {
-        EventGroups::from_slice(&[Group::Sched, Group::Stat, Group::Frequency, Group::Counters, Group::Decisions])
+        use Group::{Counters, Decisions, Frequency, Lags, Sched, Stat};
+        EventGroups::from_slice(&[Sched, Stat, Frequency, Counters, Decisions, Lags])
     }
 }
 

@@ -4,7 +4,7 @@
 use super::segments::Segments;
 
 /// Appends a number as LEB128: seven bits per byte, least significant first.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
+pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;

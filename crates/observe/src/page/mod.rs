@@ -5,11 +5,12 @@
 //! utilisation and frequency over time, runqueue latency, CPU selection, load balancing, migrations, topology.
 //!
 //! The file contains its data as JSON, with the timeline segments as bytes in base64. `page.js` has the state and the lists,
-//! `timeline.js` the timeline, `figures.js` the tables and charts.
+//! `timeline.js` the timeline, `lags.js` the lag of a task over time, `figures.js` the tables and charts.
 
 mod collect;
 mod diagnosis;
 mod encode;
+mod lags;
 mod segments;
 
 pub use collect::PageCollector;
@@ -25,8 +26,13 @@ use std::collections::BTreeMap;
 
 const HEAD: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str =
-    concat!(include_str!("page.js"), include_str!("timeline.js"), include_str!("figures.js"), "start();\n");
+const SCRIPT: &str = concat!(
+    include_str!("page.js"),
+    include_str!("timeline.js"),
+    include_str!("lags.js"),
+    include_str!("figures.js"),
+    "start();\n"
+);
 
 /// Data of one run.
 #[derive(Serialize)]
@@ -47,9 +53,18 @@ pub struct PageRun {
     cpus_per_cell: u32,
     migrations: Vec<(u32, u32, u64)>,
     segments: String,
+    /// Lags of tasks over time. `None` for a kernel without lags.
+    lags: Option<PageLags>,
     /// Findings, worst first. `None`: findings need the built-in scheduler.
     findings: Option<Vec<PageFinding>>,
     waits: Vec<PageWait>,
+}
+
+#[derive(Serialize)]
+struct PageLags {
+    /// Samples of a task that are closer together than this are merged; 0 if no samples are merged.
+    resolution_ns: u64,
+    samples: String,
 }
 
 #[derive(Serialize)]
@@ -124,6 +139,10 @@ impl PageRun {
             cpus_per_cell: collected.per_cell,
             migrations: collected.migrations.iter().map(|(&(from, to), &nr)| (from, to, nr)).collect(),
             segments: base64(&segments_of(&collected.segments)),
+            lags: (!collected.lags.is_empty()).then(|| PageLags {
+                resolution_ns: collected.lags.resolution,
+                samples: base64(&collected.lags.bytes()),
+            }),
             findings: None,
             waits,
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 "use strict";
-// State of the page, formats, colours, verdict, lists and explanations. timeline.js draws the CPUs over time, figures.js the
-// tables and charts below it.
+// State of the page, formats, colours, verdict, lists and explanations. timeline.js draws the CPUs over time, lags.js the lag of
+// a task, figures.js the tables and charts below them.
 const page = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const runs = page.runs.map(decode);
@@ -19,9 +19,9 @@ function wholeRun() {
   return { from: 0, to: run.length_ns, top: 0, cpu: 0, mark: null, chosen: null };
 }
 
-/** Decodes the segments of a run into one array per field and CPU. */
-function decode(run) {
-  const text = atob(run.segments);
+/** A reader of numbers that are encoded as LEB128, in base64. */
+function reader(base64) {
+  const text = atob(base64);
   let at = 0;
   const number = () => {
     let value = 0, factor = 1;
@@ -32,7 +32,14 @@ function decode(run) {
       factor *= 128;
     }
   };
+  return { number, isEnd: () => at >= text.length };
+}
+
+/** Decodes the segments of a run into one array per field and CPU, and its lags. */
+function decode(run) {
+  const { number } = reader(run.segments);
   run.segments = null;
+  if (run.lags) run.lags = decodeLags(run.lags);
   run.rows = run.cpus.map(() => {
     const nr = number();
     const row = { nr, start: new Float64Array(nr), end: new Float64Array(nr), thread: new Uint32Array(nr),
@@ -163,6 +170,7 @@ function choose(list, index) {
   view.chosen = { list, index };
   view.mark = null;
   if (list === "waits") {
+    chooseLagTask(item.thread);
     const margin = Math.max(item.length_ns / 2, 1e4);
     show(item.woken_ns - margin, item.woken_ns + item.length_ns + margin);
     view.cpu = item.cpu;
@@ -256,7 +264,7 @@ function drawSubject() {
 }
 
 function drawAll() {
-  drawSubject(); drawLists(); drawExplanation(); drawLegend(); drawTimeline();
+  drawSubject(); drawLists(); drawExplanation(); drawLegend(); drawTimeline(); drawLagLegend(); drawLags();
   drawMetrics(); drawHeat(); drawLatency(); drawTables(); drawMigrations(); drawTopology();
 }
 
@@ -270,6 +278,7 @@ function start() {
     run = runs[$("run").selectedIndex];
     view = wholeRun();
     drawHint();
+    fillLagTasks();
     drawAll();
   };
   $("theme").onclick = () => {
@@ -281,6 +290,8 @@ function start() {
   listenToList("findings");
   listenToList("waits");
   listenToTimeline();
+  listenToLags();
+  fillLagTasks();
   listenToHeat();
   drawHint();
   window.addEventListener("resize", drawAll);

@@ -197,7 +197,7 @@ let isRedrawPending = false;
 function redraw() {
   if (isRedrawPending) return;
   isRedrawPending = true;
-  requestAnimationFrame(() => { isRedrawPending = false; drawTimeline(); });
+  requestAnimationFrame(() => { isRedrawPending = false; drawTimeline(); drawLags(); });
 }
 
 /** Shows a range of time, at least 100 ns of it. */
@@ -233,6 +233,7 @@ function mark(cpu, i) {
   const row = run.rows[cpu];
   if (i < 0 || i >= row.nr) return;
   view.mark = { cpu, i };
+  chooseLagTask(row.thread[i]);
   view.cpu = cpu;
   if (row.start[i] < view.from || row.end[i] > view.to) {
     const span = view.to - view.from;

@@ -70,6 +70,9 @@ tables! {
          "nr_scanned" Int, "nr_moved" Int, "redos" Int, "emptied" Int]
     Kicks "kicks" ["t_ns" Int, "cpu" Int, "reason" Text, "flags" Int, "target_cpu" Int, "kicked" Int]
     Paths "paths" ["t_ns" Int, "cpu" Int, "path" Text, "took_ns" Int, "waited_ns" Int, "ends" Int]
+    Lags "lags"
+        ["t_ns" Int, "cpu" Int, "pid" Int, "comm" Text, "moment" Text, "is_delayed" Int, "vruntime" Int, "avg_vruntime" Int, "lag" Int,
+         "deadline" Int, "slice_ns" Int, "weight" Int]
     Markers "markers" ["t_ns" Int, "pid" Int, "comm" Text, "marker" Text, "event" Text, "thread_loop" Int, "phase" Int, "phase_loop" Int]
 }
 

@@ -7,6 +7,7 @@ use crate::export::record::{Marker, RecordKind, TraceRecord};
 use crate::export::thread::{ThreadId, ThreadTable};
 use crate::export::tracepoint::values::{reason, state_letter};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::lag::LagMoment;
 use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::types::pelt::SchedAvg;
@@ -78,6 +79,29 @@ pub(super) fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: 
         RecordKind::Path { path, began, took, waited, ends } => {
             let row = [int(began.0), on, Cell::Text(path.name()), int(took.0), int(waited.0), int(ends)];
             visit(Table::Paths, &row);
+        }
+        RecordKind::Lag { thread, ref lag } => {
+            let moment = match lag.moment {
+                LagMoment::Wakeup => "wakeup",
+                LagMoment::SwitchFrom => "switch_from",
+                LagMoment::SwitchTo => "switch_to",
+            };
+            let [vruntime, avg_vruntime, kept] = [lag.vruntime, lag.avg_vruntime, lag.lag].map(Cell::Int);
+            let row = [
+                at,
+                on,
+                pid(thread),
+                comm(thread),
+                Cell::Text(moment),
+                int(lag.is_delayed),
+                vruntime,
+                avg_vruntime,
+                kept,
+                lag.deadline.map_or(Cell::Null, Cell::Int),
+                int(lag.slice),
+                int(lag.weight),
+            ];
+            visit(Table::Lags, &row);
         }
         RecordKind::Marker(marker) => {
             let thread = record.current;

@@ -149,7 +149,8 @@ pub fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl Fn
         | RecordKind::Selected { .. }
         | RecordKind::BalancedReason(_)
         | RecordKind::Kicked(_)
-        | RecordKind::Path { .. } => {}
+        | RecordKind::Path { .. }
+        | RecordKind::Lag { .. } => {}
     }
 }
 

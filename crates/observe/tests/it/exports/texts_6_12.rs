@@ -166,3 +166,29 @@ fn schedstat_has_the_version_of_the_kernel_unless_one_is_chosen() {
     };
     assert_eq!(words(&new), words(&recorded("schedstat.txt")));
 }
+
+#[test]
+fn the_table_of_lags_has_the_virtual_times_of_each_switch_and_wakeup() {
+    let table = |series| {
+        let mut machine = machine(series, SCENARIO);
+        let directory = tempfile::tempdir().expect("there is a place for temporary files");
+        export_directory("csv", &mut machine, directory.path());
+        // A table without rows has no file.
+        let text = std::fs::read_to_string(directory.path().join("lags.csv")).unwrap_or_default();
+        (text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>(), machine)
+    };
+    let (rows, machine) = table(KernelSeries::V6_12);
+    let own = machine.tasks()[1].id.expect("it was forked");
+    let last = rows.iter().rfind(|row| row.contains(",own,") && row.contains("switch_")).expect("it has run");
+    let entity = machine.sched().lag_snapshot(own).expect("6.12 has lags");
+    let columns: Vec<&str> = last.split(',').collect();
+    let [.., moment, delayed, vruntime, average, lag, deadline, slice, weight] = columns[..] else {
+        panic!("too few columns: {last}")
+    };
+    let number = |text: &str| text.parse::<i64>().unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!((moment, delayed, number(slice)), ("switch_from", "0", 1_000_000), "{last}");
+    assert_eq!((number(vruntime), number(deadline)), (entity.vruntime, entity.deadline), "it waits since: {last}");
+    assert_eq!((number(average) - number(vruntime), number(weight) as u64), (number(lag), entity.weight), "{last}");
+    assert!(rows.iter().any(|row| row.contains(",sleeper,wakeup,")), "wake-ups have rows");
+    assert!(table(KernelSeries::V6_1).0.is_empty(), "6.1 has no lags");
+}

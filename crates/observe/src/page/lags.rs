@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Lags and deadlines of tasks over time (since 6.6), in a bounded number of samples.
+//!
+//! A task has a sample at each of its wake-ups and switches. When the number of samples reaches its limit, samples of a
+//! task that are close together are merged: the one with the largest lag stays, positive or negative.
+
+use super::encode::put;
+use crate::export::record::TaskLag;
+use crate::export::thread::ThreadId;
+use crate::slot_mut;
+use fairlab_sched::interface::lag::LagMoment;
+
+/// Lag and deadline of a task at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LagSample {
+    /// Time from the start of the run, in ns.
+    at: u64,
+    phase: Phase,
+    /// Lag in ns of virtual time: positive if the task is owed service.
+    lag: i64,
+    /// Virtual time until the task's virtual deadline, in ns; negative if it has passed. 0 for a task that is not queued.
+    until_deadline: i64,
+}
+
+/// State of a task from a sample to the next one. The script of the page knows the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waits = 0,
+    Runs = 1,
+    Sleeps = 2,
+    /// The task sleeps, and is still queued until its lag is no longer negative (DELAY_DEQUEUE).
+    SleepsQueued = 3,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Lags {
+    of_thread: Vec<Vec<LagSample>>,
+    nr: usize,
+    max_samples: usize,
+    /// Samples of a task in one interval of this length, in ns, are merged; 0 while nothing is merged.
+    pub(super) resolution: u64,
+}
+
+impl Lags {
+    pub(super) fn new(max_samples: usize) -> Self {
+        Self { max_samples, ..Self::default() }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.nr == 0
+    }
+
+    /// Adds a sample, which is not earlier than the last one of its thread.
+    pub(super) fn push(&mut self, at: u64, thread: ThreadId, lag: &TaskLag) {
+        let phase = match lag.moment {
+            LagMoment::SwitchTo => Phase::Runs,
+            _ if lag.is_delayed => Phase::SleepsQueued,
+            _ if lag.deadline.is_none() => Phase::Sleeps,
+            _ => Phase::Waits,
+        };
+        let until_deadline = lag.deadline.map_or(0, |deadline| deadline.wrapping_sub(lag.avg_vruntime));
+        slot_mut(&mut self.of_thread, thread.index()).push(LagSample { at, phase, lag: lag.lag, until_deadline });
+        self.nr += 1;
+        while self.nr > self.max_samples {
+            self.resolution = (self.resolution * 2).max(1 << 12);
+            let resolution = self.resolution;
+            self.of_thread.iter_mut().for_each(|samples| coarsen(samples, resolution));
+            self.nr = self.of_thread.iter().map(Vec::len).sum();
+        }
+    }
+
+    /// Encodes all samples. Each number has a variable length; signed ones have their sign in the lowest bit.
+    ///
+    /// A thread with samples starts with its index and its number of samples. The fields of a sample are:
+    /// 1. time in ns since the thread's previous sample
+    /// 2. phase
+    /// 3. lag
+    /// 4. virtual time until the deadline
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let signed = |number: i64| ((number << 1) ^ (number >> 63)) as u64;
+        let mut bytes = Vec::new();
+        for (thread, samples) in self.of_thread.iter().enumerate().filter(|(_, samples)| !samples.is_empty()) {
+            put(&mut bytes, thread as u64);
+            put(&mut bytes, samples.len() as u64);
+            let mut last = 0;
+            for sample in samples {
+                put(&mut bytes, sample.at - last);
+                put(&mut bytes, sample.phase as u64);
+                put(&mut bytes, signed(sample.lag));
+                put(&mut bytes, signed(sample.until_deadline));
+                last = sample.at;
+            }
+        }
+        bytes
+    }
+}
+
+/// Merges the samples of each interval.
+fn coarsen(samples: &mut Vec<LagSample>, resolution: u64) {
+    samples.dedup_by(|next, kept| {
+        let is_close = next.at / resolution == kept.at / resolution;
+        if is_close && next.lag.unsigned_abs() > kept.lag.unsigned_abs() {
+            *kept = *next;
+        }
+        is_close
+    });
+    samples.shrink_to_fit();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lag(moment: LagMoment, lag: i64, deadline: Option<i64>) -> TaskLag {
+        TaskLag {
+            moment,
+            is_delayed: false,
+            vruntime: 100 - lag,
+            avg_vruntime: 100,
+            lag,
+            deadline,
+            slice: 3,
+            weight: 1024,
+        }
+    }
+
+    #[test]
+    fn a_sample_has_its_phase_its_lag_and_the_way_to_its_deadline() {
+        let mut lags = Lags::new(100);
+        assert!(lags.is_empty());
+        lags.push(10, ThreadId::MAIN, &lag(LagMoment::Wakeup, 0, Some(103)));
+        lags.push(12, ThreadId::MAIN, &lag(LagMoment::SwitchTo, 2, Some(99)));
+        lags.push(15, ThreadId::MAIN, &lag(LagMoment::SwitchFrom, -2, None));
+        lags.push(16, ThreadId::MAIN, &TaskLag { is_delayed: true, ..lag(LagMoment::SwitchFrom, -1, Some(101)) });
+        assert_eq!(lags.bytes(), [0, 4, 10, 0, 0, 6, 2, 1, 4, 1, 3, 2, 3, 0, 1, 3, 1, 2]);
+    }
+
+    #[test]
+    fn close_samples_are_merged_into_the_one_with_the_largest_lag() {
+        let mut lags = Lags::new(100);
+        for step in 0..101_u64 {
+            lags.push(1_000 * step, ThreadId::MAIN, &lag(LagMoment::Wakeup, if step == 50 { -9 } else { 1 }, Some(0)));
+        }
+        let samples = &lags.of_thread[0];
+        assert_eq!((samples.len(), lags.nr, lags.resolution), (25, 25, 1 << 12));
+        assert!(samples.iter().any(|sample| sample.at == 50_000 && sample.lag == -9));
+        assert!(samples.is_sorted_by_key(|sample| sample.at));
+    }
+}
