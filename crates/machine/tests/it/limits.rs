@@ -2,11 +2,12 @@
 //! Frequency limits, features and tunables that change while tasks run, compared with numbers worked out by
 //! hand.
 
-use crate::common::run;
+use crate::common::{run, run_series};
 use fairlab_machine::description;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 
 const SCENARIO: &str = include_str!("../../../../scenarios/thermal.scn");
@@ -46,6 +47,21 @@ fn heat_takes_capacity_and_gives_it_back() {
     let (gone, capacity) = capacity_at("end 1s");
     // 400 ms later 512 * 2^-12.5 is 0, and the user's limit takes no capacity.
     assert!(gone <= 1 && capacity >= 1020, "{gone} {capacity}");
+}
+
+#[test]
+fn in_6_12_each_limit_takes_capacity_at_once() {
+    let capacity_at = |cpu, end: &str| {
+        let run = run_series(&SCENARIO.replace("end 1s", &format!("end {end}")), KernelSeries::V6_12);
+        run.machine.sched().snapshot(CpuId(cpu)).cpu_capacity
+    };
+    // Half of the frequency leaves 512; 60 ms after the pressure began its average is not yet 400.
+    for (cpu, end, expected) in
+        [(1, "195ms", 1024), (1, "260ms", 512), (0, "260ms", 1024), (1, "1s", 512), (0, "1s", 512)]
+    {
+        let capacity = capacity_at(cpu, end);
+        assert!((expected - 10..=expected).contains(&capacity), "CPU {cpu} at {end}: {capacity}");
+    }
 }
 
 #[test]

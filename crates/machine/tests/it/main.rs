@@ -9,6 +9,7 @@ mod common;
 mod counted_rounds;
 mod cpusets;
 mod deadline_servers;
+mod delayed_wakeups;
 mod description;
 mod description_errors;
 mod distances;

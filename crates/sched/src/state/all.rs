@@ -193,7 +193,8 @@ impl State {
 
     /// Sets the thermal pressure of a CPU: the capacity that frequency capping takes from it, of 1024.
     pub fn handle_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
-        self.rqs[cpu.index()].thermal_pressure = pressure;
+        let rq = &mut self.rqs[cpu.index()];
+        (rq.thermal_pressure, rq.cpufreq_pressure) = (pressure, pressure);
     }
 
     /// Adds time that interrupts have taken from a CPU.

@@ -30,7 +30,7 @@ impl CapacitySum {
 impl Rq {
     /// Returns the capacity that pressure leaves of a CPU: `get_actual_cpu_capacity()` (6.12).
     pub(crate) fn actual_capacity(&self) -> Capacity {
-        self.cpu_capacity_orig - self.avg_thermal.load_avg.max(self.thermal_pressure)
+        self.cpu_capacity_orig - self.avg_thermal.load_avg.max(self.cpufreq_pressure)
     }
 }
 

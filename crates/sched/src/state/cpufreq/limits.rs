@@ -27,7 +27,7 @@ impl FrequencyLimits {
         Self { user_khz: highest_khz, thermal_khz: highest_khz }
     }
 
-    fn max_khz(self) -> u64 {
+    pub(crate) fn max_khz(self) -> u64 {
         self.user_khz.min(self.thermal_khz)
     }
 }

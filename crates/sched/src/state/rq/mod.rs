@@ -100,8 +100,10 @@ pub struct Rq {
     pub cpu_capacity: Capacity,
     /// Frequency of the CPU as a share of 1024 of its highest.
     pub freq_capacity: Capacity,
-    /// Thermal pressure: capacity lost to frequency capping.
+    /// Thermal pressure: capacity that cooling takes by a frequency limit.
     pub thermal_pressure: Capacity,
+    /// Capacity that frequency limits take, those of cooling and of the user (`cpufreq_get_pressure()`, since 6.10).
+    pub cpufreq_pressure: Capacity,
     /// Task clock at the last check of the thermal average, as long as there was no pressure yet, in ns.
     pub(crate) thermal_looked_at: u64,
 
@@ -220,6 +222,7 @@ impl Rq {
             cpu_capacity: capacity,
             freq_capacity: SCHED_CAPACITY_SCALE,
             thermal_pressure: 0,
+            cpufreq_pressure: 0,
             thermal_looked_at: 0,
             avg_rt: SchedAvg::default(),
             avg_dl: SchedAvg::default(),

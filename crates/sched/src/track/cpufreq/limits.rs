@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Effects of frequency limits, which the user or a cooling device sets.
 //!
-//! Models `policy->max` with the requests of user and cooling device, `sugov_limits()`, and
-//! `arch_update_thermal_pressure()` (6.1).
+//! Models `policy->max` with the requests of user and cooling device, `sugov_limits()`,
+//! `arch_update_thermal_pressure()` (6.1), and `cpufreq_update_pressure()` (6.12).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -21,9 +21,10 @@ impl State {
     /// Rules, in order:
     /// 1. A thermal limit takes capacity: the share above the limit becomes thermal pressure. Without a
     ///    frequency domain nothing else happens.
-    /// 2. schedutil applies changed limits at its next update of a CPU of the domain. With a driver that may
+    /// 2. In 6.12 the lower one of both limits also takes capacity, at once (`cpufreq_get_pressure()`).
+    /// 3. schedutil applies changed limits at its next update of a CPU of the domain. With a driver that may
     ///    sleep, a frequency above the limit is lowered at once, by the CPU that sets the limit.
-    /// 3. A domain whose frequency is fixed changes at once to the nearest allowed frequency.
+    /// 4. A domain whose frequency is fixed changes at once to the nearest allowed frequency.
     pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
@@ -42,12 +43,14 @@ impl State {
             FrequencyLimit::Thermal => policy.limits.thermal_khz = khz,
         }
         let governor = policy.domain.governor();
-        if limit == FrequencyLimit::Thermal {
-            for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
-                let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
-                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+        let max_khz = policy.limits.max_khz();
+        for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
+            let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
+            let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+            if limit == FrequencyLimit::Thermal {
                 self.set_thermal_pressure(cpu, capacity - capacity * khz / highest);
             }
+            self.rqs[cpu.index()].cpufreq_pressure = capacity - capacity * max_khz / highest;
         }
         match governor {
             Governor::Schedutil(_) => {
