@@ -83,6 +83,12 @@ pub struct Kernel {
     release: Release,
 }
 
+impl Default for Kernel {
+    fn default() -> Self {
+        Self::from_name(DEFAULT).expect("the default is a kernel")
+    }
+}
+
 impl Serialize for Kernel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name)

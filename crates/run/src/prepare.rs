@@ -9,10 +9,10 @@ use crate::bench;
 use crate::error::RequestError;
 use crate::facts::apply_facts;
 use crate::input::{InputFile, ReadMachine};
-use crate::kernels::{self, Kernel};
+use crate::kernels::Kernel;
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
-use crate::values::{CostChoice, CostSource, GovernorName, Plain};
+use crate::values::{CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
 use crate::warmup::{Warmup, WarmupPlan};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;
@@ -28,7 +28,7 @@ use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use fairlab_workload::workload::{Attributes, Change, Workload};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 
 /// Default machine of rt-app files and benchmarks.
@@ -85,6 +85,8 @@ struct LoadedWorkload {
     /// Features and tunables in it are only those that the file sets. The duration is that of the file.
     setup: Setup,
     machine: Option<ReadMachine>,
+    /// Kernel that the workload names.
+    kernel: Option<Kernel>,
     has_duration: bool,
     trace: TraceOptions,
 }
@@ -95,7 +97,6 @@ struct LoadedWorkload {
 /// If a file is wrong, or a setting does not fit the machine or the workload.
 pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     let settings = &spec.settings;
-    settings.check_names().map_err(RequestError::Input)?;
     let (loaded, name, workload, benchmark) = match &spec.workload {
         WorkloadSpec::File(file) => {
             let file = file.read_workload()?;
@@ -106,14 +107,14 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
             (loaded, bench.line.clone(), None, Some((observer, &bench.benchmark)))
         }
     };
-    let LoadedWorkload { kind, mut setup, machine, has_duration, trace } = loaded;
+    let LoadedWorkload { kind, mut setup, machine, kernel, has_duration, trace } = loaded;
+    let kernel = kernel_of(settings, kernel, machine.as_ref());
+    settings.check_names(kernel).map_err(RequestError::Input)?;
     let Settings { prices, plain, duration, .. } = settings;
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
         let name = if machine.is_none() { "a scenario" } else { &setup.hardware.name };
         setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
     }
-    let named = machine.as_ref().map_or(kernels::DEFAULT, |machine| machine.description.kernel());
-    let kernel = settings.kernel.or_else(|| Kernel::from_name(named)).expect("machine files name known kernels");
     let is_built_in = settings.kernel_engine().is_none();
     setup.series = kernel.series();
     if is_built_in && !setup.series.is_eevdf() {
@@ -402,10 +403,17 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
     ))
 }
 
-/// Returns the kernel whose features and tunables a workload file may name.
-fn switch_names(settings: &Settings) -> SwitchNames {
+/// Returns the kernel of a run. In order: the selected one, the one that the workload names, that of the machine file, the
+/// default.
+fn kernel_of(settings: &Settings, of_workload: Option<Kernel>, machine: Option<&ReadMachine>) -> Kernel {
+    let of_machine = || machine.and_then(|machine| Kernel::from_name(machine.description.kernel()));
+    settings.kernel.or(of_workload).or_else(of_machine).unwrap_or_default()
+}
+
+/// Returns the names of features and tunables that a workload file may use in a run with this kernel.
+fn switch_names(settings: &Settings, kernel: Kernel) -> SwitchNames {
     match settings.kernel_engine() {
-        None => SwitchNames::BuiltIn(settings.series()),
+        None => SwitchNames::BuiltIn(kernel.series()),
         Some(_) => SwitchNames::CompiledKernel,
     }
 }
@@ -429,7 +437,7 @@ impl LoadedWorkload {
     }
 
     fn new(kind: &'static str, setup: Setup, machine: Option<ReadMachine>) -> Self {
-        Self { kind, setup, machine, has_duration: true, trace: DEFAULT_TRACE }
+        Self { kind, setup, machine, kernel: None, has_duration: true, trace: DEFAULT_TRACE }
     }
 
     fn from_scenario(
@@ -445,11 +453,17 @@ impl LoadedWorkload {
             named.replace(Some(machine));
             Ok(nr_cpus)
         };
+        let kernel = Cell::new(None);
+        let kernel_lookup = |name: Option<&str>| {
+            kernel.set(name.map(kernel_from_name).transpose()?);
+            let named = named.borrow();
+            Ok(switch_names(settings, kernel_of(settings, kernel.get(), given.as_ref().or(named.as_ref()))))
+        };
         let context = ParseContext {
             given: given.as_ref().map(nr_cpus),
             named: &load,
             vary: settings.starts_seed(),
-            switch_names: switch_names(settings),
+            kernel: &kernel_lookup,
         };
         let mut scenario = scenario::parse_with_context(name, text, context).map_err(RequestError::input)?;
         let trace = TraceOptions::of_scenario(&scenario, DEFAULT_TRACE.level);
@@ -465,7 +479,7 @@ impl LoadedWorkload {
         };
         // The reference, which judges scenarios, has no background.
         setup.hardware.background = false;
-        Ok(Self { trace, ..Self::new("scenario", setup, machine) })
+        Ok(Self { trace, kernel: kernel.get(), ..Self::new("scenario", setup, machine) })
     }
 
     fn from_recorded(
@@ -498,7 +512,7 @@ impl LoadedWorkload {
         let options = rtapp::RtAppOptions {
             duplicate_keys,
             is_duration_given: settings.duration.is_some(),
-            switch_names: switch_names(settings),
+            switch_names: switch_names(settings, kernel_of(settings, None, Some(&machine))),
             ..rtapp::RtAppOptions::for_capacities(&capacities)
         };
         let workload = rtapp::parse(name, text, options).map_err(RequestError::input)?;

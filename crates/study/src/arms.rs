@@ -6,6 +6,7 @@
 
 use crate::StudyError;
 use fairlab_machine::sim::Setup;
+use fairlab_run::kernels::Kernel;
 use fairlab_run::prepare::apply;
 use fairlab_run::settings::{SETTINGS, Settings, commands};
 use fairlab_workload::suggest;
@@ -45,7 +46,7 @@ impl TryFrom<ArmTable> for ArmDefinition {
         }
         for change in settings.changes() {
             let with_key = |error: String| format!("{place}{}: {}", change.setting.name, wrong(&change.text, &error));
-            change.check_built_in(settings.series()).map_err(with_key)?;
+            change.check_built_in(settings.kernel.map(Kernel::series)).map_err(with_key)?;
         }
         let missing = |key: &str| format!("{place}there is no `{key}`\nhelp: add it: {key} = ...");
         Ok(Self {

@@ -2,7 +2,7 @@
 //! `fairlab features`: scheduler features with default and meaning.
 
 use crate::args::FeaturesArgs;
-use crate::execution::switches::{kernel_column, kernel_or_default, of_engine, only};
+use crate::execution::switches::{kernel_column, of_engine, only};
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
@@ -20,7 +20,7 @@ struct FeatureRow {
 
 pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), CliError> {
     let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
-    let kernel = kernel_or_default(args.kernel);
+    let kernel = args.kernel.unwrap_or_default();
     let rows = match engine {
         None => built_in(kernel, args.feature.as_deref())?,
         Some(name) => {

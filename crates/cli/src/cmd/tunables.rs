@@ -2,7 +2,7 @@
 //! `fairlab tunables`: scheduler tunables, with the defaults of a machine.
 
 use crate::args::TunablesArgs;
-use crate::execution::switches::{kernel_or_default, of_engine, only};
+use crate::execution::switches::{of_engine, only};
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
@@ -39,7 +39,7 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
     };
     let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
     let rows = match engine {
-        None => built_in(kernel_or_default(args.kernel), args.tunable.as_deref(), nr_cpus)?,
+        None => built_in(args.kernel.unwrap_or_default(), args.tunable.as_deref(), nr_cpus)?,
         Some(name) => of_tree(name, args.tunable.as_deref(), nr_cpus)?,
     };
     if output.is_json() {

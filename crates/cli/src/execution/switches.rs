@@ -6,7 +6,7 @@ use crate::values::error::CliError;
 use fairlab_machine::engine::unknown_switch;
 use fairlab_run::input::InputFile;
 use fairlab_run::job::{Job, SwitchStates};
-use fairlab_run::kernels::{self, Kernel};
+use fairlab_run::kernels::Kernel;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::parse_engine;
@@ -47,11 +47,6 @@ pub(crate) fn only<'a>(
         Some(name) if !known.contains(&name) => Err(CliError::Input(unknown_switch(kind, name, known.into_iter()))),
         name => Ok(name),
     }
-}
-
-/// Returns the kernel whose switches are listed without an engine.
-pub(crate) fn kernel_or_default(kernel: Option<Kernel>) -> Kernel {
-    kernel.or_else(|| Kernel::from_name(kernels::DEFAULT)).expect("the default is a kernel")
 }
 
 /// Returns the title of the column with defaults.

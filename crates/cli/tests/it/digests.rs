@@ -9,6 +9,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fmt::Write;
 
@@ -44,18 +45,25 @@ fn scenarios_give_the_recorded_digests_twice_in_a_row() {
 fn digest_in_library(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
     let named = |name: &str| Ok(preset(name).ok_or("no preset")?.nr_cpus() as u32);
+    let kernel_lookup = |name: Option<&str>| match name {
+        None | Some("6.1") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_1)),
+        Some("6.12") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_12)),
+        Some(name) => Err(format!("no scenario names {name}")),
+    };
     let scenario = scenario::parse_with_context(
         file,
         &text,
-        ParseContext { given: None, named: &named, vary: None, switch_names: SwitchNames::default() },
+        ParseContext { given: None, named: &named, vary: None, kernel: &kernel_lookup },
     );
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+    let series = if scenario.kernel.as_deref() == Some("6.12") { KernelSeries::V6_12 } else { KernelSeries::V6_1 };
     let setup = match &scenario.named_machine {
         Some(name) => {
             Setup::with_hardware(Hardware::from_description(&preset(name).expect("it is a preset")), scenario)
         }
         None => Setup::from_scenario(scenario),
     };
+    let setup = Setup { series, ..setup };
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{file}: {error}"));
     machine.digest().to_string()

@@ -223,6 +223,31 @@ fn kernels_features_and_tunables_make_a_difference() {
 }
 
 #[test]
+fn the_kernel_of_a_run_is_the_selected_one_or_that_of_its_scenario() {
+    let run = |kernel: &str, extra: &[&str]| {
+        let text = format!("cpus 1\n{kernel}end 50ms\ntask hog n=3 run 1s\n");
+        fairlab_with_input(&[&["run", "-", "--json"], extra].concat(), text.as_bytes())
+    };
+    let kernel_of = |kernel: &str, extra: &[&str]| {
+        let output = run(kernel, extra);
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("a summary is JSON");
+        summary["run"]["kernel"].as_str().expect("a name").to_owned()
+    };
+    assert_eq!(kernel_of("kernel 5.4\n", &[]), "5.4");
+    assert_eq!(kernel_of("kernel 6.12\n", &["--features", "NO_RUN_TO_PARITY"]), "6.12");
+    assert_eq!(kernel_of("kernel 6.12\n", &["--kernel", "6.1", "--set", "latency_ns=1000000"]), "6.1");
+    for (kernel, extra, message) in [
+        ("kernel 6.13\n", &[][..], "<stdin>:2:8: unknown kernel"),
+        ("kernel 6.1\n", &["--features", "NO_RUN_TO_PARITY"], "6.1 has no such feature"),
+        ("kernel 6.12\n", &["--set", "latency_ns=1000000"], "6.12 has no such tunable"),
+    ] {
+        let output = run(kernel, extra);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && error.contains(message), "{error}");
+    }
+}
+
+#[test]
 fn every_command_has_help_with_an_example_or_lists() {
     let screen = |args: &[&str]| {
         let text = stdout_of(args);

@@ -80,12 +80,16 @@ impl Setting {
 }
 
 impl Change {
-    /// Checks a change that must fit the built-in scheduler with the rules of a series: it has the feature or
-    /// tunable. All other changes fit.
+    /// Checks a change that must fit the built-in scheduler with the rules of a series, or of any if that is not known yet: it
+    /// has the feature or tunable. All other changes fit.
     ///
     /// # Errors
     /// The name that it does not have, with the series that has it or the nearest name.
-    pub fn check_built_in(&self, series: KernelSeries) -> Result<(), String> {
+    pub fn check_built_in(&self, series: Option<KernelSeries>) -> Result<(), String> {
+        let Some(series) = series else {
+            let [oldest, others @ ..] = KernelSeries::ALL.map(|series| self.check_built_in(Some(series)));
+            return others.into_iter().fold(oldest, Result::or);
+        };
         match self.setting.name {
             "features" => self.text.split(',').try_for_each(|word| check_feature(series, word).map(drop)),
             "tunables" => {
@@ -128,11 +132,12 @@ impl Settings {
         SETTINGS.iter().flat_map(changes).collect()
     }
 
-    /// Checks the names of features and tunables. A compiled kernel checks its own when the run starts.
+    /// Checks the names of features and tunables for a run with this kernel. A compiled kernel checks its own when the run
+    /// starts.
     ///
     /// # Errors
-    /// The first name that the built-in scheduler does not have, with the nearest one.
-    pub fn check_names(&self) -> Result<(), String> {
+    /// The first name that the built-in scheduler does not have for this kernel, with the nearest one.
+    pub fn check_names(&self, kernel: Kernel) -> Result<(), String> {
         if self.kernel_engine().is_some() {
             return Ok(());
         }
@@ -141,14 +146,9 @@ impl Settings {
                 let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
                 format!("--{} {}: {what}\nhelp: {remedy}", change.setting.option, change.text)
             };
-            change.check_built_in(self.series()).map_err(with_name)
+            change.check_built_in(Some(kernel.series())).map_err(with_name)
         };
         self.changes().into_iter().try_for_each(named)
-    }
-
-    /// Returns the series of kernels whose rules the built-in scheduler follows.
-    pub fn series(&self) -> KernelSeries {
-        self.kernel.map_or_else(KernelSeries::default, Kernel::series)
     }
 
     /// Returns the settings in which two runs differ.

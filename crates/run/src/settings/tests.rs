@@ -92,6 +92,7 @@ fn the_built_in_scheduler_refuses_names_of_other_kernels_and_a_compiled_kernel_c
         };
         Settings::from_changes(&changes.iter().map(change).collect::<Vec<_>>())
     };
+    let kernel = |name| Kernel::from_name(name).expect("it is one");
     for (name, text, expected) in [
         ("features", "NO_SIS_UTL", "--features NO_SIS_UTL: unknown feature\nhelp: did you mean NO_SIS_UTIL?"),
         (
@@ -102,13 +103,14 @@ fn the_built_in_scheduler_refuses_names_of_other_kernels_and_a_compiled_kernel_c
         ("tunables", "base_slice_ns=3000000", "--set base_slice_ns=3000000: 6.1 has no such tunable"),
         ("tunables", "base_slise_ns=3000000", "unknown tunable\nhelp: did you mean base_slice_ns?"),
     ] {
-        let error = settings(&[(name, text)]).check_names().expect_err(text);
+        let error = settings(&[(name, text)]).check_names(kernel("6.1")).expect_err(text);
         assert!(error.contains(expected), "{error}");
         let with_engine = settings(&[("engine", "kernel:6.12"), (name, text)]);
-        assert_eq!(with_engine.check_names(), Ok(()));
+        assert_eq!(with_engine.check_names(kernel("6.1")), Ok(()));
     }
-    assert_eq!(settings(&[("features", "NO_SIS_UTIL"), ("tunables", "latency_ns=1")]).check_names(), Ok(()));
-    let of_6_12 = [("kernel", "6.12"), ("features", "RUN_TO_PARITY"), ("tunables", "base_slice_ns=3000000")];
-    assert_eq!(settings(&of_6_12).check_names(), Ok(()));
-    assert!(settings(&[("kernel", "6.12"), ("tunables", "latency_ns=1")]).check_names().is_err());
+    let of_6_1 = settings(&[("features", "NO_SIS_UTIL"), ("tunables", "latency_ns=1")]);
+    assert_eq!(of_6_1.check_names(kernel("6.1")), Ok(()));
+    let of_6_12 = settings(&[("features", "RUN_TO_PARITY"), ("tunables", "base_slice_ns=3000000")]);
+    assert_eq!(of_6_12.check_names(kernel("6.12")), Ok(()));
+    assert!(settings(&[("tunables", "latency_ns=1")]).check_names(kernel("6.12")).is_err());
 }

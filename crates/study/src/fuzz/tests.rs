@@ -104,7 +104,7 @@ fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks(
             given: None,
             named: &|_| unreachable!(),
             vary: None,
-            switch_names: SwitchNames::BuiltIn(series),
+            kernel: &|_| Ok(SwitchNames::BuiltIn(series)),
         };
         let scenario = parse_with_context("case.scn", &text, context).unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(scenario.workload.tasks.len(), case.nr_tasks() as usize, "{text}");

@@ -20,7 +20,7 @@ pub(crate) mod tokens;
 mod tests;
 
 pub(crate) use parse::parse_changes;
-pub use parse::{ParseContext, SwitchNames, parse, parse_with_context};
+pub use parse::{KernelLookup, ParseContext, SwitchNames, parse, parse_with_context};
 pub use program::FIRST_PID;
 pub use statements::{STATEMENTS, Statement, StatementTopic};
 
@@ -41,6 +41,8 @@ pub struct Scenario {
     pub named_machine: Option<String>,
     /// Whether a machine was given in place of the file's own.
     pub is_replaced: bool,
+    /// Kernel of the run unless another one is selected, if the file names one (`kernel`).
+    pub kernel: Option<String>,
     /// End of the run; events at this time still happen.
     pub end: Nanos,
     /// Level of the trace, 0 to 3, if the file sets one.

@@ -34,11 +34,12 @@ const MAX_PACKETS: u32 = 1000;
 /// At the first violation of the grammar.
 pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
     let named = &|_: &str| Err("machine files are not available here".to_owned());
-    parse_with_context(
-        file,
-        text,
-        ParseContext { given: None, named, vary: None, switch_names: SwitchNames::default() },
-    )
+    parse_with_context(file, text, ParseContext { given: None, named, vary: None, kernel: &any_kernel })
+}
+
+/// Accepts each kernel, with the names of the built-in scheduler's default.
+fn any_kernel(_: Option<&str>) -> Result<SwitchNames, String> {
+    Ok(SwitchNames::default())
 }
 
 /// Kernel whose names of features and tunables a file may use.
@@ -75,9 +76,12 @@ pub struct ParseContext<'m> {
     pub named: &'m dyn Fn(&str) -> Result<u32, String>,
     /// Seed of random lengths; `None` for those that the grammar fixes.
     pub vary: Option<u64>,
-    /// Kernel whose features and tunables the file may name.
-    pub switch_names: SwitchNames,
+    /// Lookup of the names of features and tunables that the file may use, given the kernel that the file names.
+    pub kernel: KernelLookup<'m>,
 }
+
+/// Function that returns the names of a kernel's features and tunables, or why there is no such kernel.
+pub type KernelLookup<'m> = &'m dyn Fn(Option<&str>) -> Result<SwitchNames, String>;
 
 /// Reads a scenario that may run on a machine other than its own.
 ///
@@ -117,7 +121,8 @@ pub(crate) fn parse_changes(
     workload: &mut Workload,
 ) -> Result<(), ParseError> {
     let named = &|_: &str| Err(String::new());
-    let context = ParseContext { given: None, named, vary: None, switch_names };
+    let kernel: KernelLookup<'_> = &|_| Ok(switch_names);
+    let context = ParseContext { given: None, named, vary: None, kernel };
     let mut parser = Parser {
         groups: workload.groups.clone(),
         cpusets: workload.cpusets.clone(),
@@ -170,7 +175,10 @@ pub(super) struct Parser<'a> {
     nr_cpus: u32,
     is_replaced: bool,
     vary: Option<u64>,
-    switch_names: SwitchNames,
+    kernel_lookup: KernelLookup<'a>,
+    /// `None` until the file names its kernel, or the first feature or tunable.
+    switch_names: Option<SwitchNames>,
+    kernel: Option<String>,
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
     packets: Vec<(PacketLoad, Token<'a>)>,
@@ -191,7 +199,7 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     /// Returns a parser for the machine that the file names, or for the one that was given in its place.
-    fn with_named_machine(words: &mut Tokens<'_>, on: ParseContext<'_>) -> Result<Self, ParseError> {
+    fn with_named_machine(words: &mut Tokens<'_>, on: ParseContext<'a>) -> Result<Self, ParseError> {
         let name = words.word("a machine's name or path")?;
         let nr_cpus = match on.given {
             Some(nr_cpus) => nr_cpus,
@@ -201,13 +209,15 @@ impl<'a> Parser<'a> {
         Ok(Self { named_machine: Some(name.text.to_owned()), is_replaced: on.given.is_some(), ..parser })
     }
 
-    fn new(machine: MachineDraft, on: ParseContext<'_>) -> Self {
+    fn new(machine: MachineDraft, on: ParseContext<'a>) -> Self {
         Self {
             nr_cpus: on.given.unwrap_or(machine.machine.nr_cpus),
             named_machine: None,
             is_replaced: on.given.is_some(),
             vary: on.vary,
-            switch_names: on.switch_names,
+            kernel_lookup: on.kernel,
+            switch_names: None,
+            kernel: None,
             machine,
             tasks: TaskDrafts::default(),
             changes: Vec::new(),
@@ -253,7 +263,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
-        let names = Feature::of_series(self.switch_names.series()).map(Feature::name);
+        let names = Feature::of_series(self.switch_names(keyword, words)?.series()).map(Feature::name);
         let name = self.switch_name(words, "feature", names)?;
         let on = words.flag("0 or 1")?;
         if let Some(at) = when {
@@ -270,7 +280,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
         let when = optional_time(words)?;
-        let names = tunable_names(self.switch_names.series(), TunableStatement::Tune);
+        let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Tune);
         let name = self.switch_name(words, "tunable", names)?;
         let value = i64::from(words.next_small("a value", 0..=4_000_000_000)?);
         if let Some(at) = when {
@@ -282,6 +292,34 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
+    /// Returns the names of the kernel's features and tunables.
+    fn switch_names(&mut self, keyword: Token<'a>, words: &Tokens<'a>) -> Result<SwitchNames, ParseError> {
+        if let Some(names) = self.switch_names {
+            return Ok(names);
+        }
+        let names = (self.kernel_lookup)(None).map_err(|why| words.error(keyword, why))?;
+        self.switch_names = Some(names);
+        Ok(names)
+    }
+
+    pub(super) fn kernel(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        if self.kernel.is_some() {
+            return Err(words.error(keyword, "`kernel` only once"));
+        }
+        if self.switch_names.is_some() {
+            let error = words.error(keyword, "`kernel` must come before features, tunables and arms");
+            return Err(error.with_help("move it up: their names depend on the kernel"));
+        }
+        let name = words.word("a release, such as 6.1")?;
+        let no_kernel = |why: String| {
+            let (what, help) = why.split_once("; ").unwrap_or((&why, ""));
+            words.error(name, what).with_help(help)
+        };
+        let names = (self.kernel_lookup)(Some(name.text)).map_err(no_kernel)?;
+        (self.switch_names, self.kernel) = (Some(names), Some(name.text.to_owned()));
+        Ok(())
+    }
+
     /// Reads the name of a feature or tunable.
     fn switch_name(
         &self,
@@ -289,14 +327,15 @@ impl<'a> Parser<'a> {
         kind: &str,
         known: impl Iterator<Item = &'static str>,
     ) -> Result<String, ParseError> {
-        match self.switch_names {
+        match self.switch_names.expect("`known` follows from it") {
             SwitchNames::BuiltIn(series) => known_name(words, kind, &format!("{kind}s of {series}"), known),
             SwitchNames::CompiledKernel => Ok(words.word("a name and a value")?.text.to_owned()),
         }
     }
 
-    pub(super) fn arm(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
-        let name = known_name(words, "arm", "arms", tunable_names(self.switch_names.series(), TunableStatement::Arm))?;
+    pub(super) fn arm(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+        let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Arm);
+        let name = known_name(words, "arm", "arms", names)?;
         self.arms.push((name, words.number("a value", -1..=1_000_000)?));
         Ok(())
     }
@@ -395,6 +434,7 @@ impl<'a> Parser<'a> {
             machine: self.machine.finish(source)?,
             named_machine: self.named_machine,
             is_replaced: self.is_replaced,
+            kernel: self.kernel,
             end: self.end,
             trace: self.trace,
             trace_pelt: self.trace_pelt,

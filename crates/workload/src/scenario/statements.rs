@@ -128,13 +128,17 @@ statements! {
         |parser, _, words| words.duration("the cost").map(|value| parser.machine.machine.newidle_cost = value);
     Machine "scale" "0/1": "1: `run` is work at full capacity and frequency, longer on slower CPUs; 0: it is time" or "0" =>
         |parser, _, words| words.flag("0 or 1").map(|value| parser.machine.machine.scale_work = value);
+    Scheduler "kernel" "RELEASE" extension:
+        "the kernel of the run unless `--kernel` selects another one: a release that `fairlab kernels` lists; before features, tunables and arms"
+        or "that of the machine file" =>
+        |parser, keyword, words| parser.kernel(keyword, words);
     Scheduler "feature" "[T] NAME 0/1" any:
         "switch a feature, after the boot, or at T ¹; names as `fairlab features` lists them. At most 40" =>
         |parser, keyword, words| parser.feature(keyword, words);
     Scheduler "tune" "[T] NAME N" any: "set, after the boot or at T ¹, one of {tune}; values derived from it are not recomputed. At most 20" =>
         |parser, keyword, words| parser.tune(keyword, words);
     Scheduler "arm" "NAME N": "restore the behaviour before a published patch: {arm}" =>
-        |parser, _, words| parser.arm(words);
+        |parser, keyword, words| parser.arm(keyword, words);
     Machine "freq" "T CPU PART":
         "at T the CPU gets PART of 1024 of its highest frequency; at most 10 000 of these" or "1024" =>
         |parser, keyword, words| parser.machine.freq(keyword.offset, words);

@@ -2,6 +2,7 @@
 use super::*;
 use crate::step::Step;
 use crate::workload::{Affinity, Attributes, Change, PacketLoad, PolicySpec, Quota};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::topology::TopologyLevel;
 
 fn scenario(text: &str) -> Scenario {
@@ -235,7 +236,7 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
 /// Reads a scenario with one machine that it can name: `board` has four CPUs.
 fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, crate::error::ParseError> {
     let named = &|name: &str| if name == "board" { Ok(4) } else { Err(format!("there is no machine `{name}`")) };
-    parse_with_context("test.scn", text, ParseContext { given, named, vary, switch_names: SwitchNames::default() })
+    parse_with_context("test.scn", text, ParseContext { given, named, vary, kernel: &|_| Ok(SwitchNames::default()) })
 }
 
 #[test]
@@ -253,6 +254,32 @@ fn a_scenario_runs_on_a_machine_that_has_a_file() {
         assert!(error.contains(said), "{error}");
     }
     assert!(parse("test.scn", "machine board\n").is_err(), "without machines there is none");
+}
+
+#[test]
+fn a_scenario_names_its_kernel_before_names_that_depend_on_it() {
+    let on = |text: &str| {
+        let named = &|_: &str| Err(String::new());
+        let kernel: KernelLookup<'_> = &|name| match name {
+            None | Some("6.1") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_1)),
+            Some("6.12") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_12)),
+            Some(name) => Err(format!("there is no kernel {name}")),
+        };
+        parse_with_context("test.scn", text, ParseContext { given: None, named, vary: None, kernel })
+    };
+    let scenario = on("cpus 1\nkernel 6.12\nfeature RUN_TO_PARITY 0\ntask t run 1ms").expect("valid");
+    assert_eq!(scenario.kernel.as_deref(), Some("6.12"));
+    assert_eq!(on("cpus 1\ntask t run 1ms").expect("valid").kernel, None);
+    for (text, message) in [
+        ("cpus 1\nkernel 6.9\n", "test.scn:2:8: there is no kernel 6.9"),
+        ("cpus 1\nkernel 6.1\nkernel 6.1\n", "3:1: `kernel` only once"),
+        ("cpus 1\nfeature SIS_UTIL 0\nkernel 6.12\n", "`kernel` must come before features, tunables and arms"),
+        ("cpus 1\nkernel 6.1\nfeature RUN_TO_PARITY 0\n", "features of 6.1"),
+        ("cpus 1\nfeature RUN_TO_PARITY 0\n", "features of 6.1"),
+    ] {
+        let error = on(text).expect_err("this must not be accepted").to_string();
+        assert!(error.contains(message), "{error}");
+    }
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
         most_cases: args.cases,
         most_findings: args.findings,
         machine: machine.transpose()?,
-        switches_of: args.switches.then(|| looker.settings.series()),
+        switches_of: args.switches.then(|| looker.settings.kernel.unwrap_or_default().series()),
         without: args.without.clone(),
     };
     interrupt::install_handlers();
