@@ -315,6 +315,7 @@ impl RunAbout {
 }
 
 fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
+    setup.series = kernel.series();
     let of_file = std::mem::take(&mut setup.features);
     let of_kernel = kernel.features().into_iter().map(|(feature, is_on)| (feature.name().to_owned(), is_on));
     setup.features = of_kernel.chain(of_file).collect();

@@ -106,12 +106,31 @@ impl ArmDefinition {
     /// If a setting does not fit the machine.
     pub(crate) fn applied_to(&self, mut setup: Setup) -> Result<Setup, StudyError> {
         let wrong = |error| StudyError::Measurement(format!("arm {}: {error}", self.name));
-        apply(&mut setup, &self.settings, self.settings.kernel).map_err(wrong)?;
+        apply(&mut setup, &self.settings, Some(self.settings.kernel.unwrap_or_default())).map_err(wrong)?;
         Ok(setup)
     }
 
     /// Returns the arm with settings of all runs below its own.
     pub(crate) fn on_top_of(&self, all: &Settings) -> Self {
         Self { settings: all.clone().with_changes(&self.settings.changes()), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_sched::series::KernelSeries;
+    use fairlab_workload::scenario;
+
+    #[test]
+    fn an_arm_runs_with_the_rules_of_its_kernel() {
+        let series = |kernel: &str| {
+            let arm: ArmDefinition =
+                toml::from_str(&format!("name = 'a'\nmeaning = 'm'\n{kernel}")).expect("the arm is well formed");
+            let scenario = scenario::parse("one.scn", "cpus 1\ntask t run 1ms\n").expect("the scenario is well formed");
+            arm.applied_to(Setup::from_scenario(scenario)).expect("the settings fit").series
+        };
+        assert_eq!(["kernel = '5.4'", "kernel = '6.1'"].map(series), [KernelSeries::V6_1; 2]);
+        assert_eq!(series("kernel = '6.12'"), KernelSeries::V6_12);
     }
 }

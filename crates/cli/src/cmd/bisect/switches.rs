@@ -56,12 +56,22 @@ fn has_same_work(one: &WorkloadSpec, other: &WorkloadSpec) -> bool {
 impl BisectEnds {
     /// Determines the differences: the effective features and tunables on the first end's machine, and the
     /// other parts that an arm can change.
+    ///
+    /// # Errors
+    /// If an end cannot be run, or the ends have different sets of features.
     pub(super) fn new(from: Trial, to: Trial, asked: Option<RequestedMetric>, seed: u64) -> Result<Self, CliError> {
         let mut there = Trial { spec: from.spec.clone() };
         there.spec.settings.clone_from(&to.spec.settings);
         there.spec.settings.machine.clone_from(&from.spec.settings.machine);
         there.spec.settings.engine.clone_from(&from.spec.settings.engine);
         let (near, far) = (from.switches(Some(seed))?, there.switches(Some(seed))?);
+        if !near.features.iter().map(|feature| &feature.name).eq(far.features.iter().map(|feature| &feature.name)) {
+            return Err(CliError::Input(
+                "the kernels of both ends have different rules, not only different values of switches\nhelp: compare them as \
+                 a whole: fairlab compare with an --arm for each end"
+                    .to_owned(),
+            ));
+        }
         let mut switches = Vec::new();
         let features = near.features.iter().zip(&far.features).filter(|(near, far)| near != far);
         switches.extend(features.map(|(_, far)| ArmDifference::Feature(far.name.clone(), far.is_on)));
