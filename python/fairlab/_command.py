@@ -35,7 +35,7 @@ class Variant(TypedDict, total=False):
     machine: Optional[MachineLike]
     """Name or file of a machine, or a :class:`fairlab.Machine`. Default: the scenario's machine, or ``hikey960``."""
     kernel: Optional[str]
-    """Kernel release from ``4.19`` to ``6.1``. Default: the machine's."""
+    """Kernel release from ``4.19`` to ``6.1``, or ``6.12``. Default: that of the scenario or the machine, or ``6.12``."""
     engine: Optional[str]
     """``built-in``. ``kernel:NAME``, the scheduler of a kernel tree, needs a process of the command and is rejected in Python."""
     features: Optional[Features]

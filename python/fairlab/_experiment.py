@@ -263,7 +263,7 @@ def evaluate(
     Examples
     --------
     >>> work = fairlab.Workload.of(fairlab.periodic("ui", period_ms=5, run_ms=1))
-    >>> values = fairlab.evaluate({"wakeup_granularity_ns": 0}, workload=work, for_="100ms", metrics=["switches", "energy.busy_uj"])
+    >>> values = fairlab.evaluate({"base_slice_ns": 700_000}, workload=work, for_="100ms", metrics=["switches", "energy.busy_uj"])
     >>> sorted(values)
     ['energy.busy_uj', 'switches']
     """

@@ -105,10 +105,10 @@ def _die(after: float) -> None:
 def test_what_an_optimiser_asks_for_takes_less_than_a_second() -> None:
     work = fairlab.Workload.from_file(Path(__file__).resolve().parents[2] / "scenarios" / "hello.json")
     begun = time.monotonic()
-    values = fairlab.evaluate({"SIS_UTIL": False, "wakeup_granularity_ns": 500_000}, workload=work, machine="hikey960", for_=2)
+    values = fairlab.evaluate({"SIS_UTIL": False, "base_slice_ns": 500_000}, workload=work, machine="hikey960", for_=2)
     assert time.monotonic() - begun < 1
     assert values["energy, busy"] > 0 and "display: wake to run p99" in values
-    same = fairlab.evaluate({"SIS_UTIL": False, "wakeup_granularity_ns": 500_000}, workload=work, machine="hikey960", for_=2)
+    same = fairlab.evaluate({"SIS_UTIL": False, "base_slice_ns": 500_000}, workload=work, machine="hikey960", for_=2)
     assert same == values
 
 

@@ -193,7 +193,7 @@ def test_a_machine_of_ones_own_is_a_text() -> None:
 def test_a_run_shows_itself(work: fairlab.Workload) -> None:
     run = fairlab.run(work, for_="50ms")
     assert str(run).startswith("<small>: rt-app on hikey960")
-    assert repr(run) == f"<Run <small> on hikey960, kernel 6.1, 0.05 s, digest {run.digest}>"
+    assert repr(run) == f"<Run <small> on hikey960, kernel 6.12, 0.05 s, digest {run.digest}>"
     html = run._repr_html_()
     assert html.startswith("<iframe srcdoc=") and "&lt;script" in html
     assert run.page().lstrip().lower().startswith("<!doctype html")

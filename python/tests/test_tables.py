@@ -27,10 +27,10 @@ def test_rows_are_what_the_summary_counts(run: fairlab.Run) -> None:
         run.table("swtiches")
 
 
-def test_lags_are_those_of_a_kernel_with_eevdf(run: fairlab.Run) -> None:
-    assert len(run.table("lags")) == 0
+def test_lags_are_those_of_a_kernel_with_eevdf() -> None:
     hogs = fairlab.Workload.of(fairlab.hog(instance=3))
-    lags = fairlab.run(hogs, for_="100ms", machine="uniprocessor", kernel="6.12").table("lags")
+    assert len(fairlab.run(hogs, for_="100ms", machine="uniprocessor", kernel="6.1").table("lags")) == 0
+    lags = fairlab.run(hogs, for_="100ms", machine="uniprocessor").table("lags")
     assert {"wakeup", "switch_from", "switch_to"} == set(lags.column("moment"))
     rows = list(zip(lags.column("avg_vruntime"), lags.column("vruntime"), lags.column("lag"), lags.column("deadline")))
     assert any(lag != 0 for _, _, lag, _ in rows)

@@ -34,6 +34,10 @@ pub(crate) struct BenchOracleArgs {
     json: bool,
 }
 
+/// Kernel of the reference.
+const KERNEL: &[&str] = &["--kernel", "6.1"];
+const TRACED_RUN: &[&str] = &["run", "--kernel", "6.1", "--trace-jsonl", "-"];
+
 /// Simulated seconds per second of a published user-space simulator of sched_ext schedulers, with the light
 /// mix, by number of CPUs. It takes 1.6 to 1.9 us for a context switch.
 const PUBLISHED: [(u64, f64); 4] = [(4, 430.0), (16, 92.0), (64, 27.0), (112, 13.0)];
@@ -111,14 +115,11 @@ pub(crate) fn bench(root: &Path, args: &BenchOracleArgs) -> Result<()> {
         eprintln!("{} of {}: {}, {} s", index + 1, scenarios.len(), scenario.name, scenario.seconds);
         let path = folder.join(format!("{index}.scn"));
         fs::write(&path, &scenario.text)?;
-        let switches =
-            SummaryJson::from_run(&plain, root, &RunInput::Text(scenario.text.clone()))?.whole("/totals/switches")?;
-        let mut programs = vec![
-            TimedProgram::new("reference", &reference, &[]),
-            TimedProgram::new("plain", &plain, &["run", "--trace-jsonl", "-"]),
-        ];
-        programs
-            .extend(args.binary.iter().map(|path| TimedProgram::new("other", path, &["run", "--trace-jsonl", "-"])));
+        let switches = SummaryJson::from_run(&plain, root, KERNEL, &RunInput::Text(scenario.text.clone()))?
+            .whole("/totals/switches")?;
+        let mut programs =
+            vec![TimedProgram::new("reference", &reference, &[]), TimedProgram::new("plain", &plain, TRACED_RUN)];
+        programs.extend(args.binary.iter().map(|path| TimedProgram::new("other", path, TRACED_RUN)));
         for _ in 0..args.runs {
             programs.iter_mut().try_for_each(|program| program.run(&path))?;
         }

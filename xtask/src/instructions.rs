@@ -47,6 +47,9 @@ fn standard_runs() -> [StandardRun; 5] {
     ]
 }
 
+/// Kernels with which each run is counted, and what is added to its name.
+const KERNELS: [(&str, &str); 2] = [("6.1", ""), ("6.12", "-eevdf")];
+
 /// Counts and their compiler: counts of different compilers cannot be compared.
 #[derive(Debug, PartialEq, Eq)]
 struct RecordedCounts {
@@ -152,13 +155,17 @@ fn compare(record: &RecordedCounts, counted: &[(String, u64)]) -> Result<()> {
 
 fn count_all(root: &Path) -> Result<Vec<(String, u64)>> {
     let binary = programs::build_program(root)?;
-    standard_runs().iter().map(|run| Ok((run.name.to_owned(), count(root, &binary, run)?))).collect()
+    let runs = standard_runs();
+    let cases = KERNELS.iter().flat_map(|kernel| runs.iter().map(move |run| (kernel, run)));
+    cases
+        .map(|((kernel, suffix), run)| Ok((format!("{}{suffix}", run.name), count(root, &binary, kernel, run)?)))
+        .collect()
 }
 
 /// Counts the instructions of one run. callgrind's output file is not needed.
-fn count(root: &Path, binary: &Path, run: &StandardRun) -> Result<u64> {
+fn count(root: &Path, binary: &Path, kernel: &str, run: &StandardRun) -> Result<u64> {
     let mut command = valgrind::callgrind(Path::new("/dev/null"));
-    command.arg(binary).args(["run", "--json"]).args(run.options);
+    command.arg(binary).args(["run", "--json", "--kernel", kernel]).args(run.options);
     let output = programs::run_to_end(&mut command, root, Some(&run.input))?;
     let report = String::from_utf8_lossy(&output.stderr);
     parse_count(&report).with_context(|| format!("{}: valgrind reports no count:\n{report}", run.name))
@@ -209,8 +216,10 @@ mod tests {
     fn the_record_has_the_standard_runs() {
         let text = fs::read_to_string(crate::root().join(RECORD)).expect("the record exists");
         let record = RecordedCounts::parse(&text).expect("it is one");
-        for run in standard_runs() {
-            assert!(record.count_of(run.name).is_some(), "{}", run.name);
+        for (_, suffix) in KERNELS {
+            for run in standard_runs() {
+                assert!(record.count_of(&format!("{}{suffix}", run.name)).is_some(), "{}{suffix}", run.name);
+            }
         }
     }
 }

@@ -75,8 +75,8 @@ pub(crate) fn run_to_end(command: &mut Command, root: &Path, input: Option<&RunI
 pub(crate) struct SummaryJson(Value);
 
 impl SummaryJson {
-    pub(crate) fn from_run(binary: &Path, root: &Path, input: &RunInput) -> Result<Self> {
-        let output = run_to_end(Command::new(binary).args(["run", "--json"]), root, Some(input))?;
+    pub(crate) fn from_run(binary: &Path, root: &Path, options: &[&str], input: &RunInput) -> Result<Self> {
+        let output = run_to_end(Command::new(binary).args(["run", "--json"]).args(options), root, Some(input))?;
         Ok(Self(serde_json::from_slice(&output.stdout).context("the summary is JSON")?))
     }
 

@@ -68,7 +68,7 @@ struct RunCost {
 
 impl RunCost {
     fn measure_run(binary: &Path, root: &Path, text: &str) -> Result<Self> {
-        let summary = SummaryJson::from_run(binary, root, &RunInput::Text(text.to_owned()))?;
+        let summary = SummaryJson::from_run(binary, root, &[], &RunInput::Text(text.to_owned()))?;
         let total = |name: &str| summary.whole(&format!("/totals/{name}"));
         Ok(Self {
             wall_s: summary.number("/speed/wall_s")?,

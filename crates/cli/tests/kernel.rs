@@ -65,7 +65,8 @@ fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
             "--vary",
         ],
     ] {
-        let (mut built_in, compiled) = (json_of(run), json_output(&[run, &engine[..]].concat()));
+        let mut built_in = json_of(&[run, &["--kernel", "6.1"]].concat());
+        let compiled = json_output(&[run, &engine[..]].concat());
         // Only the built-in scheduler reports which CPUs fit a task.
         for family in built_in["families"].as_array_mut().expect("there are families") {
             if let Some(residency) = family.get_mut("residency").and_then(Value::as_object_mut) {
@@ -100,7 +101,8 @@ fn an_engines_trace_is_that_of_the_built_in_one() {
         "inversion.json",
     ] {
         let scenario = format!("scenarios/{name}");
-        let (built_in, compiled) = (trace(&scenario, &[]), trace(&scenario, &["--engine", "kernel:under-test"]));
+        let (built_in, compiled) =
+            (trace(&scenario, &["--kernel", "6.1"]), trace(&scenario, &["--engine", "kernel:under-test"]));
         assert!(built_in.matches("sched_stat_runtime").count() > 40, "{name}: run times are reported");
         let differing = built_in.lines().zip(compiled.lines()).find(|(built_in, compiled)| built_in != compiled);
         assert_eq!(differing, None, "{name}: the same lines");
@@ -222,12 +224,13 @@ fn features_and_tunables_of_a_tree_are_listed_with_its_defaults_and_meanings() {
     };
     let engine = ["--engine", "kernel:under-test"];
     let features = json_output(&[&["features", "--json"][..], &engine].concat());
-    assert_eq!(by_name(&features, "default"), by_name(&json_of(&["features", "--json"]), "default"));
+    assert_eq!(by_name(&features, "default"), by_name(&json_of(&["features", "--kernel", "6.1", "--json"]), "default"));
     let meanings = by_name(&features, "meaning");
     assert!(meanings["GENTLE_FAIR_SLEEPERS"].as_str().is_some_and(|text| text.contains("50%")), "{meanings:?}");
-    assert_eq!(meanings["LB_MIN"], by_name(&json_of(&["features", "--json"]), "meaning")["LB_MIN"]);
+    assert_eq!(meanings["LB_MIN"], by_name(&json_of(&["features", "--kernel", "6.1", "--json"]), "meaning")["LB_MIN"]);
     let tunables = json_output(&[&["tunables", "--cpus", "4", "--json"][..], &engine].concat());
-    let (of_tree, built_in) = (by_name(&tunables, "value"), json_of(&["tunables", "--cpus", "4", "--json"]));
+    let (of_tree, built_in) =
+        (by_name(&tunables, "value"), json_of(&["tunables", "--kernel", "6.1", "--cpus", "4", "--json"]));
     let built_in = by_name(&built_in, "value");
     let common = of_tree.keys().filter(|name| built_in.contains_key(*name));
     let common: Vec<&String> = common.inspect(|name| assert_eq!(of_tree[*name], built_in[*name], "{name}")).collect();
@@ -350,7 +353,8 @@ fn operation_counts_are_written_call_by_call() {
 
 fn an_engines_operations_are_counted_as_the_built_in_ones() {
     let run = ["--json", "run", "scenarios/hello.json", "--machine", "epyc-16llc", "--plain", "--for", "300ms"];
-    let (built_in, compiled) = (json_of(&run), json_output(&[&run[..], &["--engine", "kernel:under-test"]].concat()));
+    let built_in = json_of(&[&run[..], &["--kernel", "6.1"]].concat());
+    let compiled = json_output(&[&run[..], &["--engine", "kernel:under-test"]].concat());
     for op in EQUAL_COUNTS {
         assert!(built_in["work"][op].as_u64() > Some(0), "{op} is in this run");
         assert_eq!(built_in["work"][op], compiled["work"][op], "{op}");
@@ -383,7 +387,7 @@ fn where_phases_take_no_time_resumable_paths_decide_as_uninterrupted_ones() {
     let file = file.to_str().expect("it has a plain name");
     // Less than a nanosecond: paths pause and take no time.
     let paused = ["--prices", "Exit=0.001"];
-    let run = ["--json", "run", "scenarios/hello.json", "--for", "500ms", "--machine", file];
+    let run = ["--json", "run", "scenarios/hello.json", "--for", "500ms", "--machine", file, "--kernel", "6.1"];
     let free = json_output(&[&run[..], &["--prices", "zero"]].concat());
     let compiled = ["--engine", "kernel:under-test"];
     for more in [[&compiled[..], &["--prices", "zero"]].concat(), [&compiled[..], &paused].concat(), paused.to_vec()] {

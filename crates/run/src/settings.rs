@@ -123,8 +123,8 @@ settings! {
         texts: |value| value.iter().map(|file| file.given.clone()).collect(),
     }
 
-    /// Kernel release: 6.1, or an older release's features and tunables (see `fairlab kernels`) [default: the
-    /// machine's]
+    /// Kernel release: 6.12, 6.1, or an older release's features and tunables (see `fairlab kernels`) [default: that
+    /// of the scenario or the machine, or 6.12]
     kernel: Option<Kernel> {
         option: "kernel" "RELEASE",
         commands: commands::ALL | commands::STUDY_ARM,

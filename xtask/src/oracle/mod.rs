@@ -173,7 +173,7 @@ fn with_engines(root: &Path, oracle: &Path, args: &OracleArgs) -> Result<()> {
 
 /// Returns the arguments with which the built-in scheduler follows a version of the reference program.
 fn kernel_arguments(version: &str) -> &'static [&'static str] {
-    if version == EEVDF_VERSION { &["--kernel", EEVDF_VERSION] } else { &[] }
+    if version == EEVDF_VERSION { &["--kernel", EEVDF_VERSION] } else { &["--kernel", "6.1"] }
 }
 
 /// Returns the profiles that a version of the reference program supports.

@@ -130,7 +130,7 @@ impl Profiler<'_> {
     /// Returns the counts of the built-in scheduler and of the reference, if there is one.
     fn count(&mut self, scenario: &str) -> Result<(PathCounts, Option<PathCounts>)> {
         let input = RunInput::Text(scenario.to_owned());
-        let profile = self.profile(&self.program, &["run", "--trace-jsonl", "-"], Some(&input))?;
+        let profile = self.profile(&self.program, &["run", "--kernel", "6.1", "--trace-jsonl", "-"], Some(&input))?;
         let Self { table, sources, .. } = self;
         let functions = profile.functions.iter();
         let paths: Vec<_> = functions.map(|it| table.path_of_source(sources, &it.file, it.line)).collect();

@@ -114,7 +114,7 @@ fn compare_digests(root: &Path, binary: &Path) -> Result<usize> {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split_whitespace();
         let (Some(digest), Some(file)) = (words.next(), words.nth(1)) else { bail!("{record}: `{line}`") };
-        let summary = SummaryJson::from_run(binary, root, &RunInput::File(file.to_owned()))?;
+        let summary = SummaryJson::from_run(binary, root, &[], &RunInput::File(file.to_owned()))?;
         let has = summary.text("/digest")?;
         if has != digest {
             bail!("{file}: the optimised program has digest {has}, {record} has {digest}");

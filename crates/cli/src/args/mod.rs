@@ -327,13 +327,13 @@ pub(crate) struct KernelsArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL\n  fairlab features --kernel 6.12\n  fairlab features --engine kernel:mine"
+    after_help = "Examples:\n  fairlab features\n  fairlab features SIS_UTIL\n  fairlab features --kernel 6.1\n  fairlab features --engine kernel:mine"
 )]
 pub(crate) struct FeaturesArgs {
     /// Show only this feature
     #[arg(value_name = "NAME", value_parser = hints::text(hints::feature_names))]
     pub(crate) feature: Option<String>,
-    /// Show the features of a release, with its defaults [default: 6.1]
+    /// Show the features of a release, with its defaults [default: 6.12]
     #[arg(long, value_name = "RELEASE", value_parser = with_hints(kernel_from_name, hints::releases), conflicts_with = "engine")]
     pub(crate) kernel: Option<Kernel>,
     /// Show the features of a kernel tree, as built by `fairlab kernel add NAME`
@@ -343,13 +343,13 @@ pub(crate) struct FeaturesArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json\n  fairlab tunables --kernel 6.12\n  fairlab tunables --engine kernel:mine"
+    after_help = "Examples:\n  fairlab tunables\n  fairlab tunables migration_cost_ns\n  fairlab tunables --machine xeon-2s-224 --json\n  fairlab tunables --kernel 6.1\n  fairlab tunables --engine kernel:mine"
 )]
 pub(crate) struct TunablesArgs {
     /// Show only this tunable
     #[arg(value_name = "NAME", value_parser = hints::text(hints::tunable_names))]
     pub(crate) tunable: Option<String>,
-    /// Show the tunables of a release, with its defaults [default: 6.1]
+    /// Show the tunables of a release, with its defaults [default: 6.12]
     #[arg(long, value_name = "RELEASE", value_parser = with_hints(kernel_from_name, hints::releases), conflicts_with = "engine")]
     pub(crate) kernel: Option<Kernel>,
     /// Show the tunables of a kernel tree, as built by `fairlab kernel add NAME`

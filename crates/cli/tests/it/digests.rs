@@ -46,8 +46,8 @@ fn digest_in_library(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
     let named = |name: &str| Ok(preset(name).ok_or("no preset")?.nr_cpus() as u32);
     let kernel_lookup = |name: Option<&str>| match name {
-        None | Some("6.1") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_1)),
-        Some("6.12") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_12)),
+        Some("6.1") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_1)),
+        None | Some("6.12") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_12)),
         Some(name) => Err(format!("no scenario names {name}")),
     };
     let scenario = scenario::parse_with_context(
@@ -56,7 +56,7 @@ fn digest_in_library(file: &str) -> String {
         ParseContext { given: None, named: &named, vary: None, kernel: &kernel_lookup },
     );
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let series = if scenario.kernel.as_deref() == Some("6.12") { KernelSeries::V6_12 } else { KernelSeries::V6_1 };
+    let series = if scenario.kernel.as_deref() == Some("6.1") { KernelSeries::V6_1 } else { KernelSeries::V6_12 };
     let setup = match &scenario.named_machine {
         Some(name) => {
             Setup::with_hardware(Hardware::from_description(&preset(name).expect("it is a preset")), scenario)

@@ -172,7 +172,7 @@ fn an_experiment_goes_on_until_something_is_found() {
 
 #[test]
 fn what_cannot_be_compared_is_refused_with_the_way_out() {
-    let cases: [(&[&str], &str); 10] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["compare", "--arm", "NO_SIS_UTIL"], "--bench"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--vary"], "--runs"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--hold-still"], "--runs"),
@@ -188,7 +188,8 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
             &["compare", "--bench", "hackbench --governor powersave", "--arm", "NO_SIS_UTIL"],
             "--governor is not an option",
         ),
-        (&["bisect", HELLO, "--from", "kernel=6.1", "--to", "unchanged"], "no switch differs"),
+        (&["bisect", HELLO, "--from", "kernel=6.12", "--to", "unchanged"], "no switch differs"),
+        (&["bisect", HELLO, "--from", "kernel=6.1", "--to", "unchanged"], "have different rules"),
     ];
     for (args, expected) in cases {
         let text = complaint(&args.join(" "), &fairlab(args));

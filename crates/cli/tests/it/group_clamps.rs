@@ -53,7 +53,7 @@ fn library_digest(text: &str) -> String {
 }
 
 fn command_digest(text: &str) -> String {
-    let texts = MemoryTexts::new(vec![("a.scn".to_owned(), text.to_owned())]);
+    let texts = MemoryTexts::new(vec![("a.scn".to_owned(), text.replacen('\n', "\nkernel 6.1\n", 1))]);
     let spec = r#"{ "workload": { "file": "\u00000\u0000" } }"#;
     let (run, _) = EmbeddedRun::new(spec, None, None, &texts).expect(text);
     run.summary().digest.clone()

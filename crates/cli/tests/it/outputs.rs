@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Text before the table of a comparison in the book.
-const COMPARED: &str = "--arm energy_aware=1 --arm energy_aware=0\n```\n\n```text\n";
+const COMPARED: &str = "--arm energy_aware=1 --arm energy_aware=0 --kernel 6.1\n```\n\n```text\n";
 /// Number of lines of the comparison in the book.
 const COMPARED_LINES: usize = 13;
 const SCENARIO: &str = "scenarios/misfit.scn";
@@ -195,7 +195,7 @@ fn every_list_is_available_as_json() {
     assert_eq!(json_of(&["machine", "show", "hikey960", "--json"])["cpus"], 8);
     assert_eq!(json_of(&["check", SCENARIO, "--json"])["kind"], "scenario");
     let of_one = json_of(&["tunables", "--cpus", "1", "--json"]);
-    assert_eq!(items(&of_one)[0]["value"], 6_000_000, "latency_ns of one CPU");
+    assert_eq!(items(&of_one)[0]["value"], 700_000, "base_slice_ns of one CPU");
 }
 
 #[test]
@@ -318,8 +318,8 @@ fn features_and_tunables_are_looked_up_by_name() {
     let feature = json_of(&["features", "SIS_UTIL", "--json"]);
     assert_eq!((items(&feature).len(), &feature[0]["name"]), (1, &Value::from("SIS_UTIL")));
     assert!(stdout_of(&["features", "SIS_UTIL"]).lines().count() < 8);
-    let tunable = json_of(&["tunables", "latency_ns", "--machine", "uniprocessor", "--json"]);
-    assert_eq!((items(&tunable).len(), &tunable[0]["name"]), (1, &Value::from("latency_ns")));
+    let tunable = json_of(&["tunables", "base_slice_ns", "--machine", "uniprocessor", "--json"]);
+    assert_eq!((items(&tunable).len(), &tunable[0]["name"]), (1, &Value::from("base_slice_ns")));
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn the_simplest_command_is_worth_a_look() {
         "findings: ",
         "waiting for a CPU: ",
         "missed timers: ",
-        "CPUs 4,7 were busy",
+        "CPUs 5,7 were busy",
         "display",
         "hog",
         "%too small",
@@ -381,7 +381,7 @@ fn measurements_are_shown_at_length_if_wanted() {
 #[test]
 fn arms_are_compared_side_by_side() {
     let file = "scenarios/energy-aware.json";
-    let arms = ["compare", file, "--arm", "energy_aware=1", "--arm", "energy_aware=0"];
+    let arms = ["compare", file, "--arm", "energy_aware=1", "--arm", "energy_aware=0", "--kernel", "6.1"];
     let outcomes = json_of(&[&arms[..], &["--json"]].concat());
     let [with, without] = items(&outcomes) else { panic!("there are two arms: {outcomes}") };
     assert_eq!(with["arm"], "energy_aware=1");
@@ -389,7 +389,7 @@ fn arms_are_compared_side_by_side() {
     assert!(busy(with) * 10 < busy(without) * 8, "energy-aware scheduling saves at least a fifth: {outcomes:#}");
     assert!(with["summary"]["energy"]["idle_uj"].is_null(), "idle power is not known");
     // An arm is equivalent to `run` with its changes.
-    let run = json_of(&["run", file, "--set", "energy_aware=0", "--json"]);
+    let run = json_of(&["run", file, "--set", "energy_aware=0", "--kernel", "6.1", "--json"]);
     assert_eq!(run["digest"], without["summary"]["digest"]);
     // The book shows the first lines of this table.
     let text = stdout_of(&arms);
@@ -442,8 +442,8 @@ fn start_times_and_random_lengths_vary_with_the_seed_on_request() {
         let args = [&["run", "scenarios/hello.json", "--for", "200ms", "--prices", "zero", "--json"], more].concat();
         json_of(&args)["digest"].clone()
     };
-    let plain = digest(&["--set", "latency_ns=6000000", "--seed", "1"]);
-    let varied = |seed: &str| digest(&["--set", "latency_ns=6000000", "--seed", seed, "--vary"]);
+    let plain = digest(&["--set", "base_slice_ns=6000000", "--seed", "1"]);
+    let varied = |seed: &str| digest(&["--set", "base_slice_ns=6000000", "--seed", seed, "--vary"]);
     assert_ne!(varied("1"), plain);
     assert_ne!(varied("1"), varied("2"));
     assert_eq!(varied("2"), varied("2"));

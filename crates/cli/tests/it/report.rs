@@ -81,7 +81,8 @@ fn a_page_has_each_time_that_a_task_ran_and_needs_no_network() {
 fn a_page_explains_findings_and_long_waits_as_explain_does() {
     let place = TempDir::new().expect("there is a place for temporary files");
     let (dir, file) = (place.path().join("run"), place.path().join("page.html"));
-    let summary = json_of(&["run", "scenarios/hello.json", "--for", "200ms", "--json", "-o", text(&dir)]);
+    let summary =
+        json_of(&["run", "scenarios/hello.json", "--kernel", "6.1", "--for", "200ms", "--json", "-o", text(&dir)]);
     stdout_of(&["report", text(&dir), "-o", text(&file)]);
     let data = data_of(&std::fs::read_to_string(&file).expect("there is a page"));
     let run = &data["runs"][0];

@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 const PLAN: &str = "workload = 'w.scn'\nmetrics = ['totals.switches', 'totals.wait_ns']\nseeds = 5\nvary = true\n\
-    [grid]\nlatency_ns = [3000000, 6000000, 12000000]\nWA_WEIGHT = [true, false]\n";
+    [grid]\nbase_slice_ns = [3000000, 6000000, 12000000]\nWA_WEIGHT = [true, false]\n";
 const WORKLOAD: &str = "cpus 4\nend 200ms\ntask t n=6 run 2ms sleepx 3ms\ntask hog n=2 run 1s\n";
 
 fn in_directory(directory: &Path, args: &[&str]) -> Output {
@@ -40,7 +40,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_table_of_one_that_was_no
     assert!(summary.contains("30 of 30 points are done, 30 of them now"), "{summary}");
     let table = stdout_in(whole.path(), &["sweep", "export", "plan.sweep"]);
     assert_eq!(table.lines().count(), 31);
-    assert!(table.starts_with("WA_WEIGHT,latency_ns,seed,totals.switches,totals.wait_ns,digest\n"), "{table}");
+    assert!(table.starts_with("WA_WEIGHT,base_slice_ns,seed,totals.switches,totals.wait_ns,digest\n"), "{table}");
     // Different delays, so that the process is killed before, during and after writing.
     let mut kills = 0;
     for moment in 0..40_u64 {
@@ -66,7 +66,7 @@ fn a_sweep_that_is_killed_again_and_again_ends_with_the_table_of_one_that_was_no
 fn a_dry_run_tells_what_there_is_to_do_and_makes_no_store() {
     let directory = planned();
     let text = stdout_in(directory.path(), &["sweep", "plan.toml", "--dry-run"]);
-    assert!(text.starts_with("30 points over WA_WEIGHT, latency_ns; 0 are done, 30 to do\nabout "), "{text}");
+    assert!(text.starts_with("30 points over WA_WEIGHT, base_slice_ns; 0 are done, 30 to do\nabout "), "{text}");
     assert!(!directory.path().join("plan.sweep").exists());
     stdout_in(directory.path(), &["sweep", "plan.toml", "--shard", "1/2"]);
     let text = stdout_in(directory.path(), &["sweep", "plan.toml", "--dry-run"]);

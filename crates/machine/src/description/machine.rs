@@ -23,7 +23,7 @@ pub const KERNEL_PROFILES: [&str; 25] = [
 ];
 
 /// Kernel profile of machines and runs that name none.
-pub const DEFAULT_KERNEL_PROFILE: &str = "6.1";
+pub const DEFAULT_KERNEL_PROFILE: &str = "6.12";
 
 /// Name and origin of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ fn the_smallest_file_gives_an_idealised_machine() {
     assert_eq!(topology.distances, [[10]]);
     let places: Vec<_> = topology.cpus.iter().map(|p| (p.core, p.cluster, p.llc, p.package, p.node)).collect();
     assert_eq!(places, [(0, 0, 0, 0, 0), (1, 1, 0, 0, 0), (2, 2, 0, 0, 0), (3, 3, 0, 0, 0)]);
-    assert_eq!((machine.hz(), machine.kernel(), machine.scale_work()), (Hz::DEFAULT, "6.1", true));
+    assert_eq!((machine.hz(), machine.kernel(), machine.scale_work()), (Hz::DEFAULT, "6.12", true));
     assert_eq!((machine.tick_skew(), machine.ipi_latency()), (Nanos::ZERO, Nanos::ZERO));
     assert!(!machine.polling_idle() && preset_machine("xeon-2s-224").polling_idle());
     assert!(machine.frequency_domain(CpuId(0)).is_none() && machine.idle_states().is_empty());

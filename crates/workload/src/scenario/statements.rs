@@ -130,7 +130,7 @@ statements! {
         |parser, _, words| words.flag("0 or 1").map(|value| parser.machine.machine.scale_work = value);
     Scheduler "kernel" "RELEASE" extension:
         "the kernel of the run unless `--kernel` selects another one: a release that `fairlab kernels` lists; before features, tunables and arms"
-        or "that of the machine file" =>
+        or "that of the machine file, or 6.12" =>
         |parser, keyword, words| parser.kernel(keyword, words);
     Scheduler "feature" "[T] NAME 0/1" any:
         "switch a feature, after the boot, or at T ¹; names as `fairlab features` lists them. At most 40" =>

@@ -28,7 +28,7 @@ const FILES: &[(&str, u32, &str)] = &[
     ("bad-trace-level.scn", 2, "4 is not in 0..3"),
     ("unknown-feature.scn", 2, "unknown feature `SIS_UTILS`"),
     ("feature-not-boolean.scn", 2, "`on` is not a number"),
-    ("unknown-tunable.scn", 2, "unknown tunable `base_slice_ns`"),
+    ("unknown-tunable.scn", 2, "unknown tunable `base_slise_ns`"),
     ("unknown-arm.scn", 2, "unknown arm `llc_kik`"),
     ("freq-and-fdom.scn", 3, "`freq` and `fdom` exclude each other"),
     ("fdom-overlap.scn", 3, "CPU 1 is in two frequency domains"),
