@@ -4,13 +4,13 @@
 use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase};
 use std::fmt::Write as _;
 
-/// Returns the scenario's text, with `head` as comment lines at its beginning.
-pub fn text(case: &FuzzCase, head: &[String]) -> String {
+/// Returns the scenario's text, with `head` as comment lines at its beginning. It names the kernel if one is given.
+pub fn text(case: &FuzzCase, head: &[String], kernel: Option<&str>) -> String {
     let mut text = String::new();
     for line in head {
         writeln!(text, "# {line}").expect("text can be written");
     }
-    for line in lines(case) {
+    for line in lines(case, kernel) {
         writeln!(text, "{line}").expect("text can be written");
     }
     text
@@ -42,7 +42,7 @@ fn letters(place: usize) -> String {
     if place < 26 { letter(place).to_string() } else { format!("{}{}", letter(place / 26 - 1), letter(place)) }
 }
 
-fn lines(case: &FuzzCase) -> Vec<String> {
+fn lines(case: &FuzzCase, kernel: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
     match &case.machine {
         CaseMachine::Named(name, _) => lines.push(format!("machine {name}")),
@@ -62,6 +62,7 @@ fn lines(case: &FuzzCase) -> Vec<String> {
         }
     }
     lines.push(format!("end {}ms", case.end_ms));
+    lines.extend(kernel.map(|kernel| format!("kernel {kernel}")));
     lines.extend(
         case.features.iter().map(|(feature, is_on)| format!("feature {} {}", feature.name(), u8::from(*is_on))),
     );

@@ -99,7 +99,7 @@ fn each_way_to_break_a_property_is_one_finding() {
 fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks() {
     for (seed, series) in (0..400).map(|seed| (seed, KernelSeries::ALL[seed as usize % 2])) {
         let case = generate::case(seed, None, Some(series));
-        let text = scenario::text(&case, &[format!("seed {seed}")]);
+        let text = scenario::text(&case, &[format!("seed {seed}")], None);
         let context = ParseContext {
             given: None,
             named: &|_| unreachable!(),

@@ -137,7 +137,7 @@ impl PropertyCheck for CaseChecker {
     type Error = CliError;
 
     fn violations(&self, case: &FuzzCase) -> Result<Vec<Violation>, CliError> {
-        self.check_case(scenario::text(case, &[]))
+        self.check_case(scenario::text(case, &[], None))
     }
 }
 

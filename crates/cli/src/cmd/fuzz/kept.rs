@@ -42,8 +42,14 @@ pub(super) fn finding_name(property: &str, ingredients: &[Ingredient]) -> String
     name
 }
 
-/// Writes a finding and returns its folder. An existing folder of an earlier search is not changed.
-pub(super) fn write(dir: &Path, found: &FuzzFinding, kept: &SavedFinding) -> Result<PathBuf, CliError> {
+/// Writes a finding and returns its folder. Its scenario names the kernel if one is given. An existing folder of an earlier
+/// search is not changed.
+pub(super) fn write(
+    dir: &Path,
+    found: &FuzzFinding,
+    kept: &SavedFinding,
+    kernel: Option<&str>,
+) -> Result<PathBuf, CliError> {
     let folder = dir.join(finding_name(&kept.property, &found.ingredients));
     let failed = |path: &Path, error: &std::io::Error| CliError::write(&path.display().to_string(), error);
     std::fs::create_dir_all(dir).map_err(|error| failed(dir, &error))?;
@@ -54,7 +60,7 @@ pub(super) fn write(dir: &Path, found: &FuzzFinding, kept: &SavedFinding) -> Res
     let about = [format!("{}: {}", kept.property, kept.sentence), format!("found by: {}", kept.command)];
     let mut files = rtapp::files(&found.case);
     let mut add = |name: &str, text: String| files.push(rtapp::RtAppFile { name: name.to_owned(), text });
-    add(CASE, scenario::text(&found.case, &about));
+    add(CASE, scenario::text(&found.case, &about, kernel));
     add("run.sh", rtapp::script(&found.case, &about));
     let json = serde_json::to_string_pretty(kept).expect("it is JSON");
     add(FINDING, format!("{json}\n"));

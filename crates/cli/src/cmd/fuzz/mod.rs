@@ -115,7 +115,8 @@ fn report_finding(
     found: &FuzzFinding,
     number: usize,
 ) -> Result<Value, CliError> {
-    let because = looker.explain_violation(scenario::text(&found.case, &[]), &found.broken)?;
+    let kernel = looker.settings.kernel_engine().is_none().then(|| looker.settings.kernel.unwrap_or_default().name);
+    let because = looker.explain_violation(scenario::text(&found.case, &[], None), &found.broken)?;
     let kept = SavedFinding {
         property: found.broken.property.clone(),
         looked: looker.looked.clone(),
@@ -126,7 +127,8 @@ fn report_finding(
         seed: found.seed,
         command: quote_for_shell(&command_line()),
     };
-    let folder: Option<PathBuf> = args.output.as_deref().map(|dir| kept::write(dir, found, &kept)).transpose()?;
+    let folder: Option<PathBuf> =
+        args.output.as_deref().map(|dir| kept::write(dir, found, &kept, kernel)).transpose()?;
     let name = finding_name(&kept.property, &found.ingredients);
     if !output.is_json() {
         let styles = output.styles();
@@ -135,7 +137,7 @@ fn report_finding(
         if let Some(first) = kept.because.first() {
             text.push_str(&wrap(&format!("   {first}"), 3));
         }
-        for line in scenario::text(&found.case, &[]).lines() {
+        for line in scenario::text(&found.case, &[], kernel).lines() {
             text.push_str(&format!("     {line}\n"));
         }
         text.push('\n');
@@ -145,7 +147,7 @@ fn report_finding(
     Ok(json!({
         "name": name, "property": kept.property, "ingredients": found.ingredients, "worst": kept.worst, "sentence": kept.sentence,
         "because": kept.because, "at_ns": kept.at_ns, "seed": kept.seed, "runs": found.runs,
-        "scenario": scenario::text(&found.case, &[]), "folder": folder.map(|folder| folder.display().to_string()),
+        "scenario": scenario::text(&found.case, &[], kernel), "folder": folder.map(|folder| folder.display().to_string()),
     }))
 }
 
