@@ -163,8 +163,8 @@ pub struct TaskLag {
     pub vruntime: i64,
     /// Virtual time of the task's cfs_rq.
     pub avg_vruntime: i64,
-    /// Lag: of a queued task the distance to the virtual time, otherwise what it keeps. Positive if the task is owed
-    /// service.
+    /// Distance of a queued task to the virtual time; for a task that has left its queue, the lag that it keeps. Positive if
+    /// the task is owed service.
     pub lag: i64,
     /// Virtual deadline; `None` for a task that is not queued.
     pub deadline: Option<i64>,

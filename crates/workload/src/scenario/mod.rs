@@ -41,7 +41,7 @@ pub struct Scenario {
     pub named_machine: Option<String>,
     /// Whether a machine was given in place of the file's own.
     pub is_replaced: bool,
-    /// Kernel of the run unless another one is selected, if the file names one (`kernel`).
+    /// Kernel of the run, if the file names one (`kernel`); `--kernel` overrides it.
     pub kernel: Option<String>,
     /// End of the run; events at this time still happen.
     pub end: Nanos,

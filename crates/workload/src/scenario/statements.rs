@@ -129,7 +129,7 @@ statements! {
     Machine "scale" "0/1": "1: `run` is work at full capacity and frequency, longer on slower CPUs; 0: it is time" or "0" =>
         |parser, _, words| words.flag("0 or 1").map(|value| parser.machine.machine.scale_work = value);
     Scheduler "kernel" "RELEASE" extension:
-        "the kernel of the run unless `--kernel` selects another one: a release that `fairlab kernels` lists; before features, tunables and arms"
+        "the kernel of the run, a release that `fairlab kernels` lists; `--kernel` overrides it. Before features, tunables and arms"
         or "that of the machine file, or 6.12" =>
         |parser, keyword, words| parser.kernel(keyword, words);
     Scheduler "feature" "[T] NAME 0/1" any:
