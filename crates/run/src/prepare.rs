@@ -406,7 +406,7 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
 
 /// Returns the kernel of a run. In order: the selected one, the one that the workload names, that of the machine file, the
 /// default.
-fn kernel_of(settings: &Settings, of_workload: Option<Kernel>, machine: Option<&ReadMachine>) -> Kernel {
+pub fn kernel_of(settings: &Settings, of_workload: Option<Kernel>, machine: Option<&ReadMachine>) -> Kernel {
     let of_machine = || machine.and_then(|machine| Kernel::from_name(machine.description.kernel()));
     settings.kernel.or(of_workload).or_else(of_machine).unwrap_or_default()
 }

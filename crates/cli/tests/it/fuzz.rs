@@ -84,3 +84,17 @@ fn what_is_wrong_names_the_way_out() {
     assert!(text.contains(Path::new("one").join("finding.json").to_str().expect("text")), "{text}");
     assert!(refused(&["fuzz", "--without", "hog"]).contains("did you mean `hogs`"));
 }
+
+#[test]
+fn a_finding_names_the_kernel_of_the_machine_on_which_it_was_found() {
+    let place = tempfile::tempdir().expect("there is room for temporary files");
+    let machine = place.path().join("old.toml");
+    std::fs::write(&machine, "name = \"old\"\nkernel = \"6.1\"\n[cpus]\ncount = 4\n").expect("there is room");
+    let machine = machine.to_str().expect("the path is text");
+    let search =
+        ["fuzz", "--machine", machine, "--property", "unfair-share", "--cases", "40", "--findings", "1", "--json"];
+    let output = fairlab(&search);
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
+    let scenario = found["findings"][0]["scenario"].as_str().unwrap_or_else(|| panic!("nothing was found: {found}"));
+    assert!(scenario.lines().any(|line| line == "kernel 6.1"), "{scenario}");
+}

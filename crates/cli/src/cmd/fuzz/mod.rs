@@ -11,6 +11,8 @@ use crate::output::{Output, Styles, wrap};
 use crate::values::error::{CliError, command_line, quote_for_shell};
 use crate::values::interrupt;
 use check::{CaseChecker, FuzzCheck};
+use fairlab_run::input::{InputFile, ReadMachine};
+use fairlab_run::prepare::kernel_of;
 use fairlab_run::settings::Settings;
 use fairlab_sched::units::Nanos;
 use fairlab_study::fuzz::case::CaseMachine;
@@ -30,16 +32,20 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
         return repeat_findings(output, args, dir);
     }
     let looker = CaseChecker { settings: settings_of_cases(args), looked: check_from_args(args) };
-    let machine = args.settings.settings().machine.map(|file| {
-        let description = file.read_machine()?.description;
-        Ok::<_, CliError>(CaseMachine::Named(file.given, description.nr_cpus() as u32))
-    });
+    let file = args.settings.settings().machine;
+    let machine = file.as_ref().map(InputFile::read_machine).transpose()?;
+    let kernel = kernel_of(&looker.settings, None, machine.as_ref());
+    // An engine is a kernel of its own.
+    let named_kernel = looker.settings.kernel_engine().is_none().then_some(kernel.name);
+    let named = |(file, machine): (InputFile, ReadMachine)| {
+        CaseMachine::Named(file.given, machine.description.nr_cpus() as u32)
+    };
     let asked = FuzzSearch {
         first_seed: args.seed,
         most_cases: args.cases,
         most_findings: args.findings,
-        machine: machine.transpose()?,
-        switches_of: args.switches.then(|| looker.settings.kernel.unwrap_or_default().series()),
+        machine: file.zip(machine).map(named),
+        switches_of: args.switches.then(|| kernel.series()),
         without: args.without.clone(),
     };
     interrupt::install_handlers();
@@ -53,7 +59,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
         let Some(found) = found else { return Ok(()) };
         nr_findings += 1;
         progress.clear();
-        list.push(report_finding(output, args, &looker, found, nr_findings)?);
+        list.push(report_finding(output, args, &looker, found, nr_findings, named_kernel)?);
         Ok(())
     })?;
     progress.clear();
@@ -114,8 +120,8 @@ fn report_finding(
     looker: &CaseChecker,
     found: &FuzzFinding,
     number: usize,
+    kernel: Option<&str>,
 ) -> Result<Value, CliError> {
-    let kernel = looker.settings.kernel_engine().is_none().then(|| looker.settings.kernel.unwrap_or_default().name);
     let because = looker.explain_violation(scenario::text(&found.case, &[], None), &found.broken)?;
     let kept = SavedFinding {
         property: found.broken.property.clone(),
