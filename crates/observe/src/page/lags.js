@@ -2,8 +2,8 @@
 // Lag and virtual deadline of one task over time, below the timeline and with its range of time (kernels with EEVDF).
 
 const LAG_HEIGHT = 130;
-/** States of a task after a sample. */
-const WAITS = 0, RUNS = 1, SLEEPS = 2, SLEEPS_QUEUED = 3;
+/** States of a task after a sample, by their index in PHASE_TEXT. */
+const RUNS = 1, SLEEPS = 2;
 const PHASE_TEXT = ["waits", "runs", "sleeps", "sleeps, still queued"];
 
 /** Decodes the samples of all tasks into one array per field, by thread. */
