@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Random scenarios of the whole grammar, compared with the reference program byte by byte.
 //!
-//! The reference's own fuzzer (`cargo xtask oracle`) has one profile per mechanism. This one mixes all
-//! statements, with odd numbers, limits, and many simultaneous events. A scenario is defined by its seed, so
-//! each difference can be reproduced.
+//! `cargo xtask oracle` has one profile per mechanism. This command mixes all statements, with odd numbers,
+//! limits, and many simultaneous events. A scenario is defined by its seed, so each difference can be reproduced.
 
 mod draw;
 
