@@ -2,12 +2,17 @@
 //! Builds an engine of each available kernel tree, boots it and runs all scenarios with it.
 //!
 //! A missing tree is reported as SKIPPED. Scenarios that an engine rejects are counted. A failed run, or one
-//! in which the kernel warns, fails the check.
+//! in which the kernel warns, fails the check. Where the built-in scheduler has the rules of the release, every
+//! feature and tunable must change the digest of its canonical scenario with the engine too.
 
 use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_kernel::tree::TESTED_RELEASES;
+use fairlab_sched::features::Demo;
+use fairlab_sched::series::KernelSeries;
+use fairlab_study::switches;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -71,7 +76,43 @@ fn check(root: &Path, release: &str, tarball: &Path, scenarios: &[PathBuf]) -> R
             _ => failed.push(format!("{release}: {}\n{said}", scenario.display())),
         }
     }
-    println!("{release}: {ran} scenarios ran, {refused} were rejected, {} failed", failed.len());
+    println!("{release}: scenarios: {ran} ran, {refused} rejected, {} failed", failed.len());
+    if let Some(series) = KernelSeries::ALL.into_iter().find(|series| series.to_string() == release) {
+        failed.extend(check_switches(root, &name, series)?);
+    }
+    Ok(failed)
+}
+
+/// Runs the canonical scenario of every switch in both positions. Returns the switches without an effect.
+fn check_switches(root: &Path, name: &str, series: KernelSeries) -> Result<Vec<String>> {
+    let (mut nr_effective, mut rejected, mut failed) = (0, Vec::new(), Vec::new());
+    for switch in switches::all(8) {
+        let scenario = match switch.demo_in(series) {
+            Some(Demo::Digest(scenario, _)) => format!("scenarios/{scenario}"),
+            Some(Demo::Complaints(..) | Demo::NoRun(_) | Demo::BySeries(..)) | None => continue,
+        };
+        let mut digests = Vec::new();
+        for (option, value) in &switch.test_values {
+            let engine = format!("kernel:{name}");
+            let run = fairlab(root, &["run", &scenario, "--engine", &engine, option, value, "--json"])?;
+            match run.status.code() {
+                Some(0) => digests.push(serde_json::from_slice::<Value>(&run.stdout)?["digest"].clone()),
+                Some(2) => {
+                    rejected.push(format!("{option} {value}: {}", text(&run).lines().next().unwrap_or_default()));
+                }
+                _ => failed.push(format!("{series}: {option} {value}\n{}", text(&run))),
+            }
+        }
+        match digests.as_slice() {
+            [first, second] if first != second => nr_effective += 1,
+            [_, _] => failed.push(format!("{series}: {} changes nothing in {scenario}", switch.name)),
+            _ => {}
+        }
+    }
+    println!("{series}: switches: {nr_effective} change the digest, {} runs rejected", rejected.len());
+    for why in rejected {
+        println!("  {why}");
+    }
     Ok(failed)
 }
 

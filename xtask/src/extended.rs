@@ -44,16 +44,30 @@ const STEPS: &[CheckStep] = &[
         arguments: "xtask fuzz-oracle --ci --scenarios 10000",
     },
     CheckStep {
+        name: "ten thousand scenarios of the whole grammar against the reference of 6.12",
+        program: "cargo",
+        arguments: "xtask fuzz-oracle --ci --scenarios 10000 --version 6.12",
+    },
+    CheckStep {
         name: "a hundred seeds of every profile against the reference",
         program: "cargo",
         arguments: "xtask oracle --seeds 1..100",
+    },
+    CheckStep {
+        name: "a hundred seeds of every profile against the reference of 6.12",
+        program: "cargo",
+        arguments: "xtask oracle --seeds 1..100 --version 6.12",
     },
     CheckStep {
         name: "long commands of README and book, with small budgets",
         program: "cargo",
         arguments: "test -p fairlab --release --quiet --test it tutorials -- --ignored",
     },
-    CheckStep { name: "engines of kernel trees, all scenarios", program: "cargo", arguments: "xtask engines" },
+    CheckStep {
+        name: "engines of kernel trees, all scenarios and switches",
+        program: "cargo",
+        arguments: "xtask engines",
+    },
     CheckStep {
         name: "the fuzz targets of the parsers, five minutes each",
         program: "cargo",
