@@ -15,6 +15,7 @@ use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use crate::values::{CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
 use crate::warmup::{Warmup, WarmupPlan};
 use fairlab_machine::costs::CostModel;
+use fairlab_machine::description::MachineDescription;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilConfig};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
@@ -108,7 +109,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         }
     };
     let LoadedWorkload { kind, mut setup, machine, kernel, has_duration, trace } = loaded;
-    let kernel = kernel_of(settings, kernel, machine.as_ref());
+    let kernel = kernel_of(settings, kernel, machine.as_ref().map(|machine| &machine.description));
     settings.check_names(kernel).map_err(RequestError::Input)?;
     let Settings { prices, plain, duration, .. } = settings;
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
@@ -406,13 +407,13 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
 
 /// Returns the kernel of a run. In order: the selected one, the one that the workload names, that of the machine file, the
 /// default.
-pub fn kernel_of(settings: &Settings, of_workload: Option<Kernel>, machine: Option<&ReadMachine>) -> Kernel {
-    let of_machine = || machine.and_then(|machine| Kernel::from_name(machine.description.kernel()));
+pub fn kernel_of(settings: &Settings, of_workload: Option<Kernel>, machine: Option<&MachineDescription>) -> Kernel {
+    let of_machine = || machine.and_then(|machine| Kernel::from_name(machine.kernel()));
     settings.kernel.or(of_workload).or_else(of_machine).unwrap_or_default()
 }
 
 /// Returns the names of features and tunables that a workload file may use in a run with this kernel.
-fn switch_names(settings: &Settings, kernel: Kernel) -> SwitchNames {
+pub fn switch_names(settings: &Settings, kernel: Kernel) -> SwitchNames {
     match settings.kernel_engine() {
         None => SwitchNames::BuiltIn(kernel.series()),
         Some(_) => SwitchNames::CompiledKernel,
@@ -458,7 +459,8 @@ impl LoadedWorkload {
         let kernel_lookup = |name: Option<&str>| {
             kernel.set(name.map(kernel_from_name).transpose()?);
             let named = named.borrow();
-            Ok(switch_names(settings, kernel_of(settings, kernel.get(), given.as_ref().or(named.as_ref()))))
+            let machine = given.as_ref().or(named.as_ref()).map(|machine| &machine.description);
+            Ok(switch_names(settings, kernel_of(settings, kernel.get(), machine)))
         };
         let context = ParseContext {
             given: given.as_ref().map(nr_cpus),
@@ -513,7 +515,7 @@ impl LoadedWorkload {
         let options = rtapp::RtAppOptions {
             duplicate_keys,
             is_duration_given: settings.duration.is_some(),
-            switch_names: switch_names(settings, kernel_of(settings, None, Some(&machine))),
+            switch_names: switch_names(settings, kernel_of(settings, None, Some(&machine.description))),
             ..rtapp::RtAppOptions::for_capacities(&capacities)
         };
         let workload = rtapp::parse(name, text, options).map_err(RequestError::input)?;

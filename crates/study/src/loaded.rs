@@ -272,6 +272,7 @@ mod tests {
     use super::*;
     use crate::StudyLength;
     use fairlab_run::settings::Settings;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_sched::units::Nanos;
 
     #[test]
@@ -371,5 +372,42 @@ mod tests {
             message.starts_with("study sis-util: code fills some of its tables, and does not support --span\nhelp: "),
             "{message}"
         );
+    }
+
+    /// Returns the series of a run of a study in a file; `keys` are those of its workload and `arm` those of its arm.
+    fn series_of_run(keys: &str, arm: &str) -> Result<KernelSeries, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it can be written");
+        write("old.toml", "name = 'old'\nkernel = '6.1'\n[cpus]\ncount = 2\n");
+        write("own.scn", "cpus 1\nkernel 6.1\ntune latency_ns 6000000\ntask t run 1ms\n");
+        let study = format!(
+            "name = 's'\ntitle = 't'\nsource = 'x'\nmachine = 'hikey960'\n[[arm]]\nname = 'a'\nmeaning = 'm'\n{arm}\n\
+             [[run]]\nname = 'r'\n{keys}\n[figure.switches]\npath = 'totals.switches'\n\
+             [[table]]\nname = 't'\ntitle = 't'\nmetric = 'm'\nunit = 'n'\nfigure = 'switches'\n"
+        );
+        write("study.toml", &study);
+        let path = folder.path().join("study.toml");
+        let study = LoadedStudy::new(path.to_str().expect("a path of text")).map_err(|error| error.to_string())?;
+        let begun = study.begin(&StudyOptions::default(), "r", "a", 1);
+        begun.map(|(setup, _)| setup.series).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_has_the_kernel_of_its_arm_its_scenario_or_its_machine() {
+        let own = "file = 'own.scn'";
+        assert_eq!(series_of_run(own, ""), Ok(KernelSeries::V6_1));
+        let of_arm = series_of_run(own, "kernel = '6.12'").expect_err("6.12 has no such tunable");
+        assert!(of_arm.contains("latency_ns"), "{of_arm}");
+        let bench = "bench = 'perf sched pipe -l 10'";
+        assert_eq!(series_of_run(bench, ""), Ok(KernelSeries::V6_12));
+        assert_eq!(series_of_run(&format!("{bench}\nmachine = 'old.toml'"), ""), Ok(KernelSeries::V6_1));
+        assert_eq!(
+            series_of_run(&format!("{bench}\nmachine = 'old.toml'"), "kernel = '6.12'"),
+            Ok(KernelSeries::V6_12)
+        );
+        let text = |line| format!("scenario = \"\"\"\ncpus 1\n{line}\ntask t run 1ms\n\"\"\"");
+        assert_eq!(series_of_run(&text("tune base_slice_ns 3000000"), ""), Ok(KernelSeries::V6_12));
+        let unknown = series_of_run(&text("kernel 5.30"), "").expect_err("there is no such kernel");
+        assert!(unknown.contains("unknown kernel"), "{unknown}");
     }
 }

@@ -104,10 +104,13 @@ impl RunEnv<'_> {
             StudyError::Definition(DefinitionError::Run { file, run, message })
         };
         let name = self.machine_of(case, arm);
-        let PreparedWorkload { mut setup, meter, has_length } = self.home.prepare(case, name, seed).map_err(of_case)?;
         let settings = settings_of(case, arm, seed, &variation.settings);
-        apply(&mut setup, &settings, Some(settings.kernel.unwrap_or_default()))
-            .map_err(|error| of_case(error.to_string()))?;
+        let PreparedWorkload { mut setup, kernel, meter, has_length } =
+            self.home.prepare(case, name, &settings, seed).map_err(of_case)?;
+        setup.series = kernel.series();
+        // The kernel of an engine is that of its tree.
+        let kernel = Some(kernel).filter(|_| settings.kernel_engine().is_none());
+        apply(&mut setup, &settings, kernel).map_err(|error| of_case(error.to_string()))?;
         let begin = case.start.of_seed(seed);
         for task in &mut setup.workload.tasks {
             task.start_at = task.start_at.map(|at| at + begin);

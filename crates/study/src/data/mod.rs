@@ -21,14 +21,13 @@ pub mod tasks;
 pub mod workloads;
 
 use crate::charts::Chart;
-use crate::definition::{ArmDefinition, DefinitionError, StudyDefinition, TableDefinition};
+use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
 use crate::report::ReportTable;
 use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use execute::{PreparedCase, RunEnv, Variation};
 use fairlab_machine::description::MachineDescription;
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
-use fairlab_run::settings::Settings;
 use fairlab_run::warmup::Warmup;
 use rows::RowQuery;
 use runs::{RunCase, WorkloadSource};
@@ -183,9 +182,7 @@ impl<'a> DataStudy<'a> {
             let help = "select rows without that arm: --row, --table".to_owned();
             return Err(StudyError::Refused(self.definition.name.clone(), what, help));
         }
-        let settings = Settings { kernel: None, ..arm.settings.clone() };
-        let arm = ArmDefinition { settings, ..arm.clone() };
-        self.env.begin(case, &arm, seed, &self.variation())
+        self.env.begin(case, arm, seed, &self.variation())
     }
 
     /// Runs everything that rows and charts need. `on_step` is called for each completed step with its name and

@@ -9,11 +9,17 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;
 use fairlab_observe::bench::BenchObserver;
 use fairlab_run::bench::{self, LineOf};
+use fairlab_run::kernels::Kernel;
+use fairlab_run::prepare::{kernel_of, switch_names};
+use fairlab_run::settings::Settings;
+use fairlab_run::values::kernel_from_name;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::error::utf8_text;
 use fairlab_workload::load::{WorkloadKind, detect};
+use fairlab_workload::scenario::ParseContext;
 use fairlab_workload::workload::{GroupSpec, Workload};
 use fairlab_workload::{recorded, rtapp, scenario};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +35,8 @@ pub(crate) struct InputFiles {
 /// Workload on a machine, before an arm changes the setup.
 pub(crate) struct PreparedWorkload {
     pub(crate) setup: Setup,
+    /// Kernel of the run: that of the settings, of the scenario or of the machine file, or the default.
+    pub(crate) kernel: Kernel,
     pub(crate) meter: Option<Box<dyn BenchObserver>>,
     /// Whether the workload itself defines its length.
     pub(crate) has_length: bool,
@@ -93,13 +101,20 @@ impl InputFiles {
         self.machines.get(name).unwrap_or_else(|| panic!("machine {name} was read with its run"))
     }
 
-    /// Returns the workload of a case with a seed, set up on a machine.
+    /// Returns the workload of a case with a seed, set up on a machine. `settings` are those of the run: they may
+    /// select the kernel.
     ///
     /// # Errors
     /// A description of the error in the workload, with a remedy.
-    pub(crate) fn prepare(&self, case: &RunCase, machine: &str, seed: u64) -> Result<PreparedWorkload, String> {
+    pub(crate) fn prepare(
+        &self,
+        case: &RunCase,
+        machine: &str,
+        settings: &Settings,
+        seed: u64,
+    ) -> Result<PreparedWorkload, String> {
         let (name, text) = match &case.source {
-            WorkloadSource::Bench(line) => return self.prepare_bench(case, line, machine, seed),
+            WorkloadSource::Bench(line) => return self.prepare_bench(case, line, machine, settings, seed),
             WorkloadSource::File(file) => (file.as_str(), self.files[file].clone()),
             WorkloadSource::RtApp(text) | WorkloadSource::Scenario(text) => (case.name.as_str(), text.clone()),
             WorkloadSource::Tasks(families) => (case.name.as_str(), rtapp_of(families, seed)),
@@ -110,23 +125,29 @@ impl InputFiles {
             _ => detect(name, &text).map_err(|error| error.to_string())?,
         };
         if kind == WorkloadKind::Scenario {
-            let scenario = scenario::parse(name, &text).map_err(|error| error.to_string())?;
-            return Ok(PreparedWorkload { setup: Setup::from_scenario(scenario), meter: None, has_length: true });
+            return prepare_scenario(name, &text, settings);
         }
         let machine = self.machine(machine);
         if kind == WorkloadKind::Recorded {
             let recorded = recorded::parse(name, &text).map_err(|error| error.to_string())?;
-            let mut prepared = prepared(machine, recorded.into_workload(cpus_of(machine)), None);
+            let mut prepared = prepared(machine, recorded.into_workload(cpus_of(machine)), settings, None);
             // A recording contains its own background.
             prepared.setup.hardware.background = false;
             return Ok(prepared);
         }
         let options = rtapp::RtAppOptions::for_cpus(cpus_of(machine));
         let workload = rtapp::parse(name, &text, options).map_err(|error| error.to_string())?;
-        Ok(prepared(machine, workload, None))
+        Ok(prepared(machine, workload, settings, None))
     }
 
-    fn prepare_bench(&self, case: &RunCase, line: &str, machine: &str, seed: u64) -> Result<PreparedWorkload, String> {
+    fn prepare_bench(
+        &self,
+        case: &RunCase,
+        line: &str,
+        machine: &str,
+        settings: &Settings,
+        seed: u64,
+    ) -> Result<PreparedWorkload, String> {
         let machine = self.machine(machine);
         let nr_cpus = cpus_of(machine);
         let benchmark = bench::parse(line, LineOf::Study)?.for_run(nr_cpus, machine.processor().is_some(), seed);
@@ -137,7 +158,7 @@ impl InputFiles {
             }
             put_into_groups(&mut workload, case.groups);
         }
-        Ok(prepared(machine, workload, Some(meter)))
+        Ok(prepared(machine, workload, settings, Some(meter)))
     }
 }
 
@@ -145,14 +166,28 @@ fn cpus_of(machine: &MachineDescription) -> u32 {
     u32::try_from(machine.nr_cpus()).expect("machines have at most some thousand CPUs")
 }
 
+fn prepare_scenario(name: &str, text: &str, settings: &Settings) -> Result<PreparedWorkload, String> {
+    let own_kernel = Cell::new(None);
+    let kernel_lookup = |name: Option<&str>| {
+        own_kernel.set(name.map(kernel_from_name).transpose()?);
+        Ok(switch_names(settings, kernel_of(settings, own_kernel.get(), None)))
+    };
+    let named = &|_: &str| Err("a scenario of a study describes its machine with `cpus`".to_owned());
+    let context = ParseContext { given: None, named, vary: None, kernel: &kernel_lookup };
+    let scenario = scenario::parse_with_context(name, text, context).map_err(|error| error.to_string())?;
+    let kernel = kernel_of(settings, own_kernel.get(), None);
+    Ok(PreparedWorkload { setup: Setup::from_scenario(scenario), kernel, meter: None, has_length: true })
+}
+
 fn prepared(
     machine: &MachineDescription,
     workload: Workload,
+    settings: &Settings,
     meter: Option<Box<dyn BenchObserver>>,
 ) -> PreparedWorkload {
     let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
     let setup = Setup::new(Hardware::from_description(machine), workload, duration.unwrap_or(Nanos::ZERO));
-    PreparedWorkload { setup, meter, has_length: duration.is_some() }
+    PreparedWorkload { setup, kernel: kernel_of(settings, None, Some(machine)), meter, has_length: duration.is_some() }
 }
 
 /// Creates nested task groups, and puts all tasks into the innermost one.

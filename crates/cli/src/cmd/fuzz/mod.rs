@@ -34,7 +34,7 @@ pub(crate) fn fuzz(output: &mut Output, args: &FuzzArgs) -> Result<(), CliError>
     let looker = CaseChecker { settings: settings_of_cases(args), looked: check_from_args(args) };
     let file = args.settings.settings().machine;
     let machine = file.as_ref().map(InputFile::read_machine).transpose()?;
-    let kernel = kernel_of(&looker.settings, None, machine.as_ref());
+    let kernel = kernel_of(&looker.settings, None, machine.as_ref().map(|machine| &machine.description));
     // An engine is a kernel of its own.
     let named_kernel = looker.settings.kernel_engine().is_none().then_some(kernel.name);
     let named = |(file, machine): (InputFile, ReadMachine)| {
