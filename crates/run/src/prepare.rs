@@ -117,8 +117,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
     }
     let is_built_in = settings.kernel_engine().is_none();
-    setup.series = kernel.series();
-    if is_built_in && !setup.series.is_eevdf() {
+    if is_built_in && !kernel.series().is_eevdf() {
         let warning = ignored_changes_warning(&setup.workload, kernel);
         setup.workload.warnings.extend(warning);
     }

@@ -107,7 +107,6 @@ impl RunEnv<'_> {
         let settings = settings_of(case, arm, seed, &variation.settings);
         let PreparedWorkload { mut setup, kernel, meter, has_length } =
             self.home.prepare(case, name, &settings, seed).map_err(of_case)?;
-        setup.series = kernel.series();
         // The kernel of an engine is that of its tree.
         let kernel = Some(kernel).filter(|_| settings.kernel_engine().is_none());
         apply(&mut setup, &settings, kernel).map_err(|error| of_case(error.to_string()))?;
