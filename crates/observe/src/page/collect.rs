@@ -143,7 +143,7 @@ impl PageData {
             RecordKind::Counter { of, counter: Counter::NrRunning, value } => {
                 self.nr_running[of.index()].set(at, value, self.length);
             }
-            RecordKind::Lag { thread, ref lag } => self.lags.push(at, thread, lag),
+            RecordKind::Lag { thread, ref lag } => self.lags.push(at, record.cpu, thread, lag),
             RecordKind::Selected { thread, decision } => {
                 let place = WakeRule::ALL.iter().position(|&rule| rule == decision.rule);
                 self.rules.insert(thread, place.map_or(0, |place| place as u8 + 1));

@@ -9,14 +9,18 @@ const PHASE_TEXT = ["waits", "runs", "sleeps", "sleeps, still queued"];
 /** Decodes the samples of all tasks into one array per field, by thread. */
 function decodeLags(lags) {
   const { number, isEnd } = reader(lags.samples), tasks = new Map();
+  // Added to the state of a sample whose task has moved to a different CPU since the previous one.
+  const MOVED = 4;
   const signed = () => { const value = number(); return value % 2 ? -(value + 1) / 2 : value / 2; };
   while (!isEnd()) {
     const thread = number(), nr = number();
-    const task = { nr, at: new Float64Array(nr), phase: new Uint8Array(nr), lag: new Float64Array(nr), until: new Float64Array(nr) };
+    const task = { nr, at: new Float64Array(nr), phase: new Uint8Array(nr), moved: new Uint8Array(nr), lag: new Float64Array(nr), until: new Float64Array(nr) };
     let last = 0;
     for (let i = 0; i < nr; i++) {
       last = task.at[i] = last + number();
-      task.phase[i] = number();
+      const phase = number();
+      task.phase[i] = phase % MOVED;
+      task.moved[i] = phase >= MOVED;
       task.lag[i] = signed();
       task.until[i] = signed();
     }
@@ -83,7 +87,7 @@ function drawLags() {
   g.restore();
 }
 
-/** Draws a line through the samples of a task while it is queued. */
+/** Draws a line through the samples of a task while it is queued on one CPU. */
 function lagLine(g, { task, first, last, width, y, of, colour, dash }) {
   g.strokeStyle = colour;
   g.lineWidth = 1.5;
@@ -92,6 +96,7 @@ function lagLine(g, { task, first, last, width, y, of, colour, dash }) {
   let isOpen = false;
   for (let i = first; i <= last; i++) {
     const x = timeToX(task.at[i], width), isQueued = task.phase[i] !== SLEEPS;
+    if (task.moved[i]) isOpen = false;
     // The lag of a task that leaves is its last one; a deadline has a meaning only while the task is queued.
     if (isOpen && (isQueued || of === task.lag)) g.lineTo(x, y(of[i]));
     if (!isOpen && isQueued) g.moveTo(x, y(of[i]));
@@ -116,7 +121,8 @@ function drawLagLegend() {
   const exact = run.lags.resolution_ns
     ? `Of samples closer than ${duration(run.lags.resolution_ns)} only the one with the largest lag is drawn.`
     : "Samples: each wake-up of the task and each switch from or to it.";
-  $("lagnote").textContent = `In virtual time: ns of a task with nice value 0. ${exact}`;
+  const gaps = "There is no line where the task moves to a different CPU.";
+  $("lagnote").textContent = `In virtual time: ns of a task with nice value 0. ${exact} ${gaps}`;
 }
 
 function listenToLags() {

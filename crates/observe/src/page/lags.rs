@@ -8,13 +8,20 @@ use super::encode::put;
 use crate::export::record::TaskLag;
 use crate::export::thread::ThreadId;
 use crate::slot_mut;
+use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::lag::LagMoment;
+
+/// Added to the phase of a sample on a different CPU than the previous one: lags of different queues are not
+/// connected by a line.
+const MOVED: u64 = 4;
 
 /// Lag and deadline of a task at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LagSample {
     /// Time from the start of the run, in ns.
     at: u64,
+    /// CPU of the queue that the task is on, or was on.
+    cpu: CpuId,
     phase: Phase,
     /// Lag in ns of virtual time: positive if the task is owed service.
     lag: i64,
@@ -51,7 +58,7 @@ impl Lags {
     }
 
     /// Adds a sample, which is not earlier than the last one of its thread.
-    pub(super) fn push(&mut self, at: u64, thread: ThreadId, lag: &TaskLag) {
+    pub(super) fn push(&mut self, at: u64, cpu: CpuId, thread: ThreadId, lag: &TaskLag) {
         let phase = match lag.moment {
             LagMoment::SwitchTo => Phase::Runs,
             _ if lag.is_delayed => Phase::SleepsQueued,
@@ -59,7 +66,7 @@ impl Lags {
             _ => Phase::Waits,
         };
         let until_deadline = lag.deadline.map_or(0, |deadline| deadline.wrapping_sub(lag.avg_vruntime));
-        slot_mut(&mut self.of_thread, thread.index()).push(LagSample { at, phase, lag: lag.lag, until_deadline });
+        slot_mut(&mut self.of_thread, thread.index()).push(LagSample { at, cpu, phase, lag: lag.lag, until_deadline });
         self.nr += 1;
         while self.nr > self.max_samples {
             self.resolution = (self.resolution * 2).max(1 << 12);
@@ -73,7 +80,7 @@ impl Lags {
     ///
     /// A thread with samples starts with its index and its number of samples. The fields of a sample are:
     /// 1. time in ns since the thread's previous sample
-    /// 2. phase
+    /// 2. phase, plus [`MOVED`] if the thread's previous sample is of a different CPU
     /// 3. lag
     /// 4. virtual time until the deadline
     pub(super) fn bytes(&self) -> Vec<u8> {
@@ -82,13 +89,13 @@ impl Lags {
         for (thread, samples) in self.of_thread.iter().enumerate().filter(|(_, samples)| !samples.is_empty()) {
             put(&mut bytes, thread as u64);
             put(&mut bytes, samples.len() as u64);
-            let mut last = 0;
+            let (mut last, mut cpu) = (0, samples[0].cpu);
             for sample in samples {
                 put(&mut bytes, sample.at - last);
-                put(&mut bytes, sample.phase as u64);
+                put(&mut bytes, sample.phase as u64 + if sample.cpu == cpu { 0 } else { MOVED });
                 put(&mut bytes, signed(sample.lag));
                 put(&mut bytes, signed(sample.until_deadline));
-                last = sample.at;
+                (last, cpu) = (sample.at, sample.cpu);
             }
         }
         bytes
@@ -125,21 +132,23 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_has_its_phase_its_lag_and_the_way_to_its_deadline() {
+    fn a_sample_has_its_phase_a_mark_of_a_different_cpu_its_lag_and_the_way_to_its_deadline() {
         let mut lags = Lags::new(100);
         assert!(lags.is_empty());
-        lags.push(10, ThreadId::MAIN, &lag(LagMoment::Wakeup, 0, Some(103)));
-        lags.push(12, ThreadId::MAIN, &lag(LagMoment::SwitchTo, 2, Some(99)));
-        lags.push(15, ThreadId::MAIN, &lag(LagMoment::SwitchFrom, -2, None));
-        lags.push(16, ThreadId::MAIN, &TaskLag { is_delayed: true, ..lag(LagMoment::SwitchFrom, -1, Some(101)) });
-        assert_eq!(lags.bytes(), [0, 4, 10, 0, 0, 6, 2, 1, 4, 1, 3, 2, 3, 0, 1, 3, 1, 2]);
+        let mut push = |at, cpu, lag: TaskLag| lags.push(at, CpuId(cpu), ThreadId::MAIN, &lag);
+        push(10, 3, lag(LagMoment::Wakeup, 0, Some(103)));
+        push(12, 2, lag(LagMoment::SwitchTo, 2, Some(99)));
+        push(15, 2, lag(LagMoment::SwitchFrom, -2, None));
+        push(16, 2, TaskLag { is_delayed: true, ..lag(LagMoment::SwitchFrom, -1, Some(101)) });
+        assert_eq!(lags.bytes(), [0, 4, 10, 0, 0, 6, 2, 1 + 4, 4, 1, 3, 2, 3, 0, 1, 3, 1, 2]);
     }
 
     #[test]
     fn close_samples_are_merged_into_the_one_with_the_largest_lag() {
         let mut lags = Lags::new(100);
         for step in 0..101_u64 {
-            lags.push(1_000 * step, ThreadId::MAIN, &lag(LagMoment::Wakeup, if step == 50 { -9 } else { 1 }, Some(0)));
+            let lag = lag(LagMoment::Wakeup, if step == 50 { -9 } else { 1 }, Some(0));
+            lags.push(1_000 * step, CpuId(0), ThreadId::MAIN, &lag);
         }
         let samples = &lags.of_thread[0];
         assert_eq!((samples.len(), lags.nr, lags.resolution), (25, 25, 1 << 12));
