@@ -315,14 +315,13 @@ fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun,
 
 impl RegressionsOutput<'_> {
     fn text(&self, output: &Output) -> String {
-        let columns = [
-            ("bug", Align::Left),
-            ("commit", Align::Left),
-            ("figure", Align::Left),
-            ("buggy", Align::Right),
-            ("fixed", Align::Right),
-            ("detected", Align::Left),
-        ];
+        // Commits are in the list of bugs; a column of "yes" would say nothing.
+        let are_detected = self.bugs.iter().all(|row| row.is_told_apart);
+        let mut columns =
+            vec![("bug", Align::Left), ("metric", Align::Left), ("buggy", Align::Right), ("fixed", Align::Right)];
+        if !are_detected {
+            columns.push(("detected", Align::Left));
+        }
         let mut table = Table::new(&columns);
         for row in &self.bugs {
             let figure = |figure: Option<u64>| match figure {
@@ -330,24 +329,21 @@ impl RegressionsOutput<'_> {
                 Some(ns) if row.is_time => figures::time(ns),
                 Some(number) => number.to_string(),
             };
-            let verdict = if row.is_told_apart { Cell::from("yes").good() } else { Cell::from("no").bad() };
-            table.row(vec![
-                row.bug.into(),
-                or_dash(row.commit).into(),
-                row.figure.as_str().into(),
-                figure(row.buggy).into(),
-                figure(row.fixed).into(),
-                verdict,
-            ]);
+            let mut cells: Vec<Cell> =
+                vec![row.bug.into(), row.figure.as_str().into(), figure(row.buggy).into(), figure(row.fixed).into()];
+            if !are_detected {
+                cells.push(if row.is_told_apart { "yes".into() } else { Cell::from("no").bad() });
+            }
+            table.row(cells);
         }
         let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
         let seconds = |ms: u64| ms as f64 / 1000.0;
         format!(
-            "{}\n{told_apart} of {} bugs are detected in Linux {} ({}); {} engines built in {:.1} s, {:.1} s in all\n",
-            table.render(output.styles()),
+            "{told_apart} of {} bugs are detected in Linux {} ({})\n\n{}\n{} engines built in {:.1} s, {:.1} s in all\n",
             self.bugs.len(),
             self.version,
             self.source,
+            table.render(output.styles()),
             self.engines,
             seconds(self.built_ms),
             seconds(self.took_ms),
