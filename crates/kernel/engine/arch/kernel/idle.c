@@ -21,7 +21,9 @@ void fl_idle_enter(int cpu, int tick)
 		fl_die(cpu);
 		return;
 	}
+#ifdef FL_RUN_IDLE_BALANCE
 	nohz_run_idle_balance(cpu);
+#endif
 	/* In that case the loop is entered again. */
 	if (fl_has_left() || need_resched() || tick == FL_TICK_GOES_ON)
 		return;

@@ -136,7 +136,7 @@ void fl_start_timers(void)
 /* Timers of a CPU that goes offline move to another one. */
 void fl_end_timers_of(int cpu)
 {
-#ifdef FL_HRTIMERS_CPU_STARTING
+#ifdef FL_HRTIMERS_CPU_DYING
 	hrtimers_cpu_dying(cpu);
 #else
 	hrtimers_dead_cpu(cpu);

@@ -97,7 +97,7 @@ static struct task_struct *make_task(unsigned int id, int pid)
 struct task_struct *fl_new_task(unsigned int id, int pid)
 {
 	if (id >= room) {
-		unsigned int more = max(2 * room, roundup_pow_of_two(id + 64));
+		unsigned int more = max_t(unsigned int, 2 * room, roundup_pow_of_two(id + 64));
 
 		tasks = fl_grown(tasks, room, more, sizeof(*tasks));
 		room = more;
