@@ -28,7 +28,7 @@ pub const TREE_FILES: [&str; 4] = ["Makefile", "Kbuild", "Kconfig", "arch/x86/en
 const MIN_TREE_FILES: usize = 3;
 
 /// Releases whose engines were tested.
-pub const TESTED_RELEASES: [&str; 4] = ["5.10", "6.1", "6.12", "7.3"];
+pub const TESTED_RELEASES: [&str; 5] = ["5.10", "6.1", "6.12", "7.2", "7.3"];
 
 impl TreeSource {
     /// Parses a source as a user writes it: `DIR`, `TARBALL` or `debian:VERSION`.
