@@ -43,6 +43,8 @@ pub(super) struct ComparedPair<'a> {
 enum CaseOutcome {
     Identical {
         lines: usize,
+        /// Message of the reference's kernel.
+        message: Option<String>,
     },
     /// Number of the first line that differs.
     Different {
@@ -68,12 +70,18 @@ pub(super) struct OracleSummary {
     bad: Vec<String>,
     /// Number of rejected scenarios by side and reason.
     rejected: BTreeMap<String, u32>,
+    /// Number of identical scenarios by message of the reference's kernel.
+    messages: BTreeMap<String, u32>,
     operations: OpComparisons,
 }
 
 /// Result of one run.
 enum OracleRun {
-    Finished(Vec<u8>),
+    Finished {
+        output: Vec<u8>,
+        /// Message of the reference's kernel.
+        message: Option<String>,
+    },
     /// The side does not support the scenario.
     Rejected(String),
     /// The run stops early, for instance because a deadline task exceeds the free bandwidth.
@@ -105,9 +113,13 @@ impl TraceSource {
         let messages = String::from_utf8_lossy(&output.stderr).into_owned();
         let is_reference = matches!(self, Self::Reference(_));
         Ok(match output.status.code() {
-            Some(0) => match kernel_warning(&messages).filter(|_| is_reference) {
-                Some(warning) => OracleRun::Failed(format!("the reference's kernel warns: {warning}")),
-                None => OracleRun::Finished(output.stdout),
+            Some(0) if is_reference && messages.contains("WARN") => OracleRun::Failed(format!(
+                "the reference's kernel warns: {}",
+                messages.lines().next().unwrap_or_default()
+            )),
+            Some(0) => OracleRun::Finished {
+                output: output.stdout,
+                message: is_reference.then(|| kernel_message(&messages)).flatten(),
             },
             Some(1) if is_reference => OracleRun::Rejected(rejection_reason(&messages)),
             Some(1) => OracleRun::Stopped(rejection_reason(&messages)),
@@ -138,9 +150,10 @@ impl TraceSource {
     }
 }
 
-/// Returns the first line that the reference's kernel has printed.
-fn kernel_warning(messages: &str) -> Option<&str> {
-    messages.lines().find(|line| line.starts_with("[k ") || line.contains("WARN"))
+/// Returns the first message that the reference's kernel has printed, without its time.
+fn kernel_message(messages: &str) -> Option<String> {
+    let (_, message) = messages.lines().find_map(|line| line.strip_prefix("[k ")?.split_once("] "))?;
+    Some(message.to_owned())
 }
 
 /// Returns an error's message in one line, without the file name and the help.
@@ -194,7 +207,7 @@ impl ComparedPair<'_> {
         let mut operations = OpComparisons::default();
         if self.wants_operations && matches!(outcome, CaseOutcome::Identical { .. }) {
             let counted = |side: &TraceSource| match side.run(self.program, &["--trace-work"], &path)? {
-                OracleRun::Finished(bytes) => String::from_utf8(bytes).context("counts are text"),
+                OracleRun::Finished { output, .. } => String::from_utf8(output).context("counts are text"),
                 OracleRun::Rejected(why) | OracleRun::Stopped(why) | OracleRun::Failed(why) => {
                     bail!("{}: {why}", path.display())
                 }
@@ -212,10 +225,12 @@ impl ComparedPair<'_> {
         let trace = ["--trace-jsonl", "-"];
         let [tested, reference] = [&self.tested, &self.reference].map(|side| side.run(self.program, &trace, path));
         Ok(match (tested?, reference?) {
-            (OracleRun::Finished(tested), OracleRun::Finished(reference)) if tested == reference => {
-                CaseOutcome::Identical { lines: tested.iter().filter(|&&byte| byte == b'\n').count() }
+            (OracleRun::Finished { output: tested, .. }, OracleRun::Finished { output: reference, message })
+                if tested == reference =>
+            {
+                CaseOutcome::Identical { lines: tested.iter().filter(|&&byte| byte == b'\n').count(), message }
             }
-            (OracleRun::Finished(tested), OracleRun::Finished(reference)) => {
+            (OracleRun::Finished { output: tested, .. }, OracleRun::Finished { output: reference, .. }) => {
                 let lines = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
                 let same =
                     lines(&tested).iter().zip(&lines(&reference)).take_while(|(one, other)| one == other).count();
@@ -224,10 +239,10 @@ impl ComparedPair<'_> {
                 CaseOutcome::Different { line: same + 1 }
             }
             (OracleRun::Failed(why), _) | (_, OracleRun::Failed(why)) => CaseOutcome::Failed(why),
-            (OracleRun::Rejected(why), OracleRun::Finished(_)) => self.tested.rejects_alone(&why),
-            (OracleRun::Finished(_), OracleRun::Rejected(why)) => self.reference.rejects_alone(&why),
-            (OracleRun::Stopped(why), OracleRun::Finished(_)) => self.tested.stops_alone(&why),
-            (OracleRun::Finished(_), OracleRun::Stopped(why)) => self.reference.stops_alone(&why),
+            (OracleRun::Rejected(why), OracleRun::Finished { .. }) => self.tested.rejects_alone(&why),
+            (OracleRun::Finished { .. }, OracleRun::Rejected(why)) => self.reference.rejects_alone(&why),
+            (OracleRun::Stopped(why), OracleRun::Finished { .. }) => self.tested.stops_alone(&why),
+            (OracleRun::Finished { .. }, OracleRun::Stopped(why)) => self.reference.stops_alone(&why),
             (OracleRun::Rejected(why) | OracleRun::Stopped(why), _) => CaseOutcome::Rejected(format!("both: {why}")),
         })
     }
@@ -240,7 +255,12 @@ impl OracleSummary {
         for SeedResult { seed, outcome, operations } in results {
             self.operations.add(operations);
             match outcome {
-                CaseOutcome::Identical { lines } => (nr_identical, nr_lines) = (nr_identical + 1, nr_lines + lines),
+                CaseOutcome::Identical { lines, message } => {
+                    (nr_identical, nr_lines) = (nr_identical + 1, nr_lines + lines);
+                    if let Some(message) = message {
+                        *self.messages.entry(message).or_default() += 1;
+                    }
+                }
                 CaseOutcome::Different { line } => bad.push(format!("{profile}: seed {seed} differs in line {line}")),
                 CaseOutcome::Failed(why) => bad.push(format!("{profile}: seed {seed} fails: {why}")),
                 CaseOutcome::Rejected(why) => {
@@ -255,11 +275,15 @@ impl OracleSummary {
         self.bad.extend(bad);
     }
 
-    /// Prints the reasons of rejected scenarios and the table of operations. Fails after a difference, of which
+    /// Prints the reasons of rejected scenarios, messages of the reference's kernel and the table of operations. Fails after a difference, of which
     /// `folder` has the files, and if no scenario was compared.
     pub(super) fn finish(self, folder: &Path, wants_operations: bool) -> Result<()> {
-        for (why, times) in self.rejected {
-            println!("rejected {times} time{} by {why}", if times == 1 { "" } else { "s" });
+        let times = |number: u32| format!("{number} time{}", if number == 1 { "" } else { "s" });
+        for (why, number) in self.rejected {
+            println!("rejected {} by {why}", times(number));
+        }
+        for (message, number) in self.messages {
+            println!("printed {} by the reference's kernel, with equal traces: {message}", times(number));
         }
         if wants_operations {
             print!("{}", self.operations.table());
@@ -276,7 +300,7 @@ impl OracleSummary {
 
 #[cfg(test)]
 mod tests {
-    use super::{CaseOutcome, OracleSummary, TraceSource, kernel_warning, rejection_reason};
+    use super::{CaseOutcome, OracleSummary, TraceSource, kernel_message, rejection_reason};
     use std::path::Path;
 
     #[test]
@@ -299,9 +323,10 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_of_the_reference_is_a_line_of_its_kernel() {
+    fn a_message_of_the_reference_is_a_line_of_its_kernel() {
         let totals = "{\"sim_ns\":200000000,\"events\":7863}\n";
-        assert_eq!(kernel_warning(totals), None);
-        assert_eq!(kernel_warning(&format!("[k 4] rq clock\n{totals}")), Some("[k 4] rq clock"));
+        assert_eq!(kernel_message(totals), None);
+        let message = kernel_message(&format!("[k 4] sched: it lags\n{totals}"));
+        assert_eq!(message.as_deref(), Some("sched: it lags"));
     }
 }
