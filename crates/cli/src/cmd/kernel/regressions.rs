@@ -316,7 +316,8 @@ fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun,
 impl RegressionsOutput<'_> {
     fn text(&self, output: &Output) -> String {
         // Commits are in the list of bugs; a column of "yes" would say nothing.
-        let are_detected = self.bugs.iter().all(|row| row.is_told_apart);
+        let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
+        let are_detected = told_apart == self.bugs.len();
         let mut columns =
             vec![("bug", Align::Left), ("metric", Align::Left), ("buggy", Align::Right), ("fixed", Align::Right)];
         if !are_detected {
@@ -336,7 +337,6 @@ impl RegressionsOutput<'_> {
             }
             table.row(cells);
         }
-        let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
         let seconds = |ms: u64| ms as f64 / 1000.0;
         format!(
             "{told_apart} of {} bugs are detected in Linux {} ({})\n\n{}\n{} engines built in {:.1} s, {:.1} s in all\n",
