@@ -5,6 +5,7 @@
 //! in which the kernel warns, fails the check. Where the built-in scheduler has the rules of the release, every
 //! feature and tunable must change the digest of its canonical scenario with the engine too.
 
+use crate::oracle::rejection_reason;
 use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -98,7 +99,7 @@ fn check_switches(root: &Path, name: &str, series: KernelSeries) -> Result<Vec<S
             match run.status.code() {
                 Some(0) => digests.push(serde_json::from_slice::<Value>(&run.stdout)?["digest"].clone()),
                 Some(2) => {
-                    rejected.push(format!("{option} {value}: {}", text(&run).lines().next().unwrap_or_default()));
+                    rejected.push(format!("{option} {value}: {}", rejection_reason(&text(&run))));
                 }
                 _ => failed.push(format!("{series}: {option} {value}\n{}", text(&run))),
             }

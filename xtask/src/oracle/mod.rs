@@ -13,6 +13,7 @@ use crate::programs;
 use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+pub(crate) use pair::rejection_reason;
 use pair::{ComparedPair, OracleSummary, TraceSource};
 use std::path::{Path, PathBuf};
 use std::process::Command;

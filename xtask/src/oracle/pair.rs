@@ -18,6 +18,9 @@ use std::sync::Mutex;
 /// Time limit of a run, in seconds.
 const TIMEOUT_S: &str = "120";
 
+/// Messages of the reference's kernel that a correct run may print. Any other message fails the comparison.
+const EXPECTED_MESSAGES: [&str; 1] = ["sched: DL replenish lagged too much"];
+
 /// Program that runs a scenario.
 pub(super) enum TraceSource {
     /// Built-in scheduler, with options of `fairlab run`.
@@ -43,8 +46,8 @@ pub(super) struct ComparedPair<'a> {
 enum CaseOutcome {
     Identical {
         lines: usize,
-        /// Message of the reference's kernel.
-        message: Option<String>,
+        /// Expected message of the reference's kernel.
+        message: Option<&'static str>,
     },
     /// Number of the first line that differs.
     Different {
@@ -71,7 +74,7 @@ pub(super) struct OracleSummary {
     /// Number of rejected scenarios by side and reason.
     rejected: BTreeMap<String, u32>,
     /// Number of identical scenarios by message of the reference's kernel.
-    messages: BTreeMap<String, u32>,
+    messages: BTreeMap<&'static str, u32>,
     operations: OpComparisons,
 }
 
@@ -79,8 +82,8 @@ pub(super) struct OracleSummary {
 enum OracleRun {
     Finished {
         output: Vec<u8>,
-        /// Message of the reference's kernel.
-        message: Option<String>,
+        /// Expected message of the reference's kernel.
+        message: Option<&'static str>,
     },
     /// The side does not support the scenario.
     Rejected(String),
@@ -113,14 +116,11 @@ impl TraceSource {
         let messages = String::from_utf8_lossy(&output.stderr).into_owned();
         let is_reference = matches!(self, Self::Reference(_));
         Ok(match output.status.code() {
-            Some(0) if is_reference && messages.contains("WARN") => OracleRun::Failed(format!(
-                "the reference's kernel warns: {}",
-                messages.lines().next().unwrap_or_default()
-            )),
-            Some(0) => OracleRun::Finished {
-                output: output.stdout,
-                message: is_reference.then(|| kernel_message(&messages)).flatten(),
+            Some(0) if is_reference => match kernel_message(&messages) {
+                Ok(message) => OracleRun::Finished { output: output.stdout, message },
+                Err(warning) => OracleRun::Failed(format!("the reference's kernel warns: {warning}")),
             },
+            Some(0) => OracleRun::Finished { output: output.stdout, message: None },
             Some(1) if is_reference => OracleRun::Rejected(rejection_reason(&messages)),
             Some(1) => OracleRun::Stopped(rejection_reason(&messages)),
             Some(2) if !is_reference => OracleRun::Rejected(rejection_reason(&messages)),
@@ -150,14 +150,19 @@ impl TraceSource {
     }
 }
 
-/// Returns the first message that the reference's kernel has printed, without its time.
-fn kernel_message(messages: &str) -> Option<String> {
-    let (_, message) = messages.lines().find_map(|line| line.strip_prefix("[k ")?.split_once("] "))?;
-    Some(message.to_owned())
+/// Returns the expected message among those that the reference's kernel has printed, if any. The error is the
+/// first unexpected line.
+fn kernel_message(messages: &str) -> Result<Option<&'static str>, String> {
+    let mut message = None;
+    for line in messages.lines().filter(|line| line.starts_with("[k ") || line.contains("WARN")) {
+        let expected = EXPECTED_MESSAGES.into_iter().find(|expected| line.ends_with(&format!("] {expected}")));
+        message = Some(expected.ok_or_else(|| line.to_owned())?);
+    }
+    Ok(message)
 }
 
 /// Returns an error's message in one line, without the file name and the help.
-fn rejection_reason(messages: &str) -> String {
+pub(crate) fn rejection_reason(messages: &str) -> String {
     let text: Vec<&str> = messages.split_whitespace().take_while(|word| *word != "help:").collect();
     let text = text.join(" ");
     text.split_once(".scn: ").map_or_else(|| text.trim_start_matches("error: "), |(_, rest)| rest).to_owned()
@@ -275,8 +280,8 @@ impl OracleSummary {
         self.bad.extend(bad);
     }
 
-    /// Prints the reasons of rejected scenarios, messages of the reference's kernel and the table of operations. Fails after a difference, of which
-    /// `folder` has the files, and if no scenario was compared.
+    /// Prints the reasons of rejected scenarios, messages of the reference's kernel and the table of operations.
+    /// Fails after a difference, of which `folder` has the files, and if no scenario was compared.
     pub(super) fn finish(self, folder: &Path, wants_operations: bool) -> Result<()> {
         let times = |number: u32| format!("{number} time{}", if number == 1 { "" } else { "s" });
         for (why, number) in self.rejected {
@@ -300,7 +305,7 @@ impl OracleSummary {
 
 #[cfg(test)]
 mod tests {
-    use super::{CaseOutcome, OracleSummary, TraceSource, kernel_message, rejection_reason};
+    use super::{CaseOutcome, EXPECTED_MESSAGES, OracleSummary, TraceSource, kernel_message, rejection_reason};
     use std::path::Path;
 
     #[test]
@@ -323,10 +328,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_the_reference_is_a_line_of_its_kernel() {
+    fn a_message_of_the_reference_fails_unless_it_is_expected() {
         let totals = "{\"sim_ns\":200000000,\"events\":7863}\n";
-        assert_eq!(kernel_message(totals), None);
-        let message = kernel_message(&format!("[k 4] sched: it lags\n{totals}"));
-        assert_eq!(message.as_deref(), Some("sched: it lags"));
+        let message = |line: &str| kernel_message(&format!("{line}\n{totals}"));
+        assert_eq!(kernel_message(totals), Ok(None));
+        assert_eq!(message("[k 4] sched: DL replenish lagged too much"), Ok(Some(EXPECTED_MESSAGES[0])));
+        assert_eq!(message("[k 4] sched: it lags"), Err("[k 4] sched: it lags".to_owned()));
+        assert!(message("[k 4] sched: DL replenish lagged too much\n[k 5] WARNING: at fair.c").is_err());
     }
 }
