@@ -2,17 +2,24 @@
 //! Compiles the scheduler of a kernel tree with the tree's own Makefiles in an overlay, and links an engine
 //! from the objects.
 //!
-//! A build has four steps: make the overlay, configure, compile `prepare` and the objects of `objects.txt`,
-//! link. Left out: finding the tree ([`crate::tree`]), the overlay itself ([`crate::overlay`]) and caching
-//! ([`crate::store`]).
+//! A build has five steps: make the overlay, configure, compile `prepare` and the objects of `objects.txt`,
+//! link, check. [`record`] decides which objects of the build before are reused. Left out: the contents of the
+//! tree ([`crate::snapshot`]), the overlay itself ([`crate::overlay`]) and caching ([`crate::store`]).
+//!
+//! The same contents give the same bytes in every folder: paths in objects are relative, and tools run without
+//! the user's variables ([`crate::process`]).
+
+mod record;
 
 use crate::error::{KernelError, io_error_at};
-use crate::regressions::edit::EditScript;
-use crate::{coverage, meanings, operations, overlay, symbols, tree};
+use crate::snapshot::Snapshot;
+use crate::store::{hash, own_hash};
+use crate::{coverage, meanings, operations, overlay, process, symbols, tree};
+use record::Reuse;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Programs that a build needs, each with the Debian package that contains it.
 const PROGRAMS: [(&str, &str); 10] = [
@@ -28,19 +35,36 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("xz", "xz-utils"),
 ];
 
-/// Inputs of a build, apart from the compiler.
-#[derive(Clone, Debug)]
+/// Inputs of a build.
+#[derive(Debug)]
 pub struct BuildRecipe {
-    /// Folder of the kernel tree.
-    pub tree: PathBuf,
-    /// Patches, in the order in which they are applied.
-    pub patches: Vec<PathBuf>,
-    /// Edits, which are applied after the patches.
-    pub scripts: Vec<EditScript>,
+    /// Contents of the tree's files, as patches and edits have changed them.
+    pub snapshot: Snapshot,
+    /// Names of the patches and edits, for messages.
+    pub changed_by: Vec<String>,
     /// Lines that are added to the configuration.
     pub config: Vec<String>,
+    /// Version lines of compiler and linker.
+    pub tools: Vec<String>,
     /// Whether the objects count how often each line runs: see [`crate::coverage`].
     pub is_covered: bool,
+}
+
+impl BuildRecipe {
+    /// Returns the key of the engine: a hash of everything that it is built from.
+    pub fn key(&self) -> String {
+        self.hash(|_| true)[..32].to_owned()
+    }
+
+    /// Returns a hash of the inputs, in which a file's content counts if `has_content` holds for its name.
+    fn hash(&self, has_content: impl Fn(&str) -> bool) -> String {
+        let mut pieces = vec![own_hash(), self.is_covered.to_string(), self.config.join("\n"), self.tools.join("\n")];
+        for (name, content) in self.snapshot.files() {
+            pieces.push(name.clone());
+            pieces.extend(has_content(name).then(|| content.clone()));
+        }
+        hash(pieces.iter().map(String::as_bytes))
+    }
 }
 
 /// Checks that all programs for a build are installed.
@@ -54,7 +78,7 @@ pub fn check_programs() -> Result<(), KernelError> {
 
 /// Checks that `gcov`, which reports the lines that ran, is installed. It comes with the compiler.
 pub(crate) fn check_coverage() -> Result<(), KernelError> {
-    let run = Command::new("gcov").arg("--version").output();
+    let run = process::output(process::tool("gcov").arg("--version"));
     run.map(drop).map_err(|_| KernelError::Missing { what: "gcov".to_owned(), packages: "gcc".to_owned() })
 }
 
@@ -69,11 +93,16 @@ pub(crate) fn check_missing(is_there: impl Fn(&str) -> bool) -> Result<(), Kerne
     Err(KernelError::Missing { what: programs.join(", "), packages })
 }
 
-/// Returns the version line of the compiler, which is a part of an engine's key.
-pub fn compiler() -> String {
-    let run = Command::new("gcc").arg("--version").output();
-    run.map(|run| String::from_utf8_lossy(&run.stdout).lines().next().unwrap_or_default().to_owned())
-        .unwrap_or_default()
+/// Returns the version lines of compiler and linker, which are a part of an engine's key.
+///
+/// # Errors
+/// If they cannot be run.
+pub fn tools() -> Result<Vec<String>, KernelError> {
+    let version = |program: &str| {
+        let run = process::output(process::tool(program).arg("--version"))?;
+        Ok(String::from_utf8_lossy(&run.stdout).lines().next().unwrap_or_default().to_owned())
+    };
+    ["gcc", "ld"].into_iter().map(version).collect()
 }
 
 /// Checks lines for the configuration.
@@ -96,8 +125,9 @@ pub fn check_config(lines: &[String]) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Folder in which an engine is built. A later build reuses the products that are still up to date.
+/// Folder in which an engine is built. A later build reuses the products whose inputs are equal.
 pub struct BuildDir {
+    folder: PathBuf,
     overlay: PathBuf,
     build: PathBuf,
 }
@@ -105,7 +135,7 @@ pub struct BuildDir {
 impl BuildDir {
     /// Returns the build directory in a folder.
     pub fn new(folder: &Path) -> Self {
-        Self { overlay: folder.join("overlay"), build: folder.join("build") }
+        Self { folder: folder.to_owned(), overlay: folder.join("overlay"), build: folder.join("build") }
     }
 
     /// Returns the overlay, and the folder of the objects.
@@ -113,14 +143,22 @@ impl BuildDir {
         (&self.overlay, &self.build)
     }
 
-    /// Builds the engine `object`, and reports each step to `say`.
+    /// Builds the engine `object`, and reports each step to `say`. `lock` is the lock of this folder: it stays
+    /// held as long as a tool runs, even if this process is killed.
     ///
     /// # Errors
-    /// If a patch does not apply, the compiler reports errors, or the tree needs symbols that fairlab does
-    /// not know.
-    pub fn build(&self, recipe: &BuildRecipe, object: &Path, say: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
-        self.try_build(recipe, object, say).map_err(|error| match (error, tree::untested_hint(&recipe.tree)) {
-            (KernelError::Build { step, message }, Some(help)) if !step.starts_with("applying") => {
+    /// If the compiler reports errors, the tree needs symbols that fairlab does not know, or the tree's files
+    /// change meanwhile.
+    pub fn build(
+        &self,
+        recipe: &BuildRecipe,
+        object: &Path,
+        lock: &fs::File,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), KernelError> {
+        let tree = recipe.snapshot.tree();
+        self.try_build(recipe, object, lock, say).map_err(|error| match (error, tree::untested_hint(tree)) {
+            (KernelError::Build { step, message }, Some(help)) => {
                 KernelError::Build { step, message: format!("{message}\n{help}") }
             }
             (KernelError::Drift(message), Some(help)) => KernelError::Drift(format!("{message}\n{help}")),
@@ -128,43 +166,57 @@ impl BuildDir {
         })
     }
 
-    fn try_build(&self, recipe: &BuildRecipe, object: &Path, say: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
-        check_programs()?;
-        check_config(&recipe.config)?;
+    fn try_build(
+        &self,
+        recipe: &BuildRecipe,
+        object: &Path,
+        lock: &fs::File,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), KernelError> {
+        let mut reuse = Reuse::begin(&self.folder, recipe)?;
         fs::create_dir_all(&self.build).map_err(io_error_at(&self.build))?;
         say("linking the tree");
-        overlay::make(&recipe.tree, &self.overlay, &recipe.patches, &recipe.scripts)?;
-        self.configure(recipe, say)?;
-        say("compiling: about 45 s of CPU time, less if little has changed");
-        self.make(recipe, &["prepare"])?;
+        overlay::make(&recipe.snapshot, &self.overlay)?;
+        reuse.remove_stale()?;
+        let build = RunningBuild { dir: self, recipe, lock };
+        build.configure(say)?;
+        say("compiling: about 20 s of CPU time, less if little has changed");
+        build.make(&["prepare"])?;
+        // Headers that are generated from the tree may have changed.
+        reuse.remove_stale()?;
         let wanted: Vec<&str> = crate::table_lines(crate::embedded_text("objects.txt"))
             .filter(|name| name.ends_with('/') || self.overlay.join(name).with_extension("c").exists())
             .collect();
-        self.make(recipe, &wanted)?;
+        build.make(&wanted)?;
         say("linking the engine");
-        self.link(recipe, &wanted, object)
+        build.link(&wanted, object)?;
+        overlay::check(&recipe.snapshot, &self.overlay)?;
+        reuse.end()
     }
+}
 
-    /// Makes the configuration again if the requested settings have changed.
-    fn configure(&self, recipe: &BuildRecipe, say: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
-        let asked = [
-            crate::embedded_text("arch/configs/fairlab_defconfig"),
-            crate::embedded_text("arch/Kconfig"),
-            &recipe.config.join("\n"),
-        ]
-        .concat();
-        let (stamp, config) = (self.build.join("asked"), self.build.join(".config"));
-        if config.exists() && fs::read_to_string(&stamp).is_ok_and(|old| old == asked) {
+/// Build that is running.
+struct RunningBuild<'a> {
+    dir: &'a BuildDir,
+    recipe: &'a BuildRecipe,
+    lock: &'a fs::File,
+}
+
+impl RunningBuild<'_> {
+    /// Makes the configuration, unless the folder has it: it is the same as long as products are reused.
+    fn configure(&self, say: &mut dyn FnMut(&str)) -> Result<(), KernelError> {
+        let (config, recipe) = (self.dir.build.join(".config"), self.recipe);
+        if config.exists() {
             return Ok(());
         }
         say("configuring");
-        self.make(recipe, &["fairlab_defconfig"])?;
+        self.make(&["fairlab_defconfig"])?;
         if !recipe.config.is_empty() {
             let mut text = fs::read_to_string(&config).map_err(io_error_at(&config))?;
             text.push_str(&recipe.config.join("\n"));
             text.push('\n');
             fs::write(&config, text).map_err(io_error_at(&config))?;
-            self.make(recipe, &["olddefconfig"])?;
+            self.make(&["olddefconfig"])?;
             let text = fs::read_to_string(&config).map_err(io_error_at(&config))?;
             if let Some(line) = recipe.config.iter().find(|line| !has_config_line(&text, line)) {
                 let message = format!(
@@ -173,33 +225,41 @@ impl BuildDir {
                 return Err(KernelError::Input(message));
             }
         }
-        fs::write(&stamp, asked).map_err(io_error_at(&stamp))
+        Ok(())
     }
 
-    fn make(&self, recipe: &BuildRecipe, targets: &[&str]) -> Result<(), KernelError> {
+    /// Returns the compiler's flag that replaces the folder of the build in all paths of an object.
+    fn path_flag(&self) -> String {
+        format!("-ffile-prefix-map={}=.", self.dir.folder.display())
+    }
+
+    fn make(&self, targets: &[&str]) -> Result<(), KernelError> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let counters = if recipe.is_covered { coverage::FLAGS } else { "" };
-        let run = Command::new("make")
-            .args(["-s", "--no-print-directory", "ARCH=fairlab", "-C"])
-            .arg(&self.overlay)
-            .arg(format!("O={}", self.build.display()))
+        let counters = if self.recipe.is_covered { coverage::FLAGS } else { "" };
+        let mut make = process::tool("make");
+        make.args(["-s", "--no-print-directory", "ARCH=fairlab", "-C"])
+            .arg(&self.dir.overlay)
+            .arg(format!("O={}", self.dir.build.display()))
             .arg(format!("-j{jobs}"))
-            .arg(format!("KCFLAGS={counters}"))
-            .args(targets)
-            .env_remove("MAKEFLAGS")
-            .output()
-            .map_err(io_error_at(Path::new("make")))?;
-        self.check_status(recipe, &format!("make {}", targets.join(" ")), &run)
+            .arg(format!("KCFLAGS={} {counters}", self.path_flag()))
+            .args(targets);
+        let run = self.output(&mut make)?;
+        self.check_status(&format!("make {}", targets.join(" ")), &run)
+    }
+
+    fn output(&self, command: &mut Command) -> Result<Output, KernelError> {
+        let lock = self.lock.try_clone().map_err(io_error_at(&self.dir.folder))?;
+        process::output(command.stdin(lock))
     }
 
     /// Returns an error with the program's own messages if it failed, with the paths of the tree instead of
     /// the overlay.
-    fn check_status(&self, recipe: &BuildRecipe, step: &str, run: &std::process::Output) -> Result<(), KernelError> {
+    fn check_status(&self, step: &str, run: &Output) -> Result<(), KernelError> {
         if run.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&run.stderr);
-        let (said, patched) = self.with_tree_paths(recipe, &said);
+        let (said, patched) = self.with_tree_paths(&said);
         let is_makes = |line: &&str| line.starts_with("make") || line.contains("#warning syscall");
         let message: Vec<&str> = said.lines().filter(|line| !is_makes(line)).collect();
         let message = if message.is_empty() { said.trim_end().to_owned() } else { message.join("\n") };
@@ -211,28 +271,25 @@ impl BuildDir {
     ///
     /// The lines of a patched file differ from the tree's, so its name stays without a folder, and the note
     /// names the patches.
-    fn with_tree_paths(&self, recipe: &BuildRecipe, said: &str) -> (String, String) {
-        let overlay = format!("{}/", self.overlay.display());
-        let changed = overlay::changed_files(&recipe.patches, &recipe.scripts).unwrap_or_default();
+    fn with_tree_paths(&self, said: &str) -> (String, String) {
+        let (overlay, snapshot) = (&self.dir.overlay, &self.recipe.snapshot);
         let (mut said, mut named) = (said.to_owned(), Vec::new());
-        for name in changed {
-            let path = overlay::overlay_path(&self.overlay, &name).display().to_string();
+        for name in snapshot.changed() {
+            let path = overlay::overlay_path(overlay, name).display().to_string();
             if said.contains(&path) {
-                said = said.replace(&path, &name);
-                named.push(name);
+                said = said.replace(&path, name);
+                named.push(name.as_str());
             }
         }
-        let said = said.replace(&overlay, &format!("{}/", recipe.tree.display()));
+        let said = said.replace(&format!("{}/", overlay.display()), &format!("{}/", snapshot.tree().display()));
         if named.is_empty() {
             return (said, String::new());
         }
-        let patches = recipe.patches.iter().map(|patch| patch.display().to_string());
-        let bugs = recipe.scripts.iter().map(|script| script.bug.clone());
-        let by: Vec<String> = patches.chain(bugs).collect();
-        (said, format!("\nline numbers of {} are those of the file as patched by {}", named.join(", "), by.join(", ")))
+        let by = self.recipe.changed_by.join(", ");
+        (said, format!("\nline numbers of {} are those of the file as patched by {by}", named.join(", ")))
     }
 
-    fn link(&self, recipe: &BuildRecipe, targets: &[&str], object: &Path) -> Result<(), KernelError> {
+    fn link(&self, targets: &[&str], object: &Path) -> Result<(), KernelError> {
         let mut objects = Vec::new();
         for target in targets {
             match target.strip_suffix('/') {
@@ -251,18 +308,19 @@ impl BuildDir {
         self.write("host.h", crate::embedded_text("host/host.h"))?;
         self.write("fairlab.h", crate::embedded_text("arch/include/asm/fairlab.h"))?;
         self.write("engine.lds.in", crate::embedded_text("host/engine.lds"))?;
-        let facts = self.overlay.join(overlay::FACTS).display().to_string();
+        let facts = overlay::facts_path(&self.dir.overlay).display().to_string();
         let flags = ["-E", "-P", "-x", "c", "-imacros", &facts, "-o", "engine.lds", "engine.lds.in"];
-        self.run(recipe, "gcc", &flags)?;
+        self.run("gcc", &flags)?;
         // `longjmp()` between stacks is intended, so the checks of the C library are off.
         let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        let flags = ["-O2", "-g1", "-fPIC", "-Wall", "-U_FORTIFY_SOURCE", "-c"];
-        self.run(recipe, "gcc", &[&flags, &hosts[..]].concat())?;
+        let path_flag = self.path_flag();
+        let flags = ["-O2", "-g1", "-fPIC", "-Wall", "-U_FORTIFY_SOURCE", &path_flag, "-c"];
+        self.run("gcc", &[&flags, &hosts[..]].concat())?;
         objects.extend(host_objects);
         let names: Vec<&str> = objects.iter().map(String::as_str).collect();
-        let nm = self.run(recipe, "nm", &[&["-A", "-P"], &names[..]].concat())?;
-        self.write("standins.c", &symbols::stub_source(&symbols::undefined(&nm), &recipe.tree)?)?;
-        self.run(recipe, "gcc", &["-w", "-O1", "-fPIC", "-fno-builtin", "-c", "standins.c", "-o", "standins.o"])?;
+        let nm = self.run("nm", &[&["-A", "-P"], &names[..]].concat())?;
+        self.write("standins.c", &symbols::stub_source(&symbols::undefined(&nm), self.recipe.snapshot.tree())?)?;
+        self.run("gcc", &["-w", "-O1", "-fPIC", "-fno-builtin", "-c", "standins.c", "-o", "standins.o"])?;
         let flags = [
             "-shared",
             "-Wl,-Bsymbolic",
@@ -271,24 +329,25 @@ impl BuildDir {
             "-Wl,--wrap=irq_work_queue",
             "-Wl,-z,noexecstack",
             "-Wl,-z,defs",
+            "-Wl,--build-id=none",
             "-o",
             "engine.so",
             "standins.o",
         ];
-        let counters: &[&str] = if recipe.is_covered { &["-lgcov"] } else { &[] };
-        self.run(recipe, "gcc", &[&flags, &names[..], counters].concat())?;
-        let made = self.build.join("engine.so");
-        let functions = operations::function_list(&self.run(recipe, "nm", &["-P", "engine.so"])?);
+        let counters: &[&str] = if self.recipe.is_covered { &["-lgcov"] } else { &[] };
+        self.run("gcc", &[&flags, &names[..], counters].concat())?;
+        let made = self.dir.build.join("engine.so");
+        let functions = operations::function_list(&self.run("nm", &["-P", "engine.so"])?);
         let beside = operations::symbol_file(object);
         fs::write(&beside, functions).map_err(io_error_at(&beside))?;
-        meanings::write(&self.overlay, object)?;
+        meanings::write(&self.dir.overlay, object)?;
         fs::copy(&made, object).map(|_| ()).map_err(io_error_at(object))
     }
 
     /// Returns the objects of a folder by the list in its archive. Others may be left from earlier builds.
     fn objects_of(&self, folder: &str) -> Result<Vec<String>, KernelError> {
-        let archive = self.build.join(folder).join("built-in.a");
-        let run = Command::new("ar").arg("t").arg(&archive).output().map_err(io_error_at(Path::new("ar")))?;
+        let archive = self.dir.build.join(folder).join("built-in.a");
+        let run = self.output(process::tool("ar").arg("t").arg(&archive))?;
         let names = String::from_utf8_lossy(&run.stdout).into_owned();
         let place = |name: &str| {
             let name = name.rsplit('/').next().unwrap_or_default();
@@ -298,17 +357,13 @@ impl BuildDir {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<(), KernelError> {
-        let path = self.build.join(name);
+        let path = self.dir.build.join(name);
         fs::write(&path, text).map_err(io_error_at(&path))
     }
 
-    fn run(&self, recipe: &BuildRecipe, program: &str, words: &[&str]) -> Result<String, KernelError> {
-        let run = Command::new(program)
-            .args(words)
-            .current_dir(&self.build)
-            .output()
-            .map_err(io_error_at(Path::new(program)))?;
-        self.check_status(recipe, &format!("{program} {}", words.last().unwrap_or(&"")), &run)?;
+    fn run(&self, program: &str, words: &[&str]) -> Result<String, KernelError> {
+        let run = self.output(process::tool(program).args(words).current_dir(&self.dir.build))?;
+        self.check_status(&format!("{program} {}", words.last().unwrap_or(&"")), &run)?;
         Ok(String::from_utf8_lossy(&run.stdout).into_owned())
     }
 }

@@ -8,13 +8,12 @@
 //!    the base tree has not are evaluated.
 
 use crate::error::{KernelError, io_error_at};
-use crate::{overlay, tree};
+use crate::{overlay, process, tree};
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Compiler flags of a covered build, in addition to the tree's own.
 pub(crate) const FLAGS: &str = "-fprofile-arcs -ftest-coverage";
@@ -74,10 +73,9 @@ impl CoverageRun {
         let files = counted_files(&self.build)?;
         let mut counts = BTreeMap::new();
         if !files.is_empty() {
-            let failed = io_error_at(Path::new("gcov"));
-            let mut gcov = Command::new("gcov");
-            let run = gcov.args(["--stdout", "--json-format"]).args(&files).current_dir(&self.build).output();
-            let run = run.map_err(failed)?;
+            let mut gcov = process::tool("gcov");
+            gcov.args(["--stdout", "--json-format"]).args(&files).current_dir(&self.build);
+            let run = process::output(&mut gcov)?;
             read(&String::from_utf8_lossy(&run.stdout), &mut counts)?;
         }
         Ok(coverage(&self.new, &counts))

@@ -32,6 +32,9 @@ pub enum KernelError {
     /// The objects need symbols that `symbols.txt` does not list.
     #[error("{0}")]
     Drift(String),
+    /// The end of a command was requested, by a signal or an embedding program.
+    #[error("stopped")]
+    Stopped,
     /// The object cannot be loaded.
     #[error("{0}")]
     Load(String),

@@ -2,8 +2,8 @@
 //! The scheduler of any kernel tree as the engine of a machine.
 //!
 //! - [`store`] keeps built engines.
-//! - [`tree`] finds a tree. [`overlay`] makes a copy of links of it, in which this crate's own files stand
-//!   for the rest of a kernel.
+//! - [`tree`] finds a tree, and [`snapshot`] reads its contents. [`overlay`] makes a folder of links to it, in
+//!   which this crate's own files stand for the rest of a kernel.
 //! - [`compile`] has the tree's own Makefiles compile `kernel/sched` there. [`symbols`] provides stubs for
 //!   the remaining symbols, or rejects the tree.
 //! - [`regressions`] holds the regression corpus: fixed bugs, which it can reintroduce.
@@ -11,6 +11,7 @@
 //!   a patch that were reached.
 //! - [`meanings`] collects what a tree's source says of its features and tunables.
 //! - [`object`] loads the result, and [`engine`] implements the machine's engine interface on top of it.
+//! - [`process`] runs tools and workers, which end when the command is stopped.
 //! - [`worker`] runs all that in a separate process, and reads the report if that process ends early.
 //!
 //! # Rules for unsafe code
@@ -34,7 +35,9 @@ pub mod meanings;
 pub mod object;
 pub mod operations;
 pub mod overlay;
+pub mod process;
 pub mod regressions;
+pub mod snapshot;
 pub mod store;
 pub mod symbols;
 pub mod tree;

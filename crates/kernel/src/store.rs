@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Store of built engines.
 //!
-//! A name stands for the inputs of an engine. Objects are found by a hash of these inputs, so that the same
-//! tree, patches, configuration and compiler give one object, whatever the names are.
+//! A name stands for the inputs of an engine. Objects are found by a hash of the contents of these inputs: equal
+//! files, configuration and compiler give one object, byte for byte, whatever the names, folders and dates are.
 //!
 //! ```text
 //! names/NAME.json     the request, and the key
 //! objects/KEY/        engine.so, engine.functions, engine.meanings, and the tree's files as patches changed them
-//! work/NAME/          overlay and products: the next build under this name compiles only what has changed
-//! work/NAME.lock      held by the process that builds there
+//! work/NAME/          overlay, products and their record: the next build under this name compiles what differs
+//! work/NAME.lock      held by the processes that build there
 //! trees/              unpacked tarballs and commits
 //! in-use              lock: shared by processes that build or run engines; exclusive for a process that prunes
 //! ```
@@ -21,15 +21,16 @@ mod key;
 
 pub use entry::{AddedKernel, BuildRequest, StoreEntry};
 pub(crate) use key::hash;
-pub use key::{key, own_hash};
+pub use key::{BUILD_FORMAT, own_hash};
 
 use crate::compile::{self, BuildDir, BuildRecipe};
 use crate::coverage::CoverageRun;
 use crate::error::{KernelError, io_error_at};
+use crate::snapshot::{Snapshot, create_parent};
 use crate::tree::{self, TreeSource};
-use crate::{meanings, operations, overlay};
+use crate::{meanings, operations};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Folder with built engines.
@@ -180,42 +181,46 @@ impl Store {
             .iter()
             .map(|patch| fs::canonicalize(patch).map_err(io_error_at(patch)))
             .collect::<Result<_, _>>()?;
-        let recipe = BuildRecipe { tree, patches, scripts: scripts.to_vec(), config: config.to_vec(), is_covered };
-        let compiler = compile::compiler();
-        let key = key(&recipe, &compiler)?;
-        let object = self.object_path(&key);
+        let entry = StoreEntry {
+            name: name.to_owned(),
+            source: source.to_owned(),
+            title: title.map(str::to_owned),
+            version: tree::version(&tree),
+            patches: patches.iter().map(|patch| patch.display().to_string()).collect(),
+            bugs: scripts.iter().map(|script| script.bug.clone()).collect(),
+            config: config.to_vec(),
+            compiler: String::new(),
+            key: String::new(),
+            own: own_hash(),
+            format: BUILD_FORMAT,
+        };
+        let recipe = BuildRecipe {
+            snapshot: Snapshot::take(&tree, &patches, scripts)?,
+            changed_by: entry.patches.iter().chain(&entry.bugs).cloned().collect(),
+            config: config.to_vec(),
+            tools: compile::tools()?,
+            is_covered,
+        };
+        let entry = StoreEntry { compiler: recipe.tools[0].clone(), key: recipe.key(), ..entry };
+        let object = self.object_path(&entry.key);
         // Counters lie in the folder of the build, beside the overlay from which it was made.
         let is_wanted = || is_covered || !object.exists();
-        let alone = if is_wanted() { Some(self.lock_build_dir(workshop, say)?) } else { None };
+        let lock = if is_wanted() { Some(self.lock_build_dir(workshop, say)?) } else { None };
         // Another process may have built it meanwhile.
-        let is_new = alone.is_some() && is_wanted();
-        if is_new {
-            let folder = object.parent().expect("objects are in folders");
-            fs::create_dir_all(folder).map_err(io_error_at(folder))?;
-            let fresh = folder.join(format!("new-{}.so", std::process::id()));
-            let workshop = BuildDir::new(&self.root.join("work").join(workshop));
-            workshop.build(&recipe, &fresh, say)?;
-            copy_patched(&recipe, workshop.folders().0, &patched_folder(&object))?;
+        let lock = lock.filter(|_| is_wanted());
+        if let Some(lock) = &lock {
+            create_parent(&object)?;
+            let fresh = object.with_file_name(format!("new-{}.so", std::process::id()));
+            BuildDir::new(&self.root.join("work").join(workshop)).build(&recipe, &fresh, lock, say)?;
             let beside = [operations::symbol_file, meanings::file_of].map(|path| (path(&fresh), path(&object)));
             for (from, to) in beside.into_iter().chain([(fresh, object.clone())]) {
                 fs::rename(&from, &to).map_err(io_error_at(&to))?;
             }
         }
-        let entry = StoreEntry {
-            name: name.to_owned(),
-            source: source.to_owned(),
-            title: title.map(str::to_owned),
-            version: tree::version(&recipe.tree),
-            patches: recipe.patches.iter().map(|patch| patch.display().to_string()).collect(),
-            bugs: scripts.iter().map(|script| script.bug.clone()).collect(),
-            config: config.to_vec(),
-            compiler,
-            key,
-            own: own_hash(),
-        };
+        copy_changed(&recipe.snapshot, &changed_folder(&object))?;
         self.write(&entry)?;
         let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(AddedKernel { entry, object, is_new, took_ms })
+        Ok(AddedKernel { entry, object, is_new: lock.is_some(), took_ms })
     }
 
     /// Stores an engine under a name that no other build takes: its own name and the beginning of its key.
@@ -268,10 +273,15 @@ impl Store {
         if entry.own == own_hash() {
             return Ok(entry);
         }
+        let reason = if entry.format < BUILD_FORMAT {
+            "was built by an earlier version of fairlab, whose objects can be those of the build before"
+        } else {
+            "was built by another version of fairlab"
+        };
         let patches: String = entry.patches.iter().map(|patch| format!(" --patch {patch}")).collect();
+        let again = format!("fairlab kernel add {name} --source {}{patches}", entry.source);
         let message = format!(
-            "the engine {name} was built by another version of fairlab\nhelp: fairlab kernel add {name} --source {}{patches}",
-            entry.source
+            "the engine {name} {reason}\nhelp: {again} builds it again; fairlab kernel prune removes the old object"
         );
         Err(KernelError::Input(message))
     }
@@ -309,21 +319,17 @@ impl Store {
     }
 }
 
-/// Returns the folder beside an object that holds the files that patches changed.
-pub fn patched_folder(object: &std::path::Path) -> PathBuf {
+/// Returns the folder beside an object that holds the files that patches and edits changed.
+pub fn changed_folder(object: &Path) -> PathBuf {
     object.with_file_name("patched")
 }
 
-/// Copies the files that patches changed beside the object: reports refer to their lines.
-fn copy_patched(recipe: &BuildRecipe, overlay: &std::path::Path, to: &std::path::Path) -> Result<(), KernelError> {
-    for name in overlay::changed_files(&recipe.patches, &recipe.scripts)? {
-        let (from, to) = (overlay::overlay_path(overlay, &name), to.join(&name));
-        let folder = to.parent().expect("files of a tree are in folders");
-        fs::create_dir_all(folder).map_err(io_error_at(folder))?;
-        // A patch may remove a file.
-        if from.is_file() {
-            fs::copy(&from, &to).map_err(io_error_at(&to))?;
-        }
+/// Copies the files that patches and edits changed beside the object: reports refer to their lines.
+fn copy_changed(snapshot: &Snapshot, to: &Path) -> Result<(), KernelError> {
+    for name in snapshot.changed().iter().filter(|name| snapshot.files().contains_key(*name)) {
+        let (from, to) = (snapshot.path(name), to.join(name));
+        create_parent(&to)?;
+        fs::copy(&from, &to).map_err(io_error_at(&to))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 use crate::compile::{self, BuildRecipe, has_config_line};
 use crate::error::KernelError;
 use crate::regressions::edit::EditScript;
+use crate::snapshot::Snapshot;
 use crate::store::{self, Store};
 use crate::symbols::{self, Stub};
 use crate::worker::CrashCause;
@@ -34,14 +35,26 @@ fn scratch_tree(folder: &Path) -> PathBuf {
     tree
 }
 
-fn recipe(tree: &Path) -> BuildRecipe {
-    BuildRecipe {
-        tree: tree.to_owned(),
-        patches: Vec::new(),
-        scripts: Vec::new(),
-        config: Vec::new(),
-        is_covered: false,
-    }
+fn snapshot(tree: &Path, patches: &[PathBuf], scripts: &[EditScript]) -> Snapshot {
+    Snapshot::take(tree, patches, scripts).expect("patches and edits fit")
+}
+
+fn recipe(snapshot: Snapshot) -> BuildRecipe {
+    let tools = vec!["cc 1".to_owned(), "ld 1".to_owned()];
+    BuildRecipe { snapshot, changed_by: Vec::new(), config: Vec::new(), tools, is_covered: false }
+}
+
+/// Returns the key of the engine of an unchanged tree.
+fn key(tree: &Path) -> String {
+    recipe(snapshot(tree, &[], &[])).key()
+}
+
+/// Writes a patch of `kernel/sched/fair.c` in the scratch tree.
+fn patch_file(folder: &Path, from: &str, to: &str) -> PathBuf {
+    let patch = folder.join("x.diff");
+    let text = format!("--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-{from}\n+{to}\n");
+    fs::write(&patch, text).expect("written");
+    patch
 }
 
 fn text_of(error: impl std::fmt::Display) -> String {
@@ -80,34 +93,43 @@ fn known_symbols_get_what_the_table_says_and_nothing_else() {
 }
 
 #[test]
-fn the_key_follows_content_patches_and_configuration_and_not_names_of_folders() {
+fn the_key_follows_contents_configuration_and_tools_and_not_folders_dates_or_origins() {
     let folder = tempfile::tempdir().expect("a folder");
     let tree = scratch_tree(folder.path());
-    let plain = store::key(&recipe(&tree), "cc 1").expect("a key");
-    assert_eq!(plain, store::key(&recipe(&tree), "cc 1").expect("a key"));
-    assert_ne!(plain, store::key(&recipe(&tree), "cc 2").expect("a key"));
-    let config = BuildRecipe { config: vec!["CONFIG_A=y".into()], ..recipe(&tree) };
-    assert_ne!(plain, store::key(&config, "cc 1").expect("a key"));
-    let patch = folder.path().join("x.diff");
-    fs::write(&patch, "--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n").expect("written");
-    let patched = BuildRecipe { patches: vec![patch], ..recipe(&tree) };
-    assert_ne!(plain, store::key(&patched, "cc 1").expect("a key"));
+    let plain = key(&tree);
+    assert_eq!(plain, key(&tree));
+    let with = |change: fn(&mut BuildRecipe)| {
+        let mut recipe = recipe(snapshot(&tree, &[], &[]));
+        change(&mut recipe);
+        recipe.key()
+    };
+    assert_ne!(plain, with(|recipe| recipe.tools[0] = "cc 2".to_owned()));
+    assert_ne!(plain, with(|recipe| recipe.tools[1] = "ld 2".to_owned()));
+    assert_ne!(plain, with(|recipe| recipe.config.push("CONFIG_A=y".to_owned())));
+    assert_ne!(plain, with(|recipe| recipe.is_covered = true));
+    let patch = patch_file(folder.path(), "int fair;", "int unfair;");
+    let patched = recipe(snapshot(&tree, &[patch], &[])).key();
+    assert_ne!(plain, patched);
     let moved = folder.path().join("elsewhere");
     fs::rename(&tree, &moved).expect("moved");
-    assert_eq!(plain, store::key(&recipe(&moved), "cc 1").expect("a key"));
+    assert_eq!(plain, key(&moved));
     fs::write(moved.join("drivers/x/driver.c"), "changed").expect("written");
-    assert_eq!(plain, store::key(&recipe(&moved), "cc 1").expect("a key"));
-    fs::write(moved.join("kernel/sched/fair.c"), "int unfair;\n").expect("written");
-    assert_ne!(plain, store::key(&recipe(&moved), "cc 1").expect("a key"));
+    assert_eq!(plain, key(&moved));
+    let source = moved.join("kernel/sched/fair.c");
+    fs::write(&source, "int unfair;\n").expect("written");
+    fs::File::open(&source).and_then(|file| file.set_modified(std::time::UNIX_EPOCH)).expect("an old date");
+    assert_eq!(patched, key(&moved), "a commit and a patch with equal contents are one engine");
 }
 
 #[test]
-fn an_overlay_has_links_our_files_and_what_patches_make_of_the_tree_which_stays_as_it_is() {
+fn an_overlay_has_links_fairlabs_files_and_patched_copies_and_the_tree_does_not_change() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tree, place) = (scratch_tree(folder.path()), folder.path().join("overlay"));
     let read = |name: &str| fs::read_to_string(place.join(name)).expect("it is there");
     let is_there = |name: &str| place.join(name).exists();
-    overlay::make(&tree, &place, &[], &[]).expect("made");
+    let plain = snapshot(&tree, &[], &[]);
+    overlay::make(&plain, &place).expect("made");
+    overlay::check(&plain, &place).expect("it has the contents of the snapshot");
     assert_eq!(fs::read_link(place.join("kernel/sched/fair.c")).expect("a link"), tree.join("kernel/sched/fair.c"));
     for product in ["kernel/sched/fair.o", "kernel/made.c", "include/generated/old.h", "drivers/x/driver.c"] {
         assert!(!is_there(product), "{product}");
@@ -118,52 +140,42 @@ fn an_overlay_has_links_our_files_and_what_patches_make_of_the_tree_which_stays_
     assert!(read("arch/fairlab/include/asm/fairlab_facts.h").contains("FL_SCHED_TICK"));
     assert!(!read("arch/fairlab/include/asm/fairlab_facts.h").contains("FL_BASE_SLICE"));
 
-    let patch = folder.path().join("x.diff");
-    let text = "--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int fair;\n+int patched;\n";
-    fs::write(&patch, text).expect("written");
-    overlay::make(&tree, &place, std::slice::from_ref(&patch), &[]).expect("the patch applies");
+    let patched = snapshot(&tree, &[patch_file(folder.path(), "int fair;", "int patched;")], &[]);
+    overlay::make(&patched, &place).expect("made");
     assert_eq!(read("kernel/sched/fair.c"), "int patched;\n");
     assert_eq!(fs::read_to_string(tree.join("kernel/sched/fair.c")).expect("read"), "int fair;\n");
-    // Without the patch again, and without a file that was removed. A file that was changed must look changed
-    // to make once more.
-    let is_link = |name: &str| place.join(name).is_symlink();
-    fs::remove_file(tree.join("drivers/x/Kconfig")).expect("removed");
-    overlay::make(&tree, &place, &[], &[]).expect("made");
-    assert_eq!(read("kernel/sched/fair.c"), "int fair;\n");
-    assert!(!is_link("kernel/sched/fair.c"));
-    assert!(!is_there("drivers/x/Kconfig"));
-    overlay::make(&tree, &place, &[], &[]).expect("made");
-    assert!(is_link("kernel/sched/fair.c"));
+    overlay::make(&plain, &place).expect("made");
+    assert!(place.join("kernel/sched/fair.c").is_symlink());
+    fs::write(tree.join("kernel/sched/fair.c"), "int edited;\n").expect("written");
+    let error = text_of(overlay::check(&plain, &place).expect_err("the tree was edited meanwhile"));
+    assert!(error.contains("kernel/sched/fair.c: the file has changed while the engine was built"), "{error}");
 }
 
 #[test]
-fn a_script_of_edits_changes_a_copy_and_says_which_bug_does_not_fit_where() {
+fn a_script_of_edits_changes_a_copy_and_its_error_names_bug_and_location() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (tree, place) = (scratch_tree(folder.path()), folder.path().join("overlay"));
+    let tree = scratch_tree(folder.path());
     fs::write(tree.join("kernel/sched/fair.c"), "int share(int n)\n{\n\treturn n / 2;\n}\n").expect("written");
     let script = |function: &str| {
         let text = format!("file = \"fair.c\"\nfunction = \"{function}\"\nreplace = \"n / 2\"\nwith = \"n\"");
         EditScript { bug: "greed".to_owned(), edits: vec![toml::from_str(&text).expect("an edit")] }
     };
-    overlay::make(&tree, &place, &[], &[script("share")]).expect("it fits");
+    let edited = snapshot(&tree, &[], &[script("share")]);
     let read = |path: PathBuf| fs::read_to_string(path).expect("it is there");
-    assert!(read(place.join("kernel/sched/fair.c")).contains("return n;"));
+    assert!(read(edited.path("kernel/sched/fair.c")).contains("return n;"));
     assert!(read(tree.join("kernel/sched/fair.c")).contains("return n / 2;"));
-    let error = text_of(overlay::make(&tree, &place, &[], &[script("divide")]).expect_err("there is no such function"));
+    let error = text_of(Snapshot::take(&tree, &[], &[script("divide")]).expect_err("there is no such function"));
     assert!(error.contains("greed: kernel/sched/fair.c: there is no function divide"), "{error}");
-    let plain = store::key(&recipe(&tree), "cc 1").expect("a key");
-    let edited = BuildRecipe { scripts: vec![script("share")], ..recipe(&tree) };
-    assert_ne!(plain, store::key(&edited, "cc 1").expect("a key"));
+    assert_ne!(key(&tree), recipe(edited).key());
 }
 
 #[test]
-fn a_patch_that_does_not_apply_or_concerns_something_else_is_refused_with_its_name() {
+fn a_patch_that_does_not_apply_or_changes_unneeded_files_is_rejected_with_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (tree, place, patch) =
-        (scratch_tree(folder.path()), folder.path().join("overlay"), folder.path().join("bad.diff"));
+    let (tree, patch) = (scratch_tree(folder.path()), folder.path().join("bad.diff"));
     let refused = |text: &str| {
         fs::write(&patch, text).expect("written");
-        text_of(overlay::make(&tree, &place, std::slice::from_ref(&patch), &[]).expect_err("it is refused"))
+        text_of(Snapshot::take(&tree, std::slice::from_ref(&patch), &[]).expect_err("it is refused"))
     };
     let error =
         refused("--- a/kernel/sched/fair.c\n+++ b/kernel/sched/fair.c\n@@ -1 +1 @@\n-int other;\n+int patched;\n");
@@ -171,6 +183,19 @@ fn a_patch_that_does_not_apply_or_concerns_something_else_is_refused_with_its_na
     let error = refused("--- a/drivers/x/driver.c\n+++ b/drivers/x/driver.c\n@@ -1 +1 @@\n-a\n+b\n");
     assert!(error.contains("drivers/x/driver.c is not a part of an engine"), "{error}");
     assert!(refused("hello").contains("not a patch"));
+}
+
+#[test]
+fn a_patch_adds_and_removes_files_of_a_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tree, patch) = (scratch_tree(folder.path()), folder.path().join("x.diff"));
+    let text = "--- /dev/null\n+++ b/kernel/sched/new.c\n@@ -0,0 +1 @@\n+int added;\n\
+                --- a/kernel/sched/fair.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-int fair;\n";
+    fs::write(&patch, text).expect("written");
+    let patched = snapshot(&tree, &[patch], &[]);
+    assert!(patched.files().contains_key("kernel/sched/new.c") && !patched.files().contains_key("kernel/sched/fair.c"));
+    assert!(patched.changed().contains("kernel/sched/fair.c"));
+    assert!(tree.join("kernel/sched/fair.c").is_file());
 }
 
 #[test]
@@ -298,6 +323,7 @@ fn store_with(folder: &Path, names: &[(&str, &str)]) -> Store {
             compiler: "cc".to_owned(),
             key: (*key).to_owned(),
             own: store::own_hash(),
+            format: store::BUILD_FORMAT,
         };
         write(root.join("names").join(format!("{name}.json")), &serde_json::to_string(&entry).expect("JSON"));
         write(root.join("objects").join(key).join("engine.so"), "an object");
@@ -341,4 +367,24 @@ fn an_engine_is_removed_with_what_was_only_there_for_it() {
     let gone = store.remove("same").expect("removed");
     assert!(!store.object_path("1").exists() && gone.iter().any(|gone| gone.what == "its object" && gone.bytes == 9));
     assert!(store.object_path("2").is_file());
+}
+
+#[test]
+fn an_engine_of_an_earlier_version_is_rejected_with_the_reason_and_prune_removes_its_object() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store_with(folder.path(), &[("mine", "1"), ("old", "2")]);
+    let path = store.root().join("names/old.json");
+    let mut entry: serde_json::Value = serde_json::from_slice(&fs::read(&path).expect("read")).expect("JSON");
+    entry["own"] = "0123".into();
+    entry.as_object_mut().expect("an object").remove("format");
+    fs::write(&path, entry.to_string()).expect("written");
+    store.get_usable("mine").expect("it is of this version");
+    let error = text_of(store.get_usable("old").expect_err("it is rejected"));
+    assert!(
+        error.contains("objects can be those of the build before") && error.contains("fairlab kernel prune"),
+        "{error}"
+    );
+    store.prune(false).expect("pruned");
+    assert!(store.object_path("1").is_file() && !store.object_path("2").exists());
+    store.get("old").expect("the name remains, with what it was built from");
 }

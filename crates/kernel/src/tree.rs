@@ -3,10 +3,10 @@
 //! that an engine needs.
 
 use crate::error::{KernelError, io_error_at};
+use crate::process;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Source of a kernel tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,16 +88,15 @@ impl TreeSource {
         let fresh = tempfile::tempdir_in(&parent).map_err(io_error_at(&parent))?;
         let wanted =
             TREE_PARTS.iter().map(|part| format!("*/{part}")).chain(TREE_FILES.iter().map(|file| format!("*/{file}")));
-        let run = Command::new("tar")
-            .arg("xf")
+        let mut tar = process::tool("tar");
+        tar.arg("xf")
             .arg(tarball)
             .arg("-C")
             .arg(fresh.path())
             .args(["--strip-components=1", "--wildcards", "--no-wildcards-match-slash"])
             .args(wanted)
-            .args(["--wildcards-match-slash", "*/Kconfig*"])
-            .output()
-            .map_err(io_error_at(Path::new("tar")))?;
+            .args(["--wildcards-match-slash", "*/Kconfig*"]);
+        let run = process::output(&mut tar)?;
         // tar reports names that a tree does not have; only whether a tree is there now matters.
         check_is_tree(fresh.path()).map_err(|_| {
             KernelError::Input(format!(

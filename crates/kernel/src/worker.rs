@@ -5,11 +5,12 @@
 //! back in a file.
 
 use crate::error::{KernelError, io_error_at};
+use crate::process;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Environment variable that makes a process a worker, and names its report file.
 pub const REPORT_VAR: &str = "FAIRLAB_KERNEL_REPORT";
@@ -122,14 +123,34 @@ pub fn worker_report_path() -> Option<PathBuf> {
     std::env::var_os(REPORT_VAR).map(PathBuf::from)
 }
 
+/// Streams of a worker that its parent does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerStreams {
+    /// Standard output and standard error are those of this process. A signal of the terminal reaches the worker
+    /// too, which ends its run early and reports it.
+    Inherited,
+    /// Both are captured. The worker is ended when the end of all children is requested.
+    Captured,
+}
+
 /// Runs a command as a worker, to its end, and returns its output and its report.
 ///
 /// # Errors
-/// If the command cannot be started, or its report cannot be read.
-pub fn run(command: &mut Command, object: &Path) -> Result<(Output, WorkerReport), KernelError> {
+/// If the command cannot be started, its report cannot be read, or the end was requested.
+pub fn run(
+    command: &mut Command,
+    object: &Path,
+    streams: WorkerStreams,
+) -> Result<(Output, WorkerReport), KernelError> {
     let file = tempfile::NamedTempFile::new().map_err(io_error_at(&std::env::temp_dir()))?;
-    let program = PathBuf::from(command.get_program());
-    let output = command.env(REPORT_VAR, file.path()).output().map_err(io_error_at(&program))?;
+    command.env(REPORT_VAR, file.path());
+    let output = match streams {
+        WorkerStreams::Captured => process::output(command)?,
+        WorkerStreams::Inherited => {
+            let program = PathBuf::from(command.get_program());
+            command.stdout(Stdio::inherit()).stderr(Stdio::inherit()).output().map_err(io_error_at(&program))?
+        }
+    };
     let text = fs::read_to_string(file.path()).map_err(io_error_at(file.path()))?;
     let (mut report, places) = parse(&text);
     if let Some(end) = &mut report.end {
@@ -250,8 +271,8 @@ fn symbolise(object: &Path, frames: &[String]) -> Vec<String> {
     let before = |frame: &String| {
         u64::from_str_radix(frame, 16).map_or_else(|_| frame.clone(), |at| format!("{:x}", at.saturating_sub(1)))
     };
-    let run =
-        Command::new("addr2line").args(["-f", "-i", "-p", "-e"]).arg(object).args(frames.iter().map(before)).output();
+    let mut addr2line = process::tool("addr2line");
+    let run = process::output(addr2line.args(["-f", "-i", "-p", "-e"]).arg(object).args(frames.iter().map(before)));
     let Ok(run) = run else { return frames.to_vec() };
     let text = String::from_utf8_lossy(&run.stdout).into_owned();
     let lines: Vec<String> = text.lines().map(tree_path).collect();

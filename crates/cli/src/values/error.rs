@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Errors that end a command early, their exit status, and the report of a panic.
 
-use crate::values::host;
+use crate::values::{host, interrupt};
 use fairlab_kernel::error::KernelError;
 use fairlab_run::error::RequestError;
 use fairlab_run::run_directory::DirectoryError;
@@ -84,7 +84,13 @@ impl From<RequestError> for CliError {
 
 impl From<KernelError> for CliError {
     fn from(error: KernelError) -> Self {
-        if error.is_input() { Self::input(error) } else { Self::run(error) }
+        match error {
+            KernelError::Stopped => {
+                Self::Stopped { signal: interrupt::requested().unwrap_or(interrupt::DEFAULT_SIGNAL) }
+            }
+            error if error.is_input() => Self::input(error),
+            error => Self::run(error),
+        }
     }
 }
 

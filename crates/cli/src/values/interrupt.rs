@@ -7,11 +7,15 @@
 
 use crate::values::error::CliError;
 use crate::values::host;
+use fairlab_kernel::process;
 use fairlab_sched::units::Nanos;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// Signal of a stop that no signal has requested.
+pub(crate) const DEFAULT_SIGNAL: u8 = SIGINT as u8;
 
 /// Signals received so far.
 #[derive(Default)]
@@ -23,23 +27,27 @@ struct Signals {
 
 static SIGNALS: OnceLock<Signals> = OnceLock::new();
 
-/// Installs handlers that only record the signal.
+/// Installs handlers that only record the signal, once. Builds and workers of engines end when it arrives.
 pub(crate) fn install_handlers() {
+    process::set_stop_check(|| requested().is_some());
     if host::is_embedded() {
         return;
     }
-    let signals = SIGNALS.get_or_init(Signals::default);
-    for signal in [SIGINT, SIGTERM] {
-        // If the system rejects a handler, the signal ends the program as by default.
-        let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signals.is_noticed));
-        let _ = flag::register_usize(signal, Arc::clone(&signals.came), signal as usize);
-    }
+    SIGNALS.get_or_init(|| {
+        let signals = Signals::default();
+        for signal in [SIGINT, SIGTERM] {
+            // If the system rejects a handler, the signal ends the program as by default.
+            let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signals.is_noticed));
+            let _ = flag::register_usize(signal, Arc::clone(&signals.came), signal as usize);
+        }
+        signals
+    });
 }
 
 /// Returns the signal that requests the end, if one has arrived.
 pub(crate) fn requested() -> Option<u8> {
     if host::is_stop_requested() {
-        return Some(SIGINT as u8);
+        return Some(DEFAULT_SIGNAL);
     }
     let signals = SIGNALS.get()?;
     let signal = u8::try_from(signals.came.load(Ordering::Relaxed)).ok().filter(|&signal| signal != 0)?;
@@ -49,8 +57,10 @@ pub(crate) fn requested() -> Option<u8> {
 
 /// Returns the error of a command whose run a signal has shortened.
 pub(crate) fn end(cut_short_of: Option<Nanos>) -> Result<(), CliError> {
-    match requested().filter(|_| cut_short_of.is_some()) {
-        Some(signal) => Err(CliError::Stopped { signal }),
-        None => Ok(()),
-    }
+    if cut_short_of.is_some() { check() } else { Ok(()) }
+}
+
+/// Returns the error of a command that a signal ends.
+pub(crate) fn check() -> Result<(), CliError> {
+    requested().map_or(Ok(()), |signal| Err(CliError::Stopped { signal }))
 }

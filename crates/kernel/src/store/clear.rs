@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Size of the store, and removal of files that no engine of a user needs.
 //!
-//! 1. Names that a user gave are needed, with their objects, their build folders and their trees.
+//! 1. Names that a user gave are needed, with their objects, their build folders and their trees. An object
+//!    that another version of fairlab has built is not: it is rejected, and the name says how to build it again.
 //! 2. Names that commands gave to their own engines are needed as long as a command runs that holds the lock
 //!    of the store.
 //! 3. Everything else can be built again.
 
-use super::{Store, StoreEntry};
+use super::{Store, StoreEntry, own_hash};
 use crate::error::{KernelError, io_error_at};
 use crate::tree::TreeSource;
 use serde::Serialize;
@@ -153,10 +154,11 @@ impl Store {
             .iter()
             .map(|entry| self.removed_kernel(format!("the name {}", entry.name), self.entry_path(&entry.name)))
             .collect();
-        let keys: BTreeSet<&str> = kept.iter().map(|entry| entry.key.as_str()).collect();
+        let usable = kept.iter().filter(|entry| entry.own == own_hash());
+        let keys: BTreeSet<&str> = usable.map(|entry| entry.key.as_str()).collect();
         let objects = names_in(&self.root.join("objects")).into_iter().filter(|key| !keys.contains(key.as_str()));
         gone.extend(objects.map(|key| {
-            let its = own.iter().find(|entry| entry.key == key).map_or("no name", |entry| &entry.name);
+            let its = own.iter().chain(&kept).find(|entry| entry.key == key).map_or("no name", |entry| &entry.name);
             self.removed_kernel(format!("an object of {its}"), self.object_folder(&key))
         }));
         let works: BTreeSet<&str> = kept.iter().map(|entry| entry.name.as_str()).collect();

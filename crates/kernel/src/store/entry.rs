@@ -26,12 +26,15 @@ pub struct StoreEntry {
     pub config: Vec<String>,
     /// Version line of the compiler.
     pub compiler: String,
-    /// Hash of all inputs of the engine.
+    /// Hash of the contents of all inputs of the engine.
     pub key: String,
     /// Hash of fairlab's own files in it. An engine with another hash may have another interface, and must be
     /// built again.
     #[serde(default)]
     pub own: String,
+    /// Number of the way in which it was built. Objects of 0 may be those of an earlier build.
+    #[serde(default)]
+    pub format: u32,
 }
 
 impl StoreEntry {
@@ -47,7 +50,7 @@ pub struct BuildRequest<'a> {
     /// Name under which the engine is stored.
     pub name: &'a str,
     /// Name of the folder in which it is built. Engines that are built in one folder, one after the other,
-    /// compile only what differs.
+    /// compile only what differs in content.
     pub build_dir: &'a str,
     /// Source of the tree, as a user writes it.
     pub source: &'a str,

@@ -9,10 +9,13 @@ use crate::output::figures;
 use crate::output::table::{Align, Table};
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
+use crate::values::interrupt;
 use fairlab_kernel::store::clear::{ListedKernel, RemovedKernel, is_own};
 use fairlab_kernel::store::{Store, StoreEntry};
 
 pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliError> {
+    // Builds and runs end when a signal arrives.
+    interrupt::install_handlers();
     let store = Store::for_user()?;
     match &args.what {
         KernelCommand::Add(add) => self::add(output, &store, add),

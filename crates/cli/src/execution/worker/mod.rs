@@ -15,9 +15,10 @@ pub(crate) use serve::serve;
 use crate::output::Output;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
-use crate::values::host;
+use crate::values::{host, interrupt};
 use fairlab_kernel::meanings;
 use fairlab_kernel::store::{Store, StoreEntry};
+pub(crate) use fairlab_kernel::worker::WorkerStreams;
 use fairlab_kernel::worker::{self as process, CrashReport, WorkerReport};
 use fairlab_run::error::RequestError;
 use fairlab_run::job::Job;
@@ -37,15 +38,6 @@ const MOST_LINES: usize = 20;
 pub(crate) struct Engine {
     store: Store,
     entry: StoreEntry,
-}
-
-/// Streams of a worker that its parent does not read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WorkerStreams {
-    /// Standard output and standard error are those of this process.
-    Inherited,
-    /// Both are captured.
-    Captured,
 }
 
 /// Worker that has ended.
@@ -76,11 +68,8 @@ impl Engine {
 
     /// Runs a worker to its end.
     pub(crate) fn work(&self, job: &Job, streams: WorkerStreams) -> Result<EndedWorker, CliError> {
-        let mut command = worker_command(job)?;
-        if streams == WorkerStreams::Inherited {
-            command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        }
-        let (ended, report) = process::run(&mut command, &self.store.object_path(&self.entry.key))?;
+        let object = self.store.object_path(&self.entry.key);
+        let (ended, report) = process::run(&mut worker_command(job)?, &object, streams)?;
         Ok(EndedWorker { stdout: ended.stdout, report, status: ended.status, stderr: ended.stderr })
     }
 
@@ -119,6 +108,8 @@ fn worker_command(job: &Job) -> Result<Command, CliError> {
             "a compiled-kernel engine needs a worker process of the fairlab command, and this program embeds fairlab";
         return Err(CliError::Input(format!("{what}\nhelp: {help}")));
     }
+    // Workers are not in the process group that the terminal interrupts.
+    interrupt::install_handlers();
     let program = std::env::current_exe().map_err(|error| CliError::Run(format!("this program: {error}")))?;
     let of_file = |error: std::io::Error| CliError::run(format!("a temporary file: {error}"));
     let mut file = tempfile::tempfile().map_err(of_file)?;

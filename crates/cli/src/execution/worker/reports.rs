@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reports of kernels that crashed, panicked, deadlocked or did not return.
 
-use fairlab_kernel::store::{Store, StoreEntry, patched_folder};
+use fairlab_kernel::store::{Store, StoreEntry, changed_folder};
 use fairlab_kernel::worker::{CrashCause, CrashReport, LOOP_SECONDS_VAR, Waiter};
 use fairlab_machine::sim::START;
 use std::fmt::Write as _;
@@ -76,7 +76,7 @@ pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, co
 fn as_patched(object: &Path, frame: &str, shown: &mut usize) -> String {
     let place = frame.split_once(" at ").and_then(|(_, place)| place.rsplit_once(':'));
     let Some((file, line)) = place else { return String::new() };
-    let Ok(text) = std::fs::read_to_string(patched_folder(object).join(file)) else { return String::new() };
+    let Ok(text) = std::fs::read_to_string(changed_folder(object).join(file)) else { return String::new() };
     *shown += 1;
     let line = line.parse::<usize>().ok().and_then(|line| text.lines().nth(line.saturating_sub(1)));
     let line = line.filter(|line| *shown <= MOST_LINES && !line.trim().is_empty());
