@@ -69,6 +69,11 @@ const STEPS: &[CheckStep] = &[
         arguments: "xtask engines",
     },
     CheckStep {
+        name: "engines of twelve commits, in every order and with interruptions",
+        program: "cargo",
+        arguments: "xtask engine-walk",
+    },
+    CheckStep {
         name: "the fuzz targets of the parsers, five minutes each",
         program: "cargo",
         arguments: "xtask fuzz-targets --seconds 300",

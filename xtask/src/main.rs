@@ -7,6 +7,7 @@ mod bench_oracle;
 mod browser;
 mod codegen;
 mod count;
+mod engine_walk;
 mod engines;
 mod extended;
 mod fuzz_oracle;
@@ -114,6 +115,8 @@ enum XtaskCommand {
     Extended(extended::ExtendedArgs),
     /// Build an engine of each available kernel tree, and run all scenarios with it.
     Engines(engines::EnginesArgs),
+    /// Check that engines are those of the requested commits, whatever was built or interrupted before.
+    EngineWalk(engine_walk::EngineWalkArgs),
 }
 
 fn main() -> Result<()> {
@@ -140,6 +143,7 @@ fn main() -> Result<()> {
         XtaskCommand::Background(args) => real_programs::background::run(&root(), &args),
         XtaskCommand::Extended(args) => extended::run(&root(), &args),
         XtaskCommand::Engines(args) => engines::run(&root(), &args),
+        XtaskCommand::EngineWalk(args) => engine_walk::run(&root(), &args),
     }
 }
 

@@ -6,7 +6,7 @@
 //! link, check. [`record`] decides which objects of the build before are reused. Left out: the contents of the
 //! tree ([`crate::snapshot`]), the overlay itself ([`crate::overlay`]) and caching ([`crate::store`]).
 //!
-//! The same contents give the same bytes in every folder: paths in objects are relative, and tools run without
+//! The same contents give the same bytes in every folder: paths in objects do not name it, and tools run without
 //! the user's variables ([`crate::process`]).
 
 mod record;
@@ -14,7 +14,7 @@ mod record;
 use crate::error::{KernelError, io_error_at};
 use crate::snapshot::Snapshot;
 use crate::store::{hash, own_hash};
-use crate::{coverage, meanings, operations, overlay, process, symbols, tree};
+use crate::{coverage, functions, meanings, overlay, process, symbols, tree};
 use record::Reuse;
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,6 +34,25 @@ const PROGRAMS: [(&str, &str); 10] = [
     ("tar", "tar"),
     ("xz", "xz-utils"),
 ];
+
+/// Compiler flags that replace the folder of the build in an object's debug information, and leave it out of messages.
+const PATH_FLAGS: [&str; 2] = ["-fdebug-prefix-map={folder}=/fairlab", "-fmacro-prefix-map={folder}/overlay/="];
+/// Compiler flags of fairlab's own files outside the kernel. `longjmp()` between stacks is intended, so the checks of
+/// the C library are off.
+const HOST_FLAGS: [&str; 6] = ["-O2", "-g1", "-fPIC", "-Wall", "-U_FORTIFY_SOURCE", "-c"];
+const STUB_FLAGS: [&str; 5] = ["-w", "-O1", "-fPIC", "-fno-builtin", "-c"];
+const LINK_FLAGS: [&str; 8] = [
+    "-shared",
+    "-Wl,-Bsymbolic",
+    "-Wl,-T,engine.lds",
+    "-Wl,--defsym=jiffies=jiffies_64",
+    "-Wl,--wrap=irq_work_queue",
+    "-Wl,-z,noexecstack",
+    "-Wl,-z,defs",
+    "-Wl,--build-id=none",
+];
+/// All flags with which engines are built, besides those of the tree.
+pub(crate) const FLAGS: [&[&str]; 4] = [&PATH_FLAGS, &HOST_FLAGS, &STUB_FLAGS, &LINK_FLAGS];
 
 /// Inputs of a build.
 #[derive(Debug)]
@@ -228,9 +247,9 @@ impl RunningBuild<'_> {
         Ok(())
     }
 
-    /// Returns the compiler's flag that replaces the folder of the build in all paths of an object.
-    fn path_flag(&self) -> String {
-        format!("-ffile-prefix-map={}=.", self.dir.folder.display())
+    /// Returns [`PATH_FLAGS`] for this folder.
+    fn path_flags(&self) -> [String; 2] {
+        PATH_FLAGS.map(|flag| flag.replace("{folder}", &self.dir.folder.display().to_string()))
     }
 
     fn make(&self, targets: &[&str]) -> Result<(), KernelError> {
@@ -241,7 +260,7 @@ impl RunningBuild<'_> {
             .arg(&self.dir.overlay)
             .arg(format!("O={}", self.dir.build.display()))
             .arg(format!("-j{jobs}"))
-            .arg(format!("KCFLAGS={} {counters}", self.path_flag()))
+            .arg(format!("KCFLAGS={} {counters}", self.path_flags().join(" ")))
             .args(targets);
         let run = self.output(&mut make)?;
         self.check_status(&format!("make {}", targets.join(" ")), &run)
@@ -311,35 +330,23 @@ impl RunningBuild<'_> {
         let facts = overlay::facts_path(&self.dir.overlay).display().to_string();
         let flags = ["-E", "-P", "-x", "c", "-imacros", &facts, "-o", "engine.lds", "engine.lds.in"];
         self.run("gcc", &flags)?;
-        // `longjmp()` between stacks is intended, so the checks of the C library are off.
         let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
-        let path_flag = self.path_flag();
-        let flags = ["-O2", "-g1", "-fPIC", "-Wall", "-U_FORTIFY_SOURCE", &path_flag, "-c"];
-        self.run("gcc", &[&flags, &hosts[..]].concat())?;
+        let path_flags = self.path_flags();
+        let path_flags = path_flags.each_ref().map(String::as_str);
+        self.run("gcc", &[&path_flags, &HOST_FLAGS[..], &hosts[..]].concat())?;
         objects.extend(host_objects);
         let names: Vec<&str> = objects.iter().map(String::as_str).collect();
         let nm = self.run("nm", &[&["-A", "-P"], &names[..]].concat())?;
         self.write("standins.c", &symbols::stub_source(&symbols::undefined(&nm), self.recipe.snapshot.tree())?)?;
-        self.run("gcc", &["-w", "-O1", "-fPIC", "-fno-builtin", "-c", "standins.c", "-o", "standins.o"])?;
-        let flags = [
-            "-shared",
-            "-Wl,-Bsymbolic",
-            "-Wl,-T,engine.lds",
-            "-Wl,--defsym=jiffies=jiffies_64",
-            "-Wl,--wrap=irq_work_queue",
-            "-Wl,-z,noexecstack",
-            "-Wl,-z,defs",
-            "-Wl,--build-id=none",
-            "-o",
-            "engine.so",
-            "standins.o",
-        ];
+        self.run("gcc", &[&STUB_FLAGS[..], &["standins.c", "-o", "standins.o"]].concat())?;
+        let output = ["-o", "engine.so", "standins.o"];
         let counters: &[&str] = if self.recipe.is_covered { &["-lgcov"] } else { &[] };
-        self.run("gcc", &[&flags, &names[..], counters].concat())?;
+        self.run("gcc", &[&LINK_FLAGS[..], &output, &names[..], counters].concat())?;
         let made = self.dir.build.join("engine.so");
-        let functions = operations::function_list(&self.run("nm", &["-P", "engine.so"])?);
-        let beside = operations::symbol_file(object);
-        fs::write(&beside, functions).map_err(io_error_at(&beside))?;
+        let list = functions::function_list(&self.run("nm", &["-P", "engine.so"])?);
+        let beside = functions::symbol_file(object);
+        fs::write(&beside, list).map_err(io_error_at(&beside))?;
+        functions::write_sources(&self.dir.overlay, object)?;
         meanings::write(&self.dir.overlay, object)?;
         fs::copy(&made, object).map(|_| ()).map_err(io_error_at(object))
     }

@@ -7,8 +7,9 @@
 //! - [`compile`] has the tree's own Makefiles compile `kernel/sched` there. [`symbols`] provides stubs for
 //!   the remaining symbols, or rejects the tree.
 //! - [`regressions`] holds the regression corpus: fixed bugs, which it can reintroduce.
-//! - [`operations`] maps functions to the operations that are counted, and [`coverage`] reports the lines of
-//!   a patch that were reached.
+//! - [`functions`] lists the functions of an object, [`operations`] maps them to the operations that are
+//!   counted, and [`costs`] makes kernels that are compared count alike.
+//! - [`coverage`] reports the lines of a patch that were reached.
 //! - [`meanings`] collects what a tree's source says of its features and tunables.
 //! - [`object`] loads the result, and [`engine`] implements the machine's engine interface on top of it.
 //! - [`process`] runs tools and workers, which end when the command is stopped.
@@ -27,10 +28,13 @@
 //!    gets numbers only.
 //! 5. Each `unsafe` block has a comment with the reason why it is sound.
 
+mod c;
 pub mod compile;
+pub mod costs;
 pub mod coverage;
 pub mod engine;
 pub mod error;
+pub mod functions;
 pub mod meanings;
 pub mod object;
 pub mod operations;

@@ -47,6 +47,9 @@ pub(crate) fn tool(program: &str) -> Command {
 /// # Errors
 /// If it cannot be started, or [`KernelError::Stopped`] if the end was requested before.
 pub fn output(command: &mut Command) -> Result<Output, KernelError> {
+    if is_stop_requested() {
+        return Err(KernelError::Stopped);
+    }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     wait_for_output(spawn(command)?)
 }

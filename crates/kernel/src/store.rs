@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! names/NAME.json     the request, and the key
-//! objects/KEY/        engine.so, engine.functions, engine.meanings, and the tree's files as patches changed them
+//! objects/KEY/        engine.so, engine.functions, engine.sources, engine.meanings, and files that patches changed
 //! work/NAME/          overlay, products and their record: the next build under this name compiles what differs
 //! work/NAME.lock      held by the processes that build there
 //! trees/              unpacked tarballs and commits
@@ -28,7 +28,7 @@ use crate::coverage::CoverageRun;
 use crate::error::{KernelError, io_error_at};
 use crate::snapshot::{Snapshot, create_parent};
 use crate::tree::{self, TreeSource};
-use crate::{meanings, operations};
+use crate::{functions, meanings};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -212,7 +212,8 @@ impl Store {
             create_parent(&object)?;
             let fresh = object.with_file_name(format!("new-{}.so", std::process::id()));
             BuildDir::new(&self.root.join("work").join(workshop)).build(&recipe, &fresh, lock, say)?;
-            let beside = [operations::symbol_file, meanings::file_of].map(|path| (path(&fresh), path(&object)));
+            let beside = [functions::symbol_file, functions::source_file, meanings::file_of]
+                .map(|path| (path(&fresh), path(&object)));
             for (from, to) in beside.into_iter().chain([(fresh, object.clone())]) {
                 fs::rename(&from, &to).map_err(io_error_at(&to))?;
             }

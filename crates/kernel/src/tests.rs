@@ -252,10 +252,12 @@ fn words(text: &str) -> Vec<String> {
 
 #[test]
 fn a_report_has_the_lines_the_end_and_the_frames() {
-    let text = "log 5 1 WARNING: at x.c:1\nstop crash Segmentation fault at address (nil)\nduring 7 2 schedule, of a task\n\
+    let text = "log 4 0 hello\nlog 5 1 WARNING: at x.c:1\ntrace 50\ntrace 60\nstop crash Segmentation fault at address (nil)\nduring 7 2 schedule, of a task\n\
                 frame 10\nframe 20\ntaken 30\nsection 40\n";
     let (report, places) = worker::parse(text);
-    assert_eq!((report.log[0].at_ns, report.log[0].cpu, report.log[0].text.as_str()), (5, 1, "WARNING: at x.c:1"));
+    let lines: Vec<_> = report.log.iter().map(|line| (line.at_ns, line.cpu, line.text.as_str())).collect();
+    assert_eq!(lines, [(4, 0, "hello"), (5, 1, "WARNING: at x.c:1")]);
+    assert_eq!((report.log[0].trace.len(), &report.log[1].trace), (0, &words("50 60")));
     let end = report.end.expect("it ended");
     assert_eq!((end.why, end.at_ns, end.cpu, end.during.as_str()), (CrashCause::Crash, 7, 2, "schedule, of a task"));
     assert_eq!(end.text, "Segmentation fault at address (nil)");

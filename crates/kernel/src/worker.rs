@@ -28,6 +28,9 @@ pub struct WorkerLogLine {
     /// CPU that executed at that time.
     pub cpu: u32,
     pub text: String,
+    /// Callers of a warning with their positions in the sources, innermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<String>,
 }
 
 /// Cause for which kernel code did not end normally. Names in a report are those of `engine/host/host.c`.
@@ -151,8 +154,19 @@ pub fn run(
             command.stdout(Stdio::inherit()).stderr(Stdio::inherit()).output().map_err(io_error_at(&program))?
         }
     };
-    let text = fs::read_to_string(file.path()).map_err(io_error_at(file.path()))?;
+    Ok((output, read(file.path(), object)?))
+}
+
+/// Reads the report of a worker, with names for the addresses in its object.
+///
+/// # Errors
+/// If the report cannot be read.
+pub fn read(path: &Path, object: &Path) -> Result<WorkerReport, KernelError> {
+    let text = fs::read_to_string(path).map_err(io_error_at(path))?;
     let (mut report, places) = parse(&text);
+    for line in &mut report.log {
+        line.trace = symbolise(object, &line.trace);
+    }
     if let Some(end) = &mut report.end {
         // A call that is over has no stack any more, a check of the accounting has one of fairlab's own, and
         // in a deadlock each CPU has its own.
@@ -167,7 +181,7 @@ pub fn run(
             waiter.stack = symbolise(object, &waiter.stack);
         }
     }
-    Ok((output, report))
+    Ok(report)
 }
 
 /// Addresses in an object that a report contains.
@@ -210,7 +224,13 @@ pub fn parse(text: &str) -> (WorkerReport, CrashAddresses) {
     for line in text.lines() {
         let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
         match kind {
-            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| WorkerLogLine { at_ns, cpu, text })),
+            "log" => report.log.extend(moment(rest).map(|(at_ns, cpu, text)| WorkerLogLine {
+                at_ns,
+                cpu,
+                text,
+                trace: Vec::new(),
+            })),
+            "trace" => report.log.iter_mut().next_back().into_iter().for_each(|line| line.trace.push(rest.to_owned())),
             "stop" => {
                 let (why, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 let why: Result<_, serde::de::value::Error> = CrashCause::deserialize(why.into_deserializer());

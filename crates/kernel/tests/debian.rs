@@ -6,6 +6,7 @@ mod common;
 
 use common::requirement::{self, named};
 use common::{ENGINE, NEWER_SOURCE, NEWER_TREE, SOURCE, kept, object, tree};
+use fairlab_kernel::costs::CostPlan;
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::regressions;
 use fairlab_kernel::tree::TreeSource;
@@ -56,8 +57,10 @@ fn apply_edits(release: &str, source: &str) {
 /// A process can load only one object, so a single test does all that needs one.
 fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler() {
     let object = object();
-    let load =
-        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()));
+    let plan = CostPlan::of_objects(&[&object], 0).expect("the files beside the object");
+    let load = |config| {
+        KernelEngine::load(&object, &plan, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()))
+    };
     let mut kernel = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
     let mut built_in = Machine::new(setup()).unwrap_or_else(|error| panic!("{error}"));
     kernel.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
@@ -82,6 +85,7 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     assert!(
         KernelEngine::load(
             &object,
+            &plan,
             fairlab_sched::sched::SchedConfig {
                 topology: setup().hardware.topology,
                 tick_ns: 4_000_000,

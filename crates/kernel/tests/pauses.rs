@@ -6,6 +6,7 @@ mod common;
 
 use common::requirement::{self, named};
 use common::{ENGINE, object};
+use fairlab_kernel::costs::CostPlan;
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
@@ -68,8 +69,10 @@ fn setup() -> Setup {
 
 fn calls_leave_at_locks_and_looks_and_other_cpus_go_on_meanwhile() {
     let object = object();
-    let load =
-        |config| KernelEngine::load(&object, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()));
+    let plan = CostPlan::of_objects(&[&object], 0).expect("the files beside the object");
+    let load = |config| {
+        KernelEngine::load(&object, &plan, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()))
+    };
     let mut machine = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
     let mut phases = PhaseLog::default();
     machine.run(&mut phases).unwrap_or_else(|error| panic!("{error}"));

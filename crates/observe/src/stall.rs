@@ -21,11 +21,23 @@ pub struct StuckTask {
     pub is_deadlocked: bool,
 }
 
+/// Task whose wake-up the scheduler has lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LostWakeup {
+    /// Name of the task.
+    pub task: String,
+    /// Time of the wake-up, from the start of the run, in nanoseconds.
+    pub at_ns: u64,
+}
+
 /// Tasks that made no progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stall {
     /// Tasks that are blocked although nothing can wake them.
     pub stuck: Vec<StuckTask>,
+    /// Tasks whose wake-up the scheduler has lost: it accepted the wake-up and did not queue the task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_wakeups: Vec<LostWakeup>,
     /// Tasks that were started but never ran.
     pub never_ran: Vec<String>,
     /// Tasks whose start time is after the end of the run.
@@ -47,6 +59,14 @@ impl Stall {
             spec.start_at.is_some() && (!is_forked || waits)
         };
         Self {
+            lost_wakeups: machine
+                .lost_wakeups()
+                .into_iter()
+                .map(|(task, at)| LostWakeup {
+                    task: machine.tasks()[task].name.clone(),
+                    at_ns: at.saturating_since(START).0,
+                })
+                .collect(),
             stuck: machine.stuck().iter().map(|waiting| stuck_task(machine, waiting)).collect(),
             never_ran: names(&|place| {
                 task(place).id.is_some()
@@ -71,7 +91,9 @@ impl Stall {
                 |task: &StuckTask| format!("{} since {} for {}", task.task, Nanos(task.since_ns), task.waits_for);
             of_kind.map(tell).collect::<Vec<String>>()
         };
+        let lost = self.lost_wakeups.iter().map(|lost| format!("{} at {}", lost.task, Nanos(lost.at_ns))).collect();
         let groups = [
+            ("the scheduler has lost these wake-ups: ", lost),
             ("deadlock: these tasks can never continue: ", of_stuck(true)),
             ("stall: all remaining tasks wait for other tasks: ", of_stuck(false)),
             ("these tasks were started but never had a CPU: ", self.never_ran.clone()),

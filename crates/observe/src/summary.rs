@@ -52,6 +52,55 @@ pub struct EngineSummary {
     pub patches: Vec<String>,
     /// Lines that the kernel printed.
     pub log: Vec<KernelLogLine>,
+    /// Counted functions that not all compiled kernels of the comparison have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncommon: Vec<UncommonCall>,
+}
+
+/// Counted function that only some of the compared kernels have. Its own calls cost nothing; see the setting `costs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct UncommonCall {
+    /// Name of the function.
+    pub function: String,
+    /// Operation as which it is counted.
+    pub operation: String,
+    /// Engines that have it.
+    pub engines: Vec<String>,
+    /// Function whose calls are charged with the cost in all kernels instead; null if nothing is charged.
+    pub charged_to: Option<String>,
+    /// Number of its calls in this run.
+    pub calls: u64,
+    /// Cost of one call on this machine, in picoseconds.
+    pub cost_ps: u64,
+}
+
+impl RunSummary {
+    /// Describes the counted functions that not all compiled kernels of the comparison have, with their costs.
+    pub fn uncommon_costs(&self) -> Vec<String> {
+        let uncommon = self.engine.iter().flat_map(|engine| &engine.uncommon);
+        uncommon.map(|uncommon| uncommon.sentence(self.totals.kernel_ns)).collect()
+    }
+}
+
+impl UncommonCall {
+    /// Describes the function and its cost; `kernel_ns` is the time that all kernel code took.
+    fn sentence(&self, kernel_ns: u64) -> String {
+        let Self { function, operation, engines, charged_to, calls, cost_ps } = self;
+        let ns = *cost_ps as f64 / 1e3;
+        let only = format!("{function}() is only in {}", engines.join(" and "));
+        match charged_to {
+            Some(caller) => {
+                format!("{only}: all kernels pay its cost ({operation}, {ns:.1} ns) once per call of {caller}()")
+            }
+            None => {
+                let own_ns = (*calls * *cost_ps) as f64 / 1e3;
+                let share = 100.0 * own_ns / (kernel_ns as f64 + own_ns).max(1.0);
+                format!(
+                    "{only}: no kernel pays its cost ({operation}, {ns:.1} ns per call, {share:.1} % of all costs of this run)"
+                )
+            }
+        }
+    }
 }
 
 /// Line of the kernel log.
@@ -63,6 +112,9 @@ pub struct KernelLogLine {
     pub cpu: u32,
     /// Text of the line.
     pub text: String,
+    /// Callers of a warning with their positions in the sources, innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<String>,
 }
 
 /// End of a warm-up that lasted until the run had settled: context switches, wake-ups and migrations of 100 ms differed by

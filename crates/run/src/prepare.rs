@@ -12,7 +12,7 @@ use crate::input::{InputFile, ReadMachine};
 use crate::kernels::Kernel;
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
-use crate::values::{CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
+use crate::values::{CallCosts, CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
 use crate::warmup::{Warmup, WarmupPlan};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::description::MachineDescription;
@@ -130,7 +130,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         if benchmark.is_kernel_work() {
             return Err(no_time_would_pass(bench, machine, *plain));
         }
-        if prices.source != Some(CostSource::Zero) && plain.is_none() {
+        if prices.source != Some(CostSource::Zero) && settings.costs != CallCosts::Zero && plain.is_none() {
             return Err(zero_cost_latencies(bench, machine));
         }
     }
@@ -207,6 +207,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         autogroup,
         background,
         prices,
+        costs,
         facts,
         plain,
         policy,
@@ -226,6 +227,9 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     apply_costs(&mut setup.hardware, prices)?;
     apply_facts(setup, facts, *plain)?;
     apply_single_costs(&mut setup.hardware, prices);
+    if *costs == CallCosts::Zero {
+        setup.hardware.remove_costs();
+    }
     let hardware = &mut setup.hardware;
     apply_governor(hardware, *governor)?;
     if let Some(number) = idle_states {
@@ -345,7 +349,7 @@ fn ignored_changes_warning(workload: &Workload, kernel: Kernel) -> Option<String
 fn apply_costs(hardware: &mut Hardware, costs: &CostChoice) -> Result<(), RequestError> {
     match &costs.source {
         None | Some(CostSource::Machine) => {}
-        Some(CostSource::Zero) => (hardware.costs, hardware.processor) = (CostModel::zero_cost(), None),
+        Some(CostSource::Zero) => hardware.remove_costs(),
         Some(CostSource::Of(machine)) => {
             let machine = machine.read_machine()?.description;
             (hardware.costs, hardware.processor) = (CostModel::from_machine(&machine), machine.processor().cloned());
@@ -534,7 +538,7 @@ impl LoadedWorkload {
             apply_plain(&mut costs, settings.plain);
             apply_costs(&mut costs, &settings.prices)?;
             apply_single_costs(&mut costs, &settings.prices);
-            !costs.costs.is_zero_cost()
+            settings.costs != CallCosts::Zero && !costs.costs.is_zero_cost()
         };
         let benchmark = bench.benchmark.for_run(nr_cpus, has_costs, settings.seed.unwrap_or(0));
         let mut observer = bench::observer(&benchmark);

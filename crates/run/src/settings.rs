@@ -14,7 +14,7 @@ use crate::input::InputFile;
 use crate::kernels::{self, Kernel};
 use crate::policies::{NamedPolicy, policy_from_name};
 use crate::values::{
-    CostChoice, EngineName, GovernorName, Plain, Starts, governor_from_name, kernel_from_name, parse_engine,
+    CallCosts, CostChoice, EngineName, GovernorName, Plain, Starts, governor_from_name, kernel_from_name, parse_engine,
     parse_features, parse_micros, parse_setting, parse_time, time_text,
 };
 use crate::warmup::Warmup;
@@ -253,6 +253,22 @@ settings! {
         schema: schemars(with = "Vec<String>"),
         read: CostChoice::read,
         texts: CostChoice::texts,
+    }
+
+    /// Calls of a compiled kernel that cost time: common (those that all compiled kernels of the command have),
+    /// counted (those that each of them has), zero (none) [default: common]
+    ///
+    /// With common, the cost of a function that only one kernel has goes to the closest caller that all have.
+    /// common:A:B names the engines with which a run is compared.
+    costs: CallCosts {
+        option: "costs" "common|counted|zero",
+        commands: commands::ALL | commands::STUDY_ARM | commands::PATCH,
+        change: true,
+        names: || vec!["common", "counted", "zero"],
+        in_study: "`costs` of an arm",
+        schema: schemars(with = "String"),
+        read: |value, text| { *value = CallCosts::parse(text)?; Ok(()) },
+        texts: |value| (*value != CallCosts::default()).then(|| value.text()).into_iter().collect(),
     }
 
     /// Set a fact of the processor, from which all costs follow: a number, or least or greatest of its range; may be

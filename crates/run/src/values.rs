@@ -268,6 +268,67 @@ pub enum CostSource {
     Of(InputFile),
 }
 
+/// Calls of a compiled kernel that cost time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum CallCosts {
+    /// Calls that these engines have in common, in the order of the command's arms. Without names, the command's
+    /// compiled kernels; for a single one, its own calls.
+    Common(Vec<String>),
+    /// Calls of the functions that each kernel has.
+    Counted,
+    /// None: kernel code takes no time.
+    Zero,
+}
+
+impl Default for CallCosts {
+    fn default() -> Self {
+        Self::Common(Vec::new())
+    }
+}
+
+impl CallCosts {
+    /// Parses `common`, `common:ENGINE:ENGINE`, `counted` or `zero`.
+    ///
+    /// # Errors
+    /// If it is none of these.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("common:")) {
+            ("common", _) => Ok(Self::default()),
+            ("counted", _) => Ok(Self::Counted),
+            ("zero", _) => Ok(Self::Zero),
+            (_, Some(engines)) if engines.split(':').all(|engine| !engine.is_empty()) => {
+                Ok(Self::Common(engines.split(':').map(str::to_owned).collect()))
+            }
+            _ => Err("use common, counted, zero, or common:ENGINE:ENGINE with names of engines".to_owned()),
+        }
+    }
+
+    /// Returns the text from which [`Self::parse`] makes this value.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Common(engines) if engines.is_empty() => "common".to_owned(),
+            Self::Common(engines) => format!("common:{}", engines.join(":")),
+            Self::Counted => "counted".to_owned(),
+            Self::Zero => "zero".to_owned(),
+        }
+    }
+}
+
+impl From<CallCosts> for String {
+    fn from(costs: CallCosts) -> Self {
+        costs.text()
+    }
+}
+
+impl TryFrom<String> for CallCosts {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
 /// Parses two different CPUs, such as `0,1`.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ use fairlab_run::bench::{self, LineOf};
 use fairlab_run::input::InputFile;
 use fairlab_run::job::{Job, RunOutputs, SwitchStates};
 use fairlab_run::prepare::prepare;
+use fairlab_run::settings::Settings;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
 use serde_json::Value;
@@ -93,6 +94,11 @@ impl<'a> Workloads<'a> {
 pub(crate) fn bench_from_line(line: &str, command: &str) -> Result<WorkloadSpec, CliError> {
     let benchmark = bench::parse(line, LineOf::Command(command)).map_err(CliError::Input)?;
     Ok(WorkloadSpec::Bench(BenchSpec { line: line.to_owned(), benchmark }))
+}
+
+/// Gives the compiled kernels of trials that are compared the costs that they have in common.
+pub(crate) fn share_costs(trials: &mut [Trial]) {
+    Settings::share_costs(trials.iter_mut().map(|trial| &mut trial.spec.settings));
 }
 
 impl Trial {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The arms of an experiment as trials that can be run.
 
-use crate::execution::trial::Trial;
+use crate::execution::trial::{Trial, TrialResult};
 use crate::output::progress::{Progress, RunsProgress};
 use crate::values::error::CliError;
 use fairlab_run::values::Starts;
@@ -28,7 +28,11 @@ pub(crate) struct TrialArms<'a> {
     warnings: Mutex<BTreeSet<String>>,
     /// Time limit of a run; a benchmark that has not ended by then has no result.
     has_to_end: bool,
+    on_run: Option<RunObserverFn<'a>>,
 }
+
+/// Callback with arm, seed and result of a run that was not stopped.
+pub(crate) type RunObserverFn<'a> = Box<dyn Fn(usize, u64, Result<&TrialResult, &CliError>) + Sync + 'a>;
 
 impl<'a> TrialArms<'a> {
     /// Prepares the runs of arms, with progress by number of runs or by time.
@@ -45,7 +49,15 @@ impl<'a> TrialArms<'a> {
                 ExperimentProgress::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
             }
         };
-        Self { trials, asked, is_seedless, progress: Some(telling), warnings: Mutex::default(), has_to_end: false }
+        Self {
+            trials,
+            asked,
+            is_seedless,
+            progress: Some(telling),
+            warnings: Mutex::default(),
+            has_to_end: false,
+            on_run: None,
+        }
     }
 
     /// Returns these trials without progress output.
@@ -56,6 +68,11 @@ impl<'a> TrialArms<'a> {
     /// Returns these trials such that a benchmark that does not end is an error.
     pub(crate) fn with_required_end(self) -> Self {
         Self { has_to_end: true, ..self }
+    }
+
+    /// Returns these trials with a callback after each run, which replaces the warnings about kernel messages.
+    pub(crate) fn observed_by(self, on_run: RunObserverFn<'a>) -> Self {
+        Self { on_run: Some(on_run), ..self }
     }
 
     /// Removes the progress bar after the last trial.
@@ -99,25 +116,37 @@ impl Arms for TrialArms<'_> {
         };
         let result = match self.trials[arm].run((!self.is_seedless).then_some(seed), on_progress) {
             Err(CliError::Stopped { .. }) => return Ok(None),
-            result => result?,
+            result => result.and_then(|result| self.check_end(arm, result)),
         };
-        self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
-        if let Some(engine) = &result.summary.engine {
-            let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
-            self.warnings.lock().expect("noting does not panic").extend(lines);
+        if let Some(on_run) = &self.on_run {
+            on_run(arm, seed, result.as_ref());
         }
-        if self.has_to_end && result.bench.as_ref().is_some_and(|bench| bench["is_done"] == false) {
-            let what = format!(
-                "{} does not end: after {} its tasks still run or wait",
-                self.trials[arm].spec.workload.name(),
-                Nanos(result.summary.duration_ns)
-            );
-            let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
-            return Err(CliError::Run(engine + &what));
+        let result = result?;
+        self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
+        if let Some(engine) = result.summary.engine.as_ref().filter(|_| self.on_run.is_none()) {
+            let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
+            let lines = lines.chain(result.summary.uncommon_costs());
+            self.warnings.lock().expect("noting does not panic").extend(lines);
         }
         let json = result.json();
         let metrics = metrics::of_run(&json, self.asked).map_err(CliError::Input)?;
         let measured_s = metrics::measured_s(&json);
         Ok(Some(Observation { digest: result.summary.digest, metrics, measured_s }))
+    }
+}
+
+impl TrialArms<'_> {
+    /// Returns the error of a benchmark that has not ended although it has to.
+    fn check_end(&self, arm: usize, result: TrialResult) -> Result<TrialResult, CliError> {
+        if !self.has_to_end || result.bench.as_ref().is_none_or(|bench| bench["is_done"] != false) {
+            return Ok(result);
+        }
+        let what = format!(
+            "{} does not end: after {} its tasks still run or wait",
+            self.trials[arm].spec.workload.name(),
+            Nanos(result.summary.duration_ns)
+        );
+        let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
+        Err(CliError::Run(engine + &what))
     }
 }

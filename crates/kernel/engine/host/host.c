@@ -21,6 +21,7 @@
 /* Exit status of a process that has written a report. */
 #define REPORTED 86
 #define MOST_FRAMES 64
+#define MOST_TRACES 16
 
 static int report_fd = 2;
 static const char *entry = "nothing";	/* current call of fairlab */
@@ -91,6 +92,7 @@ const struct fl_record *fl_records(unsigned int *nr)
 struct watched {
 	const void *function;
 	int first;			/* of its entries; -1: none */
+	int is_hidden;			/* only its calls are of interest: it is not the caller of others */
 	int mark;			/* path of a call that yields in it; 0: none */
 };
 
@@ -128,7 +130,7 @@ static struct watched *place_of(const void *function)
 }
 
 /* Offsets are from the beginning of the object. */
-static struct watched *watch(unsigned long offset)
+static struct watched *watch(unsigned long offset, int is_hidden)
 {
 	struct watched *its;
 	Dl_info here;
@@ -141,22 +143,24 @@ static struct watched *watch(unsigned long offset)
 			fl_host_stop(FL_STOP_SHIM, "too many functions are to be counted");
 		its->function = (const char *)here.dli_fbase + offset;
 		its->first = -1;
+		its->is_hidden = 1;
 	}
+	its->is_hidden &= is_hidden;
 	return its;
 }
 
 /*
  * Counts an operation `times` times for each call of a function; with `within`, only while that function
- * runs, or is the innermost one (offset 0: always).
+ * runs, or is the innermost one (offset 0: always). A hidden entry does not change what others count.
  */
-void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct)
+void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct, int is_hidden)
 {
-	struct watched *its = watch(function);
+	struct watched *its = watch(function, is_hidden);
 	struct entry *one = &entries[nr_entries_watched];
 
 	if (nr_entries_watched == MOST_ENTRIES || operation >= MOST_OPERATIONS)
 		fl_host_stop(FL_STOP_SHIM, "too much is to be counted");
-	one->within = within ? watch(within) : NULL;
+	one->within = within ? watch(within, is_hidden) : NULL;
 	one->is_direct = is_direct;
 	one->operation = operation;
 	one->times = times;
@@ -183,12 +187,22 @@ static int runs(const struct watched *function)
 	return 0;
 }
 
+static const struct watched *innermost_caller(void)
+{
+	unsigned int i;
+
+	for (i = nesting->nr; i-- > 0;)
+		if (!nesting->stack[i]->is_hidden)
+			return nesting->stack[i];
+	return NULL;
+}
+
 /* ---- paths of calls that yield ---- */
 
 unsigned int fl_host_looks;
 static unsigned long long look_operations;
 
-void fl_mark(unsigned long function, int mark) { watch(function)->mark = mark; }
+void fl_mark(unsigned long function, int mark) { watch(function, 0)->mark = mark; }
 void fl_count_as_look(int operation) { look_operations |= 1ULL << operation; }
 
 /* Returns the mark of the innermost function that has one. */
@@ -224,7 +238,7 @@ static unsigned int measured_ns;
 
 void fl_measure(unsigned long function, int operation, unsigned int ns)
 {
-	measured = watch(function);
+	measured = watch(function, 0);
 	measured_operation = operation;
 	measured_ns = ns;
 }
@@ -296,7 +310,7 @@ void __cyg_profile_func_enter(void *function, void *site)
 	nesting->depth++;
 	if (!its->function)
 		return;
-	innermost = nesting->nr ? nesting->stack[nesting->nr - 1] : NULL;
+	innermost = innermost_caller();
 	for (i = its->first; i >= 0; i = entries[i].next) {
 		const struct entry *one = &entries[i];
 
@@ -357,17 +371,28 @@ void fl_host_log(const char *format, va_list args)
 }
 
 /* Addresses are offsets from the object's beginning, for which its debug information has names. */
-static void say_stack(void)
+static void say_frames(const char *kind)
 {
 	void *frames[MOST_FRAMES];
 	int nr = backtrace(frames, MOST_FRAMES), i;
 	Dl_info here, its;
 
-	if (!dladdr((void *)say_stack, &here))
+	if (!dladdr((void *)say_frames, &here))
 		return;
 	for (i = 0; i < nr; i++)
 		if (dladdr(frames[i], &its) && its.dli_fbase == here.dli_fbase)
-			say("frame %lx\n", (unsigned long)((char *)frames[i] - (char *)here.dli_fbase));
+			say("%s %lx\n", kind, (unsigned long)((char *)frames[i] - (char *)here.dli_fbase));
+}
+
+static void say_stack(void) { say_frames("frame"); }
+
+/* Reports the callers of a warning that was logged. Many warnings have few different traces. */
+void fl_host_trace(void)
+{
+	static int nr_traces;
+
+	if (nr_traces++ < MOST_TRACES)
+		say_frames("trace");
 }
 
 /*
@@ -379,7 +404,7 @@ void fl_host_taken(const char *what, const void *const *places, int nr)
 	Dl_info here, its;
 	int i;
 
-	if (!dladdr((void *)say_stack, &here))
+	if (!dladdr((void *)say_frames, &here))
 		return;
 	for (i = 0; i < nr && places[i]; i++)
 		if (dladdr(places[i], &its) && its.dli_fbase == here.dli_fbase)

@@ -19,16 +19,16 @@ mod records;
 mod switches;
 mod unsupported;
 
+use crate::costs::CostPlan;
 use crate::error::KernelError;
-use crate::object::Object;
-use crate::operations;
+use crate::object::{CountedOps, Object};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::Ctx;
 use fairlab_sched::ids::{CpusetId, TaskId};
 use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::Nanos;
-use fairlab_sched::work::KernelOp;
+use fairlab_sched::work::{KernelOp, NR_OPS};
 use paths::YieldedCalls;
 use records::apply_record;
 use std::ffi::CStr;
@@ -60,30 +60,34 @@ pub struct KernelEngine {
     reports_runtimes: bool,
     /// Whether virtual times are recorded: from the first call on, if an observer wants them.
     reports_lags: bool,
+    /// Number of calls of each function that not all compared kernels have.
+    uncharged_calls: Vec<u64>,
 }
 
 impl KernelEngine {
-    /// Loads an object for a machine. A crash, or a call that takes `loop_seconds` of CPU time, ends the
-    /// process with a report on the file descriptor `report`.
+    /// Loads an object for a machine, and counts the functions of a plan for it. A crash, or a call that takes
+    /// `loop_seconds` of CPU time, ends the process with a report on the file descriptor `report`.
     ///
     /// # Errors
     /// If the object cannot be loaded.
-    pub fn load(path: &Path, config: SchedConfig, report: i32, loop_seconds: u32) -> Result<Self, KernelError> {
+    pub fn load(
+        path: &Path,
+        plan: &CostPlan,
+        config: SchedConfig,
+        report: i32,
+        loop_seconds: u32,
+    ) -> Result<Self, KernelError> {
         let object = Object::load(path)?;
-        let counted = operations::counted_ops(path)?;
-        object.set_counted_ops(&counted);
-        let search = counted
-            .iter()
-            .find(|counted| KernelOp::ALL[counted.operation] == KernelOp::ScanCpu)
-            .and_then(|counted| counted.within);
+        object.set_counted_ops(&plan.counted);
+        let is_scan = |counted: &&CountedOps| counted.operation == KernelOp::ScanCpu as usize;
+        let search = plan.counted.iter().find(is_scan).and_then(|counted| counted.within);
         for op in [KernelOp::ScanCpu, KernelOp::ScanCore] {
             object.count_as_scan(op as usize);
         }
-        let places = operations::addresses_by_name(path)?;
-        for (mark, place) in
-            paths::MARKS.iter().enumerate().filter_map(|(mark, (name, _))| Some((mark, places.get(*name)?)))
-        {
-            object.mark(*place, mark);
+        for (mark, (name, _)) in paths::MARKS.iter().enumerate() {
+            if let Some(address) = plan.address(name) {
+                object.mark(address, mark);
+            }
         }
         object.install_guards(report, loop_seconds);
         let nr_cpus = config.topology.cpus.len();
@@ -103,7 +107,13 @@ impl KernelEngine {
             polls: false,
             reports_runtimes: false,
             reports_lags: false,
+            uncharged_calls: vec![0; plan.uncommon.len()],
         })
+    }
+
+    /// Returns how often each function ran that not all compared kernels have: see [`CostPlan::uncommon`].
+    pub fn uncharged_calls(&self) -> &[u64] {
+        &self.uncharged_calls
     }
 
     /// Returns the object, for reading its state.
@@ -141,8 +151,14 @@ impl KernelEngine {
             self.object.forget_lags();
         }
         // A function that is counted too often is corrected by another one within the same call.
-        self.object
-            .counts(|operation, times| ctx.op_counts.count(KernelOp::ALL[operation], times.max(0).unsigned_abs()));
+        let uncharged = &mut self.uncharged_calls;
+        self.object.counts(|operation, times| {
+            let times = times.max(0).unsigned_abs();
+            match KernelOp::ALL.get(operation) {
+                Some(op) => ctx.op_counts.count(*op, times),
+                None => uncharged[operation - NR_OPS] += times,
+            }
+        });
         result
     }
 

@@ -17,6 +17,8 @@ pub struct CountedOps {
     pub within: Option<u64>,
     /// Whether `within` has to be the innermost running function of those that are counted.
     pub is_direct: bool,
+    /// Whether the entry does not make its functions callers of others.
+    pub is_hidden: bool,
 }
 
 /// Call of fairlab into the kernel's side, with the functions that it entered.
@@ -33,7 +35,7 @@ pub struct TracedCall {
 }
 
 /// Largest number of operations that an object can count: as in `engine/host/host.c`.
-pub(super) const MAX_OPERATIONS: usize = 64;
+pub(crate) const MAX_OPERATIONS: usize = 64;
 
 impl Object {
     /// Sets the functions to count. They must be functions of this object, from the file that was written
@@ -42,10 +44,11 @@ impl Object {
     /// # Panics
     /// If an operation has a larger number than the object can count.
     pub fn set_counted_ops(&self, counted: &[CountedOps]) {
-        for &CountedOps { function, operation, times, within, is_direct } in counted {
+        for &CountedOps { function, operation, times, within, is_direct, is_hidden } in counted {
             assert!(operation < MAX_OPERATIONS, "operation {operation} of {MAX_OPERATIONS}");
             let within = within.unwrap_or(0);
-            call!(self, fl_count(function, operation as c_int, times, within, c_int::from(is_direct)));
+            let [is_direct, is_hidden] = [is_direct, is_hidden].map(c_int::from);
+            call!(self, fl_count(function, operation as c_int, times, within, is_direct, is_hidden));
         }
     }
 

@@ -50,6 +50,7 @@ pub mod paths;
 mod records;
 mod switches;
 
+pub(crate) use counting::MAX_OPERATIONS;
 pub use counting::{CountedOps, TracedCall};
 pub(crate) use records::EngineRecord;
 pub(crate) use switches::ENOENT;

@@ -379,7 +379,7 @@ functions! {
     fl_show_lag(c_uint, *mut RawLag) -> c_int;
     fl_show_queue_lag(c_int, *mut RawLag) -> c_int;
     fl_records(*mut c_uint) -> *const RawRecord;
-    fl_count(c_ulong, c_int, c_int, c_ulong, c_int);
+    fl_count(c_ulong, c_int, c_int, c_ulong, c_int, c_int);
     fl_measure(c_ulong, c_int, c_uint);
     fl_mark(c_ulong, c_int);
     fl_count_as_look(c_int);

@@ -3,7 +3,7 @@
 //!
 //! White space and comments do not matter. An edit that does not fit the text is an error.
 
-use super::c::CSource;
+use crate::c::CSource;
 use crate::error::{KernelError, io_error_at};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

@@ -9,7 +9,6 @@
 //! functions, and do not hide each other, are reintroduced together ([`batches`]). Each must be detected by its own check, and in
 //! no other engine, which shows that the bugs of a batch do not affect each other.
 
-mod c;
 pub mod check;
 pub mod edit;
 
@@ -218,7 +217,7 @@ mod tests {
     fn tokens_of_edits_are_facts_and_not_lines_of_a_kernel() {
         for bug in bugs() {
             for edit in &bug.label.edits {
-                let tokens = c::tokens(edit.token_text()).len();
+                let tokens = crate::c::tokens(edit.token_text()).len();
                 assert!(tokens <= 24, "{}: {tokens} tokens: {}", bug.name, edit.token_text());
             }
         }

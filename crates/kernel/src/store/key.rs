@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Hashes of what engines are built from.
 
+use crate::compile;
 use sha2::{Digest, Sha256};
 
 /// Number of the way in which engines are built and named. Objects before 1 may be those of an earlier build.
@@ -9,7 +10,8 @@ pub const BUILD_FORMAT: u32 = 1;
 /// Returns the hash of fairlab's own part of an engine: its files, and how they are built.
 pub fn own_hash() -> String {
     let files = crate::EMBEDDED_FILES.iter().flat_map(|(name, text)| [name.as_bytes(), text.as_bytes()]);
-    hash([&BUILD_FORMAT.to_le_bytes()[..]].into_iter().chain(files))[..16].to_owned()
+    let flags = compile::FLAGS.iter().copied().flatten().map(|flag| flag.as_bytes());
+    hash([&BUILD_FORMAT.to_le_bytes()[..]].into_iter().chain(files).chain(flags))[..16].to_owned()
 }
 
 /// Returns the hash of a list of pieces, in hexadecimal.

@@ -88,7 +88,7 @@ impl<E: Engine> Machine<E> {
             // If the task slept until a time, that sleep is over.
             let host = &mut self.tasks[target];
             host.cancel_sleep();
-            host.blocked_since = None;
+            host.unblock(self.now);
         } else {
             self.tasks[target].handle_already_awake(is_remembered);
         }
@@ -98,7 +98,7 @@ impl<E: Engine> Machine<E> {
     pub(crate) fn wake_by_interrupt(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize) {
         let id = self.tasks.id(target);
         if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup_interrupt(ctx, id)) {
-            self.tasks[target].blocked_since = None;
+            self.tasks[target].unblock(self.now);
         } else {
             self.tasks[target].handle_already_awake(false);
         }
@@ -138,7 +138,7 @@ impl<E: Engine> Machine<E> {
             sched.handle_wakeup_interrupt(ctx, id)
         });
         if is_woken {
-            self.tasks[task].blocked_since = None;
+            self.tasks[task].unblock(self.now);
         } else {
             self.tasks[task].handle_already_awake(true);
         }

@@ -76,6 +76,8 @@ pub struct SimTask {
     pub(crate) waits_for_io: bool,
     /// Start of the block, while the task is blocked.
     pub(crate) blocked_since: Option<Nanos>,
+    /// Time of the last wake-up that the scheduler has accepted.
+    pub(crate) woken_at: Option<Nanos>,
     /// End of the sleep, if the block ends at a time.
     pub(crate) sleeps_until: Option<Nanos>,
     /// Whether the task was woken between the decision to block and the block.
@@ -93,6 +95,13 @@ pub struct SimTask {
 }
 
 impl SimTask {
+    /// Ends the block: the scheduler has accepted a wake-up.
+    #[inline]
+    pub(crate) fn unblock(&mut self, now: Nanos) {
+        self.blocked_since = None;
+        self.woken_at = Some(now);
+    }
+
     /// Returns the work of the present step.
     #[inline]
     pub(crate) fn step_work(&self) -> u128 {
@@ -230,6 +239,7 @@ impl TaskTable {
             will_block: false,
             waits_for_io: false,
             blocked_since: None,
+            woken_at: None,
             sleeps_until: None,
             is_woken_early: false,
             deferred_work: 0,

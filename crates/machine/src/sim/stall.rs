@@ -3,6 +3,7 @@
 
 use crate::engine::Engine;
 use crate::parts::sync::BlockedOn;
+use crate::parts::tasks::SimTask;
 use crate::state::Machine;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeSet;
@@ -20,6 +21,9 @@ pub struct BlockedTask {
     /// too.
     pub is_deadlocked: bool,
 }
+
+/// Number of ticks after which a wake-up is no longer in progress.
+const LOST_AFTER_TICKS: u64 = 4;
 
 impl<E: Engine> Machine<E> {
     /// Returns the tasks of the workload that can never continue.
@@ -44,6 +48,22 @@ impl<E: Engine> Machine<E> {
             BlockedTask { is_deadlocked, ..waiting }
         });
         marked.filter(|waiting| waiting.is_deadlocked || !is_anybody_left).collect()
+    }
+
+    /// Returns the tasks whose wake-up the scheduler has lost, each with the time since which it should run: it has
+    /// accepted the wake-up, but the task is on no runqueue. A wake-up that is still in progress takes less than
+    /// [`LOST_AFTER_TICKS`] ticks.
+    pub fn lost_wakeups(&self) -> Vec<(usize, Nanos)> {
+        let tick = self.hardware.tick;
+        let latest = Nanos(self.now.0.saturating_sub(LOST_AFTER_TICKS * tick.0));
+        let is_lost = |host: &SimTask| {
+            let is_queued = |id| self.sched.task_snapshot(id).on_rq != 0;
+            !host.is_dead && !host.running && host.blocked_since.is_none() && host.id.is_some_and(|id| !is_queued(id))
+        };
+        let of_task = |(task, host): (usize, &SimTask)| {
+            host.woken_at.filter(|&at| at < latest && is_lost(host)).map(|at| (task, at))
+        };
+        self.tasks.all().iter().enumerate().filter_map(of_task).collect()
     }
 
     fn deadlocked(&self, waiting: &[BlockedTask]) -> BTreeSet<usize> {

@@ -4,7 +4,7 @@
 use super::commands::NONE;
 use super::{SETTINGS, Settings};
 use crate::kernels::Kernel;
-use crate::values::{EngineName, Starts, check_feature, tunable_in};
+use crate::values::{CallCosts, EngineName, Starts, check_feature, tunable_in};
 use fairlab_sched::series::KernelSeries;
 
 /// A setting of a run.
@@ -175,6 +175,26 @@ impl Settings {
     /// Returns the name or path of the machine, as given.
     pub fn machine_name(&self) -> Option<&str> {
         self.machine.as_ref().map(|machine| machine.given.as_str())
+    }
+
+    /// Gives the compiled kernels of runs that are compared the costs that they have in common.
+    pub fn share_costs<'a>(runs: impl IntoIterator<Item = &'a mut Self>) {
+        let runs: Vec<&mut Self> = runs.into_iter().collect();
+        let mut engines: Vec<String> = Vec::new();
+        for name in runs.iter().filter_map(|run| run.kernel_engine()) {
+            if !engines.iter().any(|engine| engine == name) {
+                engines.push(name.to_owned());
+            }
+        }
+        runs.into_iter().for_each(|run| run.share_costs_with(&engines));
+    }
+
+    /// Sets the compiled kernels with which a run with one of them has its costs in common, unless it names them
+    /// itself or there is only one.
+    pub fn share_costs_with(&mut self, engines: &[String]) {
+        if engines.len() > 1 && self.kernel_engine().is_some() && self.costs == CallCosts::default() {
+            self.costs = CallCosts::Common(engines.to_vec());
+        }
     }
 
     /// Returns the name of the compiled-kernel engine; `None` for the built-in scheduler.

@@ -5,7 +5,7 @@
 mod switches;
 
 use crate::args::bisect::BisectArgs;
-use crate::execution::trial::{Trial, Workloads};
+use crate::execution::trial::{Trial, Workloads, share_costs};
 use crate::output::experiment::formats::{metric_text, signed};
 use crate::output::figures::counted;
 use crate::output::table::{Align, Cell, Table};
@@ -32,7 +32,9 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
         let spec = RunSpec { workload: workloads.of_arm(arm, Some(&work))?, settings: settings.clone() };
         Ok::<_, CliError>(Trial { spec: spec.with_changes(&arm.changes) })
     };
-    let (from, to) = (of(&args.from)?, of(&args.to)?);
+    let mut trials = [of(&args.from)?, of(&args.to)?];
+    share_costs(&mut trials);
+    let [from, to] = trials;
     let ends = BisectEnds::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {
         let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` list the switches";

@@ -9,7 +9,7 @@ mod gate;
 pub(crate) mod once;
 
 use crate::args::compare::CompareArgs;
-use crate::execution::trial::{Trial, Workloads};
+use crate::execution::trial::{Trial, Workloads, share_costs};
 use crate::execution::trial_arms::TrialArms;
 use crate::output::Output;
 use crate::output::experiment::formats::{ReportFormat, RequestedFormat};
@@ -76,7 +76,8 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         let spec = RunSpec { workload: workloads.of_arm(arm, base.as_ref())?, settings: settings.clone() };
         Ok::<_, CliError>(Trial { spec: spec.with_changes(&arm.changes) })
     };
-    let trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
+    let mut trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
+    share_costs(&mut trials);
     let subjects = trials.iter().map(|trial| trial.check(args.seed)).collect::<Result<Vec<_>, _>>()?;
     let rules = ComparisonRules {
         statistic: how.statistic,

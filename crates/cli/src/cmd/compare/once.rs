@@ -2,7 +2,7 @@
 //! One run of each arm, side by side.
 
 use crate::args::compare::CompareArgs;
-use crate::execution::trial::Trial;
+use crate::execution::trial::{Trial, share_costs};
 use crate::output::figures::{cpus_named, percent, time};
 use crate::output::progress::RunsProgress;
 use crate::output::residency::kinds;
@@ -51,14 +51,15 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
     if args.vary {
         base.settings.starts = Starts::Jittered;
     }
-    for arm in arms {
-        Trial { spec: base.clone().with_changes(&arm.changes) }.check(args.seed)?;
-    }
+    let mut trials: Vec<Trial> =
+        arms.iter().map(|arm| Trial { spec: base.clone().with_changes(&arm.changes) }).collect();
+    share_costs(&mut trials);
+    trials.iter().try_for_each(|trial| trial.check(args.seed).map(drop))?;
     let progress = RunsProgress::new(arms.len());
     let whole = arms.len();
-    let arms: Vec<&Arm> = arms.iter().collect();
-    let outcomes = pool::all(arms, |arm| {
-        let summary = run_arm(args, &base, arm, &progress)?;
+    let arms: Vec<(&Arm, Trial)> = arms.iter().zip(trials).collect();
+    let outcomes = pool::all(arms, |(arm, trial)| {
+        let summary = run_arm(args, arm, &trial, &progress)?;
         Ok::<_, CliError>(summary.map(|(summary, is_free)| ArmOutput { arm: &arm.name, summary, is_free }))
     });
     progress.clear();
@@ -67,7 +68,8 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
     if stopped_by.is_some() && outcomes.is_empty() {
         return Err(super::no_repetition_error(output));
     }
-    output.warn_all(&distinct_texts(&outcomes, |summary| &summary.warnings))?;
+    output.warn_all(&distinct_texts(&outcomes, |summary| summary.warnings.clone()))?;
+    output.warn_all(&distinct_texts(&outcomes, RunSummary::uncommon_costs))?;
     let stopped = format!("stopped before the end, after {} of {whole} arms", outcomes.len());
     if output.is_json() {
         if stopped_by.is_some() {
@@ -83,11 +85,11 @@ pub(super) fn run_once(output: &mut Output, args: &CompareArgs, arms: &[Arm]) ->
 }
 
 /// Returns texts of all arms without duplicates.
-fn distinct_texts(outcomes: &[ArmOutput<'_>], texts_of: fn(&RunSummary) -> &[String]) -> Vec<String> {
+fn distinct_texts(outcomes: &[ArmOutput<'_>], texts_of: fn(&RunSummary) -> Vec<String>) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for text in outcomes.iter().flat_map(|outcome| texts_of(&outcome.summary)) {
-        if !all.contains(text) {
-            all.push(text.clone());
+        if !all.contains(&text) {
+            all.push(text);
         }
     }
     all
@@ -108,14 +110,13 @@ fn identical_arms_note(outcomes: &[ArmOutput<'_>]) -> Option<String> {
 /// Runs an arm. Returns its summary and whether kernel code had no cost; nothing if a signal stopped it.
 fn run_arm(
     args: &CompareArgs,
-    base: &RunSpec,
     arm: &Arm,
+    trial: &Trial,
     progress: &RunsProgress,
 ) -> Result<Option<(RunSummary, bool)>, CliError> {
     if interrupt::requested().is_some() {
         return Ok(None);
     }
-    let trial = Trial { spec: base.clone().with_changes(&arm.changes) };
     let mut outputs = RunOutputs::of_summary();
     args.exports.of_run(&arm.name).add_to(&mut outputs);
     match trial.run_with_traces(args.seed, &outputs, &mut |length, more| progress.add(length, more)) {
@@ -142,7 +143,7 @@ fn result_text(outcomes: &[ArmOutput<'_>], styles: Styles) -> String {
         zero_cost_note(outcomes)
     );
     let mut text = wrap(&line, 2);
-    for assumption in distinct_texts(outcomes, |summary| &summary.assumptions) {
+    for assumption in distinct_texts(outcomes, |summary| summary.assumptions.clone()) {
         text.push_str(&wrap(&assumption, 2));
     }
     text.push('\n');

@@ -9,8 +9,8 @@ use crate::execution::trial::Trial;
 use crate::execution::worker;
 use crate::execution::worker::state::{CpuState, EngineState, TaskState};
 use crate::values::error::CliError;
+use fairlab_kernel::functions;
 use fairlab_kernel::object::TracedCall;
-use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::sim::START;
 use fairlab_run::job::Job;
@@ -196,7 +196,7 @@ fn decision_at(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Opti
     let mut both = Vec::new();
     for trial in [base, patched] {
         let calls: Vec<TracedCall> = answer_or_default(trial, seed, |spec| Job::Calls { spec, at_ns: at })?;
-        let names = operations::names_by_address(&store.object_path(&store.get(engine_name(trial))?.key))?;
+        let names = functions::names_by_address(&store.object_path(&store.get(engine_name(trial))?.key))?;
         both.push((calls::with_function_names(calls, &names), names));
     }
     let known = |which: usize| both[which].1.values().map(String::as_str).collect::<BTreeSet<_>>();

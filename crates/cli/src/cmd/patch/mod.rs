@@ -10,34 +10,40 @@
 //!    decision behind it ([`calls`]).
 //! 5. The patched kernel runs each case again with line coverage. Lines of the patch that no run has reached
 //!    are reported.
-//! 6. A kernel that does not return is a result of its case.
+//! 6. Kernels that do not return, lost wake-ups and warnings are results ([`problems`]). The patch is worse if only the
+//!    patched kernel has one.
+//! 7. After Ctrl-C, the cases that were run are reported.
 
 mod calls;
 mod divergence;
 mod fleet;
 pub(crate) mod kernels;
+mod problems;
 pub(crate) mod report;
 
 use crate::args::patch::PatchArgs;
-use crate::execution::trial::{Trial, bench_from_line};
+use crate::execution::trial::{Trial, bench_from_line, share_costs};
 use crate::execution::trial_arms::TrialArms;
 use crate::output::Output;
 use crate::values::error::CliError;
+use crate::values::interrupt;
 use divergence::Divergence;
 use fairlab_kernel::store::{Store, StoreEntry};
 use fairlab_run::input::InputFile;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
-use fairlab_run::values::{EngineName, Plain, Starts};
+use fairlab_run::values::{CallCosts, EngineName, Plain, Starts};
 use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules, compare};
 use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::rank::enough;
-use fairlab_study::experiment::{Observation, Repetitions, repeat};
+use fairlab_study::experiment::{Arms as _, Observation, Repetitions, repeat};
 use fleet::{FLEET, FleetLoad, MIX, PatchCase};
+use problems::{KERNEL_NAMES, RunLog};
 use report::PatchReport;
 use serde::Serialize;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Number of metrics that are compared for a case: its main ones.
@@ -47,8 +53,8 @@ const SIGNIFICANCE_LEVEL: f64 = 0.05;
 /// Largest number of repetitions within a budget.
 const MAX_RUNS: u64 = 1000;
 /// Name and version of the JSON output.
-pub(crate) const SCHEMA: &str = "patch/2";
-/// Exit status if a metric became worse.
+pub(crate) const SCHEMA: &str = "patch/3";
+/// Exit status if a metric became worse, or only the patched kernel has a problem.
 const STATUS_WORSE: u8 = 1;
 
 /// Result of a case.
@@ -58,15 +64,15 @@ pub(crate) struct CaseResult {
     pub(crate) load: &'static str,
     /// Comparison of both kernels, if both returned.
     pub(crate) comparison: Option<Comparison>,
-    /// Report of a kernel that did not return.
-    pub(crate) failure: Option<String>,
+    /// Reports of kernels that did not return.
+    pub(crate) failures: Vec<CaseFailure>,
     /// Reason why the case could not be run with these kernels.
     pub(crate) left_out: Option<String>,
     /// First difference between the kernels, if it was located.
     pub(crate) first: Option<Divergence>,
     /// Reason why the machine was simplified as with `--plain=priced`; null if it was simulated completely.
     pub(crate) plain_because: Option<String>,
-    /// Lines that the kernels printed.
+    /// Warnings about the runs.
     pub(crate) warnings: Vec<String>,
     /// Wall-clock time of its runs, in seconds.
     #[serde(rename = "took_s", serialize_with = "report::seconds")]
@@ -74,8 +80,17 @@ pub(crate) struct CaseResult {
     pub(crate) took: Duration,
 }
 
+/// Report of a kernel that did not return.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct CaseFailure {
+    /// `base` or `patched`.
+    pub(crate) kernel: &'static str,
+    pub(crate) report: String,
+}
+
 pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliError> {
     args.jobs.apply();
+    interrupt::install_handlers();
     let cases: Vec<&PatchCase> =
         FLEET.iter().filter(|case| args.only.is_empty() || args.only.iter().any(|text| case.matches(text))).collect();
     if cases.is_empty() {
@@ -101,9 +116,13 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
     let mix = store.write_file(MIX_NAME, MIX)?.display().to_string();
     let mix = mix.as_str();
     let mut running = Vec::new();
+    let is_stopped = || interrupt::requested().is_some();
     for (nr, case) in cases.iter().enumerate() {
+        if is_stopped() {
+            break;
+        }
         let one = RunningCase::new(args, case, kernels, mix)?;
-        if nr == 0 {
+        if nr == 0 && !is_stopped() {
             let seconds = one.took.as_secs_f64();
             output.eprint(&format!(
                 "{} cases; the first one, once with each kernel, took {seconds:.1} s\n",
@@ -113,47 +132,82 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         running.push(one);
         if args.budget.is_none() {
             let one = running.last_mut().expect("it was pushed");
-            one.repeat_until(args, args.runs.unwrap_or_else(min_repetitions), &|| true);
+            one.repeat_until(args, args.runs.unwrap_or_else(min_repetitions), &|| !is_stopped());
         }
     }
-    let budget = args.budget.map(|budget| Budget::after_first(budget, begun.elapsed(), built, &running));
+    let budget = args.budget.filter(|_| !is_stopped());
+    let budget = budget.map(|budget| Budget::after_first(budget, begun.elapsed(), built, &running));
     if let Some(budget) = &budget {
         output.eprint(&format!("{}\n", budget.sentence()))?;
         for nr in 0..running.len() {
             let left = budget.whole.saturating_sub(begun.elapsed());
             let share = left / u32::try_from(running.len() - nr).unwrap_or(1);
             let again = Instant::now();
-            running[nr].repeat_until(args, MAX_RUNS, &|| again.elapsed() < share);
+            running[nr].repeat_until(args, MAX_RUNS, &|| again.elapsed() < share && !is_stopped());
         }
     }
+    let mut log = RunLog::default();
     let mut outcomes = Vec::new();
     for one in running {
         let [base, patched] = one.trials.clone();
-        let mut outcome = one.finish(mix).map_err(as_not_run)?;
+        let (outcome, case_log) = one.finish(mix).map_err(as_not_run)?;
+        log.extend(case_log);
+        let Some(mut outcome) = outcome else { continue };
         let is_wanted =
             outcomes.iter().filter(|outcome: &&CaseResult| outcome.first.is_some()).count() < args.differences;
-        if is_wanted && outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]) {
-            outcome.first = divergence::find_first(&base, &patched, args.seed)?;
+        let is_different = outcome.comparison.as_ref().is_some_and(|comparison| !comparison.identical[0]);
+        if is_wanted && is_different && !is_stopped() {
+            // Without the location of a difference, the rows are still complete.
+            outcome.first = unless_stopped(divergence::find_first(&base, &patched, args.seed))?.flatten();
         }
-        if let Some((kernel, _)) = &covered {
+        if let Some((kernel, _)) = covered.as_ref().filter(|_| !is_stopped()) {
             let mut patched = patched;
             patched.spec.settings.engine = Some(EngineName::Kernel(kernel.name.clone()));
+            patched.spec.settings.costs = CallCosts::Counted;
             // A kernel that does not return has been reported; its coverage is lost.
-            let _told = patched.run(Some(args.seed), &mut |_, _| {});
+            let _reported = patched.run(Some(args.seed), &mut |_, _| {});
         }
         outcomes.push(outcome);
     }
-    let coverage = covered.map(|(_, covered)| covered.end()).transpose()?;
-    let report = PatchReport { schema: SCHEMA, kernels, outcomes, coverage, budget, built, took: begun.elapsed() };
+    let coverage = covered.filter(|_| !is_stopped()).map(|(_, covered)| covered.end());
+    let coverage = unless_stopped(coverage.transpose().map_err(CliError::from))?.flatten();
+    let stopped_by = interrupt::requested();
+    if let Some(signal) = stopped_by.filter(|_| outcomes.is_empty()) {
+        return Err(CliError::Stopped { signal });
+    }
+    let report = PatchReport {
+        schema: SCHEMA,
+        kernels,
+        problems: log.problems(),
+        uncommon_costs: log.uncommon(),
+        nr_cases: cases.len(),
+        is_stopped: stopped_by.is_some(),
+        outcomes,
+        coverage,
+        budget,
+        built,
+        took: begun.elapsed(),
+    };
     if output.is_json() {
         output.json(&report)?;
     } else {
         output.text(&report.text())?;
     }
+    if let Some(signal) = stopped_by {
+        return Err(CliError::Stopped { signal });
+    }
     if report.outcomes.iter().all(|outcome| outcome.left_out.is_some()) {
         return Err(CliError::Input("no case could be run with these kernels: see the reasons above".to_owned()));
     }
     if report.is_worse() { Err(CliError::AlreadyReported { status: STATUS_WORSE }) } else { Ok(()) }
+}
+
+/// Returns nothing in place of the error of something that a signal has stopped.
+fn unless_stopped<T>(result: Result<T, CliError>) -> Result<Option<T>, CliError> {
+    match result {
+        Err(_) if interrupt::requested().is_some() => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 /// Gives an error that prevents the comparison the status of wrong input.
@@ -239,7 +293,9 @@ fn trials(
         };
         Trial { spec: RunSpec { workload: workload.clone(), settings } }
     };
-    Ok(kernels.each_ref().map(trial))
+    let mut trials = kernels.each_ref().map(trial);
+    share_costs(&mut trials);
+    Ok(trials)
 }
 
 /// Removes all metrics except the main ones and those without a better direction.
@@ -264,6 +320,8 @@ struct RunningCase<'a> {
     plain_because: Option<String>,
     arms: TrialArms<'static>,
     repetitions: Result<Repetitions, CliError>,
+    /// Problems of both kernels so far, and the reports of those that did not return.
+    log: Arc<Mutex<(RunLog, Vec<CaseFailure>)>>,
     took: Duration,
 }
 
@@ -281,9 +339,29 @@ impl<'a> RunningCase<'a> {
         let runs = usize::try_from(2 * args.runs.unwrap_or_else(min_repetitions)).unwrap_or(usize::MAX);
         let arms = TrialArms::new(trials.to_vec(), &[], false, Ok(runs)).with_required_end();
         let arms = if args.budget.is_some() { arms.without_progress() } else { arms };
+        let log = Arc::new(Mutex::new((RunLog::default(), Vec::new())));
+        let (shared, name) = (Arc::clone(&log), format!("{}, {}", case.machine, case.load()));
+        let arms = arms.observed_by(Box::new(move |arm, seed, result| {
+            let mut log = shared.lock().expect("recording does not panic");
+            log.0.add(arm, seed, &name, result);
+            if let Err(error @ CliError::Run(_)) = result {
+                let kernel = KERNEL_NAMES[arm];
+                if log.1.iter().all(|failure: &CaseFailure| failure.kernel != kernel) {
+                    log.1.push(CaseFailure { kernel, report: error.to_string() });
+                }
+            }
+        }));
         let begun = Instant::now();
         let repetitions = repeat(&arms, args.seed..args.seed + 1, &|| true);
-        Self { case, trials, plain_because: None, arms, repetitions, took: begun.elapsed() }
+        if matches!(repetitions, Err(CliError::Run(_))) {
+            // Does the other kernel return?
+            let failed: Vec<bool> =
+                (0..2).map(|arm| log.lock().expect("recording does not panic").0.has_failed(arm)).collect();
+            for arm in (0..2).filter(|arm| !failed[*arm]) {
+                let _is_recorded = arms.run(arm, args.seed);
+            }
+        }
+        Self { case, trials, plain_because: None, arms, repetitions, log, took: begun.elapsed() }
     }
 
     /// Repeats the case until it has `runs` repetitions or the time is over.
@@ -298,14 +376,15 @@ impl<'a> RunningCase<'a> {
         self.arms.finish();
     }
 
-    /// Returns the result of the case.
-    fn finish(mut self, mix: &str) -> Result<CaseResult, CliError> {
+    /// Returns the result of the case, unless it was stopped before its first repetition had ended, and its problems.
+    fn finish(mut self, mix: &str) -> Result<(Option<CaseResult>, RunLog), CliError> {
         self.arms.finish();
+        let (log, failures) = std::mem::take(&mut *self.log.lock().expect("recording does not panic"));
         let mut outcome = CaseResult {
             machine: self.case.machine,
             load: self.case.load(),
             comparison: None,
-            failure: None,
+            failures,
             left_out: None,
             first: None,
             plain_because: self.plain_because,
@@ -313,7 +392,7 @@ impl<'a> RunningCase<'a> {
             took: self.took,
         };
         match self.repetitions {
-            Ok(repetitions) if repetitions.is_empty() => return Err(stopped_error()),
+            Ok(repetitions) if repetitions.is_empty() => return Ok((None, log)),
             Ok(mut repetitions) => {
                 repetitions.iter_mut().flatten().for_each(keep_main_metrics);
                 outcome.comparison = Some(compare(
@@ -321,18 +400,10 @@ impl<'a> RunningCase<'a> {
                     ComparisonRules { level: significance_level(), ..ComparisonRules::default() },
                 ));
             }
-            Err(error @ CliError::Run(_)) => outcome.failure = Some(error.to_string()),
+            Err(CliError::Run(_)) => {}
             Err(CliError::Input(what)) => outcome.left_out = Some(one_line(&what, mix)),
             Err(other) => return Err(other),
         }
-        Ok(outcome)
-    }
-}
-
-/// Returns the error of a case that was stopped in its first repetition.
-fn stopped_error() -> CliError {
-    match crate::values::interrupt::requested() {
-        Some(signal) => CliError::Stopped { signal },
-        None => CliError::run("a run was stopped"),
+        Ok((Some(outcome), log))
     }
 }

@@ -3,7 +3,8 @@
 //! differences.
 
 use super::divergence::Divergence;
-use super::{Budget, CaseResult};
+use super::problems::{KernelProblem, UncommonCost};
+use super::{Budget, CaseFailure, CaseResult};
 use crate::execution::worker::state::TaskState;
 use crate::output::figures::counted;
 use fairlab_kernel::coverage::{Coverage, CoverageLine};
@@ -21,6 +22,14 @@ pub(crate) struct PatchReport<'a> {
     pub(crate) schema: &'static str,
     /// Base kernel and patched kernel.
     pub(crate) kernels: &'a [StoreEntry; 2],
+    /// Warnings, lost wake-ups, and kernels that did not return; those of the patched kernel alone first.
+    pub(crate) problems: Vec<KernelProblem>,
+    /// Counted functions that only one of the kernels has.
+    pub(crate) uncommon_costs: Vec<UncommonCost>,
+    /// Number of cases that were requested.
+    pub(crate) nr_cases: usize,
+    /// Whether a signal has ended the command; then some cases are missing or have fewer repetitions.
+    pub(crate) is_stopped: bool,
     pub(crate) outcomes: Vec<CaseResult>,
     /// Lines of the patch that runs have reached, if coverage was measured.
     pub(crate) coverage: Option<Coverage>,
@@ -48,12 +57,12 @@ fn reported_rows(comparison: &Comparison) -> impl Iterator<Item = &MetricRow> {
 }
 
 impl PatchReport<'_> {
-    /// Whether any metric became worse or a kernel did not return.
+    /// Whether any metric became worse, or only the patched kernel has a problem.
     pub(crate) fn is_worse(&self) -> bool {
-        self.outcomes.iter().any(|outcome| {
-            let rows = outcome.comparison.iter().flat_map(|comparison| &comparison.rows);
-            outcome.failure.is_some() || rows.into_iter().any(|row| row.changes[0].verdict == ChangeVerdict::Worse)
-        })
+        let comparisons = self.outcomes.iter().filter_map(|outcome| outcome.comparison.as_ref());
+        let mut rows = comparisons.flat_map(|comparison| &comparison.rows);
+        self.problems.iter().any(KernelProblem::is_of_patch)
+            || rows.any(|row| row.changes[0].verdict == ChangeVerdict::Worse)
     }
 
     pub(crate) fn text(&self) -> String {
@@ -68,6 +77,11 @@ impl PatchReport<'_> {
                 if kernel.patches.is_empty() { String::new() } else { format!(" + {}", kernel.patches.join(" + ")) };
             writeln!(text, "{what} kernel:{}: Linux {}, {}{patches}", kernel.name, kernel.version, kernel.origin())?;
         }
+        if self.is_stopped {
+            writeln!(text, "stopped after {} of {}", self.outcomes.len(), counted(self.nr_cases, "case"))?;
+        }
+        self.problems.iter().try_for_each(|problem| problem.write(text, self.outcomes.len()))?;
+        self.uncommon_costs.iter().try_for_each(|cost| cost.write(text))?;
         let width =
             |of: fn(&CaseResult) -> &str| self.outcomes.iter().map(|outcome| of(outcome).len()).max().unwrap_or(0);
         let (machines, loads) = (width(|outcome| outcome.machine).max(4), width(|outcome| outcome.load).max(4));
@@ -75,17 +89,19 @@ impl PatchReport<'_> {
         writeln!(text, "\n{}  runs  metric             baseline(std%)  compare%( std%)", head("case", "load"))?;
         let mut reasons: Vec<(String, String)> = Vec::new();
         for outcome in &self.outcomes {
-            let CaseResult { machine, load, comparison, failure, left_out, .. } = outcome;
+            let CaseResult { machine, load, comparison, failures, left_out, .. } = outcome;
             let head = head(machine, load);
-            if failure.is_some() {
-                writeln!(text, "{head}     -  NO RETURN")?;
+            let failed: Vec<&str> = failures.iter().map(|failure| failure.kernel).collect();
+            if !failed.is_empty() {
+                writeln!(text, "{head}     -  NO RETURN: {}", failed.join(", "))?;
             }
             if left_out.is_some() {
                 writeln!(text, "{head}     -  left out")?;
             }
-            for (what, why) in [("the kernel did not return", failure), ("left out", left_out)] {
-                reasons.extend(why.iter().map(|why| (format!("{machine}, {load}: {what}"), why.clone())));
-            }
+            reasons.extend(failures.iter().map(|CaseFailure { kernel, report }| {
+                (format!("{machine}, {load}: the {kernel} kernel did not return"), report.clone())
+            }));
+            reasons.extend(left_out.iter().map(|why| (format!("{machine}, {load}: left out"), why.clone())));
             let Some(comparison) = comparison else { continue };
             let runs = comparison.repetitions;
             if comparison.identical[0] {
@@ -160,7 +176,7 @@ impl PatchReport<'_> {
         };
         let of = |is: fn(&CaseResult) -> bool| self.outcomes.iter().filter(|outcome| is(outcome)).count();
         let identical = of(|outcome| outcome.comparison.as_ref().is_some_and(|one| one.identical[0]));
-        let lost = of(|outcome| outcome.failure.is_some());
+        let lost = of(|outcome| !outcome.failures.is_empty());
         let cases = counted(self.outcomes.len(), "case");
         writeln!(
             text,

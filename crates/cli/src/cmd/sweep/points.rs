@@ -9,6 +9,7 @@ use fairlab_observe::sha256;
 use fairlab_run::input::InputFile;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_run::values::CallCosts;
 use fairlab_run::values::{CostSource, Starts, parse_time};
 use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
@@ -27,6 +28,8 @@ pub(crate) struct PlanRunner {
     duration: Option<Nanos>,
     warmup: Option<Warmup>,
     asked: Vec<RequestedMetric>,
+    /// Compiled kernels of the plan, in order.
+    engines: Vec<String>,
     /// Files that have been read, by path, each with the hash of its content.
     files: Mutex<BTreeMap<String, (WorkloadSpec, String)>>,
     machines: Mutex<BTreeMap<String, String>>,
@@ -47,8 +50,9 @@ impl PlanRunner {
         let warmup = read("warmup", plan.warmup.as_ref(), Warmup::parse)?;
         let asked = plan.metrics.iter().map(|text| RequestedMetric::parse(text)).collect::<Result<_, _>>()?;
         let directory = directory.to_owned();
+        let engines = engines_of(&plan);
         let (files, machines, warnings) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { plan, directory, duration, warmup, asked, files, machines, warnings })
+        Ok(Self { plan, directory, duration, warmup, asked, engines, files, machines, warnings })
     }
 
     /// Returns the settings of a point, on top of those of the base.
@@ -111,13 +115,17 @@ impl PlanRunner {
             })
         });
         let [machine, prices_of] = machines.map(Option::transpose);
-        let inputs = json!([hash, machine?, prices_of?, self.settings(point)]);
+        settings.share_costs_with(&self.engines);
+        let mut inputs = vec![json!(hash), json!(machine?), json!(prices_of?), json!(self.settings(point))];
+        if settings.costs != CallCosts::default() {
+            inputs.push(json!(settings.costs));
+        }
         settings.duration = self.duration;
         settings.warmup = self.warmup;
         if self.plan.vary {
             settings.starts = Starts::Jittered;
         }
-        Ok((Trial { spec: RunSpec { workload, settings } }, inputs.to_string()))
+        Ok((Trial { spec: RunSpec { workload, settings } }, json!(inputs).to_string()))
     }
 
     fn resolve_path(&self, name: &str) -> String {
@@ -192,6 +200,19 @@ impl PlanRunner {
         let (trial, _) = self.trial(point).map_err(CliError::Input)?;
         trial.check(Some(point.seed)).map(drop)
     }
+}
+
+/// Returns the compiled kernels of a plan, in order.
+fn engines_of(plan: &SweepPlan) -> Vec<String> {
+    let rows = plan.list.iter().filter_map(|row| row.get("engine"));
+    let values = plan.base.get("engine").into_iter().chain(plan.grid.get("engine").into_iter().flatten()).chain(rows);
+    let mut engines = Vec::new();
+    for engine in values.filter_map(|value| Some(value.to_string().strip_prefix("kernel:")?.to_owned())) {
+        if !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
+    engines
 }
 
 /// Makes a run a short one without a warm-up.

@@ -164,6 +164,9 @@ fn print_log(output: &Output, report: &WorkerReport) -> Result<(), CliError> {
     for line in report.log.iter().take(MOST_LINES) {
         writeln!(text, "[{}, CPU {}] {}", reports::on_runs_clock(line.at_ns), line.cpu, line.text)
             .expect("a string takes text");
+        for frame in &line.trace {
+            writeln!(text, "    {frame}").expect("a string takes text");
+        }
     }
     let hidden = report.log.len().saturating_sub(MOST_LINES);
     if hidden > 0 {

@@ -5,35 +5,56 @@ use super::{Engine, state, study};
 use crate::execution::execute::{drive_shown, execute_with, failed};
 use crate::execution::{check, page};
 use crate::values::error::CliError;
+use fairlab_kernel::costs::CostPlan;
 use fairlab_kernel::engine::KernelEngine;
-use fairlab_kernel::worker::{self as process, LOOP_SECONDS_VAR};
+use fairlab_kernel::worker::{self as process, LOOP_SECONDS_VAR, WorkerLogLine};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
-use fairlab_observe::summary::{EngineSummary, KernelLogLine};
+use fairlab_observe::summary::{EngineSummary, KernelLogLine, UncommonCall};
 use fairlab_run::error::RequestError;
 use fairlab_run::job::{Job, SwitchStates};
 use fairlab_run::manifest::ManifestEngine;
 use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::RunSpec;
+use fairlab_run::values::CallCosts;
 use serde::Serialize;
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// An engine in its worker. The report file stays open while the kernel may write to it.
 pub(super) struct LoadedEngine<'a> {
     engine: Engine,
+    /// Names of the engines with which it has its costs in common, itself among them.
+    compared: Vec<String>,
+    plan: CostPlan,
+    /// Calls of the functions in the plan that not all of these engines have, with their time, after the run.
+    uncommon: OnceCell<Vec<UncommonCall>>,
     report: &'a Path,
     file: File,
 }
 
 impl<'a> LoadedEngine<'a> {
-    fn new(name: &str, report: &'a Path) -> Result<Self, CliError> {
-        let file = OpenOptions::new().append(true).open(report);
-        Ok(Self { engine: Engine::named(name)?, report, file: file.map_err(|error| unusable(report, &error))? })
+    fn new(settings: &Settings, report: &'a Path) -> Result<Self, CliError> {
+        let engine = Engine::named(settings.kernel_engine().unwrap_or_default())?;
+        let mut compared = match &settings.costs {
+            CallCosts::Common(engines) => engines.clone(),
+            CallCosts::Counted | CallCosts::Zero => Vec::new(),
+        };
+        let own = compared.iter().position(|name| *name == engine.entry.name);
+        let own = own.unwrap_or_else(|| {
+            compared.push(engine.entry.name.clone());
+            compared.len() - 1
+        });
+        let objects = compared.iter().map(|name| Ok(engine.store.object_path(&engine.store.get_usable(name)?.key)));
+        let objects = objects.collect::<Result<Vec<_>, CliError>>()?;
+        let plan = CostPlan::of_objects(&objects.iter().map(PathBuf::as_path).collect::<Vec<_>>(), own)?;
+        let file = OpenOptions::new().append(true).open(report).map_err(|error| unusable(report, &error))?;
+        Ok(Self { engine, compared, plan, uncommon: OnceCell::new(), report, file })
     }
 
     /// Boots a machine with the engine.
@@ -42,7 +63,7 @@ impl<'a> LoadedEngine<'a> {
         let seconds = seconds.unwrap_or(process::DEFAULT_LOOP_SECONDS);
         let object = self.engine.store.object_path(&self.engine.entry.key);
         Machine::with_engine(setup, |config| {
-            KernelEngine::load(&object, config, self.file.as_raw_fd(), seconds)
+            KernelEngine::load(&object, &self.plan, config, self.file.as_raw_fd(), seconds)
                 .map_err(|error| SetupError::Unsupported(error.to_string()))
         })
     }
@@ -51,17 +72,39 @@ impl<'a> LoadedEngine<'a> {
         Ok(prepare(spec)?.boot_with(|setup| self.boot(setup))?)
     }
 
+    /// Records the calls, after a run, of functions that not all compared engines have.
+    fn record_uncommon(&self, machine: &Machine<KernelEngine>) {
+        let costs = &machine.hardware().costs;
+        let calls = machine.sched().uncharged_calls();
+        let recorded = self.plan.uncommon.iter().zip(calls).map(|(uncommon, calls)| UncommonCall {
+            function: uncommon.function.clone(),
+            operation: uncommon.operation.name().to_owned(),
+            engines: self
+                .compared
+                .iter()
+                .zip(&uncommon.is_in)
+                .filter(|(_, is_in)| **is_in)
+                .map(|(name, _)| format!("kernel:{name}"))
+                .collect(),
+            charged_to: uncommon.charged_to.clone(),
+            calls: *calls,
+            cost_ps: costs.op_ps(uncommon.operation),
+        });
+        self.uncommon.set(recorded.collect()).expect("a worker runs once");
+    }
+
     /// Describes the engine for a summary, with the messages of its kernel so far.
     fn summary(&self) -> Result<EngineSummary, CliError> {
-        let text = std::fs::read_to_string(self.report).map_err(|error| unusable(self.report, &error))?;
-        let log = process::parse(&text).0.log.into_iter();
         let entry = &self.engine.entry;
+        let log = process::read(self.report, &self.engine.store.object_path(&entry.key))?.log.into_iter();
+        let log = log.map(|WorkerLogLine { at_ns, cpu, text, trace }| KernelLogLine { at_ns, cpu, text, trace });
         Ok(EngineSummary {
             name: format!("kernel:{}", entry.name),
             version: entry.version.clone(),
             source: entry.source.clone(),
             patches: entry.patches.clone(),
-            log: log.map(|line| KernelLogLine { at_ns: line.at_ns, cpu: line.cpu, text: line.text }).collect(),
+            log: log.collect(),
+            uncommon: self.uncommon.get().cloned().unwrap_or_default(),
         })
     }
 
@@ -98,14 +141,16 @@ pub(crate) fn serve(report: &Path) -> ExitCode {
 fn serve_job(report: &Path) -> Result<Value, CliError> {
     let job: Job = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| CliError::Run(format!("a worker got no job: {error}")))?;
-    let with_settings = |settings: &Settings| LoadedEngine::new(settings.kernel_engine().unwrap_or_default(), report);
+    let with_settings = |settings: &Settings| LoadedEngine::new(settings, report);
     let loaded = |spec: &RunSpec| with_settings(&spec.settings);
     match job {
         Job::Run { spec, outputs } => {
             let engine = loaded(&spec)?;
             let ready = engine.ready(&spec)?;
             let executed = execute_with(ready, &outputs, |machine, observers, about| {
-                drive_shown(machine, observers, about).map_err(|error| failed(about, error))
+                let driven = drive_shown(machine, observers, about).map_err(|error| failed(about, error));
+                engine.record_uncommon(machine);
+                driven
             });
             let mut result = executed?.result;
             if let Some(summary) = &mut result.summary {

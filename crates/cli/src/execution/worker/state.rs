@@ -5,8 +5,8 @@
 use crate::execution::execute::failed;
 use crate::values::error::CliError;
 use fairlab_kernel::engine::KernelEngine;
+use fairlab_kernel::functions;
 use fairlab_kernel::object::{SchedDomainState, TracedCall};
-use fairlab_kernel::operations;
 use fairlab_kernel::store::Store;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::NoObserver;
@@ -136,7 +136,7 @@ pub(super) fn write_call_hashes(
 fn hashes(engines: [&str; 2]) -> Result<BTreeMap<u64, u64>, CliError> {
     let store = Store::for_user()?;
     let [own, other] =
-        engines.map(|name| Ok::<_, CliError>(operations::names_by_address(&store.object_path(&store.get(name)?.key))?));
+        engines.map(|name| Ok::<_, CliError>(functions::names_by_address(&store.object_path(&store.get(name)?.key))?));
     let (own, other) = (own?, other?);
     let others: BTreeSet<&String> = other.values().collect();
     let hash = |name: &String| {

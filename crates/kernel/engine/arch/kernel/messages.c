@@ -32,6 +32,7 @@ void warn_slowpath_fmt(const char *file, int line, unsigned int taint, const cha
 	_printk("WARNING: at %s:%d\n", file, line);
 	if (format)
 		SAY(format);
+	fl_host_trace();
 }
 
 void panic(const char *format, ...)

@@ -40,6 +40,7 @@ enum fl_stop { FL_STOP_PANIC, FL_STOP_LOCK, FL_STOP_FORBIDDEN, FL_STOP_SHIM, FL_
 
 void fl_host_record(const struct fl_record *record);
 void fl_host_log(const char *format, __builtin_va_list args);
+void fl_host_trace(void);
 void __attribute__((noreturn)) fl_host_stop(int why, const char *text);
 void *fl_host_zalloc(unsigned long size);
 extern unsigned long long fl_host_measured;	/* offset of clocks while a function measures */
@@ -269,7 +270,7 @@ int fl_show_queue_lag(int cpu, struct fl_lag *to);
 /* ---- provided by the host for fairlab ---- */
 
 const struct fl_record *fl_records(unsigned int *nr);	/* since the last call; valid until the kernel's side is entered again */
-void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct);
+void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct, int is_hidden);
 void fl_measure(unsigned long function, int operation, unsigned int ns);
 void fl_mark(unsigned long function, int mark);		/* path of calls that yield while the function runs */
 void fl_count_as_look(int operation);			/* searches yield after some of these operations */

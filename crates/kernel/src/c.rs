@@ -9,9 +9,9 @@ use std::ops::Range;
 
 /// Token of C with its byte range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: Range<usize>,
+pub(crate) struct Token<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: Range<usize>,
 }
 
 /// Operators of more than one character, longest first.
@@ -21,7 +21,7 @@ const OPERATORS: [&str; 22] = [
 ];
 
 /// Returns all tokens of a text.
-pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
+pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < text.len() {
@@ -79,16 +79,22 @@ fn quoted_length(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
+/// Whether a token is an identifier or a keyword.
+pub(crate) fn is_word(token: &str) -> bool {
+    token.starts_with(|first: char| first.is_alphabetic() || first == '_')
+}
+
 /// Tokens of a file, for searches. Positions are indices of tokens.
 #[derive(Debug)]
-pub(super) struct CSource<'a>(pub(super) Vec<Token<'a>>);
+pub(crate) struct CSource<'a>(pub(crate) Vec<Token<'a>>);
 
 impl<'a> CSource<'a> {
-    pub(super) fn from_text(text: &'a str) -> Self {
+    pub(crate) fn from_text(text: &'a str) -> Self {
         Self(tokens(text))
     }
 
-    fn text(&self, at: usize) -> &'a str {
+    /// Returns the token at a position, or nothing after the last one.
+    pub(crate) fn text(&self, at: usize) -> &'a str {
         self.0.get(at).map_or("", |token| token.text)
     }
 
@@ -111,7 +117,7 @@ impl<'a> CSource<'a> {
     }
 
     /// Returns the body of a function, without its braces: the first definition with that name.
-    pub(super) fn function(&self, name: &str) -> Option<Range<usize>> {
+    pub(crate) fn function(&self, name: &str) -> Option<Range<usize>> {
         let mut at = 0;
         while at < self.0.len() {
             if self.text(at) == name && self.text(at + 1) == "(" {
@@ -126,15 +132,41 @@ impl<'a> CSource<'a> {
         None
     }
 
+    /// Returns all functions that are defined here, by their names, with their bodies without the braces. A
+    /// function that is defined in several configurations occurs several times.
+    pub(crate) fn functions(&self) -> Vec<(&'a str, Range<usize>)> {
+        let (mut found, mut at, mut name) = (Vec::new(), 0, None);
+        while at < self.0.len() {
+            let closed = || self.closing_bracket(at).unwrap_or(at);
+            match self.text(at) {
+                ";" | "}" | "=" => name = None,
+                "(" if at > 0 && is_word(self.text(at - 1)) && !self.text(at - 1).starts_with("__") => {
+                    // Annotations with arguments may follow the parameters.
+                    name = name.or(Some(self.text(at - 1)));
+                    at = closed();
+                }
+                "(" | "[" => at = closed(),
+                "{" => {
+                    let end = closed();
+                    found.extend(name.take().map(|name| (name, at + 1..end.max(at + 1))));
+                    at = end;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        found
+    }
+
     /// Returns the members of a structure, without the braces.
-    pub(super) fn structure(&self, name: &str) -> Option<Range<usize>> {
+    pub(crate) fn structure(&self, name: &str) -> Option<Range<usize>> {
         let is_it = |at: &usize| ["struct", name, "{"].iter().enumerate().all(|(i, word)| self.text(at + i) == *word);
         let at = (0..self.0.len()).find(is_it)?;
         Some(at + 3..self.closing_bracket(at + 2)?)
     }
 
     /// Returns all positions within a range at which these tokens follow each other.
-    pub(super) fn find_all(&self, within: Range<usize>, wanted: &str) -> Vec<Range<usize>> {
+    pub(crate) fn find_all(&self, within: Range<usize>, wanted: &str) -> Vec<Range<usize>> {
         let wanted = tokens(wanted);
         let ends = within.end.saturating_sub(wanted.len().max(1) - 1);
         let is_it = |at: &usize| wanted.iter().enumerate().all(|(i, token)| self.text(at + i) == token.text);
@@ -185,7 +217,7 @@ impl<'a> CSource<'a> {
     }
 
     /// Returns the smallest statement around a position, within a range of statements.
-    pub(super) fn statement(&self, within: Range<usize>, place: usize) -> Option<Range<usize>> {
+    pub(crate) fn statement(&self, within: Range<usize>, place: usize) -> Option<Range<usize>> {
         let mut at = within.start;
         while at < within.end {
             let whole = at..self.statement_end(at)?;
@@ -204,7 +236,7 @@ impl<'a> CSource<'a> {
 
     /// Returns the term of an `&&` or `||` chain around a position, with the operator that connects it to the
     /// others.
-    pub(super) fn term(&self, place: usize) -> Option<Range<usize>> {
+    pub(crate) fn term(&self, place: usize) -> Option<Range<usize>> {
         let is_tie = |at: usize| ["&&", "||"].contains(&self.text(at));
         let (mut depth, mut start) = (0_usize, place);
         loop {
@@ -238,7 +270,7 @@ impl<'a> CSource<'a> {
     }
 
     /// Returns the byte range of a range of tokens.
-    pub(super) fn span(&self, tokens: &Range<usize>) -> Range<usize> {
+    pub(crate) fn span(&self, tokens: &Range<usize>) -> Range<usize> {
         self.0[tokens.start].at.start..self.0[tokens.end - 1].at.end
     }
 }
@@ -270,6 +302,12 @@ mod tests {
         assert!(source_text(&code, body).starts_with("const char"));
         assert_eq!(source_text(&code, code.function("fall").expect("it is there")), "return rise ( a ) ;");
         assert_eq!(code.function("stairs"), None);
+        let annotated = "struct a { int (*f)(int); };\nint __printf(1, 2) g(int a) __releases(b) { h(); }\nint t[] = { f(1) };\nvoid k(void) {}\n";
+        let all = |text| {
+            CSource::from_text(text).functions().into_iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(all(MADE_UP), ["fall", "rise"]);
+        assert_eq!(all(annotated), ["g", "k"]);
         assert_eq!(source_text(&code, code.structure("stairs").expect("it is there")), "int steps ;");
     }
 
