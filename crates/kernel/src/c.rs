@@ -79,6 +79,9 @@ fn quoted_length(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
+/// Annotations with arguments that may stand before the name of a function.
+const ANNOTATIONS: [&str; 5] = ["__attribute__", "__printf", "__section", "__aligned", "__alloc_size"];
+
 /// Whether a token is an identifier or a keyword.
 pub(crate) fn is_word(token: &str) -> bool {
     token.starts_with(|first: char| first.is_alphabetic() || first == '_')
@@ -140,9 +143,9 @@ impl<'a> CSource<'a> {
             let closed = || self.closing_bracket(at).unwrap_or(at);
             match self.text(at) {
                 ";" | "}" | "=" => name = None,
-                "(" if at > 0 && is_word(self.text(at - 1)) && !self.text(at - 1).starts_with("__") => {
-                    // Annotations with arguments may follow the parameters.
-                    name = name.or(Some(self.text(at - 1)));
+                "(" if at > 0 && is_word(self.text(at - 1)) && !ANNOTATIONS.contains(&self.text(at - 1)) => {
+                    // Annotations with arguments may also follow the parameters.
+                    name = name.or_else(|| Some(self.text(at - 1)));
                     at = closed();
                 }
                 "(" | "[" => at = closed(),
@@ -174,7 +177,7 @@ impl<'a> CSource<'a> {
     }
 
     /// Returns the position after the statement that begins here.
-    fn statement_end(&self, at: usize) -> Option<usize> {
+    pub(crate) fn statement_end(&self, at: usize) -> Option<usize> {
         if let Some(body) = self.statement_bodies(at)?.last() {
             // A `do` statement has its condition behind its body.
             let extra = if self.text(at) == "do" { self.closing_bracket(body.end + 1)? + 2 - body.end } else { 0 };
@@ -198,7 +201,7 @@ impl<'a> CSource<'a> {
     }
 
     /// Returns the statements that a statement has as bodies. [`Self::statement`] handles those of a block.
-    fn statement_bodies(&self, at: usize) -> Option<Vec<Range<usize>>> {
+    pub(crate) fn statement_bodies(&self, at: usize) -> Option<Vec<Range<usize>>> {
         let body = |from: usize| Some(from..self.statement_end(from)?);
         Some(match self.text(at) {
             "if" => {
@@ -302,12 +305,12 @@ mod tests {
         assert!(source_text(&code, body).starts_with("const char"));
         assert_eq!(source_text(&code, code.function("fall").expect("it is there")), "return rise ( a ) ;");
         assert_eq!(code.function("stairs"), None);
-        let annotated = "struct a { int (*f)(int); };\nint __printf(1, 2) g(int a) __releases(b) { h(); }\nint t[] = { f(1) };\nvoid k(void) {}\n";
+        let annotated = "struct a { int (*f)(int); };\nint __printf(1, 2) g(int a) __releases(b) { h(); }\nint t[] = { f(1) };\nvoid k(void) {}\nlong __l(void) __must_hold(x) {}\n";
         let all = |text| {
             CSource::from_text(text).functions().into_iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(all(MADE_UP), ["fall", "rise"]);
-        assert_eq!(all(annotated), ["g", "k"]);
+        assert_eq!(all(annotated), ["g", "k", "__l"]);
         assert_eq!(source_text(&code, code.structure("stairs").expect("it is there")), "int steps ;");
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Which calls of compiled kernels are counted as operations, and so cost time.
+//! Choice of the calls of compiled kernels that are counted as operations, and so cost time.
 //!
 //! A kernel alone counts the functions of `engine/operations.txt` that it has. Kernels that are compared count alike,
 //! since a function that only one of them has would be a difference in costs without one in behaviour:

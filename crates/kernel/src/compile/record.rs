@@ -21,7 +21,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// What the products in a build folder were made from.
+/// Inputs of the products in a build folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BuildRecord {
     /// Hash of everything but the contents of the kernel's C files and headers.

@@ -352,7 +352,7 @@ mod tests {
             json!({ "e": "task", "pid": 1001, "name": "hog1", "runtime": 3 }),
             json!({ "e": "task", "pid": 1002, "name": "hogshead", "runtime": 99 }),
         ];
-        let log = vec![WorkerLogLine { at_ns: 1, cpu: 0, text: "WARNING: something".to_owned() }];
+        let log = vec![WorkerLogLine { at_ns: 1, cpu: 0, text: "WARNING: something".to_owned(), trace: Vec::new() }];
         ObservedRun { values: events, report: WorkerReport { log, ..WorkerReport::default() } }
     }
 

@@ -7,7 +7,7 @@ use super::problems::{KernelProblem, UncommonCost};
 use super::{Budget, CaseFailure, CaseResult};
 use crate::execution::worker::state::TaskState;
 use crate::output::figures::counted;
-use fairlab_kernel::coverage::{Coverage, CoverageLine};
+use fairlab_kernel::coverage::{ChangeKind, Coverage, CoverageLine};
 use fairlab_kernel::store::StoreEntry;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
@@ -31,7 +31,7 @@ pub(crate) struct PatchReport<'a> {
     /// Whether a signal has ended the command; then some cases are missing or have fewer repetitions.
     pub(crate) is_stopped: bool,
     pub(crate) outcomes: Vec<CaseResult>,
-    /// Lines of the patch that runs have reached, if coverage was measured.
+    /// Changed statements that runs have reached, if coverage was measured.
     pub(crate) coverage: Option<Coverage>,
     /// Repetitions that fit into the budget, if there was one.
     pub(crate) budget: Option<Budget>,
@@ -213,32 +213,44 @@ impl PatchReport<'_> {
     }
 }
 
-/// Largest number of unreached lines that are printed.
-const MAX_MISSED_LINES: usize = 40;
+/// Largest number of lines of a patch that are printed in a list.
+const MAX_LINES: usize = 40;
 
 fn write_coverage(text: &mut String, coverage: &Coverage) -> std::fmt::Result {
-    let Coverage { lines, missed } = coverage;
-    match (lines, missed.len()) {
-        (0, _) => {
-            return writeln!(
-                text,
-                "\nno line of the patch is compiled code: it changes data, or code that the configuration leaves out"
-            );
+    let Coverage { statements, missed, not_compiled } = coverage;
+    match (statements, missed.len()) {
+        (0, _) => writeln!(text, "\nthe patch changes no compiled statement")?,
+        (1, 0) => writeln!(text, "\nthe one changed statement was reached")?,
+        (_, 0) => writeln!(text, "\nall {statements} changed statements were reached")?,
+        (_, nr) => {
+            let (of, were) = (counted(*statements, "changed statement"), if nr == 1 { "was" } else { "were" });
+            writeln!(text, "\n{nr} of {of} {were} reached by no run, so no result covers:")?;
         }
-        (1, 0) => return writeln!(text, "\nthe one line of compiled code in the patch was reached"),
-        (_, 0) => return writeln!(text, "\nall {lines} lines of compiled code in the patch were reached"),
-        _ => {}
     }
-    writeln!(
-        text,
-        "\nlines of compiled code in the patch that no run reached, so no result covers them: {} of {lines}",
-        missed.len()
-    )?;
-    for CoverageLine { file, line, function, text: code } in missed.iter().take(MAX_MISSED_LINES) {
-        writeln!(text, "    {file}:{line} in {function}(): {code}")?;
+    write_lines(text, missed)?;
+    if !not_compiled.is_empty() {
+        writeln!(
+            text,
+            "{} not compiled:",
+            if not_compiled.len() == 1 {
+                "1 changed line is".to_owned()
+            } else {
+                format!("{} changed lines are", not_compiled.len())
+            }
+        )?;
     }
-    if missed.len() > MAX_MISSED_LINES {
-        writeln!(text, "    and {} more: --json has all", missed.len() - MAX_MISSED_LINES)?;
+    write_lines(text, not_compiled)
+}
+
+fn write_lines(text: &mut String, lines: &[CoverageLine]) -> std::fmt::Result {
+    for CoverageLine { file, line, change, function, text: code, why } in lines.iter().take(MAX_LINES) {
+        let at = if function.is_empty() { String::new() } else { format!(" in {function}()") };
+        let removed = if *change == ChangeKind::Removed { "removed: " } else { "" };
+        let why = why.map_or_else(String::new, |why| format!(" ({})", why.text()));
+        writeln!(text, "    {file}:{line}{at}: {removed}{code}{why}")?;
+    }
+    if lines.len() > MAX_LINES {
+        writeln!(text, "    and {} more: --json has all", lines.len() - MAX_LINES)?;
     }
     Ok(())
 }
