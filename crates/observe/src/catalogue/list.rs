@@ -245,9 +245,14 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
     ),
     ("setting of the workload", &["cgroups[].quota_ns", "cgroups[].period_ns"]),
     ("time of a kernel message", &["engine.log[].at_ns"]),
+    (
+        "setting `costs` of compiled kernels that are compared",
+        &["engine.uncommon[].calls", "engine.uncommon[].cost_ps"],
+    ),
     ("time of the worst occurrence", &["findings[].at_ns"]),
     ("number of a domain level", &["measure.passes[].level"]),
     ("time since which a task is stuck", &["standstill.stuck[].since_ns"]),
+    ("time of a lost wake-up", &["standstill.lost_wakeups[].at_ns"]),
     ("speed of the simulation", &["speed.wall_s", "speed.events_per_s", "speed.simulated_per_s"]),
     ("memory of the simulation", &["speed.peak_rss_bytes"]),
     (
