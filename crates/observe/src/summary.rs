@@ -75,9 +75,10 @@ pub struct UncommonCall {
 }
 
 impl RunSummary {
-    /// Describes the counted functions that not all compiled kernels of the comparison have, with their costs.
+    /// Describes the counted functions that ran and that not all compiled kernels of the comparison have, with their
+    /// costs.
     pub fn uncommon_costs(&self) -> Vec<String> {
-        let uncommon = self.engine.iter().flat_map(|engine| &engine.uncommon);
+        let uncommon = self.engine.iter().flat_map(|engine| &engine.uncommon).filter(|uncommon| uncommon.calls > 0);
         uncommon.map(|uncommon| uncommon.sentence(self.totals.kernel_ns)).collect()
     }
 }

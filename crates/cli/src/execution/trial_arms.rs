@@ -8,7 +8,7 @@ use fairlab_run::values::Starts;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,9 @@ pub(crate) struct TrialArms<'a> {
     is_seedless: bool,
     progress: Option<ExperimentProgress>,
     warnings: Mutex<BTreeSet<String>>,
+    /// Notes about the costs of each arm, and the seed of their run. Shares of costs differ between repetitions: those
+    /// of the smallest seed stand for all.
+    cost_notes: Mutex<BTreeMap<usize, (u64, Vec<String>)>>,
     /// Time limit of a run; a benchmark that has not ended by then has no result.
     has_to_end: bool,
     on_run: Option<RunObserverFn<'a>>,
@@ -55,6 +58,7 @@ impl<'a> TrialArms<'a> {
             is_seedless,
             progress: Some(telling),
             warnings: Mutex::default(),
+            cost_notes: Mutex::default(),
             has_to_end: false,
             on_run: None,
         }
@@ -88,7 +92,10 @@ impl<'a> TrialArms<'a> {
 
     /// Returns the warnings of all runs without duplicates.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.warnings.lock().expect("noting does not panic").iter().cloned().collect()
+        let mut warnings = self.warnings.lock().expect("noting does not panic").clone();
+        let notes = self.cost_notes.lock().expect("noting does not panic");
+        warnings.extend(notes.values().flat_map(|(_, notes)| notes.iter().cloned()));
+        warnings.into_iter().collect()
     }
 
     /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
@@ -125,8 +132,14 @@ impl Arms for TrialArms<'_> {
         self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
         if let Some(engine) = result.summary.engine.as_ref().filter(|_| self.on_run.is_none()) {
             let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
-            let lines = lines.chain(result.summary.uncommon_costs());
             self.warnings.lock().expect("noting does not panic").extend(lines);
+        }
+        if self.on_run.is_none() {
+            let mut notes = self.cost_notes.lock().expect("noting does not panic");
+            let known = notes.entry(arm).or_insert_with(|| (u64::MAX, Vec::new()));
+            if seed < known.0 {
+                *known = (seed, result.summary.uncommon_costs());
+            }
         }
         let json = result.json();
         let metrics = metrics::of_run(&json, self.asked).map_err(CliError::Input)?;

@@ -3,7 +3,8 @@
 //!
 //! git chooses the commits in a temporary clone without files; the tree is only read. Each commit is built as
 //! an engine and runs the workload, and the expectation holds or fails. A commit that cannot be built, or
-//! whose kernel does not return, is skipped.
+//! whose kernel does not return, is skipped. The costs of all commits are those of calls that they have in common with
+//! the good and the bad one.
 
 use crate::args::kernel_bisect::KernelBisectArgs;
 use crate::execution::kernel_tree::{commit, export_commit, git};
@@ -61,9 +62,11 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     let clone = clone.path().join("clone");
     let history = clone.display().to_string();
     run_git(git(&args.tree).args(["clone", "--quiet", "--shared", "--no-checkout", "."]).arg(&clone))?;
+    let ends = [build_commit(args, &store, &good)?, build_commit(args, &store, &bad)?];
+    let compared: Vec<String> = ends.iter().filter_map(|end| end.as_ref().ok()).cloned().collect();
     let mut looked = Vec::new();
-    for (commit, is_expected) in [(&good, true), (&bad, false)] {
-        let one = test_commit(output, args, &store, commit)?;
+    for ((commit, is_expected), built) in [(&good, true), (&bad, false)].into_iter().zip(ends) {
+        let one = test_commit(output, args, commit, built, &compared)?;
         let is_right = (one.verdict == "good") == is_expected && one.verdict != "skip";
         if !is_right {
             let what =
@@ -79,7 +82,8 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     let mut said = run_git(git(&history).args(begin).args(TREE_PARTS).args(TREE_FILES))?;
     while !is_over(&said) {
         let next = commit(&history, "BISECT_HEAD")?;
-        let one = test_commit(output, args, &store, &next)?;
+        let built = build_commit(args, &store, &next)?;
+        let one = test_commit(output, args, &next, built, &compared)?;
         said = run_git(git(&history).args(["bisect", one.verdict, &next]))?;
         looked.push(one);
     }
@@ -100,18 +104,30 @@ fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
     if run.status.success() || is_over(&said) { Ok(said) } else { Err(CliError::run(format!("git: {}", said.trim()))) }
 }
 
-/// Builds a commit and runs it.
-fn test_commit(output: &Output, args: &KernelBisectArgs, store: &Store, name: &str) -> Result<TestedCommit, CliError> {
-    let subject = run_git(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
-    let mut one = TestedCommit { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
-    let folder = export_commit(store, &args.tree, name)?;
-    let mut say = |_: &str| ();
-    let measured = match store.add(ENGINE_NAME, &folder, &[], &args.config, &mut say) {
-        Ok(added) => median_of_runs(args, &store.pin(&added.entry)?.name),
-        Err(error) => Err(error.into()),
-    };
+/// Builds the engine of a commit and returns its name, or the reason why it cannot be built.
+fn build_commit(args: &KernelBisectArgs, store: &Store, commit: &str) -> Result<Result<String, CliError>, CliError> {
+    let folder = export_commit(store, &args.tree, commit)?;
+    let built =
+        store.add(ENGINE_NAME, &folder, &[], &args.config, &mut |_| ()).and_then(|added| store.pin(&added.entry));
     // The folder of a commit is extracted again when needed.
     let _gone = std::fs::remove_dir_all(Path::new(&folder));
+    match built.map_err(CliError::from) {
+        Err(error @ CliError::Stopped { .. }) => Err(error),
+        built => Ok(built.map(|entry| entry.name)),
+    }
+}
+
+/// Runs the engine of a commit, with the costs of calls that it has in common with the engines `compared`.
+fn test_commit(
+    output: &Output,
+    args: &KernelBisectArgs,
+    name: &str,
+    built: Result<String, CliError>,
+    compared: &[String],
+) -> Result<TestedCommit, CliError> {
+    let subject = run_git(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
+    let mut one = TestedCommit { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
+    let measured = built.and_then(|engine| median_of_runs(output, args, &engine, compared));
     match measured {
         Ok((metric, value)) => {
             one.verdict = if args.expect.holds(&metric, value)? { "good" } else { "bad" };
@@ -134,11 +150,18 @@ fn test_commit(output: &Output, args: &KernelBisectArgs, store: &Store, name: &s
     Ok(one)
 }
 
-/// Returns the metric and the median of its runs.
-fn median_of_runs(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64), CliError> {
+/// Returns the metric and the median of its runs. Prints the functions whose costs are not those of all commits.
+fn median_of_runs(
+    output: &Output,
+    args: &KernelBisectArgs,
+    engine: &str,
+    compared: &[String],
+) -> Result<(Metric, f64), CliError> {
     let workload =
         Workloads::of_command("fairlab kernel bisect").of_args(args.file.as_deref(), args.bench.as_deref())?;
-    let settings = Settings {
+    let mut engines = compared.to_vec();
+    engines.extend((!compared.iter().any(|name| name == engine)).then(|| engine.to_owned()));
+    let mut settings = Settings {
         machine: args.machine.as_ref().map(InputFile::new),
         engine: Some(EngineName::Kernel(engine.to_owned())),
         plain: args.plain,
@@ -146,11 +169,15 @@ fn median_of_runs(args: &KernelBisectArgs, engine: &str) -> Result<(Metric, f64)
         starts: if args.runs > 1 { Starts::Jittered } else { Starts::AtOnce },
         ..Settings::default()
     };
+    settings.share_costs_with(&engines);
     let workload = workload.expect("there is a file or a benchmark");
     let trial = Trial { spec: RunSpec { workload, settings } };
     let mut found = Vec::new();
     for seed in 1..=args.runs {
         let result = trial.run(Some(seed), &mut |_, _| {})?;
+        if seed == 1 {
+            output.warn_all(&result.summary.uncommon_costs())?;
+        }
         let metrics = of_run(&result.json(), std::slice::from_ref(&args.expect.asked)).map_err(CliError::Input)?;
         found.extend(metrics);
     }
