@@ -12,7 +12,8 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Both kernels are built if they do not exist yet, and run on a fleet of machines, each with workloads that suit it. \
 Every repetition has its own seed, shared by both kernels. Exit status: 0 no metric became worse, 1 a metric became \
-worse, 2 the comparison could not be run.
+worse, or only the patched kernel warns, loses a wake-up or does not return, 2 the comparison could not be run. Ctrl-C \
+ends it, and the cases that were run are printed.
 
 Examples:
   fairlab patch ~/linux HEAD~1..HEAD       effect of the last commit
@@ -54,8 +55,8 @@ pub(crate) struct PatchArgs {
     /// Locate the first difference in up to N cases
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub(crate) differences: usize,
-    /// Do not measure which lines of the patch the runs reach, which takes a second build and one more run of
-    /// each case
+    /// Do not measure which statements of the patch the runs reach, which takes a second build and one more run
+    /// of each case
     #[arg(long)]
     pub(crate) no_coverage: bool,
     /// List the cases, and run nothing

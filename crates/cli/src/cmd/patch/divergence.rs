@@ -9,6 +9,7 @@ use crate::execution::trial::Trial;
 use crate::execution::worker;
 use crate::execution::worker::state::{CpuState, EngineState, TaskState};
 use crate::values::error::CliError;
+use crate::values::interrupt;
 use fairlab_kernel::functions;
 use fairlab_kernel::object::TracedCall;
 use fairlab_kernel::store::Store;
@@ -65,6 +66,7 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
     let (mut one, mut other) = (WorkerLines::from_child(one), WorkerLines::from_child(other));
     let (mut same_events, mut last) = (0, VecDeque::new());
     let (line, beside) = loop {
+        interrupt::check()?;
         match (one.next(), other.next()) {
             (None, None) => return Ok(None),
             (line, beside) if line == beside => {
@@ -182,6 +184,7 @@ fn first_differing_call(base: &Trial, patched: &Trial, seed: u64, until: u64) ->
     let (mut one, mut other) = (WorkerLines::from_child(one), WorkerLines::from_child(other));
     let time = |line: Option<String>| line.and_then(|line| line.split_once(' ').and_then(|(at, _)| at.parse().ok()));
     loop {
+        interrupt::check()?;
         match (one.next(), other.next()) {
             (None, None) => return Ok(None),
             (line, beside) if line == beside => {}
