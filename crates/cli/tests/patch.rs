@@ -77,7 +77,7 @@ fn an_engine_has_the_requested_contents_whatever_failed_before() {
         "normalized_sysctl_sched_min_granularity\t= 750000ULL",
         "normalized_sysctl_sched_min_granularity = 1ULL",
     );
-    let typo = of_fair("typo.diff", "static unsigned int sched_nr_latency", "static unsinged int sched_nr_latency");
+    let typo = of_fair("typo.diff", "static unsigned int sched_nr_latency", "static unsigned int int sched_nr_latency");
     let comment =
         of_fair("comment.diff", "static int sched_idle_cpu(int cpu)", "/* why */\nstatic int sched_idle_cpu(int cpu)");
     let add = |store: &Path, name: &str, patch: &str| {

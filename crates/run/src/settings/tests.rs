@@ -16,6 +16,7 @@ fn all_set() -> Settings {
         ("background", "on"),
         ("prices", "zero"),
         ("prices", "ScanCpu=17.5"),
+        ("costs", "common:base:patched"),
         ("facts", "line_ns.llc=40"),
         ("facts", "line_ns.system=greatest"),
         ("plain", "priced"),
