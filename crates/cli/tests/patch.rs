@@ -150,6 +150,20 @@ fn a_warning_of_the_patched_kernel_alone_leads_the_report_and_fails() {
     assert!(page.contains("the one changed statement was reached"), "a removed line: {page}");
 }
 
+fn a_wakeup_that_only_the_patched_kernel_loses_leads_the_report_and_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let queue = "\tif (ttwu_queue_wakelist(p, cpu, wake_flags))\n";
+    let lose = format!("\tstatic int nr;\n\n\tif (++nr == 300)\n\t\treturn;\n{queue}");
+    let patch = patch_file(folder.path(), "lost.diff", &["kernel/sched/core.c"], queue, &lose);
+    let (status, page) = compare(&patch, &["--only", "uniprocessor", "--no-coverage", "--differences", "0"]);
+    assert_eq!(status, Some(1), "{page}");
+    let third = page.lines().nth(2).unwrap_or_default();
+    assert!(
+        third.starts_with("LOST WAKE-UP only in patched: ") && third.ends_with(" is on no runqueue after its wake-up")
+    );
+    assert!(page.contains("in 2 of 2 cases; first: uniprocessor, "), "{page}");
+}
+
 fn an_interrupted_comparison_reports_the_cases_that_were_run() {
     let mut command = program();
     command.args(["patch", "kernel:under-test", "kernel:under-test"]).env("FAIRLAB_KERNELS", kept());
@@ -177,6 +191,7 @@ fn main() -> ExitCode {
         an_engine_has_the_requested_contents_whatever_failed_before,
         costs_follow_a_rename_and_go_to_the_caller_of_a_function_that_one_kernel_has,
         a_warning_of_the_patched_kernel_alone_leads_the_report_and_fails,
+        a_wakeup_that_only_the_patched_kernel_loses_leads_the_report_and_fails,
         an_interrupted_comparison_reports_the_cases_that_were_run,
     ]))
 }

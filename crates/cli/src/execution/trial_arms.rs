@@ -12,6 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+/// Text of the error of a benchmark that has not ended, after its name.
+pub(crate) const DOES_NOT_END: &str = " does not end";
+
 /// Progress of an experiment: of a known number of runs, or of the time that it may take.
 enum ExperimentProgress {
     Runs(RunsProgress),
@@ -74,7 +77,8 @@ impl<'a> TrialArms<'a> {
         Self { has_to_end: true, ..self }
     }
 
-    /// Returns these trials with a callback after each run, which replaces the warnings about kernel messages.
+    /// Returns these trials with a callback after each run, which replaces the warnings about kernel messages and tasks
+    /// without progress.
     pub(crate) fn observed_by(self, on_run: RunObserverFn<'a>) -> Self {
         Self { on_run: Some(on_run), ..self }
     }
@@ -129,7 +133,10 @@ impl Arms for TrialArms<'_> {
             on_run(arm, seed, result.as_ref());
         }
         let result = result?;
-        self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
+        // For an observer, tasks without progress are results.
+        let of_tasks = if self.on_run.is_some() { result.summary.standstill.sentences() } else { Vec::new() };
+        let warnings = result.summary.warnings.iter().filter(|warning| !of_tasks.contains(warning)).cloned();
+        self.warnings.lock().expect("noting does not panic").extend(warnings);
         if let Some(engine) = result.summary.engine.as_ref().filter(|_| self.on_run.is_none()) {
             let lines = engine.log.iter().map(|line| format!("{}: {}", engine.name, line.text));
             self.warnings.lock().expect("noting does not panic").extend(lines);
@@ -155,7 +162,7 @@ impl TrialArms<'_> {
             return Ok(result);
         }
         let what = format!(
-            "{} does not end: after {} its tasks still run or wait",
+            "{}{DOES_NOT_END}: after {} its tasks still run or wait",
             self.trials[arm].spec.workload.name(),
             Nanos(result.summary.duration_ns)
         );

@@ -3,6 +3,7 @@
 //! only the patched kernel has makes the patch worse.
 
 use crate::execution::trial::TrialResult;
+use crate::execution::trial_arms::DOES_NOT_END;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
 use fairlab_machine::sim::START;
@@ -132,7 +133,7 @@ impl RunLog {
     }
 
     fn add_problem(&mut self, problem: KernelProblem) {
-        let key = (problem.kind, without_line_numbers(&problem.text));
+        let key = (problem.kind, common_text(&problem));
         match self.problems.get_mut(&key) {
             Some(known) => {
                 known.kernels.extend(problem.kernels);
@@ -235,6 +236,15 @@ fn warnings(log: &[KernelLogLine]) -> Vec<&[KernelLogLine]> {
         rest = &rest[end..];
     }
     found
+}
+
+/// Returns the part of a problem's text that its occurrences have in common: the tasks differ, and so do benchmarks.
+fn common_text(problem: &KernelProblem) -> String {
+    match (problem.kind, problem.text.split_once(DOES_NOT_END)) {
+        (ProblemKind::LostWakeup, _) => String::new(),
+        (ProblemKind::NoReturn, Some(_)) => DOES_NOT_END.to_owned(),
+        _ => without_line_numbers(&problem.text),
+    }
 }
 
 /// Returns a text without the line numbers of sources, which a patch moves.
