@@ -54,6 +54,8 @@ class Variant(TypedDict, total=False):
     """Whether kernel threads that timers of a booted kernel wake run beside the workload."""
     prices: Optional[MachineLike]
     """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
+    costs: Optional[str]
+    """Calls of a compiled kernel that cost time: ``common``, ``counted``, or ``zero``, which removes all costs."""
     fact: Optional[Mapping[str, Union[int, str]]]
     """Facts of the processor, from which all costs follow: ``{"line_ns.llc": 40}``; ``"least"`` or ``"greatest"`` of the range."""
     plain: Union[bool, str]

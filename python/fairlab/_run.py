@@ -173,7 +173,7 @@ def run(
         Groups of events in these traces.
     **variant
         Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, idle_states, autogroup, background, prices,
-        fact, plain, policy): see :class:`Variant`.
+        costs, fact, plain, policy): see :class:`Variant`.
 
     Raises
     ------

@@ -128,7 +128,8 @@ def test_a_run_is_the_run_of_the_command(work: fairlab.Workload, tmp_path: Path)
 def test_prices_of_other_machines_and_of_single_operations_change_a_run(work: fairlab.Workload) -> None:
     plain = fairlab.run(work, for_="100ms").digest
     assert fairlab.run(work, for_="100ms", price={"ContextSwitch": 1e5}).digest != plain
-    assert fairlab.run(work, for_="100ms", prices="zero").digest != plain
+    zero = fairlab.run(work, for_="100ms", prices="zero").digest
+    assert zero != plain and fairlab.run(work, for_="100ms", costs="zero").digest == zero
     assert fairlab.run(work, for_="100ms", prices="xeon-2s-224").digest != plain
     assert fairlab.run(work, for_="100ms", fact={"instructions_per_us": 200}).digest != plain
     assert fairlab.run(work, for_="100ms", prices=fairlab.Machine("hikey960")).digest == plain
