@@ -6,7 +6,7 @@
 //! link, check. [`record`] decides which objects of the build before are reused. Left out: the contents of the
 //! tree ([`crate::snapshot`]), the overlay itself ([`crate::overlay`]) and caching ([`crate::store`]).
 //!
-//! The same contents give the same bytes in every folder: paths in objects do not name it, and tools run without
+//! Equal contents give equal bytes in every folder: paths in objects do not name it, and tools run without
 //! the user's variables ([`crate::process`]).
 
 mod record;

@@ -211,7 +211,10 @@ impl Store {
         if let Some(lock) = &lock {
             create_parent(&object)?;
             let fresh = object.with_file_name(format!("new-{}.so", std::process::id()));
-            BuildDir::new(&self.root.join("work").join(workshop)).build(&recipe, &fresh, lock, say)?;
+            // make writes paths without links, which must be recognised.
+            let work = self.root.join("work");
+            let work = fs::canonicalize(&work).map_err(io_error_at(&work))?;
+            BuildDir::new(&work.join(workshop)).build(&recipe, &fresh, lock, say)?;
             let beside = [functions::symbol_file, functions::source_file, meanings::file_of]
                 .map(|path| (path(&fresh), path(&object)));
             for (from, to) in beside.into_iter().chain([(fresh, object.clone())]) {

@@ -219,6 +219,24 @@ pub fn files(tree: &Path) -> Result<Vec<String>, KernelError> {
     Ok(found)
 }
 
+/// Returns the files with an extension in a folder and its subfolders, in order. A folder that does not exist has none.
+pub(crate) fn files_with_extension(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, KernelError> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop().filter(|folder| folder.is_dir()) {
+        for entry in fs::read_dir(&folder).map_err(io_error_at(&folder))? {
+            let entry = entry.map_err(io_error_at(&folder))?;
+            let path = entry.path();
+            if entry.file_type().map_err(io_error_at(&path))?.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|own| own == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// Whether an engine needs a file of a tree.
 pub fn is_needed(name: &str) -> bool {
     let is_in_part = TREE_PARTS.iter().any(|part| name.strip_prefix(part).is_some_and(|rest| rest.starts_with('/')));

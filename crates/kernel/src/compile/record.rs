@@ -15,6 +15,7 @@ use crate::compile::BuildRecipe;
 use crate::error::{KernelError, io_error_at};
 use crate::snapshot::file_hash;
 use crate::store::hash;
+use crate::tree;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -95,7 +96,13 @@ impl Reuse {
         let mut hashes = BTreeMap::new();
         for Product { name, command, files } in products(&self.folder.join("build"))? {
             let mut pieces = vec![command];
-            for file in files.into_iter().filter(|file| file.starts_with(&self.folder)) {
+            let files: Vec<PathBuf> = files.into_iter().filter(|file| file.starts_with(&self.folder)).collect();
+            if files.is_empty() {
+                let message =
+                    format!("make has listed no file of {} from which {name} was made", self.folder.display());
+                return Err(KernelError::Build { step: "the check of the build".to_owned(), message });
+            }
+            for file in files {
                 let content = match known.get(&file) {
                     Some(content) => content.clone(),
                     None => file_hash(&file)?,
@@ -137,21 +144,9 @@ fn command_file(product: &Path) -> PathBuf {
 
 /// Returns the products in a folder that were made from files that make has written down.
 fn products(build: &Path) -> Result<Vec<Product>, KernelError> {
-    let (mut found, mut folders) = (Vec::new(), vec![build.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries {
-            let entry = entry.map_err(io_error_at(&folder))?;
-            let path = entry.path();
-            if entry.file_type().map_err(io_error_at(&path))?.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "cmd") {
-                let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
-                found.extend(parse(&text, build));
-            }
-        }
-    }
-    Ok(found)
+    let read = |path: PathBuf| fs::read_to_string(&path).map_err(io_error_at(&path));
+    let texts = tree::files_with_extension(build, "cmd")?.into_iter().map(read);
+    Ok(texts.collect::<Result<Vec<_>, _>>()?.iter().filter_map(|text| parse(text, build)).collect())
 }
 
 /// Parses the file of a product. Relative paths are those of the build folder.

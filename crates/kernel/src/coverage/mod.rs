@@ -14,7 +14,7 @@ mod evaluation;
 mod statements;
 
 use crate::error::{KernelError, io_error_at};
-use crate::process;
+use crate::{process, tree};
 use changes::ChangedFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// Compiler flags of a covered build, in addition to the tree's own.
 pub(crate) const FLAGS: &str = "-fprofile-arcs -ftest-coverage";
+
+/// Extension of the files with a build's counts.
+const COUNTER_FILES: &str = "gcda";
 
 /// Kind of a changed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
@@ -111,7 +114,7 @@ impl CoverageRun {
     /// # Errors
     /// If files cannot be read.
     pub fn begin(build: &Path, base: &Path, patched: &Path, alone: fs::File) -> Result<Self, KernelError> {
-        for file in counted_files(build)? {
+        for file in tree::files_with_extension(build, COUNTER_FILES)? {
             fs::remove_file(&file).map_err(io_error_at(&file))?;
         }
         let changed = changes::changed_files(base, patched)?;
@@ -123,7 +126,7 @@ impl CoverageRun {
     /// # Errors
     /// If gcov cannot be run or its output cannot be read.
     pub fn end(&self) -> Result<Coverage, KernelError> {
-        let files = counted_files(&self.build)?;
+        let files = tree::files_with_extension(&self.build, COUNTER_FILES)?;
         let mut counts = BTreeMap::new();
         if !files.is_empty() {
             let mut gcov = process::tool("gcov");
@@ -173,24 +176,6 @@ fn read(text: &str, counts: &mut LineCounts) -> Result<(), KernelError> {
 /// Returns the path in the tree. Compilers name files from the folder of the build.
 fn tree_path(path: &str) -> String {
     path.rsplit_once("overlay/").map_or(path, |(_, name)| name).to_owned()
-}
-
-/// Returns the counter files of a build (`.gcda`).
-fn counted_files(build: &Path) -> Result<Vec<PathBuf>, KernelError> {
-    let (mut found, mut folders) = (Vec::new(), vec![build.to_owned()]);
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).map_err(io_error_at(&folder))? {
-            let entry = entry.map_err(io_error_at(&folder))?;
-            let path = entry.path();
-            if entry.file_type().map_err(io_error_at(&path))?.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "gcda") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }
 
 #[cfg(test)]
