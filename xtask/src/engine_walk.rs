@@ -150,18 +150,25 @@ pub(crate) fn run(root: &Path, args: &EngineWalkArgs) -> Result<()> {
     println!("backwards: {} objects equal", walk.nr_compared);
     let mut rng = DrawRng::new(std::slice::from_ref(&args.seed));
     let mut nr_interrupted = 0;
-    for _ in 0..args.steps {
+    for step in 1..=args.steps {
         let (one, other) = (rng.below(COMMITS.len()), rng.below(COMMITS.len()));
+        let mut what = String::new();
         if rng.below(2) == 0 {
             let signal = if rng.below(2) == 0 { "INT" } else { "KILL" };
-            walk.interrupt(one, other, Duration::from_millis(rng.below(9000) as u64), signal)?;
+            let after = Duration::from_millis(rng.below(9000) as u64);
+            walk.interrupt(one, other, after, signal)?;
+            what = format!("SIG{signal} after {} ms, then ", after.as_millis());
             nr_interrupted += 1;
         }
-        match rng.below(5) {
-            0 | 1 => walk.add(one)?,
-            2 | 3 => walk.patch(one, other)?,
-            _ => walk.bisect()?,
-        }
+        let (command, subjects) = match rng.below(5) {
+            0 | 1 => ("kernel add", walk.add(one).map(|()| COMMITS[one].subject.to_owned())?),
+            2 | 3 => {
+                walk.patch(one, other)?;
+                ("patch", format!("{} and {}", COMMITS[one].subject, COMMITS[other].subject))
+            }
+            _ => ("kernel bisect", walk.bisect().map(|()| "longer slices".to_owned())?),
+        };
+        println!("step {step}: {what}{command}: {subjects}");
     }
     println!(
         "at random: {} objects equal, {nr_interrupted} commands interrupted, the slowest end took {} ms",
