@@ -181,6 +181,8 @@ fn parse(text: &str, build: &Path) -> Option<Product> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overlay;
+    use crate::snapshot::Snapshot;
 
     const COMMANDS: &str = "savedcmd_kernel/x.o := gcc -c -o kernel/x.o /w/overlay/kernel/x.c\n\nsource_kernel/x.o := /w/overlay/kernel/x.c\n\n\
                             deps_kernel/x.o := \\\n    $(wildcard include/config/SMP) \\\n  /w/overlay/include/a.h \\\n  include/generated/b.h \\\n  /usr/lib/gcc/c.h \\\n\n\
@@ -196,6 +198,113 @@ mod tests {
         let older = COMMANDS.replace("savedcmd_", "cmd_");
         assert_eq!(parse(&older, Path::new("/w/build")), Some(product));
         assert_eq!(parse("savedcmd_built-in.a := ar\n", Path::new("/w/build")), None);
+    }
+
+    /// Writes a file, and gives it a date in the past: dates must not matter.
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().expect("in a folder")).expect("made");
+        fs::write(path, text).expect("written");
+        fs::File::open(path).and_then(|file| file.set_modified(std::time::UNIX_EPOCH)).expect("an old date");
+    }
+
+    /// Folders of a tree with a C file that includes a header, and of its builds.
+    struct TestBuild {
+        _folder: tempfile::TempDir,
+        tree: PathBuf,
+        work: PathBuf,
+    }
+
+    impl TestBuild {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let (tree, work) = (folder.path().join("tree"), folder.path().join("work"));
+            for (name, text) in [("Makefile", ""), ("kernel/x.c", "int x;"), ("include/a.h", "int a;")] {
+                write(&tree.join(name), text);
+            }
+            Self { _folder: folder, tree, work }
+        }
+
+        /// Takes the record, and updates the overlay as a build does.
+        fn begin(&self) -> Reuse {
+            let snapshot = Snapshot::take(&self.tree, &[], &[]).expect("a snapshot");
+            let recipe = BuildRecipe {
+                snapshot,
+                changed_by: vec![],
+                config: vec![],
+                tools: vec!["cc".into()],
+                is_covered: false,
+            };
+            let reuse = Reuse::begin(&self.work, &recipe).expect("begun");
+            overlay::make(&recipe.snapshot, &self.work.join("overlay")).expect("made");
+            reuse
+        }
+
+        /// Makes the product, as make would.
+        fn make(&self) {
+            let (overlay, build) = (self.work.join("overlay"), self.work.join("build"));
+            write(&build.join("kernel/x.o"), "an object");
+            let list = format!("  {0}/kernel/x.c \\\n  {0}/include/a.h \\\n", overlay.display());
+            write(
+                &build.join("kernel/.x.o.cmd"),
+                &format!("savedcmd_kernel/x.o := cc\n\ndeps_kernel/x.o := \\\n{list}\n"),
+            );
+        }
+
+        fn is_made(&self) -> bool {
+            self.work.join("build/kernel/x.o").exists()
+        }
+
+        /// Makes everything again from nothing.
+        fn build(&self) {
+            let reuse = self.begin();
+            self.make();
+            reuse.end().expect("it was made from the tree's files");
+        }
+    }
+
+    #[test]
+    fn a_product_is_made_again_if_a_file_differs_in_content_and_only_then() {
+        let test = TestBuild::new();
+        test.build();
+        let mut reuse = test.begin();
+        reuse.remove_stale().expect("read");
+        assert!(test.is_made());
+        reuse.end().expect("nothing has changed");
+        write(&test.tree.join("include/a.h"), "int b;");
+        let mut reuse = test.begin();
+        reuse.remove_stale().expect("read");
+        assert!(!test.is_made() && !test.work.join("build/kernel/.x.o.cmd").exists());
+        test.make();
+        reuse.end().expect("it was made from the tree's files");
+    }
+
+    #[test]
+    fn a_folder_without_a_complete_build_or_with_other_names_of_files_is_emptied() {
+        let test = TestBuild::new();
+        test.build();
+        // A build that did not end leaves no record.
+        drop(test.begin());
+        assert!(test.is_made());
+        drop(test.begin());
+        assert!(!test.is_made());
+        test.build();
+        write(&test.tree.join("include/b.h"), "");
+        drop(test.begin());
+        assert!(!test.is_made());
+        test.build();
+        write(&test.tree.join("Makefile"), "VERSION = 2");
+        drop(test.begin());
+        assert!(!test.is_made());
+    }
+
+    #[test]
+    fn a_product_that_was_kept_must_be_that_of_the_files_at_the_end() {
+        let test = TestBuild::new();
+        test.build();
+        let reuse = test.begin();
+        write(&test.tree.join("kernel/x.c"), "int changed;");
+        let error = reuse.end().expect_err("the object is that of the file before").to_string();
+        assert!(error.contains("kernel/x.o was made from other files than the tree has now"), "{error}");
     }
 
     #[test]
