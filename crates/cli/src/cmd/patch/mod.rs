@@ -353,15 +353,24 @@ impl<'a> RunningCase<'a> {
         }));
         let begun = Instant::now();
         let repetitions = repeat(&arms, args.seed..args.seed + 1, &|| true);
-        if matches!(repetitions, Err(CliError::Run(_))) {
-            // Does the other kernel return?
-            let failed: Vec<bool> =
-                (0..2).map(|arm| log.lock().expect("recording does not panic").0.has_failed(arm)).collect();
-            for arm in (0..2).filter(|arm| !failed[*arm]) {
-                let _is_recorded = arms.run(arm, args.seed);
+        let mut running = Self { case, trials, plain_because: None, arms, repetitions, log, took: Duration::ZERO };
+        running.compare_failure();
+        running.took = begun.elapsed();
+        running
+    }
+
+    /// If a kernel did not return, runs the other one with that seed: does it return?
+    fn compare_failure(&self) {
+        if !matches!(self.repetitions, Err(CliError::Run(_))) {
+            return;
+        }
+        let failed_at = |arm| self.log.lock().expect("recording does not panic").0.failed_at(arm);
+        let seeds = [0, 1].map(failed_at);
+        for (arm, seed) in [(0, seeds[1]), (1, seeds[0])] {
+            if let (None, Some(seed)) = (seeds[arm], seed) {
+                let _is_recorded = self.arms.run(arm, seed);
             }
         }
-        Self { case, trials, plain_because: None, arms, repetitions, log, took: begun.elapsed() }
     }
 
     /// Repeats the case until it has `runs` repetitions or the time is over.
@@ -372,6 +381,7 @@ impl<'a> RunningCase<'a> {
             Ok(more) => repetitions.extend(more),
             Err(error) => self.repetitions = Err(error),
         }
+        self.compare_failure();
         self.took += begun.elapsed();
         self.arms.finish();
     }

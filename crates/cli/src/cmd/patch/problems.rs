@@ -200,12 +200,12 @@ impl RunLog {
         self.uncommon.values().cloned().collect()
     }
 
-    /// Whether the log is of a run with this kernel that did not return.
-    pub(super) fn has_failed(&self, arm: usize) -> bool {
-        let is_it = |problem: &KernelProblem| {
+    /// Returns the seed of a run with this kernel that did not return.
+    pub(super) fn failed_at(&self, arm: usize) -> Option<u64> {
+        let is_it = |problem: &&KernelProblem| {
             problem.kind == ProblemKind::NoReturn && problem.kernels.contains(KERNEL_NAMES[arm])
         };
-        self.problems.values().any(is_it)
+        self.problems.values().find(is_it).map(|problem| problem.seed)
     }
 }
 
