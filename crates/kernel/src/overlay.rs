@@ -5,6 +5,7 @@
 //! copies. An overlay is updated only with a snapshot of the same file names: see [`crate::compile`].
 
 use crate::error::{KernelError, io_error_at};
+use crate::process;
 use crate::snapshot::{Snapshot, create_parent, file_hash};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub(crate) const WRAPPED: (&str, &str) = ("kernel/sched/stats.h", "kernel/sched/
 /// If it cannot be written.
 pub fn make(snapshot: &Snapshot, overlay: &Path) -> Result<(), KernelError> {
     for name in snapshot.files().keys() {
+        process::check_stop()?;
         let (from, to) = (snapshot.path(name), overlay_path(overlay, name));
         if snapshot.changed().contains(name) { copy(&from, &to)? } else { link(&from, &to)? }
     }
@@ -42,6 +44,7 @@ pub fn make(snapshot: &Snapshot, overlay: &Path) -> Result<(), KernelError> {
 /// If a file differs.
 pub fn check(snapshot: &Snapshot, overlay: &Path) -> Result<(), KernelError> {
     for (name, hash) in snapshot.files() {
+        process::check_stop()?;
         if file_hash(&overlay_path(overlay, name))?.as_ref() != Some(hash) {
             let path = snapshot.tree().join(name);
             return Err(KernelError::Input(format!(

@@ -7,8 +7,9 @@
 
 use crate::error::{KernelError, io_error_at};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::{File, TryLockError};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -29,8 +30,25 @@ pub fn set_stop_check(check: fn() -> bool) {
 }
 
 /// Whether the end of all children is requested.
-pub(crate) fn is_stop_requested() -> bool {
+fn is_stop_requested() -> bool {
     STOP_CHECK.get().is_some_and(|check| check())
+}
+
+/// Returns [`KernelError::Stopped`] if the end is requested. Long work between children calls it.
+pub(crate) fn check_stop() -> Result<(), KernelError> {
+    if is_stop_requested() { Err(KernelError::Stopped) } else { Ok(()) }
+}
+
+/// Takes the exclusive lock of a file, and waits for it until the end is requested.
+pub(crate) fn lock(file: &File, path: &Path) -> Result<(), KernelError> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(STOP_CHECK_INTERVAL),
+            Err(TryLockError::Error(error)) => return Err(io_error_at(path)(error)),
+        }
+        check_stop()?;
+    }
 }
 
 /// Returns the command of a build tool, with a fixed environment.
@@ -47,9 +65,7 @@ pub(crate) fn tool(program: &str) -> Command {
 /// # Errors
 /// If it cannot be started, or [`KernelError::Stopped`] if the end was requested before.
 pub fn output(command: &mut Command) -> Result<Output, KernelError> {
-    if is_stop_requested() {
-        return Err(KernelError::Stopped);
-    }
+    check_stop()?;
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     wait_for_output(spawn(command)?)
 }

@@ -49,6 +49,7 @@ impl Snapshot {
         let mut snapshot = Self { tree: tree.to_owned(), changed_folder, changed, files: BTreeMap::new() };
         let names: BTreeSet<String> = tree::files(tree)?.into_iter().chain(snapshot.changed.iter().cloned()).collect();
         for name in names {
+            process::check_stop()?;
             if let Some(hash) = file_hash(&snapshot.path(&name))? {
                 snapshot.files.insert(name, hash);
             }

@@ -28,7 +28,7 @@ use crate::coverage::CoverageRun;
 use crate::error::{KernelError, io_error_at};
 use crate::snapshot::{Snapshot, create_parent};
 use crate::tree::{self, TreeSource};
-use crate::{functions, meanings};
+use crate::{functions, meanings, process};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -66,7 +66,7 @@ impl Store {
         let file = fs::File::create(&path).map_err(io_error_at(&path))?;
         if file.try_lock().is_err() {
             say(&format!("waiting for another build in the folder of {workshop}"));
-            file.lock().map_err(io_error_at(&path))?;
+            process::lock(&file, &path)?;
         }
         Ok(file)
     }

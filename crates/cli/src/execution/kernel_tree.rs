@@ -2,10 +2,11 @@
 //! Commits of kernel trees, by git. A tree is only read.
 
 use crate::values::error::CliError;
+use fairlab_kernel::process;
 use fairlab_kernel::store::Store;
 use fairlab_kernel::tree::{self, TREE_PARTS};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Returns the full hash of a commit.
 pub(crate) fn commit(tree: &str, name: &str) -> Result<String, CliError> {
@@ -48,17 +49,18 @@ pub(crate) fn export_commit(store: &Store, tree: &str, commit: &str) -> Result<S
         let is_whole = |part: &&&str| listed.split('\0').any(|name| name.starts_with(&format!("{part}/")));
         let of_parts = |name: &str| TREE_PARTS.iter().any(|part| name.starts_with(&format!("{part}/")));
         let single = listed.split('\0').filter(|name| tree::is_needed(name) && !of_parts(name));
+        let file = tempfile::NamedTempFile::new().map_err(CliError::run)?;
         let mut archive = git(tree);
-        archive.args(["archive", commit, "--"]).args(TREE_PARTS.iter().filter(is_whole)).args(single);
-        let mut archive = archive.stdout(Stdio::piped()).spawn().map_err(CliError::run)?;
-        let from = archive.stdout.take().expect("it is a pipe");
-        let unpacked =
-            Command::new("tar").args(["-x", "-C"]).arg(&fresh).stdin(from).status().map_err(CliError::run)?;
-        let archived = archive.wait().map_err(CliError::run)?;
-        if !archived.success() || !unpacked.success() {
-            return Err(CliError::run(format!(
-                "{tree}: the files of {commit} could not be extracted with git and tar"
-            )));
+        archive.args(["archive", "--format=tar", "-o"]).arg(file.path()).args([commit, "--"]);
+        archive.args(TREE_PARTS.iter().filter(is_whole)).args(single);
+        let mut unpack = Command::new("tar");
+        unpack.arg("-xf").arg(file.path()).arg("-C").arg(&fresh);
+        for command in [&mut archive, &mut unpack] {
+            if !process::output(command)?.status.success() {
+                return Err(CliError::run(format!(
+                    "{tree}: the files of {commit} could not be extracted with git and tar"
+                )));
+            }
         }
         std::fs::rename(&fresh, &folder).map_err(|error| failed(&folder, error))?;
     }
