@@ -54,7 +54,12 @@ impl CostPlan {
     /// # Errors
     /// If a file beside an object cannot be read.
     pub fn of_objects(objects: &[&Path], own: usize) -> Result<Self, KernelError> {
-        let kernels = objects.iter().map(|object| ObjectFunctions::of_object(object)).collect::<Result<Vec<_>, _>>()?;
+        let mut kernels =
+            objects.iter().map(|object| ObjectFunctions::of_object(object)).collect::<Result<Vec<_>, _>>()?;
+        // Every run needs its plan, and most kernels that are compared have the same functions.
+        if !(Comparison { kernels: &kernels }).has_equal_names() {
+            kernels.iter_mut().zip(objects).try_for_each(|(kernel, object)| kernel.read_sources(object))?;
+        }
         Ok(Self::new(&kernels, own))
     }
 
@@ -130,6 +135,12 @@ impl<'a> Comparison<'a> {
     fn table_names(&self) -> BTreeSet<&'static str> {
         let names = |entry: OpEntry| entry.function.0.into_iter().chain(entry.within.into_iter().flat_map(|it| it.0));
         table().into_iter().flat_map(names).collect()
+    }
+
+    /// Whether all kernels have the same of the table's functions, under the same names.
+    fn has_equal_names(&self) -> bool {
+        let is_equal = |name: &str| self.kernels.iter().all(|kernel| kernel.has(name) == self.kernels[0].has(name));
+        self.table_names().into_iter().all(is_equal)
     }
 
     /// Returns the name that a kernel has for a function of the table.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Functions of an object: their addresses, and what the source says of them. Both are files beside the object.
+//! Functions of an object: their addresses and their sources. Both are files beside the object.
 //!
 //! The compiler instruments functions that are not `inline`: only those can be counted. From the source come the
 //! body of each function, by which a renamed one is recognised, and the functions that it calls.
@@ -38,16 +38,24 @@ pub struct ObjectFunctions {
 }
 
 impl ObjectFunctions {
-    /// Reads the functions of an object.
+    /// Reads the addresses of an object's functions.
     ///
     /// # Errors
-    /// If a file beside the object cannot be read.
+    /// If the file beside the object cannot be read.
     pub fn of_object(object: &Path) -> Result<Self, KernelError> {
+        Ok(Self { addresses: addresses_by_name(object)?, sources: BTreeMap::new() })
+    }
+
+    /// Reads the sources of an object's functions.
+    ///
+    /// # Errors
+    /// If the file beside the object cannot be read.
+    pub fn read_sources(&mut self, object: &Path) -> Result<(), KernelError> {
         let path = source_file(object);
         let text = fs::read(&path).map_err(io_error_at(&path))?;
-        let sources =
+        self.sources =
             serde_json::from_slice(&text).map_err(|error| KernelError::Load(format!("{}: {error}", path.display())))?;
-        Ok(Self { addresses: addresses_by_name(object)?, sources })
+        Ok(())
     }
 
     /// Whether entries of a function can be counted: the object has it as a function, not inlined.

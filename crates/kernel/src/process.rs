@@ -2,7 +2,7 @@
 //! Child processes: tools of a build, and workers.
 //!
 //! 1. A child gets a process group of its own, so that it can be ended with all its descendants.
-//! 2. While it runs, the check of [`set_stop_check`] is asked. If it requests the end, the group is killed.
+//! 2. While it runs, the check of [`set_stop_check`] is called. If it requests the end, the group is killed.
 //! 3. Tools of a build ([`tool`]) get a fixed environment: variables of the user must not change an object.
 
 use crate::error::{KernelError, io_error_at};
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Interval at which the check for the end is asked.
+/// Interval between two calls of the check for the end.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Variables that tools of a build keep.

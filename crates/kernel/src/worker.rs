@@ -8,6 +8,7 @@ use crate::error::{KernelError, io_error_at};
 use crate::process;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -154,18 +155,11 @@ pub fn run(
             command.stdout(Stdio::inherit()).stderr(Stdio::inherit()).output().map_err(io_error_at(&program))?
         }
     };
-    Ok((output, read(file.path(), object)?))
-}
-
-/// Reads the report of a worker, with names for the addresses in its object.
-///
-/// # Errors
-/// If the report cannot be read.
-pub fn read(path: &Path, object: &Path) -> Result<WorkerReport, KernelError> {
-    let text = fs::read_to_string(path).map_err(io_error_at(path))?;
+    let text = fs::read_to_string(file.path()).map_err(io_error_at(file.path()))?;
     let (mut report, places) = parse(&text);
-    for line in &mut report.log {
-        line.trace = symbolise(object, &line.trace);
+    // The answer of a captured worker has its log already.
+    if streams == WorkerStreams::Inherited {
+        name_callers(&mut report.log, object);
     }
     if let Some(end) = &mut report.end {
         // A call that is over has no stack any more, a check of the accounting has one of fairlab's own, and
@@ -181,7 +175,16 @@ pub fn read(path: &Path, object: &Path) -> Result<WorkerReport, KernelError> {
             waiter.stack = symbolise(object, &waiter.stack);
         }
     }
-    Ok(report)
+    Ok((output, report))
+}
+
+/// Replaces the addresses in the traces of a log by names of functions. Equal traces are resolved once.
+pub fn name_callers(log: &mut [WorkerLogLine], object: &Path) {
+    let mut known: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for line in log.iter_mut().filter(|line| !line.trace.is_empty()) {
+        let addresses = std::mem::take(&mut line.trace);
+        line.trace = known.entry(addresses).or_insert_with_key(|addresses| symbolise(object, addresses)).clone();
+    }
 }
 
 /// Addresses in an object that a report contains.

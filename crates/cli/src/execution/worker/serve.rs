@@ -96,8 +96,11 @@ impl<'a> LoadedEngine<'a> {
     /// Describes the engine for a summary, with the messages of its kernel so far.
     fn summary(&self) -> Result<EngineSummary, CliError> {
         let entry = &self.engine.entry;
-        let log = process::read(self.report, &self.engine.store.object_path(&entry.key))?.log.into_iter();
-        let log = log.map(|WorkerLogLine { at_ns, cpu, text, trace }| KernelLogLine { at_ns, cpu, text, trace });
+        let text = std::fs::read_to_string(self.report).map_err(|error| unusable(self.report, &error))?;
+        let mut log = process::parse(&text).0.log;
+        process::name_callers(&mut log, &self.engine.store.object_path(&entry.key));
+        let log =
+            log.into_iter().map(|WorkerLogLine { at_ns, cpu, text, trace }| KernelLogLine { at_ns, cpu, text, trace });
         Ok(EngineSummary {
             name: format!("kernel:{}", entry.name),
             version: entry.version.clone(),
