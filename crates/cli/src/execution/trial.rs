@@ -144,9 +144,7 @@ impl Trial {
         let mut on_step = one_of_several(on_progress);
         let executed = execute(&self.with_seed(seed), outputs, Shown::OneOfSeveral, &mut on_step);
         // A run that was stopped is not a trial.
-        if let Some(signal) = interrupt::requested() {
-            return Err(CliError::Stopped { signal });
-        }
+        interrupt::check()?;
         let executed = executed?;
         let bench = executed.result.bench.map(|bench| bench.data);
         let summary = executed.result.summary.expect("trials have a summary");

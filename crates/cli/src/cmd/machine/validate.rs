@@ -135,9 +135,7 @@ fn simulate(
         let spec = RunSpec { workload: model.workload.clone(), settings: settings.clone() }.with_seed(Some(seed));
         let mut on_step = one_of_several(|whole, more| progress.add(whole, more));
         let executed = execute(&spec, &RunOutputs::of_summary(), Shown::OneOfSeveral, &mut on_step)?;
-        if let Some(signal) = interrupt::requested() {
-            return Err(CliError::Stopped { signal });
-        }
+        interrupt::check()?;
         let result = model.result_ns(&executed.result);
         result.ok_or_else(|| CliError::Run(format!("{}: the run has no result", model.workload.name())))
     });

@@ -91,9 +91,7 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     result.map_err(store_error)?;
     let kept = store.points().map_err(store_error)?;
     print_status(output, &store_path, &kept, done, already)?;
-    if let Some(signal) = interrupt::requested() {
-        return Err(CliError::Stopped { signal });
-    }
+    interrupt::check()?;
     fail_on_failures(&store_path, &kept)
 }
 
