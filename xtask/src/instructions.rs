@@ -31,19 +31,34 @@ struct StandardRun {
     name: &'static str,
     options: &'static [&'static str],
     input: RunInput,
+    output: RunOutput,
 }
 
-/// Returns the standard runs: small and large machines; periodic tasks, pairs and hogs; the second last has
-/// costs, idle states and frequencies.
-fn standard_runs() -> [StandardRun; 5] {
-    let file = |name, options, path: &str| StandardRun { name, options, input: RunInput::File(path.to_owned()) };
-    let mix = |name, text| StandardRun { name, options: &[], input: RunInput::Text(text) };
+/// Output of a run that is counted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RunOutput {
+    Json,
+    /// The printed summary, with findings.
+    Text,
+}
+
+/// Returns the standard runs: small and large machines; periodic tasks, pairs and hogs; `hello` has costs, idle states
+/// and frequencies. Three of them also print their summaries.
+fn standard_runs() -> [StandardRun; 8] {
+    let output = RunOutput::Json;
+    let file =
+        |name, options, path: &str| StandardRun { name, options, input: RunInput::File(path.to_owned()), output };
+    let mix = |name, text| StandardRun { name, options: &[], input: RunInput::Text(text), output };
+    let printed = |run| StandardRun { output: RunOutput::Text, ..run };
     [
         file("eight-cpus", &[], "scenarios/eight-cpus.scn"),
         file("numa", &[], "scenarios/numa.scn"),
         mix("crowded-16", mixes::crowded(16, "100ms")),
         file("hello", &["--for", "500ms"], "scenarios/hello.json"),
         mix("crowded-64", mixes::crowded(64, "30ms")),
+        printed(file("eight-cpus-printed", &[], "scenarios/eight-cpus.scn")),
+        printed(file("hello-printed", &["--for", "500ms"], "scenarios/hello.json")),
+        printed(mix("crowded-64-printed", mixes::crowded(64, "30ms"))),
     ]
 }
 
@@ -165,7 +180,10 @@ fn count_all(root: &Path) -> Result<Vec<(String, u64)>> {
 /// Counts the instructions of one run. callgrind's output file is not needed.
 fn count(root: &Path, binary: &Path, kernel: &str, run: &StandardRun) -> Result<u64> {
     let mut command = valgrind::callgrind(Path::new("/dev/null"));
-    command.arg(binary).args(["run", "--json", "--kernel", kernel]).args(run.options);
+    command.arg(binary).args(["run", "--kernel", kernel]).args(run.options);
+    if run.output == RunOutput::Json {
+        command.arg("--json");
+    }
     let output = programs::run_to_end(&mut command, root, Some(&run.input))?;
     let report = String::from_utf8_lossy(&output.stderr);
     parse_count(&report).with_context(|| format!("{}: valgrind reports no count:\n{report}", run.name))
