@@ -79,7 +79,7 @@ impl SchedObserver for SummaryObserver {
                 self.cpus.on_switch(now, cpu, next);
             }
             Event::Migrate { task, .. } => self.families.on_migrate(task),
-            Event::Throttling { task, is_throttled } => self.families.on_throttling(now, task, is_throttled),
+            Event::Throttling { task, limit } => self.families.on_throttling(now, task, limit.is_some()),
             _ => self.measures.event(event),
         }
     }

@@ -15,7 +15,7 @@ use crate::interface::observation::{Interest, KernelPath, MachineEvent};
 use crate::observer::Observer;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::{Event, RuntimeLimit, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
 use serde_json::{Value, json};
@@ -143,8 +143,16 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
         Event::Migrate { task, from, to, on } => {
             json!({ "e": "migrate", "task": task_of(task), "from": from.0, "to": to.0, "on": on.0 })
         }
-        Event::Throttling { task, is_throttled } => {
-            json!({ "e": "throttling", "task": task_of(task), "on": is_throttled })
+        Event::Throttling { task, limit } => {
+            let (class, group) = match limit {
+                None => (None, None),
+                Some(RuntimeLimit::Quota(group)) => (Some("fair"), Some(group.0)),
+                Some(RuntimeLimit::RealTime) => (Some("real-time"), None),
+                Some(RuntimeLimit::Deadline) => (Some("deadline"), None),
+            };
+            json!({
+                "e": "throttling", "task": task_of(task), "on": limit.is_some(), "class": class, "group": group
+            })
         }
         Event::GroupThrottling { group, cpu, is_throttled, clock } => {
             json!({ "e": "group_throttling", "group": group.0, "cpu": cpu.0, "on": is_throttled, "clock": clock })

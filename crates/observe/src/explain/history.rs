@@ -402,7 +402,7 @@ impl SchedObserver for History {
             Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, on } => self.on_migrate(now, task, from, to, on),
-            Event::Throttling { task, is_throttled } => self.on_throttling(now, task, is_throttled),
+            Event::Throttling { task, limit } => self.on_throttling(now, task, limit.is_some()),
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;
                 let selection = SelectionRecord { at: now, decision: *decision, current, is_done: false };

@@ -390,7 +390,7 @@ impl SchedObserver for Findings {
                     self.rules.on_migrate(now, migration);
                 }
             }
-            Event::Throttling { task, is_throttled } => self.on_throttling(now, task, is_throttled),
+            Event::Throttling { task, limit } => self.on_throttling(now, task, limit.is_some()),
             Event::BalanceDecision(decision) => self.rules.on_balance(now, decision),
             Event::KickDecision(decision) => self.rules.on_kick(now, decision),
             Event::Overutilized { is_over, cpu } => {

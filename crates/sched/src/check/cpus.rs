@@ -76,7 +76,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
         return Ok(());
     }
     ensure!(
-        !task.is_queued() || task.is_reported_throttled == sched.waits_for_runtime(id),
+        !task.is_queued() || task.reported_throttled_by == sched.throttled_by(id),
         "{id:?} is throttled or not, and the last event says the opposite: {task:?}"
     );
     let is_fair_queued = task.is_queued() && task.class == SchedClass::Fair;

@@ -14,28 +14,44 @@ use crate::state::State;
 use crate::state::rq::task_list::TaskList;
 use crate::state::task::SchedClass;
 use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::runtime_limit::RuntimeLimit;
 
 impl State {
-    /// Whether a runnable task waits for runtime of its group or class, however many CPUs idle.
+    /// Returns the limit for whose runtime a runnable task waits, however many CPUs idle; `None` for a task that may run.
     #[inline]
-    pub fn waits_for_runtime(&self, task: TaskId) -> bool {
+    pub fn throttled_by(&self, task: TaskId) -> Option<RuntimeLimit> {
         let p = &self.tasks[task.index()];
         match p.class {
-            SchedClass::Fair => p.group != GroupId::ROOT && self.waits_for_quota(task),
-            SchedClass::RealTime => self.rqs[p.cpu.index()].rt.throttled,
-            SchedClass::Deadline => p.dl.is_throttled,
-            SchedClass::Stop | SchedClass::Idle => false,
+            SchedClass::Fair if p.group != GroupId::ROOT => {
+                self.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
+            }
+            SchedClass::RealTime if self.rqs[p.cpu.index()].rt.throttled => Some(RuntimeLimit::RealTime),
+            SchedClass::Deadline if p.dl.is_throttled => Some(RuntimeLimit::Deadline),
+            SchedClass::Fair | SchedClass::RealTime | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {
+                None
+            }
         }
     }
 
-    /// Reports whether a runnable task is throttled, if that has changed. Enqueueing does so once a task has been
-    /// throttled in this run.
+    /// Returns the nearest throttled group on a CPU, from `group` upwards.
+    fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
+        if !self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu)) {
+            return None;
+        }
+        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu).index()].throttled {
+            group = self.groups[group.index()].parent?;
+        }
+        Some(group)
+    }
+
+    /// Reports the limit for whose runtime a runnable task waits, if it has changed. Enqueueing does so once a task has
+    /// been throttled in this run.
     pub(crate) fn report_throttling(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let is_throttled = self.waits_for_runtime(task);
+        let limit = self.throttled_by(task);
         let p = &mut self.tasks[task.index()];
-        if p.is_reported_throttled != is_throttled {
-            p.is_reported_throttled = is_throttled;
-            ctx.report(Event::Throttling { task, is_throttled });
+        if p.reported_throttled_by != limit {
+            p.reported_throttled_by = limit;
+            ctx.report(Event::Throttling { task, limit });
         }
     }
 

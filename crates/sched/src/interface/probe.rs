@@ -14,6 +14,7 @@ pub use crate::interface::warning::Warning;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::pelt::SchedAvg;
+pub use crate::types::runtime_limit::RuntimeLimit;
 use crate::types::units::{Capacity, Nanos};
 
 /// An event inside the scheduler. Events are reported in the order in which they happen.
@@ -59,9 +60,8 @@ pub enum Event<'a> {
         /// CPU that moved the task.
         on: CpuId,
     },
-    /// A task was throttled, so that it waits for runtime of its group or class and not for a CPU; or this has
-    /// ended.
-    Throttling { task: TaskId, is_throttled: bool },
+    /// A task was throttled, so that it waits for runtime of this limit and not for a CPU; or this has ended (`None`).
+    Throttling { task: TaskId, limit: Option<RuntimeLimit> },
     /// A CPU's queue of a task group was throttled, or this has ended.
     GroupThrottling {
         group: GroupId,

@@ -72,7 +72,7 @@ impl State {
             wakee_flip_decay_ts: 0,
             last_wakee: None,
             remote_wakeup: false,
-            is_reported_throttled: false,
+            reported_throttled_by: None,
             in_wakeup: false,
             in_iowait: false,
             info: SchedInfo::default(),

@@ -3,6 +3,7 @@
 
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::types::runtime_limit::RuntimeLimit;
 use crate::types::units::Nanos;
 
 /// Scheduling policy with its parameters.
@@ -154,8 +155,8 @@ pub struct Task {
     pub in_wakeup: bool,
     /// Whether the task waits for input or output, or has waited and not run since.
     pub in_iowait: bool,
-    /// Whether the last event about it says that the task is throttled.
-    pub(crate) is_reported_throttled: bool,
+    /// Limit by which the task is throttled according to the last event about it.
+    pub(crate) reported_throttled_by: Option<RuntimeLimit>,
     pub info: SchedInfo,
     /// Requested utilisation clamps, before the limits of the group.
     pub uclamp: Uclamp,

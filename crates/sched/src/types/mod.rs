@@ -9,6 +9,7 @@ pub mod features;
 pub mod idle_type;
 pub mod ids;
 pub mod pelt;
+pub mod runtime_limit;
 pub mod series;
 pub mod tunables;
 pub mod units;

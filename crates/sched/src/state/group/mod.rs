@@ -9,8 +9,8 @@ pub(crate) mod pool;
 
 use crate::state::State;
 use crate::state::group::bandwidth::CfsBandwidth;
-use crate::state::task::{SchedClass, Uclamp};
-use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
+use crate::state::task::Uclamp;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
 use crate::types::weight::NICE_0_LOAD;
 
 /// Task group: the kernel's `struct task_group`.
@@ -68,12 +68,5 @@ impl State {
     /// Whether a cfs_rq or a group above it is throttled.
     pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
         self.cfs_rqs[id.index()].throttle_count > 0
-    }
-
-    /// Whether a task cannot run, however many CPUs idle, because its group or one above is throttled on the
-    /// task's CPU.
-    pub fn waits_for_quota(&self, task: TaskId) -> bool {
-        let p = self.task(task);
-        p.class == SchedClass::Fair && self.is_throttled_hierarchy(self.cfs_rq_of_group(p.group, p.cpu))
     }
 }
