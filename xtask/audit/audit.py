@@ -69,6 +69,7 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     log = event_log.Log(log_file)
     comparison = compare.Comparison(CATALOGUE)
     recomputed = metrics.of_run(log)
+    comparison.unclear = log.unclear_findings
     if "settling" in reported:
         recomputed["settling"] = metrics.of_settling(log)
     comparison.walk("", "", reported, recomputed)

@@ -4,6 +4,7 @@
 Rules that sample the scheduler's state (averages, affinity) are not in the event log.
 """
 
+import re
 from collections import defaultdict
 
 from log import replay_tasks
@@ -24,50 +25,69 @@ class Occurrences:
         self.durations = []
 
     def row(self):
-        return {"count": len(self.durations), "total_ns": sum(self.durations), "worst_ns": max(self.durations)}
+        ns, is_open = max(self.durations)
+        total = sum(ns for ns, _ in self.durations)
+        return {"count": len(self.durations), "total_ns": total, "worst_ns": ns, "is_open": is_open}
+
+
+def deadlines(log):
+    """Returns the deadline of each task that is always a deadline task, and the tasks that are one at times."""
+    priorities = defaultdict(set)
+    for event in log.of("prio"):
+        priorities[event["task"]].add(event["prio"] < 0)
+    always, at_times = {}, set()
+    for number, are_deadline in priorities.items():
+        fork = log.forks.get(number)
+        policy = (fork and log.specs[fork["spec"]]["policy"]) or ""
+        found = re.match(r"Deadline .*deadline: Nanos\((\d+)\)", policy)
+        changes = [event for event in log.of("changed") if fork and event["index"] == fork["index"]]
+        changes = [event for event in changes if "olicy" in event["what"]]
+        if are_deadline == {True} and found and not changes:
+            always[number] = int(found[1])
+        elif True in are_deadline:
+            at_times.add(number)
+    return always, at_times
 
 
 def waits(log):
-    """Returns the findings about waits for a CPU or for runtime, by rule and family."""
+    """Returns the findings about waits and deadlines, by rule and family, and those that are unclear."""
     found = defaultdict(Occurrences)
-    woken_at = {}
+    deadline_of, at_times = deadlines(log)
+    counted = {id(event) for event in log.counted}
+    jobs = {}
 
     def on(kind, event, task):
-        number = event.get("next") if kind == "in" else event.get("task")
         if kind == "wakeup" and not task.is_runnable():
-            woken_at[number] = None if event["new"] else event["t"]
-        elif kind == "throttling":
-            # Until now the task waited for a CPU; the time from now on is no wait for a CPU alone.
-            began = woken_at.pop(number, None)
-            if task.state == "waiting":
-                late(number, began, event["t"], event)
-        elif kind == "in":
-            began = woken_at.pop(number, None)
-            if task.state == "waiting":
-                late(number, began, event["t"], event)
+            jobs[event["task"]] = None if event["new"] else event["t"]
+        elif kind == "in" and task.state == "waiting":
+            late(event["next"], task.queued_at(event["t"]), False, event)
+        elif kind == "out" and event["state"] != "R":
+            since, deadline = jobs.pop(event["prev"], None), deadline_of.get(event["prev"])
+            if since is not None and deadline is not None and event["t"] - since > deadline and id(event) in counted:
+                family = log.family_of(event["prev"])
+                found["deadline-missed", family].durations.append((event["t"] - since - deadline, False))
 
-    counted = {id(event) for event in log.counted}
-
-    def late(number, began, t, event):
+    def late(number, queued, is_open, event):
         family = log.family_of(number)
-        if began is not None and t - began > LATENCY and family and (event is None or id(event) in counted):
-            found["late-wakeup", family].durations.append(t - began)
+        is_late = queued is not None and queued > deadline_of.get(number, LATENCY)
+        if is_late and family and (event is None or id(event) in counted):
+            found["late-wakeup", family].durations.append((queued, is_open))
 
     tasks = replay_tasks(log, on)
     for number in log.forks:
-        last = None
-        for start, end, state, _ in tasks[number].intervals:
-            length, family = log.cut(start, end), log.family_of(number)
+        task, family = tasks[number], log.family_of(number)
+        for place, (start, end, state, _) in enumerate(task.intervals):
+            length, is_open = log.cut(start, end), place == len(task.intervals) - 1
             if end < log.from_t or (end == log.from_t and start < end):
                 continue
             if state == "waiting" and length > STARVATION:
-                found["starvation", family].durations.append(length)
+                found["starvation", family].durations.append((length, is_open))
             if state == "throttled" and length > LATENCY:
-                found["throttled", family].durations.append(length)
-            last = state
-        if last == "waiting":
-            late(number, woken_at.get(number), log.end, None)
-    return found
+                found["throttled", family].durations.append((length, is_open))
+        if task.state_at_end == "waiting":
+            late(number, task.queued_at_end, True, None)
+    families = {log.family_of(number) for number in at_times}
+    return found, {(rule, family) for rule in ("late-wakeup", "deadline-missed") for family in families}
 
 
 def ping_pong(log):
@@ -102,8 +122,9 @@ def wasted_kicks(log):
 
 
 def of_run(log, families):
-    """Returns the findings by rule and family; the family is None for rules about the machine."""
-    rows = {key: occurrences.row() for key, occurrences in waits(log).items()}
+    """Returns the findings by rule and family, and those that are unclear; the family is None for the machine."""
+    found, unclear = waits(log)
+    rows = {key: occurrences.row() for key, occurrences in found.items() if key not in unclear}
     for family, count in ping_pong(log).items():
         rows["ping-pong", family] = {"count": count, "total_ns": 0, "worst_ns": 0}
     wasted = wasted_kicks(log)
@@ -112,4 +133,4 @@ def of_run(log, families):
     for family, row in families.items():
         if row["timers"] and row["timers"]["missed"] > 0:
             rows["timer-missed", family] = {"count": row["timers"]["missed"], "total_ns": 0, "worst_ns": 0}
-    return rows
+    return rows, unclear

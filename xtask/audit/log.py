@@ -127,15 +127,30 @@ def overlap(one, two):
 
 
 class Task:
-    """State of a task, and its intervals: start, end, state, CPU."""
+    """State of a task, and its intervals: start, end, state, CPU.
+
+    `limits` has the throttled intervals: start, end, limit, whether the interval ends with the run. `queued` is the
+    time that the task has waited for a CPU since its wake-up in intervals that are over, None once it has run.
+    """
 
     def __init__(self):
         self.state, self.since, self.cpu, self.is_throttled = "new", 0, None, False
-        self.intervals = []
+        self.limit, self.queued = None, None
+        self.queued_at_end, self.state_at_end = None, None
+        self.intervals, self.limits = [], []
 
     def enter(self, t, state, cpu=None):
         self.intervals.append((self.since, t, self.state, self.cpu))
+        if self.state == "throttled":
+            self.limits.append((self.since, t, self.limit, state == "over"))
+        self.queued = self.queued_at(t)
         self.state, self.since, self.cpu = state, t, cpu
+
+    def queued_at(self, t):
+        """Returns the time that the task has waited for a CPU since its wake-up."""
+        if self.queued is None or self.state not in ("waiting", "throttled", "blocked", "ended", "new"):
+            return None
+        return self.queued + (t - self.since if self.state == "waiting" else 0)
 
     def is_runnable(self):
         return self.state in ("waiting", "throttled", "running")
@@ -154,10 +169,13 @@ def replay_tasks(log, on=None):
             task = tasks[event["task"]]
             on("wakeup", event, task)
             if not task.is_runnable():
+                task.queued = None
                 task.wait(event["t"])
+                task.queued = None if event["new"] else 0
         elif kind == "switch":
             prev, following = tasks[event["prev"]], tasks[event["next"]]
             on("out", event, prev)
+            prev.queued = None
             if event["state"] == "R":
                 prev.wait(event["t"])
             else:
@@ -165,15 +183,19 @@ def replay_tasks(log, on=None):
             on("in", event, following)
             assert following.state != "throttled", f"task {event['next']} runs although it is throttled, at {event['t']}"
             following.enter(event["t"], "running", event["cpu"])
+            following.queued = None
         elif kind == "throttling":
             task = tasks[event["task"]]
             on("throttling", event, task)
             task.is_throttled = event["on"]
             if task.state in ("waiting", "throttled"):
                 task.wait(event["t"])
+            task.limit = (event["class"], event["group"])
         elif kind in ("wake_begins", "phase", "timer"):
             task = tasks.get(log.task_of_index.get(event.get("index")))
             on(kind, event, task)
     for task in tasks.values():
+        task.queued_at_end = task.queued_at(log.end) if task.state in ("waiting", "throttled") else None
+        task.state_at_end = task.state
         task.enter(log.end, "over")
     return tasks

@@ -47,20 +47,33 @@ class Near:
         return f"{self.exact}, within {self.slack}"
 
 
-def latency(values):
-    """Returns the summary of latencies, None without any."""
+def latency(ended, still_open=()):
+    """Returns the summary of latencies, None without any. Open ones rank above ended ones of equal length."""
+    values = sorted([(ns, False) for ns in ended] + [(ns, True) for ns in still_open])
     if not values:
         return None
-    values = sorted(values)
-    return {
+    lengths = [ns for ns, _ in values]
+    summary = {
         "count": len(values),
-        "min_ns": values[0],
-        "mean_ns": sum(values) // len(values),
-        "p50_ns": Quantile(values, 50),
-        "p90_ns": Quantile(values, 90),
-        "p99_ns": Quantile(values, 99),
-        "max_ns": values[-1],
+        "open": len(still_open),
+        "min_ns": lengths[0],
+        "mean_ns": sum(lengths) // len(lengths),
+        "p50_ns": Quantile(lengths, 50),
+        "p90_ns": Quantile(lengths, 90),
+        "p99_ns": Quantile(lengths, 99),
+        "max_ns": lengths[-1],
     }
+    # An open latency may be within the resolution of an ended one of a neighbouring rank.
+    summary["lower_bounds"] = {"max_ns": values[-1][1]}
+    return summary
+
+
+def longest(intervals):
+    """Returns the longest of some waits, as length and whether it is open; None without any."""
+    return max(intervals, default=None)
+
+
+LIMITS = {"fair": "quota", "real-time": "real-time", "deadline": "deadline"}
 
 
 def slack(values):
@@ -203,7 +216,7 @@ class Families:
         self.counts = defaultdict(Counter)
         self.latency, self.to_run = defaultdict(list), defaultdict(list)
         self.slack, self.timer_latency = defaultdict(list), defaultdict(list)
-        self.woken_at, self.waking_since, self.timer_at = {}, {}, {}
+        self.waking_since, self.timer_at = {}, {}
         self.arriving = {}
         self.forked_at = {fork["task"]: place for place, fork in enumerate(log.events) if fork["e"] == "fork"}
         self.place_of = {id(event): place for place, event in enumerate(log.events) if event["e"] == "wake_begins"}
@@ -226,7 +239,6 @@ class Families:
         number = self.log.task_of_index.get(event.get("index"), event.get("task"))
         if kind == "wakeup" and not task.is_runnable() and not event["new"]:
             self.count(event, number, "wakeups")
-            self.woken_at.setdefault(number, event["t"])
             self.waking_since.setdefault(number, event["t"])
         elif kind == "wake_begins" and not (task and task.is_runnable()):
             # A wake-up of a task that is not forked yet is lost.
@@ -248,11 +260,12 @@ class Families:
             involuntary = event["state"] == "R"
             self.count(event, event["prev"], "involuntary" if involuntary else "voluntary")
         elif kind == "in":
-            self.switch_in(event, event["next"])
+            self.switch_in(event, event["next"], task)
 
-    def switch_in(self, event, number):
-        if number in self.woken_at:
-            self.note(event, self.latency, number, event["t"] - self.woken_at.pop(number))
+    def switch_in(self, event, number, task):
+        queued = task.queued_at(event["t"]) if task.is_runnable() else None
+        if queued is not None:
+            self.note(event, self.latency, number, queued)
         expired = self.timer_at.get(number)
         expired = self.timer_at.pop(number) if expired is not None and expired <= event["t"] else None
         self.arriving[event["cpu"]] = (number, self.waking_since.pop(number, None), expired)
@@ -267,8 +280,50 @@ class Families:
         if expired is not None:
             self.note(event, self.timer_latency, number, t - expired)
 
+    def open_latencies(self):
+        """Returns the latencies that have not ended, by family: on the runqueue, until the task runs, of timers."""
+        log = self.log
+        queued, to_run, timers = defaultdict(list), defaultdict(list), defaultdict(list)
+        for number in log.forks:
+            family = log.family_of(number)
+            if self.tasks[number].queued_at_end:
+                queued[family].append(self.tasks[number].queued_at_end)
+            if self.waking_since.get(number, log.end) < log.end:
+                to_run[family].append(log.end - self.waking_since[number])
+            if self.timer_at.get(number, log.end) < log.end:
+                timers[family].append(log.end - self.timer_at[number])
+        for number, since, expired in self.arriving.values():
+            family = log.family_of(number)
+            if since is not None and since < log.end:
+                to_run[family].append(log.end - since)
+            if expired is not None and expired < log.end:
+                timers[family].append(log.end - expired)
+        return queued, to_run, timers
+
+    def waits(self, numbers):
+        """Returns the longest wait for a CPU, and time and longest wait by limit."""
+        log, for_cpu, limits = self.log, [], defaultdict(list)
+        for number in numbers:
+            task = self.tasks[number]
+            for place, (start, end, state, _) in enumerate(task.intervals):
+                # What begins at the end of the run is nothing yet.
+                is_open = place == len(task.intervals) - 1
+                if state == "waiting" and end >= log.from_t and not (is_open and start == end):
+                    for_cpu.append((log.cut(start, end), is_open))
+            for start, end, limit, is_open in task.limits:
+                if end >= log.from_t and not (is_open and start == end):
+                    limits[limit].append((log.cut(start, end), is_open))
+        rows = {}
+        for (kind, group), waits in limits.items():
+            name = log.groups[group - 1]["name"] if group else None
+            ns, is_open = longest(waits)
+            rows[LIMITS[kind], name] = {"ns": sum(ns for ns, _ in waits), "longest": {"ns": ns, "is_open": is_open}}
+        most = longest(for_cpu)
+        return most and {"ns": most[0], "is_open": most[1]}, rows
+
     def rows(self):
         log = self.log
+        open_queued, open_to_run, open_timers = self.open_latencies()
         names = {log.family_of(task) for task in log.forks}
         kind_of = kinds(log)
         has_residency = len(log.domains) > 0 or len({cpu["capacity"] for cpu in log.cpus}) > 1
@@ -286,16 +341,19 @@ class Families:
                     if state == "running":
                         by_capacity[log.cpus[cpu]["capacity"]] += log.cut(start, end)
             counts = self.counts[name]
+            longest_wait, runtime_waits = self.waits(members[name])
             rows[name] = {
                 "tasks": len(members[name]),
                 "run_ns": times["running"],
                 "run_by_capacity": {(cpu["capacity"],): by_capacity[cpu["capacity"]] for cpu in log.cpus},
                 "wait_ns": times["waiting"],
                 "throttled_ns": times["throttled"],
+                "longest_wait": longest_wait,
+                "runtime_waits": runtime_waits,
                 "fairness_ppm": self.fairness(members[name]),
                 "wakeups": counts["wakeups"],
-                "wake_to_run": latency(self.to_run[name]),
-                "wakeup_latency": latency(self.latency[name]),
+                "wake_to_run": latency(self.to_run[name], open_to_run[name]),
+                "wakeup_latency": latency(self.latency[name], open_queued[name]),
                 "voluntary_switches": counts["voluntary"],
                 "involuntary_switches": counts["involuntary"],
                 "migrations": moves[name],
@@ -307,7 +365,7 @@ class Families:
                     "arrivals": len(self.slack[name]),
                     "missed": counts["missed"],
                     "slack": slack(self.slack[name]),
-                    "wakeup_latency": latency(self.timer_latency[name]),
+                    "wakeup_latency": latency(self.timer_latency[name], open_timers[name]),
                 }
         return rows
 
@@ -654,6 +712,7 @@ def of_run(log):
     work = Counter()
     for event in log.of("ops", counted=True):
         work.update(event["counts"])
+    found, log.unclear_findings = findings.of_run(log, rows)
     return {
         "duration_ns": duration,
         "totals": {
@@ -673,7 +732,7 @@ def of_run(log):
             "softirqs": softirqs,
         },
         "families": rows,
-        "findings": findings.of_run(log, rows),
+        "findings": found,
         "cpus": cpus,
         "cgroups": of_cgroups(log),
         "selection": of_selection(log),

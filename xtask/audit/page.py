@@ -49,7 +49,8 @@ def segments(run):
             last = start + number()
             thread, merged = number(), number()
             busy = number() if merged > 1 else last - start
-            number()
+            # The waits before the segment.
+            number(), number()
             own.append((start, last, run["threads"][thread][1], merged, busy, number()))
         found.append(own)
     return found
@@ -85,25 +86,37 @@ def compare(comparison, run, rules, log):
     )
     check_counts("migrations", {(source, to): count for source, to, count in run["migrations"]}, moves)
 
-    latencies, waits, woken = defaultdict(Counter), [], {}
+    latencies, waits = defaultdict(Counter), []
     counted = {id(event) for event in log.counted}
 
+    def wait(number, length, queued, is_open):
+        family = log.family_of(number)
+        if family is not None:
+            waits.append((length, is_open))
+            if queued is not None:
+                latencies[family][bucket(queued)] += 1
+
     def on(kind, event, task):
-        if kind == "wakeup" and not task.is_runnable() and not event["new"]:
-            woken[event["task"]] = event["t"]
-        elif kind == "in" and event["next"] in woken:
-            length = event["t"] - woken.pop(event["next"])
-            family = log.family_of(event["next"])
-            if id(event) in counted and family is not None:
-                waits.append(length)
-                latencies[family][bucket(length)] += 1
+        if kind not in ("in", "throttling") or task.state not in ("waiting", "throttled") or id(event) not in counted:
+            return
+        if kind == "in":
+            wait(event["next"], event["t"] - task.since, task.queued_at(event["t"]), False)
+        else:
+            wait(event["task"], event["t"] - task.since, None, False)
 
     tasks = replay_tasks(log, on)
+    for number in log.forks:
+        task = tasks[number]
+        if task.state_at_end in ("waiting", "throttled"):
+            queued = task.queued_at_end if task.state_at_end == "waiting" else None
+            wait(number, log.end - task.intervals[-1][0], queued, True)
     for family in latencies.keys() | run["latencies"].keys():
         own = {int(key): count for key, count in run["latencies"].get(family, {}).items()}
         check_counts("latencies", own, latencies[family])
-    longest = sorted((length for length in waits if length > 0), reverse=True)[:MAX_WAITS]
-    check("waits", "", [wait["length_ns"] for wait in run["waits"]], longest)
+    longest = sorted((wait for wait in waits if wait[0] > 0), reverse=True)[:MAX_WAITS]
+    check("waits", "", [wait["length_ns"] for wait in run["waits"]], [length for length, _ in longest])
+    is_open = {length for length, is_open in longest if is_open}
+    check("waits", "open", all(wait["length_ns"] in is_open for wait in run["waits"] if wait["is_open"]), True)
 
     ran = defaultdict(list)
     for number, pid in pids.items():
@@ -118,7 +131,7 @@ def compare(comparison, run, rules, log):
         check("segments", f"CPU {cpu} rules", all(row[5] <= len(rules) for row in own), True)
     series(check, run, log)
     worst = [finding["worst_ns"] for finding in run["findings"] or [] if finding["rule"] in RECOMPUTED_FINDINGS]
-    recomputed = findings.of_run(log, {})
+    recomputed, _ = findings.of_run(log, {})
     for (rule, family), row in recomputed.items():
         check("findings", f"{rule} of {family}", row["worst_ns"] in worst, True)
 

@@ -44,6 +44,8 @@ def agrees(cell, exact):
         slack, exact = getattr(exact, "slack", abs(exact.exact) / 500 + 1), exact.exact
     if cell in ("-", "", "not modelled"):
         return not exact
+    # The mark of a lower bound, which is compared as a flag of the result.
+    cell = cell.removeprefix("≥")
     match = NUMBER.match(cell)
     if match is None or exact is None:
         return False
@@ -83,7 +85,7 @@ IGNORED = {"busy", "cap", "min-max", "idle states", "quota", "period"}
 
 TASKS = {
     "n": of("tasks"), "run": of("run_ns"), "%CPU": share_of_run("run_ns"), "wait": of("wait_ns"),
-    "throttled": of("throttled_ns"), "wake-ups": of("wakeups"), "vol": of("voluntary_switches"),
+    "longest": of("longest_wait", "ns"), "throttled": of("throttled_ns"), "wake-ups": of("wakeups"), "vol": of("voluntary_switches"),
     "invol": of("involuntary_switches"), "migr": of("migrations"),
 }
 LATENCIES = [*quantiles("wake_to_run"), *quantiles("wakeup_latency")]

@@ -62,7 +62,7 @@ pub struct MetricInfo {
     pub is_latency: bool,
 }
 
-const LATENCY_MEMBERS: [&str; 7] = ["count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
+const LATENCY_MEMBERS: [&str; 8] = ["count", "open", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
 impl MetricInfo {
     /// Returns the metric at a path in a result; selectors in brackets stand for any element.
@@ -74,7 +74,9 @@ impl MetricInfo {
         let (summary, member) = path.rsplit_once('.')?;
         let info = METRICS.iter().find(|info| info.is_latency && matches(info.path, summary))?;
         LATENCY_MEMBERS.contains(&member).then_some(match member {
-            "count" => Self { unit: "", better: MetricDirection::Neither, combination: Combination::Sum, ..*info },
+            "count" | "open" => {
+                Self { unit: "", better: MetricDirection::Neither, combination: Combination::Sum, ..*info }
+            }
             "max_ns" => Self { combination: Combination::Max, ..*info },
             _ => *info,
         })

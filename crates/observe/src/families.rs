@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Times, latencies, switches and migrations of the tasks of a workload, by task family.
 //!
-//! A task waits from the time when it becomes runnable, or is switched out while runnable, until it is
-//! switched in, without the time in which it is throttled. Both times together are the kernel's `run_delay`.
-//! Its wake-up latency lasts from the tracepoint `sched_wakeup` to the `sched_switch` that puts it on a CPU. A
-//! switch is voluntary if the task blocked or exited. Forks count as wake-ups neither in number nor in
-//! latency. Nor does a wake-up of a task that is runnable, which only cancels its sleep.
+//! Waits are the [episodes](crate::episodes) of the tasks: the time for which they are runnable and have no CPU, without
+//! the time in which they are throttled. Both times together are the kernel's `run_delay`. The wake-up latency is the
+//! wait between the tracepoint `sched_wakeup` and the `sched_switch` that puts the task on a CPU. Waits and latencies
+//! that have not ended count with the time that they have lasted.
+//!
+//! A switch is voluntary if the task blocked or exited. Forks count as wake-ups neither in number nor in latency. Nor
+//! does a wake-up of a task that is runnable, which only cancels its sleep.
 //!
 //! The wake-up latency that a program observes is longer: from the expiry of its timer, or the call of its
 //! waker, until it continues. That time also includes exits from idle states, interrupts, the selection of a
@@ -13,16 +15,17 @@
 
 mod summary;
 
-pub use summary::{FamilySummary, TimerSummary};
+pub use summary::{FamilySummary, LimitKind, LongestWait, RuntimeWaits, TimerSummary};
 
+use crate::episodes::{Episode, TaskActivity, TaskState, WaitReason};
 use crate::latency::Latency;
 use crate::slack::Slack;
 use crate::slot_mut;
-use crate::states::{TaskActivity, TaskState};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::{PolicySpec, TaskSpec, Workload};
 use std::collections::BTreeMap;
@@ -31,8 +34,6 @@ use std::collections::BTreeMap;
 struct TaskTimes {
     family: usize,
     activity: TaskActivity,
-    /// Time of the wake-up; reset when the task runs.
-    woken_at: Option<Nanos>,
     /// Time at which the wake-up began; reset when the task runs.
     waking_since: Option<Nanos>,
     timer_at: Option<Nanos>,
@@ -43,15 +44,20 @@ struct TaskTimes {
     is_plain: bool,
 }
 
+/// Records a latency that has not ended, if it has begun before the end.
+fn record_open(latency: &mut Latency, since: Option<Nanos>, end: Nanos) {
+    if let Some(since) = since.filter(|since| *since < end) {
+        latency.record_open((end - since).0);
+    }
+}
+
 impl TaskTimes {
-    /// Adds the wait for a CPU or for runtime that was the task's state before now.
+    /// Adds an episode of the task.
     #[inline]
-    fn end_wait(&mut self, before: TaskState, now: Nanos) {
-        match before {
-            TaskState::Runnable { since } => self.wait += now - since,
-            TaskState::Throttled { since } => self.throttled += now - since,
-            TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {
-            }
+    fn add(&mut self, episode: &Episode) {
+        match episode.reason {
+            WaitReason::Cpu | WaitReason::Unknown => self.wait += episode.length(),
+            WaitReason::Runtime(_) => self.throttled += episode.length(),
         }
     }
 }
@@ -81,12 +87,46 @@ struct FamilyTotals {
     timer_latency: Latency,
     /// Time on CPUs of each capacity, in ascending order.
     by_capacity: Vec<Nanos>,
+    longest_wait: Option<LongestWait>,
+    /// Time and longest wait for the runtime of each limit.
+    runtime_waits: BTreeMap<RuntimeLimit, (Nanos, LongestWait)>,
+}
+
+impl FamilyTotals {
+    /// Adds an episode of a task of the family.
+    #[inline]
+    fn add(&mut self, episode: &Episode) {
+        let (ns, is_open) = (episode.length().0, episode.is_open);
+        match episode.reason {
+            WaitReason::Cpu | WaitReason::Unknown => {
+                self.longest_wait.get_or_insert_default().keep_longest(ns, is_open);
+            }
+            WaitReason::Runtime(limit) => {
+                let (sum, longest) = self.runtime_waits.entry(limit).or_default();
+                *sum += episode.length();
+                longest.keep_longest(ns, is_open);
+            }
+        }
+    }
+
+    /// Adds the wait and the latencies of a task that have not ended. What begins at the end is nothing yet.
+    fn add_open(&mut self, track: &TaskTimes, end: Nanos) {
+        record_open(&mut self.to_run, track.waking_since, end);
+        record_open(&mut self.timer_latency, track.timer_at, end);
+        if let Some(episode) = track.activity.episode(end).filter(|episode| episode.since < end) {
+            self.add(&episode);
+        }
+        let queued = track.activity.episode(end).and_then(|episode| episode.queued);
+        queued.filter(|queued| queued.0 > 0).into_iter().for_each(|queued| self.latency.record_open(queued.0));
+    }
 }
 
 /// Collects the measurements of all task families of a workload.
 #[derive(Clone, Debug)]
 pub struct FamilyStats {
     names: Vec<String>,
+    /// Names of the task groups, from the first one below the root.
+    groups: Vec<String>,
     family_of: Vec<usize>,
     plain: Vec<bool>,
     totals: Vec<FamilyTotals>,
@@ -135,6 +175,7 @@ impl FamilyStats {
         Self {
             totals: vec![FamilyTotals { by_capacity, ..FamilyTotals::default() }; names.len()],
             names,
+            groups: machine.workload().groups.iter().map(|group| group.name.clone()).collect(),
             family_of,
             plain: machine.workload().tasks.iter().map(is_plain).collect(),
             tracks: Vec::new(),
@@ -180,20 +221,20 @@ impl FamilyStats {
     }
 
     #[inline]
-    pub(crate) fn on_wakeup(&mut self, now: Nanos, task: TaskId, is_new: bool) {
+    pub(crate) fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
-        if track.activity.wake(now) && !is_new {
+        if track.activity.wake(now, cpu, is_new) && !is_new {
             self.totals[track.family].counted.wakeups += 1;
-            track.woken_at.get_or_insert(now);
             track.waking_since.get_or_insert(now);
         }
     }
 
-    pub(crate) fn on_throttling(&mut self, now: Nanos, task: TaskId, is_throttled: bool) {
+    pub(crate) fn on_throttling(&mut self, now: Nanos, task: TaskId, limit: Option<RuntimeLimit>) {
         if let Some(Some(track)) = self.tracks.get_mut(task.index())
-            && let Some(before) = track.activity.throttle(now, is_throttled)
+            && let Some(episode) = track.activity.throttle(now, limit)
         {
-            track.end_wait(before, now);
+            track.add(&episode);
+            self.totals[track.family].add(&episode);
         }
     }
 
@@ -206,9 +247,9 @@ impl FamilyStats {
                 track.timer_at = track.timer_at.or(arrival.expired);
             }
             let totals = &mut self.totals[track.family];
-            if let TaskState::Running { since, .. } = track.activity.switch_out(now, cpu, prev_state) {
-                track.run += now - since;
-                totals.by_capacity[self.class_of[cpu.index()]] += now - since;
+            if let Some(ran) = track.activity.switch_out(now, cpu, prev_state) {
+                track.run += ran;
+                totals.by_capacity[self.class_of[cpu.index()]] += ran;
             }
             if prev_state == PrevState::Runnable {
                 totals.counted.involuntary_switches += 1;
@@ -217,11 +258,13 @@ impl FamilyStats {
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
-            let before = track.activity.switch_in(now, cpu);
-            track.end_wait(before, now);
-            let totals = &mut self.totals[track.family];
-            if let Some(woken_at) = track.woken_at.take() {
-                totals.latency.record((now - woken_at).0);
+            if let Some(episode) = track.activity.switch_in(now, cpu) {
+                track.add(&episode);
+                let totals = &mut self.totals[track.family];
+                totals.add(&episode);
+                if let Some(queued) = episode.queued {
+                    totals.latency.record(queued.0);
+                }
             }
             let expired = track.timer_at.take_if(|at| *at <= now);
             let arrival = Arrival { family: track.family, since: track.waking_since.take(), expired };
@@ -264,6 +307,7 @@ impl FamilyStats {
         let tracks = self.tracks_at(end);
         for track in &tracks {
             let totals = &mut totals[track.family];
+            totals.add_open(track, end);
             totals.counted.run_ns += track.run.0;
             totals.counted.wait_ns += track.wait.0;
             totals.counted.throttled_ns += track.throttled.0;
@@ -271,11 +315,27 @@ impl FamilyStats {
                 totals.by_capacity[self.class_of[cpu.index()]] += end - since;
             }
         }
+        // A task whose switch is not complete has not continued.
+        for arrival in self.arriving.iter().flatten() {
+            let totals = &mut totals[arrival.family];
+            record_open(&mut totals.to_run, arrival.since, end);
+            record_open(&mut totals.timer_latency, arrival.expired, end);
+        }
         let mut tracks_of = vec![Vec::new(); self.names.len()];
         tracks.iter().for_each(|track| tracks_of[track.family].push(track));
         let of_family = |(place, (name, totals)): (usize, (&String, &FamilyTotals))| FamilySummary {
             name: name.clone(),
             fairness_ppm: fairness_ppm(&tracks_of[place]),
+            longest_wait: totals.longest_wait,
+            runtime_waits: totals
+                .runtime_waits
+                .iter()
+                .map(|(&limit, &(sum, longest))| RuntimeWaits {
+                    ns: sum.0,
+                    longest,
+                    ..RuntimeWaits::of(limit, &self.groups)
+                })
+                .collect(),
             run_by_capacity: self
                 .capacities
                 .iter()
@@ -304,11 +364,11 @@ impl FamilyStats {
     fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
         let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
         for track in &mut tracks {
-            match track.activity.state() {
-                TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } => {}
-                TaskState::Runnable { since } => track.wait += end - since,
-                TaskState::Throttled { since } => track.throttled += end - since,
-                TaskState::Running { since, .. } => track.run += end - since,
+            if let TaskState::Running { since, .. } = track.activity.state() {
+                track.run += end - since;
+            }
+            if let Some(episode) = track.activity.episode(end) {
+                track.add(&episode);
             }
         }
         tracks

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// Version of the JSON form of a [`RunSummary`]. A new field does not change it; a field that is removed or
 /// changes its meaning does.
-pub const SCHEMA: &str = "run/2";
+pub const SCHEMA: &str = "run/3";
 
 /// Input of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -199,7 +199,7 @@ pub struct SimulationSpeed {
 /// Summary of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RunSummary {
-    /// Version of this JSON form: `run/2`.
+    /// Version of this JSON form: `run/3`.
     #[serde(default)]
     pub schema: String,
     /// Version of fairlab that executed the run.

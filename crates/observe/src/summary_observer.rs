@@ -73,13 +73,13 @@ impl SchedObserver for SummaryObserver {
     #[inline]
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
-            Event::Wakeup { task, is_new, .. } => self.families.on_wakeup(now, task, is_new),
+            Event::Wakeup { task, cpu, is_new, .. } => self.families.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => {
                 self.families.on_switch(now, cpu, prev, next, prev_state);
                 self.cpus.on_switch(now, cpu, next);
             }
             Event::Migrate { task, .. } => self.families.on_migrate(task),
-            Event::Throttling { task, limit } => self.families.on_throttling(now, task, limit.is_some()),
+            Event::Throttling { task, limit } => self.families.on_throttling(now, task, limit),
             _ => self.measures.event(event),
         }
     }

@@ -70,7 +70,7 @@ const THEME: &str = "document.documentElement.dataset.theme + document.getElemen
 /// The chosen row and its explanation, if the page shows all sentences of it and the timeline shows its moment.
 const EXPLAINED: &str = "(() => {
     const item = chosenItem(), shown = [...document.querySelectorAll('#explanation li')].map((li) => li.textContent);
-    const at = item && (item.at_ns ?? item.woken_ns);
+    const at = item && (item.at_ns ?? item.since_ns);
     const isShown = item && item.explanation.length > 2 && item.explanation.every((text, i) => text.trim() === shown[i]);
     return isShown && at >= view.from && at <= view.to ? JSON.stringify([view.chosen, shown]) : '';
 })()";
@@ -82,8 +82,8 @@ const FIRST_FINDING: &str = "pointOf(document.querySelector('#findings li'))";
 const FIRST_WAIT: &str = "pointOf(document.querySelector('#waits li'))";
 /// The mark of the third longest wait in the timeline.
 const MARK_OF_A_WAIT: &str = "(() => {
-    const { cpu, woken_ns, length_ns } = run.waits[2], box = document.getElementById('timeline').getBoundingClientRect();
-    return [box.x + timeToX(woken_ns + length_ns, box.width), box.y + (cpu - view.top) * rows().height + 4];
+    const { cpu, since_ns, length_ns } = run.waits[2], box = document.getElementById('timeline').getBoundingClientRect();
+    return [box.x + timeToX(since_ns + length_ns, box.width), box.y + (cpu - view.top) * rows().height + 4];
 })()";
 
 /// In this order, so that each use can change something.

@@ -68,7 +68,7 @@ fn errors_are_those_of_the_command() {
 fn a_command_answers_with_what_it_would_have_written() {
     let answer = command(&words("run @ --json"), Some(r#"{ "duration": "100ms" }"#), &texts()).expect("it runs");
     let summary: Value = serde_json::from_str(&answer.results.concat()).expect("it is JSON");
-    assert_eq!((&summary["schema"], &summary["run"]["workload"]), (&"run/2".into(), &"<ui>".into()));
+    assert_eq!((&summary["schema"], &summary["run"]["workload"]), (&"run/3".into(), &"<ui>".into()));
 }
 
 #[test]

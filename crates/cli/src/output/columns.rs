@@ -7,7 +7,7 @@ use super::figures::{bar, format_cpu_list, percent, time, whole_percent};
 use super::table::{Align, Cell, Table};
 use fairlab_observe::cgroups::CgroupSummary;
 use fairlab_observe::cpus::CpuSummary;
-use fairlab_observe::families::{FamilySummary, TimerSummary};
+use fairlab_observe::families::{FamilySummary, LongestWait, TimerSummary};
 use fairlab_observe::latency::LatencySummary;
 use fairlab_observe::slack::SlackSummary;
 use fairlab_observe::summary::RunSummary;
@@ -54,6 +54,9 @@ pub(super) const TASKS: &[Column<FamilySummary>] = &[
     Column::right("run", |_, family| span(family.run_ns)),
     Column::right("%CPU", |summary, family| percent(family.run_ns, summary.duration_ns).into()),
     Column::right("wait", |_, family| span(family.wait_ns)),
+    // Beside throttled time there is no room for it in 80 columns; the lines above the table have both.
+    Column::right("longest", |_, family: &FamilySummary| longest_wait(family.longest_wait))
+        .when(|_, rows| rows.iter().all(|family| family.throttled_ns == 0)),
     Column::right("throttled", |_, family: &FamilySummary| span(family.throttled_ns).notable())
         .when(|_, rows| rows.iter().any(|family| family.throttled_ns > 0)),
     Column::right("wake-ups", |_, family| count(family.wakeups)),
@@ -65,14 +68,14 @@ pub(super) const TASKS: &[Column<FamilySummary>] = &[
 /// Columns of latencies after wake-ups: from wake-up to run, and the part of it spent on the runqueue.
 pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
     Column::left("wake to run", |_, family| family.name.as_str().into()),
-    Column::right("p50", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p50_ns)),
-    Column::right("p90", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p90_ns)),
-    Column::right("p99", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.p99_ns)),
-    Column::right("max", |_, family| latency(family.wake_to_run.as_ref(), |latency| latency.max_ns)),
-    Column::right("queued p50", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
-    Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
-    Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
-    Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), |latency| latency.max_ns)),
+    Column::right("p50", |_, family| latency(family.wake_to_run.as_ref(), "p50_ns")),
+    Column::right("p90", |_, family| latency(family.wake_to_run.as_ref(), "p90_ns")),
+    Column::right("p99", |_, family| latency(family.wake_to_run.as_ref(), "p99_ns")),
+    Column::right("max", |_, family| latency(family.wake_to_run.as_ref(), "max_ns")),
+    Column::right("queued p50", |_, family| latency(family.wakeup_latency.as_ref(), "p50_ns")),
+    Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), "p90_ns")),
+    Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), "p99_ns")),
+    Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), "max_ns")),
 ];
 
 pub(super) type TimerRow = (String, TimerSummary);
@@ -85,10 +88,10 @@ pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::right("slack min", |_, (_, timers)| slack(timers, |slack| slack.min_ns)),
     Column::right("p10", |_, (_, timers)| slack(timers, |slack| slack.p10_ns)),
     Column::right("p50", |_, (_, timers)| slack(timers, |slack| slack.p50_ns)),
-    Column::right("wu_lat p50", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p50_ns)),
-    Column::right("p90", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p90_ns)),
-    Column::right("p99", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.p99_ns)),
-    Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), |latency| latency.max_ns)),
+    Column::right("wu_lat p50", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), "p50_ns")),
+    Column::right("p90", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), "p90_ns")),
+    Column::right("p99", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), "p99_ns")),
+    Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), "max_ns")),
 ];
 
 pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
@@ -148,12 +151,23 @@ fn span(ns: u64) -> Cell {
     if ns == 0 { Cell::from("0").quiet() } else { time(ns).into() }
 }
 
-/// Formats a quantile of a latency; long ones are highlighted.
-fn latency(latency: Option<&LatencySummary>, quantile: fn(&LatencySummary) -> u64) -> Cell {
-    match latency.map(quantile) {
+/// Formats a member of a latency's statistics; long ones are highlighted, and lower bounds are marked.
+fn latency(latency: Option<&LatencySummary>, member: &str) -> Cell {
+    let Some((latency, ns)) = latency.and_then(|latency| Some((latency, latency.member(member)?))) else {
+        return Cell::from("-").quiet();
+    };
+    if latency.lower_bounds.has(member) {
+        return Cell::from(format!("≥{}", time(ns))).notable();
+    }
+    if ns >= LONG_LATENCY_NS { span(ns).notable() } else { span(ns) }
+}
+
+/// Formats the longest wait of a family; one that has not ended is marked.
+fn longest_wait(longest: Option<LongestWait>) -> Cell {
+    match longest {
         None => Cell::from("-").quiet(),
-        Some(ns) if ns >= LONG_LATENCY_NS => span(ns).notable(),
-        Some(ns) => span(ns),
+        Some(LongestWait { ns, is_open: true }) => Cell::from(format!("≥{}", time(ns))).notable(),
+        Some(LongestWait { ns, is_open: false }) => span(ns),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::figures::{cpus_named, time};
 use super::{Styles, sanitize, wrap};
 use fairlab_observe::cpus::CpuSummary;
-use fairlab_observe::families::FamilySummary;
+use fairlab_observe::families::{FamilySummary, LongestWait};
 use fairlab_observe::findings::{Finding, Severity};
 use fairlab_observe::summary::RunSummary;
 use std::iter;
@@ -37,10 +37,15 @@ fn finding_lines(findings: &[Finding], styles: Styles) -> String {
     if findings.is_empty() {
         return "findings: none\n".to_owned();
     }
-    let count = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let lasting = || findings.iter().filter(|finding| !finding.only_at_start);
+    let count = |severity: Severity| lasting().filter(|finding| finding.severity == severity).count();
     let counts = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.name()));
-    let counts: Vec<String> =
+    let mut counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect();
+    let nr_at_start = findings.len() - lasting().count();
+    if nr_at_start > 0 {
+        counts.push(format!("{nr_at_start} only at the start"));
+    }
     let more = if findings.len() > NR_FINDINGS { format!("; the {NR_FINDINGS} most important") } else { String::new() };
     let mut text = format!("findings: {}{more}\n", counts.join(", "));
     for finding in findings.iter().take(NR_FINDINGS) {
@@ -51,31 +56,49 @@ fn finding_lines(findings: &[Finding], styles: Styles) -> String {
     text
 }
 
-/// Returns a heading, and a line for each family that waited longest for a CPU, the longest time first.
+/// Returns a heading, and a line for each family that waited longest for a CPU or runtime, the longest time first.
 fn waiting(summary: &RunSummary) -> Vec<String> {
     if summary.families.is_empty() {
         return Vec::new();
     }
-    let share = |family: &FamilySummary| percent(family.wait_ns, family.run_ns + family.wait_ns);
-    let mut families: Vec<&FamilySummary> =
-        summary.families.iter().filter(|family| share(family) >= MIN_WAIT_PERCENT).collect();
-    families.sort_by_key(|family| std::cmp::Reverse(family.wait_ns));
+    let waited = |family: &FamilySummary| family.wait_ns + family.throttled_ns;
+    let share = |ns: u64, family: &FamilySummary| percent(ns, family.run_ns + waited(family));
+    let is_shown = |family: &&FamilySummary| share(waited(family), family) >= MIN_WAIT_PERCENT;
+    let mut families: Vec<&FamilySummary> = summary.families.iter().filter(is_shown).collect();
+    families.sort_by_key(|family| std::cmp::Reverse(waited(family)));
     if families.is_empty() {
-        return vec![format!(
-            "waiting for a CPU: less than {MIN_WAIT_PERCENT} % of the runnable time, in all task families"
-        )];
+        return vec![format!("waiting: less than {MIN_WAIT_PERCENT} % of the runnable time, in all task families")];
     }
     let named = families.iter().take(NR_FAMILIES).map(|family| {
-        let longest = family
-            .wakeup_latency
-            .map_or_else(String::new, |latency| format!(", at most {} after a wake-up", time(latency.max_ns)));
-        format!("  {}: {}, {:.1} % of its runnable time{longest}", family.name, time(family.wait_ns), share(family))
+        let mut parts: Vec<String> = Vec::new();
+        if let Some(longest) = family.longest_wait.filter(|longest| longest.ns > 0) {
+            let part = share(family.wait_ns, family);
+            parts.push(format!(
+                "{} for a CPU ({part:.1} % of its runnable time), {}",
+                time(family.wait_ns),
+                lasted(longest)
+            ));
+        }
+        parts.extend(family.runtime_waits.iter().map(|waits| {
+            let part = share(waits.ns, family);
+            format!("{} for {} ({part:.1} %), {}", time(waits.ns), waits.description(), lasted(waits.longest))
+        }));
+        format!("  {}: {}", family.name, parts.join("; "))
     });
     let noun = if families.len() == 1 { "task family" } else { "task families" };
     let more =
         if families.len() > NR_FAMILIES { format!("; the {NR_FAMILIES} that waited longest") } else { String::new() };
-    let heading = format!("waiting for a CPU: {} {noun}{more}", families.len());
+    let heading = format!("waiting: {} {noun}{more}", families.len());
     iter::once(heading).chain(named).collect()
+}
+
+/// Describes the longest wait: a lower bound if it has not ended.
+fn lasted(longest: LongestWait) -> String {
+    if longest.is_open {
+        format!("at least {} at a time (not ended)", time(longest.ns))
+    } else {
+        format!("at most {} at a time", time(longest.ns))
+    }
 }
 
 /// Families whose periodic timers had expired before they arrived.
@@ -93,8 +116,8 @@ fn timers(summary: &RunSummary) -> Option<String> {
     }
     let named = missed.iter().take(NR_FAMILIES).map(|(family, timers)| {
         let late = timers
-            .wakeup_latency
-            .map_or_else(String::new, |latency| format!(", at most {} late", time(latency.max_ns)));
+            .slack
+            .map_or_else(String::new, |slack| format!(", at most {} late", time(slack.min_ns.min(0).unsigned_abs())));
         format!("{} {} of {}{late}", family.name, timers.missed, timers.arrivals)
     });
     let named: Vec<String> = named.collect();
@@ -177,15 +200,16 @@ mod tests {
             name: name.to_owned(),
             run_ns: 900,
             wait_ns,
+            longest_wait: Some(LongestWait { ns: wait_ns, is_open: name == "a" }),
             timers: Some(TimerSummary { arrivals: 50, missed, ..TimerSummary::default() }),
             ..FamilySummary::default()
         };
         let families = vec![family("a", 100, 0), family("b", 1, 2), family("c", 300, 9)];
         let summary = RunSummary { families, ..RunSummary::default() };
         let expected = [
-            "waiting for a CPU: 2 task families",
-            "  c: 300ns, 25.0 % of its runnable time",
-            "  a: 100ns, 10.0 % of its runnable time",
+            "waiting: 2 task families",
+            "  c: 300ns for a CPU (25.0 % of its runnable time), at most 300ns at a time",
+            "  a: 100ns for a CPU (10.0 % of its runnable time), at least 100ns at a time (not ended)",
         ];
         assert_eq!(waiting(&summary), expected);
         assert_eq!(timers(&summary).as_deref(), Some("missed timers: c 9 of 50; b 2 of 50"));

@@ -28,5 +28,6 @@ mod sums;
 mod sweeps;
 mod switches;
 mod tutorials;
+mod waits;
 mod warmup;
 mod watch;

@@ -346,7 +346,7 @@ fn the_simplest_command_is_worth_a_look() {
     let page = stdout_of(&["run", "scenarios/hello.json", "--tables", "all"]);
     for word in [
         "findings: ",
-        "waiting for a CPU: ",
+        "waiting: ",
         "missed timers: ",
         "CPUs 5,7 were busy",
         "display",

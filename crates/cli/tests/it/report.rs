@@ -57,7 +57,7 @@ fn a_page_has_each_time_that_a_task_ran_and_needs_no_network() {
     for _ in 0..run["cpus"].as_array().expect("a list").len() {
         let mut end = 0;
         for _ in 0..number_at(&bytes, &mut at) {
-            let [after, length, thread, several, _, rule] = [(); 6].map(|()| number_at(&bytes, &mut at));
+            let [after, length, thread, several, _, _, rule] = [(); 7].map(|()| number_at(&bytes, &mut at));
             end += after + length;
             assert!(several == 1 && rule <= data["rules"].as_array().expect("a list").len() as u64);
             // Stopper threads are not tasks of the workload.
@@ -113,7 +113,7 @@ fn a_page_explains_findings_and_long_waits_as_explain_does() {
     let longest = families.filter_map(|family| family["wakeup_latency"]["max_ns"].as_u64()).max();
     assert_eq!(Some(lengths[0]), longest);
     for wait in [&waits[0], &waits[19]] {
-        let last_moment_ns = number(&wait["woken_ns"]) + number(&wait["length_ns"]) - 1;
+        let last_moment_ns = number(&wait["since_ns"]) + number(&wait["length_ns"]) - 1;
         let question = wait["question"].as_str().expect("a text");
         assert_eq!(wait["explanation"], sentences(question, last_moment_ns), "{question}");
     }

@@ -84,7 +84,7 @@ metrics! {
     sum("ns", Neither, SWITCHES) => "totals.busy_ns" "totals.idle_ns";
     sum("ns", Neither, HOTPLUG) => "totals.offline_ns";
     sum("ns", Less, SWITCHES_AND_WAKEUPS) => "totals.wait_ns";
-    sum("ns", Less, THROTTLING).null("0 with a compiled-kernel engine") => "totals.throttled_ns";
+    sum("ns", Less, THROTTLING) => "totals.throttled_ns";
     level("ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS) => "totals.fairness_ppm";
     sum("ns", Less, COUNTERS) => "totals.kernel_ns";
     sum("", Neither, COUNTERS) => "totals.events" "totals.switches" "totals.ticks" "totals.ipis";
@@ -96,7 +96,9 @@ metrics! {
     sum("", Neither, "`sched_process_fork`") => "families[].tasks";
     sum("ns", Neither, SWITCHES) => "families[].run_ns" "families[].run_by_capacity[][]";
     sum("ns", Less, SWITCHES_AND_WAKEUPS) => "families[].wait_ns";
-    sum("ns", Less, THROTTLING).null("0 with a compiled-kernel engine") => "families[].throttled_ns";
+    sum("ns", Less, THROTTLING) => "families[].throttled_ns" "families[].runtime_waits[].ns";
+    max("ns", Less, SWITCHES_AND_WAKEUPS).null("absent if no task waited") => "families[].longest_wait.ns";
+    max("ns", Less, THROTTLING) => "families[].runtime_waits[].longest.ns";
     level("ppm", More, SWITCHES_AND_WAKEUPS).per(RUNNABLE).null(NO_FAIRNESS) => "families[].fairness_ppm";
     sum("", Neither, "`sched_wakeup`") => "families[].wakeups";
     latency(Less, "timer expiries, device interrupts, `sched_waking`, `sched_switch`") => "families[].wake_to_run";
@@ -249,7 +251,7 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
         "setting `costs` of compiled kernels that are compared",
         &["engine.uncommon[].calls", "engine.uncommon[].cost_ps"],
     ),
-    ("time of the worst occurrence", &["findings[].at_ns"]),
+    ("time of the worst or the last occurrence", &["findings[].at_ns", "findings[].last_ns"]),
     ("number of a domain level", &["measure.passes[].level"]),
     ("time since which a task is stuck", &["standstill.stuck[].since_ns"]),
     ("time of a lost wake-up", &["standstill.lost_wakeups[].at_ns"]),

@@ -6,8 +6,8 @@ use super::history::{MAX_PASSES, PassRecord};
 use super::phrases::{kick_clause, kick_facts, level, mask, moment, pass_clause, pass_facts, task_name};
 use super::task::placement;
 use super::{ExplainContext, eevdf};
+use crate::episodes::WaitReason;
 use crate::plural::counted;
-use crate::states::TaskState;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::task::SchedClass;
@@ -160,14 +160,8 @@ fn waiting(view: ExplainContext<'_>) -> Vec<WaitingTask> {
     let ids = view.machine.tasks().iter().filter_map(|task| task.id);
     let mut waiting: Vec<WaitingTask> = ids
         .filter_map(|task| {
-            let (since, is_throttled) = match view.history.task(task).state() {
-                TaskState::Runnable { since } => (since, false),
-                TaskState::Throttled { since } => (since, true),
-                TaskState::NotStarted
-                | TaskState::Blocked { .. }
-                | TaskState::Ended { .. }
-                | TaskState::Running { .. } => return None,
-            };
+            let wait = view.history.task(task).activity.episode(view.now)?;
+            let (since, is_throttled) = (wait.since, wait.reason != WaitReason::Cpu);
             Some(WaitingTask { task, cpu: sched.task(task).cpu, since, is_throttled })
         })
         .collect();

@@ -4,7 +4,8 @@
 //! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU
 //! are kept.
 
-use crate::states::{TaskActivity, TaskState, hotplug};
+use crate::episodes::{Episode, TaskActivity, TaskState, WaitReason};
+use crate::states::hotplug;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
@@ -13,38 +14,13 @@ use fairlab_sched::interface::eevdf::{
     DelayStep, DelayedDequeue, EevdfEvent, PickCandidate, PickDecision, PreemptDecision, ServerRecord, ServerStep,
 };
 use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
-use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, SchedObserver};
+use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, RuntimeLimit, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
 
 const MAX_SWITCHES: usize = 4096;
 pub(super) const MAX_PASSES: usize = 12;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WaitCause {
-    Woken,
-    Forked,
-    /// Switched out on this CPU while runnable.
-    LostCpu(CpuId),
-    Unthrottled,
-}
-
-/// Period in which a task was runnable and did not run.
-#[derive(Clone, Debug)]
-pub(super) struct WaitPeriod {
-    pub(super) since: Nanos,
-    pub(super) until: Option<Nanos>,
-    pub(super) cause: WaitCause,
-    /// CPUs of the task during the wait, each with the time from which it was there.
-    pub(super) places: Vec<(Nanos, CpuId)>,
-}
-
-impl WaitPeriod {
-    fn new(since: Nanos, cause: WaitCause, cpu: CpuId) -> Self {
-        Self { since, until: None, cause, places: vec![(since, cpu)] }
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SelectionRecord {
@@ -75,8 +51,10 @@ pub(super) struct TaskHistory {
     pub(super) cpu: Option<CpuId>,
     /// Last wake-up: time, CPU, and whether the task was new.
     pub(super) woken: Option<(Nanos, CpuId, bool)>,
-    /// Last wait for a CPU, which may still last.
-    pub(super) wait: Option<WaitPeriod>,
+    /// Last wait for a CPU that has ended, since the last wake-up.
+    ended_wait: Option<Episode>,
+    /// CPUs of the task during its last wait for a CPU, each with the time from which it was there.
+    pub(super) wait_places: Vec<(Nanos, CpuId)>,
     /// Last migration since the last wake-up, and the number of migrations since then.
     pub(super) last_move: Option<MigrationRecord>,
     pub(super) nr_moves: u32,
@@ -104,10 +82,22 @@ impl TaskHistory {
         self.activity.state()
     }
 
-    fn end_wait(&mut self, now: Nanos) {
-        if let Some(wait) = self.wait.as_mut().filter(|wait| wait.until.is_none()) {
-            wait.until = Some(now);
+    /// Returns the last wait for a CPU, which may be open.
+    pub(super) fn wait(&self, now: Nanos) -> Option<Episode> {
+        let open = self.activity.episode(now).filter(|episode| episode.reason == WaitReason::Cpu);
+        open.or(self.ended_wait)
+    }
+
+    /// Records that a wait may have begun.
+    fn begin_wait(&mut self, now: Nanos) {
+        if self.state().waits_for_cpu() {
+            self.wait_places.clear();
+            self.wait_places.push((now, self.activity.cpu()));
         }
+    }
+
+    fn end_wait(&mut self, episode: Option<Episode>) {
+        self.ended_wait = episode.filter(|episode| episode.reason == WaitReason::Cpu).or(self.ended_wait);
     }
 }
 
@@ -116,7 +106,8 @@ static UNKNOWN: TaskHistory = TaskHistory {
     selection: None,
     cpu: None,
     woken: None,
-    wait: None,
+    ended_wait: None,
+    wait_places: Vec::new(),
     last_move: None,
     nr_moves: 0,
     preemption: None,
@@ -227,11 +218,11 @@ impl History {
 
     /// Returns the run times of the tasks on the waiting task's CPUs during its wait, longest first, and the
     /// part of the wait that the kept switches do not cover.
-    pub(super) fn cpu_time_during(&self, wait: &WaitPeriod, now: Nanos) -> (Vec<(TaskId, Nanos)>, Nanos) {
+    pub(super) fn cpu_time_during(&self, task: TaskId, wait: &Episode) -> (Vec<(TaskId, Nanos)>, Nanos) {
         let (mut times, mut unknown) = (BTreeMap::new(), Nanos::ZERO);
-        let end = wait.until.unwrap_or(now);
-        for (place, &(from, cpu)) in wait.places.iter().enumerate() {
-            let to = wait.places.get(place + 1).map_or(end, |&(at, _)| at);
+        let places = &self.task(task).wait_places;
+        for (place, &(from, cpu)) in places.iter().enumerate() {
+            let to = places.get(place + 1).map_or(wait.until, |&(at, _)| at);
             let switches = &self.cpu(cpu).switches;
             let first_known = switches.front().map_or(to, |&(at, _)| at);
             unknown = Nanos(unknown.0 + first_known.min(to).saturating_since(from).0);
@@ -258,31 +249,28 @@ impl History {
     fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
         let track = self.task_mut(task);
         track.cpu = Some(cpu);
-        if !track.activity.wake(now) {
+        if !track.activity.wake(now, cpu, is_new) {
             return;
         }
         track.nr_wakeups += 1;
-        let cause = if is_new { WaitCause::Forked } else { WaitCause::Woken };
         // A completed selection belongs to an earlier wake-up, after which the task left the fair class.
         track.selection = track.selection.filter(|selection| !selection.is_done);
         if let Some(selection) = &mut track.selection {
             selection.is_done = true;
         }
         track.woken = Some((now, cpu, is_new));
-        track.wait = track.state().waits_since().map(|since| WaitPeriod::new(since, cause, cpu));
+        track.ended_wait = None;
+        track.begin_wait(now);
         (track.last_move, track.nr_moves) = (None, 0);
     }
 
     /// A throttled task waits for no CPU: its wait ends, and a new one begins when it is no longer throttled.
-    fn on_throttling(&mut self, now: Nanos, task: TaskId, is_throttled: bool) {
+    fn on_throttling(&mut self, now: Nanos, task: TaskId, limit: Option<RuntimeLimit>) {
         let track = self.task_mut(task);
-        if track.activity.throttle(now, is_throttled).is_none() {
-            return;
-        }
-        if is_throttled {
-            track.end_wait(now);
-        } else if let Some(cpu) = track.cpu {
-            track.wait = Some(WaitPeriod::new(now, WaitCause::Unthrottled, cpu));
+        let ended = track.activity.throttle(now, limit);
+        if ended.is_some() {
+            track.end_wait(ended);
+            track.begin_wait(now);
         }
     }
 
@@ -290,12 +278,10 @@ impl History {
         let left = self.task_mut(prev);
         left.cpu = Some(cpu);
         left.activity.switch_out(now, cpu, prev_state);
-        if left.state().waits_since().is_some() {
-            left.wait = Some(WaitPeriod::new(now, WaitCause::LostCpu(cpu), cpu));
-        }
+        left.begin_wait(now);
         let came = self.task_mut(next);
-        came.activity.switch_in(now, cpu);
-        came.end_wait(now);
+        let ended = came.activity.switch_in(now, cpu);
+        came.end_wait(ended);
         let track = &mut self.cpus[cpu.index()];
         (track.current, track.since, track.before) = (next, now, Some((prev, prev_state)));
         if track.switches.len() == MAX_SWITCHES {
@@ -308,12 +294,13 @@ impl History {
         let current = self.cpus[on.index()].current;
         let track = self.task_mut(task);
         track.cpu = Some(to);
-        let TaskState::Runnable { .. } = track.state() else { return };
+        track.activity.migrate(to);
+        if !track.state().waits_for_cpu() {
+            return;
+        }
         track.last_move = Some(MigrationRecord { at: now, from, to, on, current, pass: None });
         track.nr_moves += 1;
-        if let Some(wait) = &mut track.wait {
-            wait.places.push((now, to));
-        }
+        track.wait_places.push((now, to));
         if self.moved_at != now {
             self.moved.clear();
             self.moved_at = now;
@@ -402,7 +389,7 @@ impl SchedObserver for History {
             Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, on } => self.on_migrate(now, task, from, to, on),
-            Event::Throttling { task, limit } => self.on_throttling(now, task, limit.is_some()),
+            Event::Throttling { task, limit } => self.on_throttling(now, task, limit),
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;
                 let selection = SelectionRecord { at: now, decision: *decision, current, is_done: false };

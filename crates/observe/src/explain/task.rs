@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Explains a task: why it is on its CPU, and why it waits or waited.
 
-use super::history::{SelectionRecord, WaitCause, WaitPeriod};
+use super::history::SelectionRecord;
 use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
 use super::{ExplainContext, eevdf};
+use crate::episodes::{Episode, TaskState, WaitCause, WaitReason};
 use crate::plural::counted;
-use crate::states::TaskState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
 use fairlab_sched::task::SchedClass;
@@ -45,7 +45,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             sentences.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
             ("runs", Some(since))
         }
-        TaskState::Throttled { since } => {
+        TaskState::Waiting { since, reason: WaitReason::Runtime(_) } => {
             sentences.push(format!(
                 "At {} task {name} is throttled on CPU {}, since {} ({} so far): it waits for runtime, not for a CPU.",
                 moment(now),
@@ -55,7 +55,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             ));
             ("throttled", Some(since))
         }
-        TaskState::Runnable { since } => {
+        TaskState::Waiting { since, reason: WaitReason::Cpu | WaitReason::Unknown } => {
             sentences.push(format!(
                 "At {} task {name} waits on CPU {}, since {} ({} so far).",
                 moment(now),
@@ -69,8 +69,8 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
     let is_runnable = track.state().is_runnable();
     sentences.extend(placement(view, id));
     let mut wait_facts = Value::Null;
-    if let Some(wait) = &track.wait {
-        let (text, facts) = explain_wait(view, id, wait);
+    if let Some(wait) = track.wait(now) {
+        let (text, facts) = explain_wait(view, id, &wait);
         sentences.push(text);
         wait_facts = facts;
     }
@@ -83,15 +83,17 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         let (pick, facts) = eevdf::explain_pick(view, cpu);
         sentences.extend(pick);
         pick_facts = facts;
-        if matches!(track.state(), TaskState::Runnable { .. }) {
+        if track.state().waits_for_cpu() {
             let (server, facts) = eevdf::explain_server(view, cpu);
             sentences.extend(server);
             server_facts = facts;
         }
     }
     match track.state() {
-        TaskState::Runnable { .. } => sentences.extend(wait_reasons(view, id, cpu)),
-        TaskState::Throttled { .. } => sentences.push(throttling_reason(view, id, cpu)),
+        TaskState::Waiting { reason: WaitReason::Cpu | WaitReason::Unknown, .. } => {
+            sentences.extend(wait_reasons(view, id, cpu));
+        }
+        TaskState::Waiting { reason: WaitReason::Runtime(_), .. } => sentences.push(throttling_reason(view, id, cpu)),
         TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {}
     }
     let mut facts = json!({
@@ -130,14 +132,14 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
             Some((_, TaskState::NotStarted)) => format!("  {task}: is being forked"),
             Some((_, TaskState::Blocked { since, .. })) => format!("  {task}: sleeps since {}", moment(since)),
             Some((_, TaskState::Ended { since, .. })) => format!("  {task}: ended since {}", moment(since)),
-            Some((id, TaskState::Throttled { since })) => {
+            Some((id, TaskState::Waiting { since, reason: WaitReason::Runtime(_) })) => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: is throttled on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
             Some((_, TaskState::Running { since, cpu })) => {
                 format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since))
             }
-            Some((id, TaskState::Runnable { since })) => {
+            Some((id, TaskState::Waiting { since, reason: WaitReason::Cpu | WaitReason::Unknown })) => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: waits on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
@@ -147,7 +149,7 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
         sentences.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
     }
     let waits_since = |&&host: &&usize| match state(host) {
-        Some((_, TaskState::Runnable { since })) => since,
+        Some((_, TaskState::Waiting { since, reason: WaitReason::Cpu | WaitReason::Unknown })) => since,
         _ => Nanos::NEVER,
     };
     let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");
@@ -257,25 +259,25 @@ fn selection_facts(selection: &SelectionRecord) -> Value {
     })
 }
 
-fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (String, Value) {
-    let ExplainContext { machine, history, now } = view;
+fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &Episode) -> (String, Value) {
+    let ExplainContext { machine, history, .. } = view;
     let sched = machine.sched();
-    let end = wait.until.unwrap_or(now);
-    let time = end - wait.since;
-    let (ran, unknown) = history.cpu_time_during(wait, now);
+    let time = wait.length();
+    let (ran, unknown) = history.cpu_time_during(id, wait);
     let cause = match wait.cause {
         WaitCause::Woken => "it was woken".to_owned(),
         WaitCause::Forked => "it was forked".to_owned(),
         WaitCause::LostCpu(cpu) => format!("it was switched out on CPU {} without blocking", cpu.0),
-        WaitCause::Unthrottled => "its throttling ended".to_owned(),
+        WaitCause::Throttling => "its throttling ended".to_owned(),
     };
-    let cpus: Vec<CpuId> = wait.places.iter().map(|&(_, cpu)| cpu).collect();
-    let mut text = match wait.until {
-        Some(until) if time.0 == 0 => {
-            format!("When {cause}, at {}, it did not have to wait", moment(until))
-        }
-        Some(until) => format!("After {cause} at {} it waited {time}, until {}", moment(wait.since), moment(until)),
-        None => format!("It has waited {time} since {cause} at {}", moment(wait.since)),
+    let cpus: Vec<CpuId> = history.task(id).wait_places.iter().map(|&(_, cpu)| cpu).collect();
+    let (since, until) = (moment(wait.since), moment(wait.until));
+    let mut text = if wait.is_open {
+        format!("It has waited {time} since {cause} at {since}")
+    } else if time.0 == 0 {
+        format!("When {cause}, at {until}, it did not have to wait")
+    } else {
+        format!("After {cause} at {since} it waited {time}, until {until}")
     };
     let mut names = Vec::new();
     for &(task, time) in ran.iter().take(MAX_NAMED_TASKS) {
@@ -299,8 +301,8 @@ fn explain_wait(view: ExplainContext<'_>, id: TaskId, wait: &WaitPeriod) -> (Str
         .collect();
     let facts = json!({
         "pid": sched.task(id).pid,
-        "since_ns": moment(wait.since).0,
-        "until_ns": wait.until.map(|until| moment(until).0),
+        "since_ns": since.0,
+        "until_ns": (!wait.is_open).then_some(until.0),
         "ns": time.0,
         "cpus": cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
         "ran": ran,

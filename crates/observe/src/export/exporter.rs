@@ -11,13 +11,13 @@ mod tests;
 use super::record::{Counter, EventGroups, Group, Marker, RecordKind, TaskLag, TraceRecord};
 use super::sink::{OpenedSink, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
-use crate::states::TaskActivity;
+use crate::episodes::TaskActivity;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::{Event, RuntimeLimit, SchedObserver};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::step::LoopPlace;
 use std::io;
@@ -45,6 +45,8 @@ enum IdleKind {
 #[derive(Clone, Copy, Default)]
 struct ExporterThread {
     activity: TaskActivity,
+    /// Length of the episodes that have ended since the thread began to wait.
+    waited: Nanos,
     /// Whether the thread counts as one of the runnable tasks of its CPU. Stoppers, which no event wakes, do not.
     is_counted: bool,
     /// CPU to which the thread belongs, also while it sleeps.
@@ -159,6 +161,7 @@ impl Exporter {
     /// added, and the error.
     pub fn finish(&mut self, machine: &Machine<impl Engine>) -> Result<(), (usize, io::Error)> {
         self.sample(machine);
+        self.emit_open_waits(machine.now());
         if self.has_markers {
             // rt-app ends its threads when its run time is over.
             for thread in std::mem::take(&mut self.of_task) {
@@ -168,6 +171,7 @@ impl Exporter {
             }
             self.marker(machine.now(), CpuId(0), Marker::Main { starts: false });
         }
+        self.emit(machine.now(), CpuId(0), RecordKind::End);
         self.finish_traces(machine.as_built_in())
     }
 
@@ -220,7 +224,7 @@ impl Exporter {
         self.leave_idle_on_activity(now, on);
         let track = &mut self.tracks[thread.index()];
         track.cpu = Some(target_cpu);
-        track.activity.wake(now);
+        track.activity.wake(now, target_cpu, is_new);
         let was_counted = std::mem::replace(&mut track.is_counted, true);
         self.emit(now, on, RecordKind::Wakeup { thread, target_cpu, is_new });
         if !was_counted {
@@ -233,6 +237,7 @@ impl Exporter {
         self.emit(now, on, RecordKind::Migrate { thread, orig_cpu, dest_cpu });
         let track = &mut self.tracks[thread.index()];
         track.cpu = Some(dest_cpu);
+        track.activity.migrate(dest_cpu);
         if track.is_counted {
             self.add_runnable(now, orig_cpu, -1);
             self.add_runnable(now, dest_cpu, 1);
@@ -246,8 +251,11 @@ impl Exporter {
             self.emit(now, cpu, RecordKind::Exit { thread: prev });
         }
         let before = self.tracks[next.index()].activity.switch_in(now, cpu);
-        if let Some(since) = before.waits_since().filter(|_| !self.threads.is_idle(next)) {
-            self.emit(now, cpu, RecordKind::StatWait { thread: next, delay: now - since });
+        let waited = std::mem::take(&mut self.tracks[next.index()].waited);
+        if let Some(episode) = before.filter(|_| !self.threads.is_idle(next)) {
+            self.emit(now, cpu, RecordKind::Wait { thread: next, episode });
+            // The kernel does not stop this time while a task is throttled.
+            self.emit(now, cpu, RecordKind::StatWait { thread: next, delay: waited + episode.length() });
         }
         self.emit(now, cpu, RecordKind::Switch { prev, prev_state, next });
         self.cpus[cpu.index()].current = next;
@@ -255,6 +263,25 @@ impl Exporter {
         track.activity.switch_out(now, cpu, prev_state);
         if prev_state != PrevState::Runnable && std::mem::take(&mut track.is_counted) {
             self.add_runnable(now, cpu, -1);
+        }
+    }
+
+    fn on_throttling(&mut self, now: Nanos, thread: ThreadId, limit: Option<RuntimeLimit>) {
+        let track = &mut self.tracks[thread.index()];
+        if let Some(episode) = track.activity.throttle(now, limit) {
+            track.waited += episode.length();
+            self.emit(now, episode.cpu, RecordKind::Wait { thread, episode });
+        }
+    }
+
+    /// Emits the waits that have not ended.
+    fn emit_open_waits(&mut self, now: Nanos) {
+        for index in 0..self.tracks.len() {
+            let thread = ThreadId::from_index(index);
+            let open = self.tracks[index].activity.episode(now).filter(|_| !self.threads.is_idle(thread));
+            if let Some(episode) = open {
+                self.emit(now, episode.cpu, RecordKind::Wait { thread, episode });
+            }
         }
     }
 
@@ -334,8 +361,8 @@ impl SchedObserver for Exporter {
                     self.emit(now, entity.cpu, RecordKind::Lag { thread: ThreadId::from_task(task), lag });
                 }
             }
-            Event::Throttling { .. }
-            | Event::GroupThrottling { .. }
+            Event::Throttling { task, limit } => self.on_throttling(now, ThreadId::from_task(task), limit),
+            Event::GroupThrottling { .. }
             | Event::GroupRefill { .. }
             | Event::DomainStat { .. }
             | Event::Overutilized { .. }

@@ -3,6 +3,7 @@
 //! exists.
 
 use super::thread::ThreadId;
+use crate::episodes::Episode;
 use fairlab_machine::observer::KernelPath;
 use fairlab_sched::ctx::{IpiKind, PrevState};
 use fairlab_sched::ids::CpuId;
@@ -119,6 +120,10 @@ pub enum RecordKind<'a> {
     StatRuntime { thread: ThreadId, runtime: Nanos },
     /// A task that waited on a runqueue gets a CPU: `sched_stat_wait`.
     StatWait { thread: ThreadId, delay: Nanos },
+    /// The run ends. Trace formats without a record of it end with their last event.
+    End,
+    /// A wait of a task with one reason ends, or is open at the end of the run. No trace format has a record of it.
+    Wait { thread: ThreadId, episode: Episode },
     /// A CPU enters an idle state, or leaves it (`None`): `cpu_idle`.
     Idle { cpu_id: CpuId, state: Option<u32> },
     /// The frequency of a CPU changes: `cpu_frequency`.
@@ -269,8 +274,9 @@ impl RecordKind<'_> {
             | Self::Migrate { .. }
             | Self::Fork { .. }
             | Self::Exit { .. }
-            | Self::Setprio { .. } => Group::Sched,
-            Self::StatRuntime { .. } | Self::StatWait { .. } => Group::Stat,
+            | Self::Setprio { .. }
+            | Self::End => Group::Sched,
+            Self::StatRuntime { .. } | Self::StatWait { .. } | Self::Wait { .. } => Group::Stat,
             Self::Idle { .. } => Group::Idle,
             Self::Frequency { .. } => Group::Frequency,
             Self::Ipi { .. } => Group::Ipi,

@@ -52,6 +52,15 @@ impl ThreadId {
         Self(task.0 + 1)
     }
 
+    /// Returns the thread of an index in the table.
+    ///
+    /// # Panics
+    /// If the index does not fit into 32 bits.
+    pub const fn from_index(index: usize) -> Self {
+        assert!(index <= u32::MAX as usize);
+        Self(index as u32)
+    }
+
     /// Returns the index in the table.
     pub const fn index(self) -> usize {
         self.0 as usize

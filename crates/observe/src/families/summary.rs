@@ -5,8 +5,80 @@ use crate::each_field;
 use crate::latency::LatencySummary;
 use crate::residency::FamilyResidency;
 use crate::slack::SlackSummary;
+use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::units::Capacity;
 use serde::{Deserialize, Serialize};
+
+/// Longest wait of its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LongestWait {
+    /// Length in nanoseconds; if the wait had not ended, the time that it had lasted.
+    pub ns: u64,
+    /// Whether the wait had not ended, so that its length is a lower bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_open: bool,
+}
+
+impl LongestWait {
+    /// Keeps the longer one of two waits; of two equal ones the open one.
+    #[inline]
+    pub(crate) fn keep_longest(&mut self, ns: u64, is_open: bool) {
+        if ns > self.ns || (ns == self.ns && is_open) {
+            *self = Self { ns, is_open };
+        }
+    }
+}
+
+/// Limit whose runtime tasks waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitKind {
+    /// Quota of a task group (`cpu.max`).
+    #[default]
+    Quota,
+    /// Runtime of all real-time tasks of a CPU (`sched_rt_runtime_us`).
+    RealTime,
+    /// Runtime of a deadline task (`sched_runtime`).
+    Deadline,
+}
+
+/// Waits of a family for the runtime of one limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RuntimeWaits {
+    /// Kind of the limit.
+    pub limit: LimitKind,
+    /// Group with the quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Time in which tasks waited, in nanoseconds.
+    pub ns: u64,
+    /// Longest of the waits.
+    pub longest: LongestWait,
+}
+
+impl RuntimeWaits {
+    /// Returns an entry without waits for a limit. `groups` are the names of the task groups below the root.
+    pub(crate) fn of(limit: RuntimeLimit, groups: &[String]) -> Self {
+        let (limit, group) = match limit {
+            RuntimeLimit::Quota(group) => {
+                (LimitKind::Quota, group.index().checked_sub(1).and_then(|index| groups.get(index)).cloned())
+            }
+            RuntimeLimit::RealTime => (LimitKind::RealTime, None),
+            RuntimeLimit::Deadline => (LimitKind::Deadline, None),
+        };
+        Self { limit, group, ..Self::default() }
+    }
+
+    /// Describes what the tasks waited for: `the quota of g`.
+    pub fn description(&self) -> String {
+        match (self.limit, &self.group) {
+            (LimitKind::Quota, Some(group)) => format!("the quota of {group}"),
+            (LimitKind::Quota, None) => "a quota".to_owned(),
+            (LimitKind::RealTime, _) => "runtime of real-time tasks".to_owned(),
+            (LimitKind::Deadline, _) => "runtime of the deadline task itself".to_owned(),
+        }
+    }
+}
 
 /// Summary of a task family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -25,16 +97,24 @@ pub struct FamilySummary {
     /// nanoseconds.
     #[serde(default)]
     pub throttled_ns: u64,
+    /// Longest wait for a CPU, after a wake-up or a preemption; absent if no task waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_wait: Option<LongestWait>,
+    /// Throttled time by limit: the quota of a group, or the runtime of a class.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runtime_waits: Vec<RuntimeWaits>,
     /// Jain's fairness index in millionths, over the fractions of runnable time in which the tasks had a CPU;
     /// 1000000 if all fractions are equal. Absent for a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness_ppm: Option<u64>,
     /// Number of wake-ups of blocked tasks, without forks.
     pub wakeups: u64,
-    /// Latency from the timer's expiry, the interrupt or the waker's call until the task continues.
+    /// Latency from the timer's expiry, the interrupt or the waker's call until the task continues, throttled time
+    /// included.
     #[serde(default)]
     pub wake_to_run: Option<LatencySummary>,
-    /// The scheduler's share of that latency: from `sched_wakeup` to `sched_switch`.
+    /// Part of that latency in which the task waited for a CPU: from `sched_wakeup` to `sched_switch`, without
+    /// throttled time.
     pub wakeup_latency: Option<LatencySummary>,
     /// Number of switches because a task blocked or exited.
     pub voluntary_switches: u64,
@@ -61,6 +141,9 @@ impl FamilySummary {
     }
 
     fn add(&mut self, other: &Self) {
+        if let Some(longest) = other.longest_wait {
+            self.longest_wait.get_or_insert_default().keep_longest(longest.ns, longest.is_open);
+        }
         if let Some(residency) = &other.residency {
             self.residency.get_or_insert_default().add(residency);
         }

@@ -18,7 +18,7 @@ const PER_SECOND: u64 = 5;
 const MIN_PERCENT: u64 = 5;
 
 #[derive(Clone, Copy, Debug)]
-struct Episode {
+struct OverutilizedPeriod {
     since: Nanos,
     /// CPU that exceeded its capacity when the period began.
     cpu: CpuId,
@@ -30,8 +30,10 @@ pub(super) struct Flapping {
     /// Number of episodes, and their total time.
     episodes: u64,
     over: Nanos,
-    now: Option<Episode>,
-    longest: Option<Episode>,
+    /// End of the last episode.
+    last: Nanos,
+    now: Option<OverutilizedPeriod>,
+    longest: Option<OverutilizedPeriod>,
 }
 
 impl Rule for Flapping {
@@ -41,7 +43,6 @@ impl Rule for Flapping {
                     the time",
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -51,12 +52,13 @@ impl Rule for Flapping {
     fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
         if is_over {
             self.episodes += 1;
-            self.now = Some(Episode { since: now, cpu, length: Nanos::ZERO });
-        } else if let Some(spell) = self.now.take() {
-            let spell = Episode { length: now - spell.since, ..spell };
-            self.over += spell.length;
-            if self.longest.is_none_or(|longest| spell.length > longest.length) {
-                self.longest = Some(spell);
+            self.now = Some(OverutilizedPeriod { since: now, cpu, length: Nanos::ZERO });
+        } else if let Some(period) = self.now.take() {
+            let period = OverutilizedPeriod { length: now - period.since, ..period };
+            self.over += period.length;
+            self.last = now;
+            if self.longest.is_none_or(|longest| period.length > longest.length) {
+                self.longest = Some(period);
             }
         }
     }
@@ -70,7 +72,7 @@ impl Rule for Flapping {
 impl Flapping {
     /// Returns the finding. Without energy-aware placement (`is_by_energy`) the state has no effect.
     fn findings_at(&self, now: Nanos, length: u64, is_by_energy: bool) -> Vec<Finding> {
-        let over = self.over.0 + self.now.map_or(0, |spell| now.saturating_since(spell.since).0);
+        let over = self.over.0 + self.now.map_or(0, |period| now.saturating_since(period.since).0);
         let is_often = self.episodes >= MIN_EPISODES
             && u128::from(self.episodes) * 1_000_000_000 >= u128::from(PER_SECOND * length);
         let part = u128::from(length) * u128::from(MIN_PERCENT) / 100;
@@ -94,7 +96,8 @@ impl Flapping {
             total_ns: over,
             worst_ns: longest.length.0,
             at_ns: moment(longest.since),
-            question: Question::Cpu(longest.cpu.0),
+            last_ns: moment(if self.now.is_some() { now } else { self.last }),
+            ..Self::INFO.finding(String::new(), Question::Cpu(longest.cpu.0))
         }]
     }
 }
@@ -104,13 +107,13 @@ mod tests {
     use super::*;
     use fairlab_machine::sim::START;
 
-    /// Returns a state after `spells` episodes of `over` ms, which begin every 20 ms.
-    fn after(spells: u64, over: u64) -> Flapping {
+    /// Returns a state after `periods` periods of `over` ms, which begin every 20 ms.
+    fn after(periods: u64, over: u64) -> Flapping {
         let mut flapping = Flapping::default();
         let ms = Nanos::from_millis;
-        for spell in 0..spells {
-            flapping.on_overutilized(START + ms(20 * spell), true, CpuId(3));
-            flapping.on_overutilized(START + ms(20 * spell + over), false, CpuId(0));
+        for period in 0..periods {
+            flapping.on_overutilized(START + ms(20 * period), true, CpuId(3));
+            flapping.on_overutilized(START + ms(20 * period + over), false, CpuId(0));
         }
         flapping
     }
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn many_spells_are_found_where_placement_goes_by_energy() {
+    fn many_periods_are_found_where_placement_goes_by_energy() {
         let (flapping, now) = (after(10, 5), START + Nanos::from_millis(200));
         let found = flapping.findings_in_run(now, true);
         let finding = found.first().expect("it flaps");

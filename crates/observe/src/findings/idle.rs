@@ -2,16 +2,19 @@
 //! Rule `idle-while-waiting`: a CPU idles while a task that may use it waits, so scheduling is not
 //! work-conserving.
 //!
-//! For each long wait, the rule finds the allowed CPU with the longest idle time during the wait. It keeps
+//! For each long wait, the rule finds the allowed CPU with the longest idle time during the wait. That can be the CPU
+//! on which the task waits. It keeps
 //! only the current and the last idle period of a CPU, which suffices for a wait that has just ended: earlier
 //! periods were shorter than the limit or were interrupted by work.
 
-use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
+use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
 use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use crate::episodes::WaitReason;
 use crate::explain::Question;
 use crate::plural::counted;
 use crate::slot_mut;
 use fairlab_machine::sim::START;
+use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
 use fairlab_sched::units::Nanos;
@@ -21,8 +24,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 struct WorstIdle {
     wait: FindingWait,
-    /// CPU on which the task waited, the idle CPU, and the start of the overlap.
-    cpu: CpuId,
+    /// Idle CPU, and the start of the time in which it idled and the task waited.
     idle: CpuId,
     from: Nanos,
     /// Last pass of the idle CPU at each level during the overlap, the latest last.
@@ -52,7 +54,6 @@ impl Rule for IdleCpus {
             from: Severity::Medium,
         },
         is_for_traces: true,
-        is_about_waits: false,
     };
 
     fn new(nr_cpus: usize, limits: Limits) -> Self {
@@ -81,9 +82,13 @@ impl Rule for IdleCpus {
     }
 
     #[inline]
-    fn on_wait(&mut self, ended: &EndedWait<'_>) {
-        if ended.wait.until - ended.wait.since >= self.limit {
-            self.on_long_wait(ended);
+    fn on_wait(&mut self, wait: &FindingWait, allowed: Option<&CpuMask>) {
+        let is_for_cpu = matches!(wait.episode.reason, WaitReason::Cpu | WaitReason::Unknown);
+        if let Some(allowed) = allowed
+            && is_for_cpu
+            && wait.episode.length() >= self.limit
+        {
+            self.on_long_wait(wait, allowed);
         }
     }
 
@@ -92,19 +97,21 @@ impl Rule for IdleCpus {
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
             let is_bad = tally.total.0 * 100 > length_ns || time.0 > 50_000_000;
+            let cpu = worst.wait.episode.cpu;
             let common = about.machine.and_then(|machine| {
                 let domains = machine.sched().domains();
-                let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(worst.cpu));
+                let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(cpu));
                 common.map(|sd| &domains.domains[sd])
             });
             let meets = match common {
-                _ if about.machine.is_none() => String::new(),
+                _ if about.machine.is_none() || worst.idle == cpu => String::new(),
                 Some(sd) => format!("; their common domain is {}", sd.name),
                 None => "; they have no common domain".to_owned(),
             };
             let there = self.pass_reasons.get(&family).into_iter().flatten();
             let there = there.filter(|((level, _), _)| common.is_some_and(|sd| *level == sd.level));
             let why = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
+                _ if worst.idle == cpu => "it waited on the runqueue of this CPU".to_owned(),
                 _ if about.machine.is_none() => {
                     "the task's affinity and the load-balance decisions are not in the trace".to_owned()
                 }
@@ -131,14 +138,15 @@ impl Rule for IdleCpus {
                     about.families[family],
                     counted(tally.count, "time", "times"),
                     tally.total,
-                    worst.cpu.0,
+                    cpu.0,
                     worst.idle.0
                 ),
                 count: tally.count,
                 total_ns: tally.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.from) + time.0 / 2,
-                question: Question::Cpu(worst.idle.0),
+                last_ns: moment(tally.last),
+                ..Self::INFO.finding(String::new(), Question::Cpu(worst.idle.0))
             })
         });
         found.collect()
@@ -146,20 +154,20 @@ impl Rule for IdleCpus {
 }
 
 impl IdleCpus {
-    fn on_long_wait(&mut self, ended: &EndedWait<'_>) {
-        let (wait, Some(cpu), Some(allowed)) = (ended.wait, ended.cpu, ended.allowed) else { return };
+    fn on_long_wait(&mut self, wait: &FindingWait, allowed: &CpuMask) {
+        let (since, until) = (wait.episode.since, wait.episode.until);
         let overlap = |idle: CpuId| {
             let (from, to) = self.times[idle.index()];
-            let from = from.max(wait.since);
-            (to.unwrap_or(wait.until).min(wait.until).saturating_since(from), from)
+            let from = from.max(since);
+            (to.unwrap_or(until).min(until).saturating_since(from), from)
         };
-        let others = allowed.iter().filter(|&other| other != cpu);
-        let Some((time, from, idle)) = others
-            .map(|other| {
-                let (time, from) = overlap(other);
-                (time, from, other)
+        let Some((time, from, idle)) = allowed
+            .iter()
+            .map(|cpu| {
+                let (time, from) = overlap(cpu);
+                (time, from, cpu)
             })
-            .max_by_key(|&(time, _, other)| (time, std::cmp::Reverse(other)))
+            .max_by_key(|&(time, _, cpu)| (time, std::cmp::Reverse(cpu)))
         else {
             return;
         };
@@ -167,15 +175,15 @@ impl IdleCpus {
             let mut passes: Vec<(Nanos, BalanceDecision)> = self.passes[idle.index()]
                 .iter()
                 .flatten()
-                .filter(|(at, _)| (from..=wait.until).contains(at))
+                .filter(|(at, _)| (from..=until).contains(at))
                 .copied()
                 .collect();
             passes.sort_by_key(|&(at, _)| at);
             let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
             let said = self.pass_reasons.entry(wait.family).or_default();
             passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
-            let worst = WorstIdle { wait, cpu, idle, from, passes };
-            self.found.entry(wait.family).or_default().add(time, worst);
+            let worst = WorstIdle { wait: *wait, idle, from, passes };
+            self.found.entry(wait.family).or_default().add(until, time, worst);
         }
     }
 }

@@ -30,7 +30,6 @@ impl Rule for WastedKicks {
         condition: "of at least 100 kicks, fewer than one in 50 was followed by a migration",
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(nr_cpus: usize, _limits: Limits) -> Self {
@@ -66,7 +65,7 @@ impl Rule for WastedKicks {
                 self.with_moves
             );
             let finding = Self::INFO.finding(sentence, Question::Balance(target.0));
-            Finding { count: self.kicks - self.with_moves, at_ns: moment(at), ..finding }
+            Finding { count: self.kicks - self.with_moves, at_ns: moment(at), last_ns: moment(at), ..finding }
         });
         found.into_iter().collect()
     }

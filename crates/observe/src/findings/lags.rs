@@ -43,7 +43,6 @@ impl Rule for LimitedLags {
                     per second and at least 20 times",
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -55,7 +54,7 @@ impl Rule for LimitedLags {
             return;
         }
         let found = if lag.lag > 0 { &mut self.due } else { &mut self.ahead };
-        found.entry(family).or_default().add(service(lag), WorstLag { task, at: now, lag: *lag });
+        found.entry(family).or_default().add(now, service(lag), WorstLag { task, at: now, lag: *lag });
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
@@ -92,6 +91,7 @@ fn findings<'a>(
             total_ns: found.total.0,
             worst_ns: time.0,
             at_ns: moment(*at),
+            last_ns: moment(found.last),
             ..LimitedLags::INFO.finding(
                 format!(
                     "{} left the runqueue {} with more than twice the lag that they may keep, {verb} {} {what}; worst: {name} kept {} of a lag of \

@@ -2,7 +2,7 @@
 //! Rule `misfit-left`: a task is too big for its CPU while a bigger CPU idles. Detected by samples, because
 //! no event reports it.
 
-use super::episodes::Episodes;
+use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
@@ -10,7 +10,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
 
 #[derive(Debug)]
-pub(super) struct Misfits(Episodes);
+pub(super) struct Misfits(ConditionPeriods);
 
 impl Rule for Misfits {
     const INFO: RuleInfo = RuleInfo {
@@ -18,11 +18,10 @@ impl Rule for Misfits {
         condition: "for 20 ms a task was too big for its CPU while a bigger allowed CPU idled",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(nr_cpus: usize, limits: Limits) -> Self {
-        Self(Episodes::new(nr_cpus, limits.misfit))
+        Self(ConditionPeriods::new(nr_cpus, limits.misfit))
     }
 
     fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {

@@ -6,13 +6,14 @@
 //! has their interface. [`trace`] applies rules to a recorded trace as far as its events allow. [`Limits`] holds
 //! the thresholds.
 
-mod episodes;
+mod deadlines;
 mod flapping;
 mod idle;
 mod kicks;
 mod lags;
 mod misfit;
 mod moves;
+mod periods;
 mod rule;
 mod servers;
 mod slices;
@@ -27,19 +28,23 @@ mod waits;
 pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
 
+use crate::episodes::{Episode, TaskActivity};
 use crate::explain::Question;
 use crate::families::{FamilySummary, families};
+use crate::occupancy::{Occupancy, TaskClasses, WaitOccupancy};
 use crate::slot_mut;
-use crate::states::{CpuActivity, CpuState, TaskActivity, TaskState, hotplug};
+use crate::states::{CpuActivity, CpuState, hotplug};
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::eevdf::{EevdfEvent, LimitedLag, ServerStep};
-use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, SchedObserver};
+use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, RuntimeLimit, SchedObserver};
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
-use rule::{EndedWait, FindingMigration, FindingWait, Preemption, Rule, rules};
+use fairlab_workload::workload::PolicySpec;
+use rule::{FindingMigration, FindingWait, Preemption, Rule, rules};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -48,6 +53,7 @@ rules! {
     starvation: waits::Starvation,
     late: waits::LateWakeups,
     throttled: waits::ThrottledTasks,
+    deadlines: deadlines::MissedDeadlines,
     servers: servers::ServedTasks,
     moves: moves::Moves,
     misfit: misfit::Misfits,
@@ -75,8 +81,16 @@ pub struct Finding {
     pub total_ns: u64,
     /// Longest duration in ns; 0 if the problem has no duration.
     pub worst_ns: u64,
+    /// Whether the longest duration is a lower bound, because it had not ended.
+    pub is_open: bool,
+    /// Object of the waits in a finding about waits: `a CPU`, `the quota of g`.
+    pub awaited: Option<String>,
     /// Time of the worst occurrence in ns from the start of the run, for `fairlab explain --at`.
     pub at_ns: u64,
+    /// End of the last occurrence in ns from the start of the run; 0 if it is not known.
+    pub last_ns: u64,
+    /// Whether the problem occurred only in the first tenth of the measured time.
+    pub only_at_start: bool,
     /// Question whose explanation gives the cause.
     #[serde(skip)]
     pub question: Question,
@@ -103,6 +117,12 @@ impl Limits {
         Self::of_tick(machine.hardware().tick)
     }
 
+    /// Length below which no rule reports a wait, except for deadline tasks.
+    #[inline]
+    fn shortest_wait(&self) -> Nanos {
+        self.idle.min(self.latency).min(self.starvation)
+    }
+
     /// Returns the thresholds for a machine whose ticks have this length.
     pub fn of_tick(tick: Nanos) -> Self {
         let tick = tick.0;
@@ -116,33 +136,33 @@ impl Limits {
     }
 }
 
+/// Part of the measured time at whose start findings are marked: one in so many.
+const START_PART: u64 = 10;
+
+impl Finding {
+    /// Marks a problem that occurred only at the start of the measured time.
+    fn mark_start(&mut self, about: &FindingContext<'_>) {
+        let last = self.last_ns.saturating_sub(moment(about.since));
+        self.only_at_start = self.last_ns > 0 && last < about.length_ns() / START_PART;
+        if self.only_at_start {
+            self.sentence.push_str(&format!("; only in the first {}", Nanos(last.div_ceil(1_000_000) * 1_000_000)));
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 struct FindingTask {
     /// Index among the machine's tasks.
     place: usize,
     family: usize,
     activity: TaskActivity,
-    /// Time of the wake-up, until the task runs. A task that was throttled meanwhile has none.
-    woken_at: Option<Nanos>,
-    cpu: Option<CpuId>,
+    ran: WaitOccupancy,
+    /// Deadline of a deadline task after its wake-up.
+    deadline: Option<Nanos>,
+    /// Time of the last wake-up, while the task has not blocked since.
+    job_since: Option<Nanos>,
     /// Affinity at the last sample.
     allowed: Option<CpuMask>,
-}
-
-impl FindingTask {
-    #[inline]
-    fn wake(&mut self, now: Nanos, is_new: bool) {
-        if self.activity.wake(now) {
-            self.woken_at = (!is_new).then_some(now);
-        }
-    }
-
-    /// Ends a wait for a CPU. Returns its start and the time of its wake-up, if the task waited.
-    #[inline]
-    fn take_wait(&mut self, before: TaskState) -> Option<(Nanos, Option<Nanos>)> {
-        let since = before.waits_since()?;
-        Some((since, self.woken_at.take()))
-    }
 }
 
 /// Tasks of the workload that were forked, by the scheduler's id.
@@ -175,18 +195,22 @@ struct Occurrences<W> {
     count: u64,
     total: Nanos,
     worst: Option<(Nanos, W)>,
+    /// End of the last occurrence.
+    last: Nanos,
 }
 
 impl<W> Default for Occurrences<W> {
     fn default() -> Self {
-        Self { count: 0, total: Nanos::ZERO, worst: None }
+        Self { count: 0, total: Nanos::ZERO, worst: None, last: Nanos::ZERO }
     }
 }
 
 impl<W> Occurrences<W> {
-    fn add(&mut self, time: Nanos, what: W) {
+    /// Adds an occurrence of a length, which ends at a time.
+    fn add(&mut self, until: Nanos, time: Nanos, what: W) {
         self.count += 1;
         self.total += time;
+        self.last = self.last.max(until);
         if self.worst.as_ref().is_none_or(|(worst, _)| time > *worst) {
             self.worst = Some((time, what));
         }
@@ -204,7 +228,13 @@ pub struct Findings {
     /// Names of families, and the family of each task of the workload.
     families: Vec<String>,
     family_of: Vec<usize>,
+    /// Deadline of each task of the workload that starts as a deadline task.
+    deadlines: Vec<Option<Nanos>>,
+    /// Names of the task groups, from the first one below the root.
+    groups: Vec<String>,
     rules: RuleSet,
+    classes: TaskClasses,
+    occupancy: Occupancy,
     /// Thresholds of the rules.
     limits: Limits,
     since: Nanos,
@@ -223,7 +253,11 @@ impl Findings {
             tasks: FindingTasks::default(),
             families,
             family_of,
+            deadlines: machine.workload().tasks.iter().map(|task| deadline_of(task.start.policy)).collect(),
+            groups: machine.workload().groups.iter().map(|group| group.name.clone()).collect(),
             rules,
+            classes: TaskClasses::new(nr_cpus),
+            occupancy: Occupancy::new(nr_cpus, START),
             limits,
             since: START,
             overutilized: None,
@@ -242,16 +276,21 @@ impl Findings {
         }
         for (_, task) in self.tasks.iter_mut() {
             task.activity.restart(at);
+            task.ran = WaitOccupancy::begin(&self.occupancy, at, task.activity.cpu());
         }
     }
 
     /// Checks state for which no events exist. To be called at intervals during the run.
     pub fn sample(&mut self, machine: &Machine) {
         for (id, task) in self.tasks.iter_mut() {
-            let allowed = &machine.sched().task(id).cpus_allowed;
-            if task.allowed.as_ref() != Some(allowed) {
-                task.allowed = Some(allowed.clone());
+            let scheduled = machine.sched().task(id);
+            if task.allowed.as_ref() != Some(&scheduled.cpus_allowed) {
+                task.allowed = Some(scheduled.cpus_allowed.clone());
             }
+            task.deadline = match scheduled.policy {
+                Policy::Deadline { deadline, .. } => Some(deadline),
+                _ => None,
+            };
         }
         self.rules.sample(machine, &self.tasks);
     }
@@ -260,15 +299,15 @@ impl Findings {
     pub fn finish(mut self, machine: &Machine, families: &[FamilySummary]) -> Vec<Finding> {
         let now = machine.now();
         for (_, task) in self.tasks.iter_mut() {
-            if let TaskState::Throttled { since } = task.activity.state() {
-                self.rules.on_throttled(&FindingWait { task: task.place, family: task.family, since, until: now });
+            if let Some(episode) = task.activity.episode(now) {
+                report_wait(&mut self.rules, &self.occupancy, self.limits.shortest_wait(), task, &episode);
             }
-            end_wait(&mut self.rules, now, task, task.activity.state());
         }
         let name = |task: usize| machine.tasks()[task].name.clone();
         let about = FindingContext {
             name: &name,
             families: &self.families,
+            groups: &self.groups,
             summaries: families,
             machine: Some(machine),
             since: self.since,
@@ -278,18 +317,12 @@ impl Findings {
     }
 
     /// A throttled task waits for runtime: its wait for a CPU ends, and another one begins afterwards.
-    fn on_throttling(&mut self, now: Nanos, id: TaskId, is_throttled: bool) {
+    fn on_throttling(&mut self, now: Nanos, id: TaskId, limit: Option<RuntimeLimit>) {
         let Some(task) = self.tasks.get_mut(id) else { return };
-        match task.activity.throttle(now, is_throttled) {
-            Some(TaskState::Throttled { since }) => {
-                let wait = FindingWait { task: task.place, family: task.family, since, until: now };
-                self.rules.on_throttled(&wait);
-            }
-            Some(before) => end_wait(&mut self.rules, now, task, before),
-            None => {}
+        if let Some(episode) = task.activity.throttle(now, limit) {
+            report_wait(&mut self.rules, &self.occupancy, self.limits.shortest_wait(), task, &episode);
+            task.ran = WaitOccupancy::begin(&self.occupancy, now, task.activity.cpu());
         }
-        // The time since the wake-up is no wait for a CPU alone.
-        task.woken_at = None;
     }
 
     #[cold]
@@ -322,30 +355,69 @@ impl Findings {
     fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
         let nr_cpus = self.cpus.len();
         self.change_cpu(now, cpu, |activity| activity.switch(next, nr_cpus));
+        self.occupancy.switch(now, cpu, self.classes.of(next));
         if let Some(task) = self.tasks.get_mut(prev) {
-            let before = task.activity.switch_out(now, cpu, prev_state);
-            if prev_state == PrevState::Runnable
-                && let TaskState::Running { since, .. } = before
+            let ran = task.activity.switch_out(now, cpu, prev_state);
+            if prev_state == PrevState::Runnable {
+                task.ran = WaitOccupancy::begin(&self.occupancy, now, cpu);
+                if let Some(ran) = ran {
+                    self.rules.on_preempt(now, &Preemption { task: prev, next, ran });
+                }
+            } else if let Some(since) = task.job_since.take()
+                && let Some(deadline) = task.deadline
             {
-                self.rules.on_preempt(now, &Preemption { task: prev, next, ran: now - since });
+                self.rules.on_job(now, (task.place, task.family), now - since, deadline);
             }
         }
         if prev_state != PrevState::Runnable {
             self.rules.on_sleep(prev);
         }
-        if let Some(task) = self.tasks.get_mut(next) {
-            let before = task.activity.switch_in(now, cpu);
-            end_wait(&mut self.rules, now, task, before);
+        if let Some(task) = self.tasks.get_mut(next)
+            && let Some(episode) = task.activity.switch_in(now, cpu)
+        {
+            report_wait(&mut self.rules, &self.occupancy, self.limits.shortest_wait(), task, &episode);
         }
+    }
+
+    #[inline]
+    fn on_wakeup(&mut self, now: Nanos, id: TaskId, cpu: CpuId, is_new: bool) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        if task.activity.wake(now, cpu, is_new) {
+            task.ran = WaitOccupancy::begin(&self.occupancy, now, cpu);
+            task.job_since = (!is_new).then_some(now);
+        }
+    }
+
+    fn on_migrate(&mut self, now: Nanos, id: TaskId, from: CpuId, to: CpuId) {
+        let Some(task) = self.tasks.get_mut(id) else { return };
+        if task.activity.episode(now).is_some() {
+            task.ran.migrate(&self.occupancy, now, task.activity.cpu(), to);
+        }
+        task.activity.migrate(to);
+        let migration = FindingMigration { task: task.place, family: task.family, from, to };
+        self.rules.on_migrate(now, migration);
     }
 }
 
-/// Ends the wait of a task that gets a CPU, or at the end of the run, and passes it to the rules.
+/// Passes an episode to the rules, unless it is shorter than those that they report.
 #[inline]
-fn end_wait(rules: &mut RuleSet, now: Nanos, task: &mut FindingTask, before: TaskState) {
-    let Some((since, woken_at)) = task.take_wait(before) else { return };
-    let wait = FindingWait { task: task.place, family: task.family, since, until: now };
-    rules.on_wait(&EndedWait { wait, woken_at, cpu: task.cpu, allowed: task.allowed.as_ref() });
+fn report_wait(rules: &mut RuleSet, occupancy: &Occupancy, shortest: Nanos, task: &FindingTask, episode: &Episode) {
+    let shortest = task.deadline.map_or(shortest, |deadline| deadline.min(shortest));
+    if episode.length() < shortest && episode.queued.is_none_or(|queued| queued < shortest) {
+        return;
+    }
+    let ran = task.ran.up_to(occupancy, episode.until, episode.cpu);
+    let FindingTask { place, family, deadline, .. } = *task;
+    let wait = FindingWait { task: place, family, episode: *episode, deadline, ran };
+    rules.on_wait(&wait, task.allowed.as_ref());
+}
+
+/// Returns the deadline of a task with a policy, after its wake-up.
+fn deadline_of(policy: Option<PolicySpec>) -> Option<Nanos> {
+    match policy {
+        Some(PolicySpec::Deadline { deadline, .. }) => Some(deadline),
+        _ => None,
+    }
 }
 
 /// Data that the rules need to describe their findings.
@@ -353,6 +425,8 @@ struct FindingContext<'a> {
     /// Returns the name of a task, given its index.
     name: &'a dyn Fn(usize) -> String,
     families: &'a [String],
+    /// Names of the task groups, from the first one below the root; none for a trace.
+    groups: &'a [String],
     /// Summaries of the families of a run; none for a trace.
     summaries: &'a [FamilySummary],
     /// Simulated machine; `None` for a trace.
@@ -376,21 +450,11 @@ fn moment(at: Nanos) -> u64 {
 impl SchedObserver for Findings {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
         match *event {
-            Event::Wakeup { task, cpu, is_new, .. } => {
-                if let Some(task) = self.tasks.get_mut(task) {
-                    task.cpu = Some(cpu);
-                    task.wake(now, is_new);
-                }
-            }
+            Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
-            Event::Migrate { task, from, to, .. } => {
-                if let Some(task) = self.tasks.get_mut(task) {
-                    task.cpu = Some(to);
-                    let migration = FindingMigration { task: task.place, family: task.family, from, to };
-                    self.rules.on_migrate(now, migration);
-                }
-            }
-            Event::Throttling { task, limit } => self.on_throttling(now, task, limit.is_some()),
+            Event::Migrate { task, from, to, .. } => self.on_migrate(now, task, from, to),
+            Event::Priority { task, prio, .. } => self.classes.set_prio(task, prio),
+            Event::Throttling { task, limit } => self.on_throttling(now, task, limit),
             Event::BalanceDecision(decision) => self.rules.on_balance(now, decision),
             Event::KickDecision(decision) => self.rules.on_kick(now, decision),
             Event::Overutilized { is_over, cpu } => {
@@ -413,8 +477,8 @@ impl Observer for Findings {
             self.change_cpu(now, cpu, |activity| activity.set_online(online));
         }
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
-            let family = self.family_of[spec];
-            self.tasks.insert(id, FindingTask { place: task, family, ..FindingTask::default() });
+            let (family, deadline) = (self.family_of[spec], self.deadlines[spec]);
+            self.tasks.insert(id, FindingTask { place: task, family, deadline, ..FindingTask::default() });
         }
     }
 }

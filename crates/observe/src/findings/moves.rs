@@ -39,7 +39,6 @@ impl Rule for Moves {
                     20 times",
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: true,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, limits: Limits) -> Self {
@@ -68,6 +67,7 @@ impl Rule for Moves {
                 ..Self::INFO.finding(String::new(), Question::Task(name.clone()))
             });
             finding.count += moved.back;
+            finding.last_ns = finding.last_ns.max(moment(moved.last_back));
             finding.sentence = format!(
                 "{} migrated to another CPU and back within {} {}, most recently {name}",
                 about.families[moved.family],

@@ -5,8 +5,10 @@
 //! handlers of what it needs. Calls are static, so handlers that no rule overrides cost nothing.
 
 use super::{FindingContext, FindingTasks, Limits};
+use crate::episodes::Episode;
 use crate::explain::Question;
 use crate::findings::Finding;
+use crate::occupancy::ClassTimes;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -82,8 +84,6 @@ pub struct RuleInfo {
     pub severity: RuleSeverity,
     /// Whether the events of a recorded trace suffice.
     pub is_for_traces: bool,
-    /// Whether the rule is about the wait of a task, so that the length of the worst wait summarises a finding.
-    pub is_about_waits: bool,
 }
 
 impl RuleInfo {
@@ -95,29 +95,34 @@ impl RuleInfo {
     /// Returns a finding of the highest severity, without times and occurrences.
     pub(super) fn finding(&self, sentence: String, question: Question) -> Finding {
         let (rule, severity) = (self.name, self.severity.max());
-        Finding { rule, severity, sentence, count: 0, total_ns: 0, worst_ns: 0, at_ns: 0, question }
+        Finding {
+            rule,
+            severity,
+            sentence,
+            count: 0,
+            total_ns: 0,
+            worst_ns: 0,
+            is_open: false,
+            awaited: None,
+            at_ns: 0,
+            last_ns: 0,
+            only_at_start: false,
+            question,
+        }
     }
 }
 
-/// Wait of a task for a CPU, or for runtime.
+/// Wait of a task of the workload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FindingWait {
     /// Index among the machine's tasks.
     pub(super) task: usize,
     pub(super) family: usize,
-    pub(super) since: Nanos,
-    pub(super) until: Nanos,
-}
-
-/// Wait that ends because the task gets a CPU, or at the end of the run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct EndedWait<'a> {
-    pub(super) wait: FindingWait,
-    /// Time of the wake-up with which the wait began.
-    pub(super) woken_at: Option<Nanos>,
-    pub(super) cpu: Option<CpuId>,
-    /// Affinity of the task, if it is known.
-    pub(super) allowed: Option<&'a CpuMask>,
+    pub(super) episode: Episode,
+    /// Deadline of a deadline task after its wake-up.
+    pub(super) deadline: Option<Nanos>,
+    /// Classes of the tasks that ran on its CPUs meanwhile.
+    pub(super) ran: ClassTimes,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -159,10 +164,13 @@ pub(super) trait Rule: Sized {
     /// Called when a fair server picks a task of its CPU.
     fn on_server_pick(&mut self, _now: Nanos, _cpu: CpuId) {}
 
-    fn on_wait(&mut self, _wait: &EndedWait<'_>) {}
+    /// Called at the end of an episode, and for open ones at the end of the run. The affinity of the task is given if it
+    /// is known.
+    fn on_wait(&mut self, _wait: &FindingWait, _allowed: Option<&CpuMask>) {}
 
-    /// Called when a runnable task has waited for runtime of its group or class.
-    fn on_throttled(&mut self, _wait: &FindingWait) {}
+    /// Called when a task, given as index and family, blocks after it was woken, with the time since its wake-up and its
+    /// deadline.
+    fn on_job(&mut self, _now: Nanos, _task: (usize, usize), _time: Nanos, _deadline: Nanos) {}
 
     fn on_migrate(&mut self, _now: Nanos, _migration: FindingMigration) {}
 
@@ -206,8 +214,18 @@ macro_rules! rules {
             }
 
             #[inline]
-            pub(in crate::findings) fn on_wait(&mut self, wait: &EndedWait<'_>) {
-                $(self.$field.on_wait(wait);)*
+            pub(in crate::findings) fn on_wait(&mut self, wait: &FindingWait, allowed: Option<&CpuMask>) {
+                $(self.$field.on_wait(wait, allowed);)*
+            }
+
+            pub(in crate::findings) fn on_job(
+                &mut self,
+                now: Nanos,
+                task: (usize, usize),
+                time: Nanos,
+                deadline: Nanos,
+            ) {
+                $(self.$field.on_job(now, task, time, deadline);)*
             }
 
             #[inline]
@@ -226,10 +244,6 @@ macro_rules! rules {
 
             pub(in crate::findings) fn on_server_pick(&mut self, now: Nanos, cpu: CpuId) {
                 $(self.$field.on_server_pick(now, cpu);)*
-            }
-
-            pub(in crate::findings) fn on_throttled(&mut self, wait: &FindingWait) {
-                $(self.$field.on_throttled(wait);)*
             }
 
             #[inline]
@@ -256,13 +270,18 @@ macro_rules! rules {
                 $(self.$field.sample(machine, tasks);)*
             }
 
-            /// Returns the findings of all rules that apply to a run or to a trace, the worst first.
+            /// Returns the findings of all rules that apply to a run or to a trace, the worst first. Those that were only
+            /// made in the first part of the run come last.
             pub(in crate::findings) fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
                 let mut all = Vec::new();
                 $(if about.machine.is_some() || <$rule as Rule>::INFO.is_for_traces {
                     all.extend(self.$field.findings(about));
                 })*
-                all.sort_by_key(|finding| std::cmp::Reverse((finding.severity, finding.total_ns, finding.count)));
+                all.iter_mut().for_each(|finding| finding.mark_start(about));
+                all.sort_by_key(|finding: &Finding| {
+                    let weight = (finding.severity, finding.total_ns, finding.count);
+                    (finding.only_at_start, std::cmp::Reverse(weight))
+                });
                 all
             }
         }

@@ -2,13 +2,16 @@
 //! Rule `fair-server`: fair tasks that got a CPU only because the CPU's fair server ran them (6.12).
 //!
 //! Real-time or deadline tasks keep the CPU until the server's remaining budget just fits before its deadline: with the
-//! default server, 50 ms in each second, fair tasks starve for up to 950 ms. Of each wait that a pick of the server
-//! ends, the whole time counts.
+//! default server, 50 ms in each second, fair tasks starve for up to 950 ms. A wait that a pick of the server ends counts
+//! if higher classes ran on the task's CPUs for more than half of it, and then with its whole length. Waits behind other
+//! fair tasks in the time of the server do not count.
 
-use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
+use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
 use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use crate::episodes::WaitReason;
 use crate::explain::Question;
 use crate::plural::counted;
+use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -23,7 +26,7 @@ pub(super) struct ServedTasks {
     /// Last pick of each CPU's server, until a long wait ends there; empty before the first pick of any.
     picked: Vec<Option<Nanos>>,
     nr_cpus: usize,
-    waits: ByFamily<(FindingWait, CpuId)>,
+    waits: ByFamily<FindingWait>,
 }
 
 impl Rule for ServedTasks {
@@ -37,7 +40,6 @@ impl Rule for ServedTasks {
             from: Severity::Medium,
         },
         is_for_traces: false,
-        is_about_waits: true,
     };
 
     fn new(nr_cpus: usize, limits: Limits) -> Self {
@@ -51,21 +53,24 @@ impl Rule for ServedTasks {
     }
 
     #[inline]
-    fn on_wait(&mut self, ended: &EndedWait<'_>) {
+    fn on_wait(&mut self, wait: &FindingWait, _allowed: Option<&CpuMask>) {
         if self.picked.is_empty() {
             return;
         }
-        let wait = ended.wait;
-        let Some(cpu) = ended.cpu.filter(|_| wait.until - wait.since > self.limit) else { return };
-        let picked = self.picked[cpu.index()].take();
-        if picked.is_some_and(|at| at >= wait.since && wait.until - at <= MAX_SWITCH) {
-            self.waits.entry(wait.family).or_default().add(wait.until - wait.since, (wait, cpu));
+        let (episode, time) = (wait.episode, wait.episode.length());
+        if episode.is_open || episode.reason != WaitReason::Cpu || time <= self.limit {
+            return;
+        }
+        let picked = self.picked[episode.cpu.index()].take();
+        let is_by_server = picked.is_some_and(|at| at >= episode.since && episode.until - at <= MAX_SWITCH);
+        if is_by_server && wait.ran.of_higher_classes().0 * 2 > time.0 {
+            self.waits.entry(wait.family).or_default().add(episode.until, time, *wait);
         }
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let of_family = |(&family, found): (&usize, &super::Occurrences<(FindingWait, CpuId)>)| {
-            let (time, (wait, cpu)) = found.worst.as_ref()?;
+        let of_family = |(&family, found): (&usize, &super::Occurrences<FindingWait>)| {
+            let (time, wait) = found.worst.as_ref()?;
             let name = (about.name)(wait.task);
             Some(Finding {
                 rule: Self::INFO.name,
@@ -76,14 +81,16 @@ impl Rule for ServedTasks {
                     about.families[family],
                     counted(found.count, "time", "times"),
                     found.total,
-                    cpu.0
+                    wait.episode.cpu.0
                 ),
                 count: found.count,
                 total_ns: found.total.0,
                 worst_ns: time.0,
+                awaited: Some("a CPU".to_owned()),
                 // Just before the wait ends, so that the explanation covers all of it.
-                at_ns: moment(wait.until).saturating_sub(1),
-                question: Question::Task(name),
+                at_ns: moment(wait.episode.until).saturating_sub(1),
+                last_ns: moment(found.last),
+                ..Self::INFO.finding(String::new(), Question::Task(name))
             })
         };
         self.waits.iter().filter_map(of_family).collect()

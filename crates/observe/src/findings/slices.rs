@@ -54,7 +54,6 @@ impl Rule for CutSlices {
                     was after half of the slice or later",
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -147,5 +146,6 @@ fn finding(about: &FindingContext<'_>, family: usize, tracks: &[&SliceTurns]) ->
     );
     // Just before the preemption, so that the explanation has the task that was preempted.
     let at_ns = moment(worst.last_cut).saturating_sub(1);
-    Finding { count, at_ns, ..CutSlices::INFO.finding(sentence, Question::Task(name)) }
+    let last_ns = tracks.iter().map(|track| moment(track.last_cut)).max().unwrap_or(0);
+    Finding { count, at_ns, last_ns, ..CutSlices::INFO.finding(sentence, Question::Task(name)) }
 }

@@ -5,14 +5,14 @@
 //! The required frequency is that of schedutil: 1.25 times the utilisation. A frequency that follows within
 //! milliseconds is not reported; one that a governor, a limit or a slow driver holds down is.
 
-use super::episodes::Episodes;
+use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
 #[derive(Debug)]
-pub(super) struct SlowCpus(Episodes);
+pub(super) struct SlowCpus(ConditionPeriods);
 
 impl Rule for SlowCpus {
     const INFO: RuleInfo = RuleInfo {
@@ -20,11 +20,10 @@ impl Rule for SlowCpus {
         condition: "for 20 ms a busy CPU's frequency was below 125 % of its utilisation, although higher ones exist",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(nr_cpus: usize, limits: Limits) -> Self {
-        Self(Episodes::new(nr_cpus, limits.misfit))
+        Self(ConditionPeriods::new(nr_cpus, limits.misfit))
     }
 
     fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {

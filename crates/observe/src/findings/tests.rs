@@ -50,7 +50,15 @@ fn of<'a>(findings: &'a [Finding], rule: &str) -> Option<&'a Finding> {
 
 /// Returns the context of a trace without families.
 fn context<'a>(now: Nanos) -> FindingContext<'a> {
-    FindingContext { name: &|_| String::new(), families: &[], summaries: &[], machine: None, since: START, now }
+    FindingContext {
+        name: &|_| String::new(),
+        families: &[],
+        groups: &[],
+        summaries: &[],
+        machine: None,
+        since: START,
+        now,
+    }
 }
 
 #[test]

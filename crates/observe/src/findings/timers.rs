@@ -21,7 +21,6 @@ impl Rule for MissedTimers {
         condition: "tasks missed periods of their timers",
         severity: RuleSeverity::Raised { to: Severity::Medium, above: "5 % of periods", from: Severity::Low },
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {

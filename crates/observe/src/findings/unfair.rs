@@ -61,7 +61,6 @@ impl Rule for Shares {
                     the window",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -104,7 +103,7 @@ impl Rule for Shares {
             for (hungry, due) in set.iter().zip(fair_shares(set, length.0)) {
                 if hungry.got * 2 < due && (due - hungry.got) * 5 > length.0 {
                     let worst = WorstShare { task: hungry.task, got: Nanos(hungry.got), due: Nanos(due), at: now };
-                    self.found.entry(hungry.family).or_default().add(Nanos(due - hungry.got), worst);
+                    self.found.entry(hungry.family).or_default().add(now, Nanos(due - hungry.got), worst);
                 }
             }
         }
@@ -133,7 +132,8 @@ impl Rule for Shares {
                 total_ns: tally.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
-                question: Question::Task(name),
+                last_ns: moment(tally.last),
+                ..Self::INFO.finding(String::new(), Question::Task(name))
             })
         });
         found.collect()

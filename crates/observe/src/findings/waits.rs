@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules `late-wakeup`, `starvation` and `throttled`: tasks that wait long for a CPU, after a wake-up or at any
-//! time, or for runtime.
+//! time, or for runtime. Waits that have not ended count with what they have lasted.
 
-use super::rule::{EndedWait, FindingWait, Rule, RuleInfo, RuleSeverity};
+use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
 use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use crate::episodes::WaitReason;
 use crate::explain::Question;
+use crate::families::RuntimeWaits;
+use crate::occupancy::RunClass;
 use crate::plural::counted;
+use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::units::Nanos;
 
 #[derive(Debug)]
@@ -20,7 +24,6 @@ impl Rule for Starvation {
         condition: "a task waited for a CPU longer than 500 ms (`--starvation`) at a time",
         severity: RuleSeverity::Fixed(Severity::High),
         is_for_traces: true,
-        is_about_waits: true,
     };
 
     fn new(_nr_cpus: usize, limits: Limits) -> Self {
@@ -28,10 +31,10 @@ impl Rule for Starvation {
     }
 
     #[inline]
-    fn on_wait(&mut self, ended: &EndedWait<'_>) {
-        let wait = ended.wait;
-        if wait.until - wait.since > self.limit {
-            self.waits.entry(wait.family).or_default().add(wait.until - wait.since, wait);
+    fn on_wait(&mut self, wait: &FindingWait, _allowed: Option<&CpuMask>) {
+        let time = wait.episode.length();
+        if time > self.limit && is_for_cpu(wait) {
+            self.waits.entry(wait.family).or_default().add(wait.episode.until, time, *wait);
         }
     }
 
@@ -49,10 +52,10 @@ pub(super) struct LateWakeups {
 impl Rule for LateWakeups {
     const INFO: RuleInfo = RuleInfo {
         name: "late-wakeup",
-        condition: "a task waited more than 10 ms (`--latency`) for a CPU after its wake-up",
+        condition: "a task waited more than 10 ms (`--latency`) for a CPU after its wake-up, or a deadline task longer than \
+                    its deadline",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: true,
-        is_about_waits: true,
     };
 
     fn new(_nr_cpus: usize, limits: Limits) -> Self {
@@ -60,15 +63,20 @@ impl Rule for LateWakeups {
     }
 
     #[inline]
-    fn on_wait(&mut self, ended: &EndedWait<'_>) {
-        let wait = ended.wait;
-        if let Some(woken_at) = ended.woken_at.filter(|&woken_at| wait.until - woken_at > self.limit) {
-            self.waits.entry(wait.family).or_default().add(wait.until - woken_at, wait);
+    fn on_wait(&mut self, wait: &FindingWait, _allowed: Option<&CpuMask>) {
+        let limit = wait.deadline.unwrap_or(self.limit);
+        if let Some(queued) = wait.episode.queued.filter(|&queued| queued > limit && is_for_cpu(wait)) {
+            self.waits.entry(wait.family).or_default().add(wait.episode.until, queued, *wait);
         }
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        findings(&Self::INFO, &self.waits, about, &format!("had a wake-up latency above {}", self.limit))
+        let of_family = |waits: &super::Occurrences<FindingWait>| match waits.worst.and_then(|(_, wait)| wait.deadline)
+        {
+            Some(deadline) => format!("had a wake-up latency above the deadline of {deadline}"),
+            None => format!("had a wake-up latency above {}", self.limit),
+        };
+        findings_of(&Self::INFO, &self.waits, about, &of_family)
     }
 }
 
@@ -81,46 +89,88 @@ pub(super) struct ThrottledTasks {
 impl Rule for ThrottledTasks {
     const INFO: RuleInfo = RuleInfo {
         name: "throttled",
-        condition: "a runnable task waited more than 10 ms (`--latency`) for runtime of its group (a quota) or class",
+        condition: "a runnable task waited more than 10 ms (`--latency`) for runtime of a group (a quota) or class",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
-        is_about_waits: true,
     };
 
     fn new(_nr_cpus: usize, limits: Limits) -> Self {
         Self { limit: limits.latency, waits: ByFamily::new() }
     }
 
-    fn on_throttled(&mut self, wait: &FindingWait) {
-        if wait.until - wait.since > self.limit {
-            self.waits.entry(wait.family).or_default().add(wait.until - wait.since, *wait);
+    fn on_wait(&mut self, wait: &FindingWait, _allowed: Option<&CpuMask>) {
+        let time = wait.episode.length();
+        if time > self.limit && !is_for_cpu(wait) {
+            self.waits.entry(wait.family).or_default().add(wait.episode.until, time, *wait);
         }
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let what = format!("waited for runtime of a group or class for more than {}", self.limit);
-        findings(&Self::INFO, &self.waits, about, &what)
+        let of_family = |waits: &super::Occurrences<FindingWait>| {
+            let limit = waits.worst.map_or_else(String::new, |(_, wait)| awaited(about, wait.episode.reason));
+            format!("waited for {limit} for more than {}", self.limit)
+        };
+        findings_of(&Self::INFO, &self.waits, about, &of_family)
+    }
+}
+
+/// Whether a task waited for a CPU, as far as is known.
+const fn is_for_cpu(wait: &FindingWait) -> bool {
+    matches!(wait.episode.reason, WaitReason::Cpu | WaitReason::Unknown)
+}
+
+/// Describes what a task waited for.
+fn awaited(about: &FindingContext<'_>, reason: WaitReason) -> String {
+    match reason {
+        WaitReason::Cpu => "a CPU".to_owned(),
+        WaitReason::Unknown => "a CPU or runtime".to_owned(),
+        WaitReason::Runtime(limit) => RuntimeWaits::of(limit, about.groups).description(),
+    }
+}
+
+/// Describes what ran meanwhile on the CPUs of a task that waited for one, if a class ran most of the time.
+fn behind(wait: &FindingWait) -> &'static str {
+    match wait.ran.most().filter(|_| is_for_cpu(wait)) {
+        Some(RunClass::Idle) => ", although its CPU idled",
+        Some(RunClass::RealTime) => ", behind real-time tasks",
+        Some(RunClass::Deadline) => ", behind deadline tasks",
+        Some(RunClass::Fair | RunClass::Stop) | None => "",
     }
 }
 
 fn findings(rule: &RuleInfo, waits: &ByFamily<FindingWait>, about: &FindingContext<'_>, what: &str) -> Vec<Finding> {
-    let of_family = |(&family, tally): (&usize, &super::Occurrences<FindingWait>)| {
-        let (time, wait) = tally.worst.as_ref()?;
-        let name = (about.name)(wait.task);
+    findings_of(rule, waits, about, &|_| what.to_owned())
+}
+
+fn findings_of(
+    rule: &RuleInfo,
+    waits: &ByFamily<FindingWait>,
+    about: &FindingContext<'_>,
+    what: &dyn Fn(&super::Occurrences<FindingWait>) -> String,
+) -> Vec<Finding> {
+    let of_family = |(&family, waits): (&usize, &super::Occurrences<FindingWait>)| {
+        let (time, wait) = waits.worst.as_ref()?;
+        let (name, is_open) = ((about.name)(wait.task), wait.episode.is_open);
+        let lasted = if is_open { format!("at least {time}, not ended") } else { time.to_string() };
         Some(Finding {
             rule: rule.name,
             severity: rule.severity.max(),
             sentence: format!(
-                "{} {what} {}; worst: {name} for {time}",
+                "{} {} {}; worst: {name} for {lasted}{}",
                 about.families[family],
-                counted(tally.count, "time", "times")
+                what(waits),
+                counted(waits.count, "time", "times"),
+                behind(wait)
             ),
-            count: tally.count,
-            total_ns: tally.total.0,
+            count: waits.count,
+            total_ns: waits.total.0,
             worst_ns: time.0,
+            is_open,
+            awaited: Some(awaited(about, wait.episode.reason)),
             // Just before the wait ends, so that the explanation covers all of it.
-            at_ns: moment(wait.until).saturating_sub(1),
-            question: Question::Task(name),
+            at_ns: moment(wait.episode.until).saturating_sub(1),
+            last_ns: moment(waits.last),
+            ..rule.finding(String::new(), Question::Task(name))
         })
     };
     waits.iter().filter_map(of_family).collect()

@@ -212,6 +212,8 @@ pub struct Recording {
     pub problems: BTreeMap<String, ImportProblem>,
     /// Number of events of other kinds, which are not used.
     pub others: u64,
+    /// Time of the last event or packet that is not used, in ns. The recording lasts at least until then.
+    pub last_other: u64,
     /// Number of lost events that the recorder reports without their position in the stream.
     pub overrun: u64,
     pub(crate) order: FileOrder,
@@ -226,6 +228,12 @@ impl Recording {
         }
         self.events.push(event);
         self.order.sources.push(EventSource { position, stamp });
+    }
+
+    /// Counts an event of another kind.
+    pub(super) fn push_other(&mut self, at: u64) {
+        self.others += 1;
+        self.last_other = self.last_other.max(at);
     }
 
     pub(super) fn push_lost(&mut self, at: u64, cpu: u32, nr: Option<u64>, position: usize, stamp: TimeStamp) {
@@ -255,8 +263,15 @@ impl Recording {
     }
 
     /// Returns the times of the first and the last event in ns.
+    ///
+    /// Events that are not used do not count; [`Self::end`] includes them.
     pub fn span(&self) -> Option<(u64, u64)> {
         Some((self.events.first()?.at, self.events.last()?.at))
+    }
+
+    /// Returns the time up to which the recording lasts, in ns.
+    pub fn end(&self) -> u64 {
+        self.span().map_or(0, |(_, last)| last.max(self.last_other))
     }
 }
 

@@ -187,8 +187,10 @@ fn row(name: &str, pairs: &[(&ThreadMeasurement, &ThreadMeasurement)]) -> TaskFi
         add(&mut row.wait_ns, |figures| figures.wait_ns);
         add(&mut row.switches, |figures| figures.switches);
         add(&mut row.migrations, |figures| figures.migrations);
-        recorded.latencies.iter().for_each(|&ns| recorded_latency.record(ns));
-        simulated.latencies.iter().for_each(|&ns| simulated_latency.record(ns));
+        for (thread, latency) in [(recorded, &mut recorded_latency), (simulated, &mut simulated_latency)] {
+            thread.latencies.iter().for_each(|&ns| latency.record(ns));
+            thread.open_latency.into_iter().for_each(|ns| latency.record_open(ns));
+        }
         let time = |cpu: &u32| simulated.by_cpu.get(cpu).copied().unwrap_or(0);
         same += recorded.by_cpu.iter().map(|(cpu, &ns)| ns.min(time(cpu))).sum::<u64>();
     }

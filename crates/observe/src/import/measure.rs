@@ -6,7 +6,10 @@
 
 use super::event::{Recording, TraceEvent, TraceEventKind, TraceEventName};
 use super::threads::TraceThreads;
+use crate::episodes::TaskActivity;
 use fairlab_sched::ctx::PrevState;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
 /// Event from which wake-up latency is counted.
@@ -45,6 +48,8 @@ pub struct ThreadMeasurement {
     pub migrations: u64,
     /// Time from each wake-up until the thread ran, in ns.
     pub latencies: Vec<u64>,
+    /// Time since a wake-up after which the thread had not run at the end.
+    pub open_latency: Option<u64>,
     /// Run time on each CPU, in ns.
     pub by_cpu: BTreeMap<u32, u64>,
 }
@@ -58,13 +63,18 @@ pub struct CpuMeasurement {
     pub switches: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct MeasuredThread {
     /// CPU on which the thread runs, and the start of this run.
     runs: Option<(u32, u64)>,
-    waits_since: Option<u64>,
-    woken_at: Option<u64>,
+    activity: TaskActivity,
     last_cpu: Option<u32>,
+}
+
+impl MeasuredThread {
+    const fn new() -> Self {
+        Self { runs: None, activity: TaskActivity::of_trace(), last_cpu: None }
+    }
 }
 
 /// Counter of events, for a trace or a run.
@@ -111,7 +121,7 @@ impl TraceMeasurement {
         self.threads.register_threads(event);
         let nr = self.threads.list().len();
         self.figures.resize_with(nr, ThreadMeasurement::default);
-        self.tracks.resize_with(nr, MeasuredThread::default);
+        self.tracks.resize_with(nr, MeasuredThread::new);
         match event.kind {
             TraceEventKind::Switch { prev, state, next } => {
                 let (prev, next) = (self.threads.find(prev.pid), self.threads.find(next.pid));
@@ -126,6 +136,7 @@ impl TraceMeasurement {
             TraceEventKind::Lost { .. } => {
                 if let Some(Some(thread)) = self.current.get_mut(event.cpu as usize).and_then(Option::take) {
                     self.tracks[thread].runs = None;
+                    self.tracks[thread].activity.forget();
                 }
             }
             _ => {}
@@ -139,10 +150,8 @@ impl TraceMeasurement {
     fn on_wakeup(&mut self, now: u64, pid: i32, is_new: bool) {
         let Some(thread) = self.threads.find(pid) else { return };
         let track = &mut self.tracks[thread];
-        if track.runs.is_none() && track.waits_since.is_none() {
-            track.waits_since = Some(now);
-            track.woken_at = (!is_new).then_some(now);
-        }
+        let cpu = CpuId(track.last_cpu.unwrap_or_default());
+        track.activity.wake(Nanos(now), cpu, is_new);
     }
 
     fn switch(&mut self, now: u64, cpu: u32, prev: Option<usize>, next: Option<usize>, state: PrevState) {
@@ -163,23 +172,19 @@ impl TraceMeasurement {
             }
             if track.runs.is_none() {
                 // The trace lacks the switch to this thread, so its waiting time is unknown.
-                (track.waits_since, track.woken_at) = (None, None);
+                track.activity.forget();
             }
             self.stop_running(now, prev);
-            if state == PrevState::Runnable {
-                self.tracks[prev].waits_since = Some(now);
-            }
+            self.tracks[prev].activity.switch_out(Nanos(now), CpuId(cpu), state);
         }
         if let Some(next) = next {
             self.stop_running(now, next);
             let (track, figures) = (&mut self.tracks[next], &mut self.figures[next]);
             figures.switches += 1;
             figures.migrations += u64::from(track.last_cpu.is_some_and(|last| last != cpu));
-            if let Some(since) = track.waits_since.take() {
-                figures.wait_ns += now - since;
-            }
-            if let Some(woken) = track.woken_at.take() {
-                figures.latencies.push(now - woken);
+            if let Some(episode) = track.activity.switch_in(Nanos(now), CpuId(cpu)) {
+                figures.wait_ns += episode.length().0;
+                figures.latencies.extend(episode.queued.map(|queued| queued.0));
             }
             (track.runs, track.last_cpu) = (Some((cpu, now)), Some(cpu));
         }
@@ -187,6 +192,7 @@ impl TraceMeasurement {
 
     fn stop_running(&mut self, now: u64, thread: usize) {
         let Some((cpu, since)) = self.tracks[thread].runs.take() else { return };
+        self.tracks[thread].activity.forget();
         let (figures, time) = (&mut self.figures[thread], now.saturating_sub(since));
         figures.run_ns += time;
         *figures.by_cpu.entry(cpu).or_default() += time;
@@ -197,8 +203,11 @@ impl TraceMeasurement {
     pub fn finish(&mut self, end: u64) {
         for thread in 0..self.tracks.len() {
             self.stop_running(end, thread);
-            if let Some(since) = self.tracks[thread].waits_since.take() {
-                self.figures[thread].wait_ns += end.saturating_sub(since);
+            let (track, figures) = (&mut self.tracks[thread], &mut self.figures[thread]);
+            if let Some(episode) = track.activity.episode(Nanos(end)) {
+                figures.wait_ns += episode.length().0;
+                figures.open_latency = episode.queued.map(|queued| queued.0);
+                track.activity.forget();
             }
         }
     }

@@ -178,7 +178,7 @@ fn read_records(
                         Err(_) => recording.record_problem("damaged samples", || format!("byte {at}")),
                     }
                 }
-                Some(_) => recording.others += 1,
+                Some(_) => recording.push_other(last.0),
                 None => recording.record_problem("samples of no known event", || format!("byte {at}")),
             },
             LOST | LOST_SAMPLES => {

@@ -20,6 +20,10 @@ struct TracePacket {
     ftrace_events: Option<Bundle>,
     #[prost(message, optional, tag = "2")]
     process_tree: Option<ProcessTree>,
+    #[prost(uint64, optional, tag = "8")]
+    timestamp: Option<u64>,
+    #[prost(uint32, optional, tag = "58")]
+    timestamp_clock_id: Option<u32>,
     #[prost(bytes = "vec", optional, tag = "50")]
     compressed_packets: Option<Vec<u8>>,
 }
@@ -243,7 +247,15 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     Ok(recording)
 }
 
+/// Clock of ftrace events and the default of packets: `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u32 = 6;
+
 fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
+    if let Some(timestamp) = packet.timestamp
+        && packet.timestamp_clock_id.is_none_or(|clock| clock == BOOTTIME)
+    {
+        recording.last_other = recording.last_other.max(timestamp);
+    }
     if packet.compressed_packets.is_some() {
         recording.record_problem("compressed packets, which are not read (record without `compression_type`)", || {
             format!("byte {at}")
@@ -278,7 +290,7 @@ fn take_bundle(recording: &mut Recording, bundle: Bundle, place: usize) {
                 let event = TraceEvent { at, cpu, pid, context: Context::Unknown, kind };
                 recording.push(event, place, TimeStamp::Absolute);
             }
-            None => recording.others += 1,
+            None => recording.push_other(at),
         }
     }
 }

@@ -112,7 +112,7 @@ pub(super) fn push(recording: &mut Recording, formats: &TracepointFormats, head:
             let (pid, context) = event.common();
             fields::push(recording, EventHead { pid, context, ..head }, tracepoint, &event);
         }
-        None => recording.others += 1,
+        None => recording.push_other(head.at),
     }
 }
 

@@ -75,7 +75,7 @@ fn take(recording: &mut Recording, event: &EventLine<'_>) {
         Some(tracepoint) => {
             fields::push(recording, event.head, tracepoint, &TextFields::of(tracepoint, event.fields));
         }
-        None => recording.others += 1,
+        None => recording.push_other(event.head.at),
     }
 }
 

@@ -5,10 +5,10 @@
 use super::diagnosis::{MAX_WAITS, Wait};
 use super::lags::Lags;
 use super::segments::{Segment, Segments};
+use crate::episodes::{Episode, WaitReason};
 use crate::export::TraceSink;
 use crate::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
 use crate::export::thread::{ThreadId, ThreadTable};
-use crate::states::TaskActivity;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::CpuId;
@@ -64,6 +64,21 @@ impl Series {
     }
 }
 
+/// Time for which a thread waited, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct WaitedTime {
+    for_cpu: u64,
+    throttled: u64,
+}
+
+/// Current thread of a CPU, when it was switched in, and how long it had waited.
+#[derive(Clone, Copy, Debug)]
+struct RunningThread {
+    thread: ThreadId,
+    start: u64,
+    waited: WaitedTime,
+}
+
 /// Data of a page, as far as the run has come. Times are in ns from the start of the run.
 #[derive(Debug, Default)]
 pub(super) struct PageData {
@@ -79,13 +94,11 @@ pub(super) struct PageData {
     pub(super) scanned: BTreeMap<u32, u64>,
     /// Migrations between rows of the migration matrix, as (from, to).
     pub(super) migrations: BTreeMap<(u32, u32), u64>,
-    /// For each CPU: the current thread, when it was switched in, and how long it had waited.
-    running: Vec<(ThreadId, u64, u64)>,
-    activities: BTreeMap<ThreadId, TaskActivity>,
-    woken: BTreeMap<ThreadId, u64>,
-    waited: BTreeMap<ThreadId, u64>,
+    running: Vec<RunningThread>,
+    /// Waits of each thread since it last ran.
+    waited: BTreeMap<ThreadId, WaitedTime>,
     rules: BTreeMap<ThreadId, u8>,
-    /// Longest waits after a wake-up. The shortest of them is on top.
+    /// Longest waits. The shortest of them is on top.
     waits: BinaryHeap<Reverse<Wait>>,
     pub(super) lags: Lags,
     /// Number of CPUs for which a row of the migration matrix stands.
@@ -109,7 +122,13 @@ impl PageData {
             util: series(),
             khz: series(),
             nr_running: series(),
-            running: (0..nr_cpus).map(|cpu| (ThreadTable::idle(CpuId::from_index(cpu)), 0, 0)).collect(),
+            running: (0..nr_cpus)
+                .map(|cpu| RunningThread {
+                    thread: ThreadTable::idle(CpuId::from_index(cpu)),
+                    start: 0,
+                    waited: WaitedTime::default(),
+                })
+                .collect(),
             lags: Lags::new(MAX_LAGS),
             per_cell: nr_cpus.div_ceil(MAX_CELLS) as u32,
             ..Self::default()
@@ -119,19 +138,8 @@ impl PageData {
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         let at = (record.at - START).0;
         match record.what {
-            RecordKind::Switch { prev, prev_state, next } => {
-                self.activities.entry(prev).or_default().switch_out(record.at, record.cpu, prev_state);
-                self.activities.entry(next).or_default().switch_in(record.at, record.cpu);
-                self.on_switch(threads, record.cpu.index(), at, next);
-            }
-            RecordKind::Wakeup { thread, is_new, .. } => {
-                // A runnable thread begins no wait: it still runs, or was preempted on its way to sleep.
-                let begins_wait = self.activities.entry(thread).or_default().wake(record.at);
-                if begins_wait && !is_new {
-                    self.woken.insert(thread, at);
-                }
-            }
-            RecordKind::StatWait { thread, delay } => drop(self.waited.insert(thread, delay.0)),
+            RecordKind::Switch { next, .. } => self.on_switch(threads, record.cpu.index(), at, next),
+            RecordKind::Wait { thread, ref episode } => self.on_wait(threads, thread, episode),
             RecordKind::Migrate { orig_cpu, dest_cpu, .. } => {
                 let cell = |cpu: CpuId| cpu.0 / self.per_cell;
                 *self.migrations.entry((cell(orig_cpu), cell(dest_cpu))).or_default() += 1;
@@ -156,17 +164,38 @@ impl PageData {
     }
 
     fn on_switch(&mut self, threads: &ThreadTable, cpu: usize, at: u64, next: ThreadId) {
-        let (thread, start, waited) = self.running[cpu];
+        let RunningThread { thread, start, waited } = self.running[cpu];
         if !threads.is_idle(thread) && at > start {
             let rule = self.rules.get(&thread).copied().unwrap_or(0);
-            let segment = Segment { start, end: at, thread, busy: at - start, nr: 1, waited, rule };
+            let WaitedTime { for_cpu: waited, throttled } = waited;
+            let segment = Segment { start, end: at, thread, busy: at - start, nr: 1, waited, throttled, rule };
             self.segments.push(cpu, segment);
         }
-        if let Some(woken) = self.woken.remove(&next).filter(|_| threads.is_of_workload(next)) {
-            *self.latencies.entry(next).or_default().entry(size_of(at - woken)).or_default() += 1;
-            self.keep_longest(Wait { length_ns: at - woken, woken_ns: woken, thread: next.index(), cpu });
+        let waited = self.waited.remove(&next).unwrap_or_default();
+        self.running[cpu] = RunningThread { thread: next, start: at, waited };
+    }
+
+    fn on_wait(&mut self, threads: &ThreadTable, thread: ThreadId, episode: &Episode) {
+        let waited = self.waited.entry(thread).or_default();
+        let limit = match episode.reason {
+            WaitReason::Cpu | WaitReason::Unknown => {
+                waited.for_cpu += episode.length().0;
+                None
+            }
+            WaitReason::Runtime(limit) => {
+                waited.throttled += episode.length().0;
+                Some(limit)
+            }
+        };
+        if !threads.is_of_workload(thread) {
+            return;
         }
-        self.running[cpu] = (next, at, self.waited.remove(&next).unwrap_or(0));
+        if let Some(queued) = episode.queued.filter(|_| limit.is_none()) {
+            *self.latencies.entry(thread).or_default().entry(size_of(queued.0)).or_default() += 1;
+        }
+        let (length_ns, since_ns) = (episode.length().0, (episode.since - START).0);
+        let (thread, cpu, is_open) = (thread.index(), episode.cpu.index(), episode.is_open);
+        self.keep_longest(Wait { length_ns, since_ns, thread, cpu, is_open, limit });
     }
 
     fn keep_longest(&mut self, wait: Wait) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Findings of a run, its longest waits after a wake-up, and the sentences that explain both on the page.
+//! Findings of a run, its longest waits, and the sentences that explain both on the page.
 //!
 //! Explanations need the state of the machine at the moment in question. The run is therefore simulated once more, with a
 //! [`History`] as observer, and stopped at each moment in ascending order.
 
 use super::PageRun;
 use crate::explain::{History, Question, explain};
-use crate::findings::{Finding, RuleInfo, Severity};
+use crate::families::RuntimeWaits;
+use crate::findings::{Finding, Severity};
 use fairlab_machine::sim::{Machine, RunError, START};
+use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
@@ -30,22 +32,28 @@ pub(super) struct PageFinding {
     explanation: Vec<String>,
 }
 
-/// Wait for a CPU after a wake-up, from `sched_wakeup` to `sched_switch`. Times are from the start of the run.
+/// Wait for a CPU or for runtime. Times are from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Wait {
-    /// Length of the wait. The first field, because waits are ordered by length.
+    /// Length of the wait; of an open one, the time that it has lasted. The first field, because waits are ordered by
+    /// length.
     pub(super) length_ns: u64,
-    pub(super) woken_ns: u64,
+    pub(super) since_ns: u64,
     /// Index into the page's list of threads.
     pub(super) thread: usize,
-    /// CPU on which the task ran after the wait.
+    /// CPU of the task at the end of the wait.
     pub(super) cpu: usize,
+    pub(super) is_open: bool,
+    #[serde(skip)]
+    pub(super) limit: Option<RuntimeLimit>,
 }
 
 #[derive(Serialize)]
 pub(super) struct PageWait {
     #[serde(flatten)]
     pub(super) wait: Wait,
+    /// Object of the wait: `a CPU`, `the quota of g`.
+    awaited: String,
     question: String,
     explanation: Vec<String>,
 }
@@ -53,14 +61,16 @@ pub(super) struct PageWait {
 impl Wait {
     /// Returns the last moment of the wait, at which all of it can be explained.
     const fn last_moment_ns(self) -> u64 {
-        self.woken_ns + self.length_ns - 1
+        self.since_ns + self.length_ns - 1
     }
 }
 
 impl PageWait {
-    /// Creates a wait of the task with this pid, without an explanation.
-    pub(super) fn new(wait: Wait, pid: i32) -> Self {
-        Self { wait, question: format!("--task {pid}"), explanation: Vec::new() }
+    /// Creates a wait of the task with this pid, without an explanation. `groups` are the names of the task groups.
+    pub(super) fn new(wait: Wait, pid: i32, groups: &[String]) -> Self {
+        let awaited =
+            wait.limit.map_or_else(|| "a CPU".to_owned(), |limit| RuntimeWaits::of(limit, groups).description());
+        Self { wait, awaited, question: format!("--task {pid}"), explanation: Vec::new() }
     }
 }
 
@@ -81,10 +91,10 @@ impl PageFinding {
 
 /// Returns the short form of a finding: the longest wait of rules about waits, the main clause of the sentence of all others.
 fn headline(finding: &Finding) -> String {
-    let is_about_waits = RuleInfo::from_name(finding.rule).is_some_and(|rule| rule.is_about_waits);
-    match &finding.question {
-        Question::Task(name) if is_about_waits => {
-            format!("{name} waited {} for a CPU", rounded(finding.worst_ns))
+    match (&finding.question, &finding.awaited) {
+        (Question::Task(name), Some(awaited)) => {
+            let (at_least, not_ended) = if finding.is_open { ("at least ", ", not ended") } else { ("", "") };
+            format!("{name} waited {at_least}{} for {awaited}{not_ended}", rounded(finding.worst_ns))
         }
         _ => finding.sentence.split(';').next().unwrap_or_default().to_owned(),
     }

@@ -20,8 +20,9 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
 /// 3. thread
 /// 4. number of merged segments
 /// 5. time in which tasks ran, only if the number of merged segments is above 1
-/// 6. wait before the segment
-/// 7. rule of CPU selection
+/// 6. wait for a CPU before the segment
+/// 7. throttled time before the segment
+/// 8. rule of CPU selection
 pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
     let mut bytes = Vec::new();
     for of_cpu in &segments.of_cpu {
@@ -37,6 +38,7 @@ pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
                 put(&mut bytes, segment.busy);
             }
             put(&mut bytes, segment.waited);
+            put(&mut bytes, segment.throttled);
             put(&mut bytes, segment.rule.into());
             last = segment.end;
         }
@@ -67,12 +69,13 @@ mod tests {
 
     #[test]
     fn only_merged_segments_have_the_time_in_which_tasks_ran() {
-        let one = Segment { start: 10, end: 210, thread: ThreadId::MAIN, busy: 200, nr: 1, waited: 5, rule: 2 };
+        let one =
+            Segment { start: 10, end: 210, thread: ThreadId::MAIN, busy: 200, nr: 1, waited: 5, throttled: 7, rule: 2 };
         let merged = Segment { start: 215, end: 230, busy: 9, nr: 3, ..one };
         let mut segments = Segments::new(1, 10);
         segments.push(0, one);
         segments.push(0, merged);
-        assert_eq!(segments_of(&segments), [2, 10, 0xC8, 1, 0, 1, 5, 2, 5, 15, 0, 3, 9, 5, 2]);
+        assert_eq!(segments_of(&segments), [2, 10, 0xC8, 1, 0, 1, 5, 7, 2, 5, 15, 0, 3, 9, 5, 7, 2]);
     }
 
     #[test]

@@ -120,10 +120,11 @@ impl PageRun {
             let of_family = latencies.entry(families[family].clone()).or_default();
             sizes.iter().for_each(|(&size, nr)| *of_family.entry(size).or_default() += nr);
         }
+        let groups: Vec<String> = workload.groups.iter().map(|group| group.name.clone()).collect();
         let waits = collected
             .longest_waits()
             .into_iter()
-            .map(|wait| PageWait::new(wait, collected.threads[wait.thread].1))
+            .map(|wait| PageWait::new(wait, collected.threads[wait.thread].1, &groups))
             .collect();
         Self {
             name,

@@ -43,7 +43,8 @@ function decode(run) {
   run.rows = run.cpus.map(() => {
     const nr = number();
     const row = { nr, start: new Float64Array(nr), end: new Float64Array(nr), thread: new Uint32Array(nr),
-      busy: new Float64Array(nr), several: new Uint32Array(nr), waited: new Float64Array(nr), rule: new Uint8Array(nr) };
+      busy: new Float64Array(nr), several: new Uint32Array(nr), waited: new Float64Array(nr),
+      throttled: new Float64Array(nr), rule: new Uint8Array(nr) };
     let last = 0;
     for (let i = 0; i < nr; i++) {
       row.start[i] = last + number();
@@ -52,6 +53,7 @@ function decode(run) {
       row.several[i] = number();
       row.busy[i] = row.several[i] > 1 ? number() : last - row.start[i];
       row.waited[i] = number();
+      row.throttled[i] = number();
       row.rule[i] = number();
     }
     return row;
@@ -158,8 +160,9 @@ function drawLists() {
     return [badge, element("span", rule), element("span", isNumber(at_ns) ? instant(at_ns) : "whole run", "time"),
       element("span", `${sentence}.`, "sentence")];
   }), "none");
-  fillList("waits", run.waits.map(({ thread, cpu, length_ns, woken_ns }) => [
-    element("b", duration(length_ns)), element("span", `${taskName(thread)}, then on CPU ${cpu}`), element("span", instant(woken_ns), "time"),
+  fillList("waits", run.waits.map((wait) => [
+    element("b", lasted(wait)), element("span", `${taskName(wait.thread)} on CPU ${wait.cpu}, for ${wait.awaited}`),
+    element("span", instant(wait.since_ns), "time"),
   ]), "none");
 }
 
@@ -172,7 +175,7 @@ function choose(list, index) {
   if (list === "waits") {
     chooseLagTask(item.thread);
     const margin = Math.max(item.length_ns / 2, 1e4);
-    show(item.woken_ns - margin, item.woken_ns + item.length_ns + margin);
+    show(item.since_ns - margin, item.since_ns + item.length_ns + margin);
     view.cpu = item.cpu;
     view.top = item.cpu - Math.floor(rows().shown / 2);
   } else if (isNumber(item.at_ns)) {
@@ -193,9 +196,16 @@ function chosenItem() {
   return view.chosen && (view.chosen.list === "findings" ? run.findings : run.waits)[view.chosen.index];
 }
 
+/** The length of a wait; a lower bound if it has not ended. */
+function lasted({ length_ns, is_open }, digits) {
+  return `${is_open ? "\u2265 " : ""}${duration(length_ns, digits)}`;
+}
+
 /** A wait in a sentence. */
-function waitSentence({ thread, cpu, length_ns, woken_ns }) {
-  return `${taskName(thread)} waited ${duration(length_ns, 4)} for a CPU, from ${instant(woken_ns)} to ${instant(woken_ns + length_ns)}, and ran on CPU ${cpu}.`;
+function waitSentence(wait) {
+  const { thread, cpu, length_ns, since_ns, is_open, awaited } = wait, until = instant(since_ns + length_ns);
+  const end = is_open ? `; it has not ended at ${until}, on CPU ${cpu}` : `, until ${until} on CPU ${cpu}`;
+  return `${taskName(thread)} waited ${lasted(wait, 4)} for ${awaited} from ${instant(since_ns)} on${end}.`;
 }
 
 function drawExplanation() {
@@ -204,7 +214,7 @@ function drawExplanation() {
     $("explanation").replaceChildren(element("p", "Choose a finding, a wait or a mark \u25bc in the timeline: the explanation appears here.", "quiet"));
     return;
   }
-  const isWait = view.chosen.list === "waits", at = isWait ? item.woken_ns + item.length_ns - 1 : item.at_ns;
+  const isWait = view.chosen.list === "waits", at = isWait ? item.since_ns + item.length_ns - 1 : item.at_ns;
   const sentences = document.createElement("ul");
   const none = !run.findings ? "Explanations need the built-in scheduler."
     : isNumber(at) ? "There is no explanation of this moment." : "The finding is about the whole run: there is no single moment to explain.";

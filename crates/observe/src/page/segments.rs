@@ -17,8 +17,10 @@ pub(super) struct Segment {
     /// Time in which any thread ran, in ns.
     pub(super) busy: u64,
     pub(super) nr: u32,
-    /// Wait of the thread before the segment, in ns; the longest one if segments are merged.
+    /// Wait of the thread for a CPU before the segment, in ns; the longest one if segments are merged.
     pub(super) waited: u64,
+    /// Time for which the thread was throttled before the segment, in ns; the longest one if segments are merged.
+    pub(super) throttled: u64,
     /// Rule that selected the CPU, counted from 1; 0 if none is known.
     pub(super) rule: u8,
 }
@@ -66,6 +68,7 @@ fn coarsen(segments: &mut Vec<Segment>, resolution: u64) {
                 last.busy += busy;
                 last.nr += segment.nr;
                 last.waited = last.waited.max(segment.waited);
+                last.throttled = last.throttled.max(segment.throttled);
             }
             _ => {
                 longest = segment.busy;
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     fn segment(start: u64, end: u64) -> Segment {
-        Segment { start, end, thread: ThreadId::MAIN, busy: end - start, nr: 1, waited: 0, rule: 0 }
+        Segment { start, end, thread: ThreadId::MAIN, busy: end - start, nr: 1, waited: 0, throttled: 0, rule: 0 }
     }
 
     #[test]

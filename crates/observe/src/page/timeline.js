@@ -152,9 +152,9 @@ function drawMarks(g, width, rowHeight, shown) {
     g.setLineDash([]);
   }
   for (const wait of run.waits) {
-    const end = wait.woken_ns + wait.length_ns, y = (wait.cpu - view.top) * rowHeight;
+    const end = wait.since_ns + wait.length_ns, y = (wait.cpu - view.top) * rowHeight;
     if (!isVisible(wait.cpu, end)) continue;
-    const x = timeToX(end, width), start = Math.max(LEFT, timeToX(wait.woken_ns, width));
+    const x = timeToX(end, width), start = Math.max(LEFT, timeToX(wait.since_ns, width));
     g.fillStyle = style("--text");
     if (wait === item) g.fillRect(start, y, Math.max(2, x - start), 3);
     g.strokeStyle = style("--back");
@@ -174,9 +174,10 @@ function segmentText(cpu, i) {
   if (row.several[i] > 1) {
     return `CPU ${cpu}, from ${start} for ${duration(length)}: tasks ran ${row.several[i]} times, ${percent(row.busy[i] / length)} of the time; longest ${name} (pid ${pid}).`;
   }
+  const throttled = row.throttled[i] ? ` and ${duration(row.throttled[i], 4)} for runtime of a limit` : "";
   const rule = row.rule[i] ? page.rules[row.rule[i] - 1] : null;
   const why = rule ? ` Its last CPU selection: ${rule[0]}. ${rule[1]}` : "";
-  return `CPU ${cpu}, ${start}: ${name} (pid ${pid}) ran ${duration(length, 4)} after waiting ${duration(row.waited[i], 4)}.${why}`;
+  return `CPU ${cpu}, ${start}: ${name} (pid ${pid}) ran ${duration(length, 4)} after waiting ${duration(row.waited[i], 4)} for a CPU${throttled}.${why}`;
 }
 
 /** What is at a point of the timeline: CPU, time, index of the segment or -1, index of the wait or -1; null outside. */
@@ -188,7 +189,7 @@ function pointAt(x, y) {
   const at = view.from + (x - box.left - LEFT) * per;
   const i = firstAfter(run.rows[cpu], at);
   const isThere = i < run.rows[cpu].nr && run.rows[cpu].start[i] <= at + per;
-  const distances = run.waits.map((wait) => wait.cpu === cpu ? Math.abs(wait.woken_ns + wait.length_ns - at) / per : Infinity);
+  const distances = run.waits.map((wait) => wait.cpu === cpu ? Math.abs(wait.since_ns + wait.length_ns - at) / per : Infinity);
   const nearest = Math.min(Infinity, ...distances);
   return { cpu, at, i: isThere ? i : -1, wait: nearest <= MARK_REACH ? distances.indexOf(nearest) : -1 };
 }

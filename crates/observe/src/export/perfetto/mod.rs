@@ -26,6 +26,9 @@ const PACKET: u32 = 1;
 const FTRACE_EVENTS: u32 = 1;
 const PROCESS_TREE: u32 = 2;
 const TIMESTAMP: u32 = 8;
+const CLOCK_SNAPSHOT: u32 = 6;
+/// `BUILTIN_CLOCK_BOOTTIME`.
+const BOOTTIME: u64 = 6;
 const SEQUENCE: u32 = 10;
 const SEQUENCE_FLAGS: u32 = 13;
 const SYSTEM_INFO: u32 = 45;
@@ -121,8 +124,10 @@ impl<W: Write> TraceSink for Perfetto<W> {
             | RecordKind::BalancedReason(_)
             | RecordKind::Kicked(_)
             | RecordKind::Path { .. } => self.put_details(threads, record),
+            RecordKind::End => put_clocks(self.out.next(), record.at.0),
             RecordKind::StatRuntime { .. }
             | RecordKind::StatWait { .. }
+            | RecordKind::Wait { .. }
             | RecordKind::PeltSe { .. }
             | RecordKind::PeltCfs { .. } => {}
             _ => {
@@ -155,6 +160,19 @@ fn put_packet(bytes: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
     put_message(bytes, PACKET, |bytes| {
         put_number(bytes, SEQUENCE, THIS_SEQUENCE);
         put(bytes);
+    });
+}
+
+/// Writes a snapshot of the clock of all events, as recorders do at the end of a trace.
+fn put_clocks(bytes: &mut Vec<u8>, at: u64) {
+    put_packet(bytes, |bytes| {
+        put_number(bytes, TIMESTAMP, at);
+        put_message(bytes, CLOCK_SNAPSHOT, |bytes| {
+            put_message(bytes, 1, |bytes| {
+                put_number(bytes, 1, BOOTTIME);
+                put_number(bytes, 2, at);
+            });
+        });
     });
 }
 

@@ -54,6 +54,7 @@ pub(super) fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: 
         RecordKind::StatWait { thread, delay } => {
             visit(Table::Waits, &[at, on, pid(thread), comm(thread), int(delay.0)]);
         }
+        RecordKind::End | RecordKind::Wait { .. } => {}
         RecordKind::StatRuntime { thread, runtime } => {
             visit(Table::Runtimes, &[at, on, pid(thread), comm(thread), int(runtime.0)]);
         }

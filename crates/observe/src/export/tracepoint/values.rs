@@ -99,6 +99,7 @@ pub fn visit(threads: &ThreadTable, record: &TraceRecord<'_>, mut visit: impl Fn
             let (a, b) = named(thread);
             visit(Tracepoint::Setprio, &[a, b, Int(oldprio), Int(newprio)]);
         }
+        RecordKind::End | RecordKind::Wait { .. } => {}
         RecordKind::StatRuntime { thread, runtime } => {
             let (a, b) = named(thread);
             visit(Tracepoint::StatRuntime, &[a, b, U64(runtime.0)]);
