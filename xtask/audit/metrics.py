@@ -671,7 +671,8 @@ def of_cgroups(log):
         elif event["on"]:
             since[name, event["cpu"]] = event["clock"]
         else:
-            row["throttled_ns"] += counts * (event["clock"] - since.pop((name, event["cpu"])))
+            start = since.pop((name, event["cpu"]))
+            row["throttled_ns"] += counts * (event["clock"] - start if start is not None else 0)
     return dict(rows)
 
 

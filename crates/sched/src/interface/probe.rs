@@ -67,8 +67,9 @@ pub enum Event<'a> {
         group: GroupId,
         cpu: CpuId,
         is_throttled: bool,
-        /// Clock of the CPU's runqueue.
-        clock: u64,
+        /// Clock of the CPU's runqueue from which, or up to which, throttled time counts. `None` in 6.12 if the queue
+        /// has no entity; the first one causes a second event.
+        clock: Option<u64>,
     },
     /// The runtime of a group was refilled, at the end of periods or with new limits.
     GroupRefill {

@@ -87,8 +87,9 @@ pub struct CfsRq {
     pub runtime_remaining: i64,
     /// Whether the runtime is used up and no more could be drawn.
     pub throttled: bool,
-    /// Time at which the cfs_rq was last throttled, in ns of the runqueue's clock.
-    pub throttled_clock: u64,
+    /// Time from which the throttled time of the cfs_rq counts, in ns of the runqueue's clock. In 6.12 it does not while
+    /// the cfs_rq has had no entity.
+    pub throttled_clock: Option<u64>,
     /// Number of throttled groups among this group and those above it, on this CPU.
     pub throttle_count: u32,
     /// Clock of load tracking at the time when the cfs_rq was throttled, in ns.
@@ -134,7 +135,7 @@ impl CfsRq {
             runtime_enabled: false,
             runtime_remaining: 0,
             throttled: false,
-            throttled_clock: 0,
+            throttled_clock: None,
             throttle_count: 0,
             throttled_clock_pelt: 0,
             throttled_clock_pelt_time: 0,

@@ -79,6 +79,8 @@ impl State {
         let clock = self.rqs[cpu.index()].clock;
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         cfs_rq.throttled = true;
+        let counts = !self.series.is_eevdf() || cfs_rq.nr_running > 0;
+        let clock = counts.then_some(clock);
         cfs_rq.throttled_clock = clock;
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         self.report_fair_throttling(ctx, cpu);
@@ -102,11 +104,12 @@ impl State {
         self.update_rq_clock(ctx, rq);
         let clock = self.rqs[cpu.index()].clock;
         let pool = &mut self.groups[group.index()].bandwidth;
-        pool.stats.throttled_time += clock - self.cfs_rqs[id.index()].throttled_clock;
+        let since = self.cfs_rqs[id.index()].throttled_clock.take();
+        pool.stats.throttled_time += since.map_or(0, |since| clock - since);
         let place = pool.throttled.iter().position(|&other| other == id);
         pool.throttled.remove(place.expect("a throttled cfs_rq is in its group's list"));
         self.restart_clocks(ctx, group, cpu);
-        ctx.report(Event::GroupThrottling { group, cpu, is_throttled: false, clock });
+        ctx.report(Event::GroupThrottling { group, cpu, is_throttled: false, clock: Some(clock) });
         self.report_fair_throttling(ctx, cpu);
         let cfs_rq = &self.cfs_rqs[id.index()];
         if cfs_rq.load.weight > 0 {
@@ -125,6 +128,18 @@ impl State {
         }
         if self.rqs[cpu.index()].is_idle_task_running() && self.cfs_rqs[cpu.index()].nr_running > 0 {
             self.resched_curr(ctx, cpu);
+        }
+    }
+
+    /// Starts to count the throttled time of a cfs_rq that gets its first entity while it is throttled (6.12). 6.1 counts
+    /// it from the throttling on.
+    pub(crate) fn start_throttled_clock(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
+        if cfs_rq.throttled && cfs_rq.throttled_clock.is_none() {
+            cfs_rq.throttled_clock = Some(self.rqs[cpu.index()].clock);
+            let clock = cfs_rq.throttled_clock;
+            ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         }
     }
 
