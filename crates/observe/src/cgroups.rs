@@ -3,6 +3,7 @@
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
+use fairlab_machine::snapshot::BandwidthSnapshot;
 use fairlab_sched::ids::GroupId;
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use serde::{Deserialize, Serialize};
@@ -30,10 +31,9 @@ pub struct CgroupSummary {
     pub burst_ns: u64,
 }
 
-/// Returns the current bandwidth counters of all task groups of the workload; empty if the engine has none.
+/// Returns the current bandwidth counters of all task groups of the workload.
 pub(crate) fn counters(machine: &Machine<impl Engine>) -> Vec<BandwidthStats> {
-    let Some(sched) = machine.sched().as_sched() else { return Vec::new() };
-    let of = |group: usize| sched.group(id_of(group)).bandwidth.stats;
+    let of = |group: usize| machine.sched().bandwidth_snapshot(id_of(group)).unwrap_or_default().stats;
     (0..machine.workload().groups.len()).map(of).collect()
 }
 
@@ -44,11 +44,11 @@ fn id_of(place: usize) -> GroupId {
 
 /// Returns the cgroups that have or had a quota, with their counters since `before`.
 pub(crate) fn of(machine: &Machine<impl Engine>, before: &[BandwidthStats]) -> Vec<CgroupSummary> {
-    let Some(sched) = machine.sched().as_sched() else { return Vec::new() };
-    let groups = machine.workload().groups.iter().enumerate().zip(counters(machine));
+    let groups = machine.workload().groups.iter().enumerate();
     groups
-        .filter_map(|((place, group), now)| {
-            let (quota, period, _) = sched.group(id_of(place)).bandwidth.limits.parts();
+        .filter_map(|(place, group)| {
+            let BandwidthSnapshot { quota, period, stats: now, .. } =
+                machine.sched().bandwidth_snapshot(id_of(place))?;
             let before = before.get(place).copied().unwrap_or_default();
             (quota.is_some() || now != before).then(|| CgroupSummary {
                 name: group.name.clone(),

@@ -8,7 +8,9 @@ use crate::object::paths::EngineCall;
 use crate::object::{EngineDuty, EngineIrq};
 use fairlab_machine::engine::{Capability, Engine, FeatureState, TunableState, YieldedEnginePath};
 use fairlab_machine::sim::Setup;
-use fairlab_machine::snapshot::{LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
+use fairlab_machine::snapshot::{
+    BandwidthSnapshot, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot,
+};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
@@ -162,6 +164,10 @@ impl Engine for KernelEngine {
 
     fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
         self.object.queue_lag(cpu.0)
+    }
+
+    fn bandwidth_snapshot(&self, group: GroupId) -> Option<BandwidthSnapshot> {
+        self.object.bandwidth(group.0)
     }
 
     fn schedstat_snapshot(&self, cpu: CpuId) -> SchedstatSnapshot {

@@ -3,7 +3,6 @@
 //! the crate.
 
 mod raw;
-mod show;
 mod types;
 
 pub use types::{
@@ -48,6 +47,7 @@ mod counting;
 mod lag;
 pub mod paths;
 mod records;
+mod show;
 mod switches;
 
 pub(crate) use counting::MAX_OPERATIONS;

@@ -215,6 +215,19 @@ pub(crate) struct RawLag {
 }
 
 #[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawBandwidth {
+    pub(crate) quota: c_longlong,
+    pub(crate) period: c_ulonglong,
+    pub(crate) burst: c_ulonglong,
+    pub(crate) nr_periods: c_ulonglong,
+    pub(crate) nr_throttled: c_ulonglong,
+    pub(crate) throttled_time: c_ulonglong,
+    pub(crate) nr_burst: c_ulonglong,
+    pub(crate) burst_time: c_ulonglong,
+}
+
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawClock {
     pub(crate) now: c_ulonglong,
@@ -250,7 +263,7 @@ pub(crate) struct RawYield {
 pub(crate) const YIELDED: c_long = -1;
 
 /// Sizes of the structures, in the order of `fl_layout()`.
-pub(crate) const SIZES: [usize; 16] = [
+pub(crate) const SIZES: [usize; 17] = [
     size_of::<RawRecord>(),
     size_of::<RawCpu>(),
     size_of::<RawPolicy>(),
@@ -267,6 +280,7 @@ pub(crate) const SIZES: [usize; 16] = [
     size_of::<RawFeature>(),
     size_of::<RawTunable>(),
     size_of::<RawLag>(),
+    size_of::<RawBandwidth>(),
 ];
 
 /// Declares the table of functions, and the lookup of each.
@@ -378,6 +392,7 @@ functions! {
     fl_show_schedstat(c_int, *mut RawSchedstat);
     fl_show_lag(c_uint, *mut RawLag) -> c_int;
     fl_show_queue_lag(c_int, *mut RawLag) -> c_int;
+    fl_show_bandwidth(c_int, *mut RawBandwidth) -> c_int;
     fl_records(*mut c_uint) -> *const RawRecord;
     fl_count(c_ulong, c_int, c_int, c_ulong, c_int, c_int);
     fl_measure(c_ulong, c_int, c_uint);

@@ -3,9 +3,11 @@
 
 use super::{Object, raw};
 use fairlab_machine::snapshot::{
-    DomainSnapshot, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot,
+    BandwidthSnapshot, DomainSnapshot, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot,
 };
+use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::types::pelt::SchedAvg;
+use fairlab_sched::units::Nanos;
 
 /// Calls a function that fills a structure, and returns the structure.
 macro_rules! read_snapshot {
@@ -108,6 +110,24 @@ impl Object {
             sum_exec_runtime: shown.sum_exec_runtime,
             util_est: shown.util_est,
         }
+    }
+
+    /// Returns limits and counters of a group; `None` if the tree was built without quotas.
+    pub(crate) fn bandwidth(&self, group: u32) -> Option<BandwidthSnapshot> {
+        let mut shown = raw::RawBandwidth::default();
+        let is_known = call!(self, fl_show_bandwidth(super::c_cpu(group), &raw mut shown)) != 0;
+        is_known.then(|| BandwidthSnapshot {
+            quota: u64::try_from(shown.quota).ok().map(Nanos),
+            period: Nanos(shown.period),
+            burst: Nanos(shown.burst),
+            stats: BandwidthStats {
+                nr_periods: shown.nr_periods,
+                nr_throttled: shown.nr_throttled,
+                throttled_time: shown.throttled_time,
+                nr_burst: shown.nr_burst,
+                burst_time: shown.burst_time,
+            },
+        })
     }
 
     pub(crate) fn schedstat(&self, cpu: u32) -> SchedstatSnapshot {

@@ -2,13 +2,15 @@
 //! Snapshots of an engine's state in kernel terms. The built-in scheduler and compiled kernels fill the same
 //! fields, so that traces and statistics can be compared line by line.
 
-use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::ids::{CpuId, GroupId, TaskId};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::State;
+use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::task::OnRq;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
 use fairlab_sched::types::pelt::SchedAvg;
+use fairlab_sched::units::Nanos;
 
 /// State of nohz idle balancing (`nohz`). Times are jiffies relative to the kernel's initial jiffies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,6 +122,19 @@ pub struct DomainSnapshot {
     pub imb_numa_nr: u32,
 }
 
+/// CPU bandwidth of a group: its limits and the counters of `cpu.stat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BandwidthSnapshot {
+    /// Runtime per period; `None` without a limit.
+    pub quota: Option<Nanos>,
+    /// Length of a period.
+    pub period: Nanos,
+    /// Runtime that may be saved up beyond the quota.
+    pub burst: Nanos,
+    /// Counters since the group was created. Counters that the kernel does not have are 0.
+    pub stats: BandwidthStats,
+}
+
 /// Snapshot functions of the built-in scheduler.
 pub(crate) struct BuiltInScheduler;
 
@@ -181,6 +196,13 @@ impl BuiltInScheduler {
             sum_exec_runtime: se.sum_exec_runtime,
             util_est: u64::from(se.avg.util_est.ewma) << 32 | u64::from(se.avg.util_est.enqueued),
         }
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "an engine may have no quotas")]
+    pub(crate) fn bandwidth_snapshot(sched: &Sched, group: GroupId) -> Option<BandwidthSnapshot> {
+        let bandwidth = &sched.group(group).bandwidth;
+        let (quota, period, burst) = bandwidth.limits.parts();
+        Some(BandwidthSnapshot { quota, period, burst, stats: bandwidth.stats })
     }
 
     pub(crate) fn schedstat_snapshot(sched: &Sched, cpu: CpuId) -> SchedstatSnapshot {

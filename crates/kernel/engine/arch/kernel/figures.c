@@ -144,7 +144,7 @@ unsigned int fl_layout(int what)
 		sizeof(struct fl_clock), sizeof(struct fl_nohz), sizeof(struct fl_llc), sizeof(struct fl_rq),
 		sizeof(struct fl_task), sizeof(struct fl_schedstat), sizeof(struct fl_frequency_domain),
 		sizeof(struct fl_called), sizeof(struct fl_pause), sizeof(struct fl_feature), sizeof(struct fl_tunable),
-		sizeof(struct fl_lag),
+		sizeof(struct fl_lag), sizeof(struct fl_bandwidth),
 	};
 
 	return what >= 0 && what < ARRAY_SIZE(sizes) ? sizes[what] : 0;

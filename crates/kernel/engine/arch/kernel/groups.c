@@ -93,6 +93,35 @@ int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, 
 int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, long long burst_us) { return -EINVAL; }
 #endif
 
+/* Returns whether the group exists and groups can have a quota. */
+int fl_show_bandwidth(int group, struct fl_bandwidth *to)
+{
+#ifdef CONFIG_CFS_BANDWIDTH
+	const struct cfs_bandwidth *cfs_b;
+
+	if (group > nr_groups)
+		return 0;
+	cfs_b = &fl_group(group)->cfs_bandwidth;
+	*to = (struct fl_bandwidth) {
+		.quota = cfs_b->quota == RUNTIME_INF ? -1 : (long long)cfs_b->quota,
+		.period = ktime_to_ns(cfs_b->period),
+		.nr_periods = cfs_b->nr_periods,
+		.nr_throttled = cfs_b->nr_throttled,
+		.throttled_time = cfs_b->throttled_time,
+#ifdef FL_BURST
+		.burst = cfs_b->burst,
+#endif
+#ifdef FL_BURST_COUNTERS
+		.nr_burst = cfs_b->nr_burst,
+		.burst_time = cfs_b->burst_time,
+#endif
+	};
+	return 1;
+#else
+	return 0;
+#endif
+}
+
 #ifdef CONFIG_UCLAMP_TASK_GROUP
 /* ---- clamps: the files uclamp.min and uclamp.max, and the cgroup functions that writing them calls ---- */
 

@@ -17,7 +17,9 @@ pub use paths::{EngineLock, EnginePath, YieldedEnginePath};
 pub use switches::{FeatureState, TunableState, unknown_switch};
 
 use super::setup::Setup;
-use super::snapshot::{BuiltInScheduler, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot};
+use super::snapshot::{
+    BandwidthSnapshot, BuiltInScheduler, LlcSnapshot, NohzSnapshot, RqSnapshot, SchedstatSnapshot, TaskSnapshot,
+};
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::classes::fair::shares::SharesError;
 use fairlab_sched::cpumask::CpuMask;
@@ -266,6 +268,8 @@ engine! {
         fn lag_snapshot(task: TaskId) -> Option<EntityLag>, State = None;
         /// Returns the virtual time of the root queue of a CPU; `None` if the kernel has no lags.
         fn queue_lag_snapshot(cpu: CpuId) -> Option<QueueLag>, State = None;
+        /// Returns the CPU bandwidth limits of a group and their counters; `None` if the kernel has no quotas of groups.
+        fn bandwidth_snapshot(group: GroupId) -> Option<BandwidthSnapshot>, BuiltInScheduler = None;
         /// Whether a CPU is online.
         fn is_online(cpu: CpuId) -> bool, State = true;
         /// Returns the lock that a call takes first and holds during its first phase.

@@ -136,6 +136,12 @@ struct fl_lag {
 	long long zero_vruntime, sum_w_vruntime, avg_vruntime;
 };
 
+/* Limits and counters of a group, in ns. */
+struct fl_bandwidth {
+	long long quota;		/* -1: none */
+	unsigned long long period, burst, nr_periods, nr_throttled, throttled_time, nr_burst, burst_time;
+};
+
 struct fl_clock { unsigned long long now, ahead, newidle_cost; };
 
 void fl_set_clock(const struct fl_clock *clock);
@@ -266,6 +272,7 @@ void fl_show_task(unsigned int task, struct fl_task *to);
 void fl_show_schedstat(int cpu, struct fl_schedstat *to);
 int fl_show_lag(unsigned int task, struct fl_lag *to);		/* these two return 0 if the tree has no lags */
 int fl_show_queue_lag(int cpu, struct fl_lag *to);
+int fl_show_bandwidth(int group, struct fl_bandwidth *to);	/* 0: groups have no quotas */
 
 /* ---- provided by the host for fairlab ---- */
 
