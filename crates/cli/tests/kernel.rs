@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tests of `--engine kernel:NAME` with the scheduler of Debian's 6.1, and of one regression with that of 6.12.
+//! Tests of `--engine kernel:NAME` with the scheduler of Debian's 6.1, and of one regression and throttling with that of
+//! 6.12.
 //! Without these trees or a compiler the tests that need them are ignored.
 
 #[path = "it/common/mod.rs"]
@@ -76,6 +77,38 @@ fn a_kernels_own_engine_decides_and_reports_as_the_built_in_one() {
         assert_eq!(compiled["engine"]["name"], "kernel:under-test");
         for key in ["digest", "totals", "families", "cpus"] {
             assert_eq!(built_in[key], compiled[key], "{run:?}: {key}");
+        }
+    }
+}
+
+fn an_engine_of_6_1_reports_throttling_and_quotas_as_the_built_in_one() {
+    compare_throttling("6.1", "under-test");
+}
+
+fn an_engine_of_6_12_reports_throttling_and_quotas_as_the_built_in_one() {
+    let built = with_engines(&["kernel", "add", "under-test-6.12", "--source", "debian:6.12"]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    compare_throttling("6.12", "under-test-6.12");
+}
+
+fn compare_throttling(kernel: &str, engine: &str) {
+    let engine = format!("kernel:{engine}");
+    for (scenario, setting, is_throttled) in [
+        ("quota-beside-a-sleeper", None, true),
+        ("nested-quota", None, true),
+        ("deadline", None, true),
+        // 6.12 throttles real-time tasks only with CONFIG_RT_GROUP_SCHED.
+        ("real-time", Some("rt_runtime_us=300000"), kernel == "6.1"),
+    ] {
+        let file = format!("crates/cli/tests/data/throttling/{scenario}.scn");
+        let mut run = vec!["--json", "run", &file];
+        run.extend(setting.iter().flat_map(|setting| ["--set", setting]));
+        let built_in = json_of(&[&run[..], &["--kernel", kernel]].concat());
+        let compiled = json_output(&[&run[..], &["--engine", &engine]].concat());
+        assert_eq!(built_in["totals"]["throttled_ns"] != 0, is_throttled, "{scenario}: {}", built_in["totals"]);
+        assert_eq!(built_in["cgroups"].is_array(), scenario.contains("quota"), "{scenario}");
+        for key in ["digest", "totals", "families", "cgroups"] {
+            assert_eq!(built_in[key], compiled[key], "{kernel}, {scenario}: {key}");
         }
     }
 }
@@ -614,6 +647,7 @@ fn main() -> ExitCode {
     let engine = Requirement { name: "linux-source-6.1", missing: || NO_ENGINE.clone() };
     let mut tests = engine.trials(named![
         a_kernels_own_engine_decides_and_reports_as_the_built_in_one,
+        an_engine_of_6_1_reports_throttling_and_quotas_as_the_built_in_one,
         an_engines_trace_is_that_of_the_built_in_one,
         arms_may_have_engines,
         every_line_of_a_trace_is_that_of_the_built_in_scheduler,
@@ -637,7 +671,10 @@ fn main() -> ExitCode {
         name: "linux-source-6.12",
         missing: || NO_ENGINE.clone().or_else(|| TreeSource::parse("debian:6.12").err().map(|error| error.to_string())),
     };
-    tests.extend(newer.trials(named![a_crash_that_a_regression_of_6_12_causes_is_detected]));
+    tests.extend(newer.trials(named![
+        a_crash_that_a_regression_of_6_12_causes_is_detected,
+        an_engine_of_6_12_reports_throttling_and_quotas_as_the_built_in_one,
+    ]));
     let nothing = Requirement { name: "nothing", missing: || None };
     tests.extend(nothing.trials(named![
         what_patch_cannot_run_is_reported_with_status_2,

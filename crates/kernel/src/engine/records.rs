@@ -71,6 +71,7 @@ pub(super) fn apply_record(
                 ctx.report(Event::Lag { moment, entity: &entity, queue: &queue });
             });
         }
+        EngineRecord::Throttling { task, limit } => ctx.report(Event::Throttling { task: TaskId(task), limit }),
         EngineRecord::Timer { cpu, at } => {
             ctx.charge(KernelOp::HrtimerProgram);
             ctx.emit(Effect::ArmTimer { cpu: CpuId(cpu), at: timer_at(at) });

@@ -29,6 +29,12 @@ pub(crate) const RUNTIME: c_uint = 8;
 pub(crate) const WAKING: c_uint = 9;
 pub(crate) const PRIO: c_uint = 10;
 pub(crate) const LAG: c_uint = 11;
+pub(crate) const THROTTLING: c_uint = 12;
+
+/// Limits of `THROTTLING` records that are no group.
+pub(crate) const NO_LIMIT: c_longlong = 0;
+pub(crate) const REAL_TIME_LIMIT: c_longlong = -1;
+pub(crate) const DEADLINE_LIMIT: c_longlong = -2;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

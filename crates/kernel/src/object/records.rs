@@ -2,7 +2,9 @@
 //! Records of the kernel's side: what has happened during a call.
 
 use super::{Object, raw};
+use fairlab_sched::ids::GroupId;
 use fairlab_sched::interface::lag::LagMoment;
+use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::topology::CpuIdleType;
 use std::ffi::CStr;
 
@@ -33,6 +35,8 @@ pub(crate) enum EngineRecord {
     Priority { on: u32, task: u32, prio: i32, is_inherited: bool },
     /// Virtual times of a task and the groups above it: places for [`Object::lags`].
     Lag { task: u32, moment: LagMoment, first: u32, nr: u32 },
+    /// Limit whose runtime a task waits for has changed.
+    Throttling { task: u32, limit: Option<RuntimeLimit> },
 }
 
 impl Object {
@@ -76,7 +80,17 @@ fn to_record(record: &raw::RawRecord) -> EngineRecord {
             let moment = [LagMoment::Wakeup, LagMoment::SwitchFrom, LagMoment::SwitchTo][cpu as usize];
             EngineRecord::Lag { task, moment, first: a as u32, nr: b as u32 }
         }
-        other => unreachable!("records have twelve kinds, not {other}"),
+        raw::THROTTLING => EngineRecord::Throttling { task, limit: runtime_limit(a) },
+        other => unreachable!("records have thirteen kinds, not {other}"),
+    }
+}
+
+fn runtime_limit(number: i64) -> Option<RuntimeLimit> {
+    match number {
+        raw::NO_LIMIT => None,
+        raw::REAL_TIME_LIMIT => Some(RuntimeLimit::RealTime),
+        raw::DEADLINE_LIMIT => Some(RuntimeLimit::Deadline),
+        group => Some(RuntimeLimit::Quota(GroupId(group as u32))),
     }
 }
 

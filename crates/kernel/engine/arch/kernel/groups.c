@@ -14,6 +14,19 @@ struct task_group *fl_group(int group)
 
 bool fl_has_quota(void) { return has_quota; }
 
+/* Whether a group is throttled on some CPU. */
+bool fl_has_throttled_group(void)
+{
+#ifdef CONFIG_CFS_BANDWIDTH
+	int i;
+
+	for (i = 0; i < nr_groups; i++)
+		if (!list_empty(&groups[i]->cfs_bandwidth.throttled_cfs_rq))
+			return true;
+#endif
+	return false;
+}
+
 void fl_first_clamps(int booted)
 {
 	as_booted = booted;
@@ -37,6 +50,7 @@ int fl_group_new(int cpu, int parent)
 		group_room = 2 * group_room + 16;
 	}
 	groups[nr_groups++] = group;
+	group->css.id = nr_groups;
 	return nr_groups;
 }
 
@@ -77,7 +91,7 @@ int fl_group_quota(int cpu, int group, long long quota_us, long long period_us, 
 	struct cftype *burst = file_of_cpu_cgroup("cfs_burst_us");
 	int refused = 0;
 
-	has_quota = true;
+	has_quota = fl_has_limits = true;
 	fl_execute_on(cpu);
 	if (fl_group(group)->cfs_bandwidth.quota != RUNTIME_INF)
 		refused = quota->write_s64(css, quota, -1);

@@ -62,6 +62,7 @@ void fl_tell_lags(struct task_struct *p, enum fl_moment moment);
 /* groups.c */
 struct task_group *fl_group(int group);
 bool fl_has_quota(void);
+bool fl_has_throttled_group(void);
 bool fl_is_clamped_as_booted(void);
 
 /* memory.c */
@@ -70,6 +71,9 @@ void fl_make_percpu_areas(void);
 
 /* limits.c */
 int *fl_limits(int from);
+
+/* machine.c */
+void fl_check_context(void);
 
 /* switches.c */
 void fl_run_late_initcalls(void);
@@ -125,5 +129,12 @@ void fl_end_timers_of(int cpu);
 
 /* probes.c */
 void fl_listen(void);
+
+/* throttling.c: the functions that report are called only if there are limits */
+extern bool fl_has_limits;
+void fl_may_be_throttled(struct task_struct *p);
+void fl_cpu_reschedules(int cpu);
+void fl_report_limit_of(struct task_struct *p);
+void fl_report_limits(void);
 
 #endif

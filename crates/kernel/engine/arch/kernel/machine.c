@@ -123,16 +123,27 @@ struct task_struct *__switch_to(struct task_struct *prev, struct task_struct *ne
 
 	fl_state.running[cpu] = next;
 	preempt_count_set(count);	/* the next task has taken the same number of sections as the previous one */
+	if (fl_has_limits) {
+		fl_report_limit_of(prev);
+		fl_report_limit_of(next);
+	}
 	fl_tell(FL_SWITCH, cpu, task_thread_info(prev)->id, task_thread_info(next)->id, READ_ONCE(STATE_OF(prev)));
 	fl_tell_lags(prev, FL_MOMENT_PREV);
 	fl_tell_lags(next, FL_MOMENT_NEXT);
 	return prev;
 }
 
+void arch_smp_send_reschedule(int cpu)
+{
+	if (fl_has_limits)
+		fl_cpu_reschedules(cpu);
+	fl_tell(FL_IPI, cpu, 0, FL_IRQ_RESCHEDULE, 0);
+}
+
 #ifndef FL_RESCHEDULE_MACRO
-void smp_send_reschedule(int cpu) { fl_tell(FL_IPI, cpu, 0, FL_IRQ_RESCHEDULE, 0); }
+void smp_send_reschedule(int cpu) { arch_smp_send_reschedule(cpu); }
 #endif
-void arch_smp_send_reschedule(int cpu) { fl_tell(FL_IPI, cpu, 0, FL_IRQ_RESCHEDULE, 0); }
+
 void arch_send_call_function_single_ipi(int cpu) { fl_tell(FL_IPI, cpu, 0, FL_IRQ_CALL, 0); }
 
 void arch_send_call_function_ipi_mask(const struct cpumask *mask)
@@ -166,7 +177,7 @@ static void expect_no_lock(void)
  * A call that switches tasks ends as another task than it began, but with the same nesting depth. The tree
  * corrects its own number when it switches.
  */
-void fl_leaving(void)
+void fl_check_context(void)
 {
 	int more = fl_state.depth;
 	char text[160];
@@ -182,6 +193,13 @@ void fl_leaving(void)
 		fl_host_taken("section", fl_state.began, FL_SECTIONS);
 	snprintf(text, sizeof(text), "a lock, rcu_read_lock() or preempt_disable() was %s", more > 0 ? "not undone" : "undone once too often");
 	fl_host_stop(FL_STOP_CONTEXT, text);
+}
+
+void fl_leaving(void)
+{
+	fl_check_context();
+	if (fl_has_limits)
+		fl_report_limits();
 }
 
 /* ---- locks ---- */

@@ -246,7 +246,7 @@ static void live(void *what)
 
 	fl_state.stack_end = __builtin_frame_address(0);
 	mine->result = perform(fl_state.cpu, mine->call, mine->a, mine->b);
-	fl_leaving();
+	fl_check_context();
 }
 
 /* The state of the CPU must be set before. */

@@ -10,6 +10,8 @@ static void on_migrate(void *unused, struct task_struct *p, int to) { fl_tell(FL
 
 static void tell_wakeup(struct task_struct *p, int is_new)
 {
+	if (fl_has_limits)
+		fl_report_limit_of(p);
 	fl_tell(FL_WAKEUP, task_cpu(p), ID(p), is_new, 0);
 	fl_tell_lags(p, FL_MOMENT_WAKEUP);
 }

@@ -170,6 +170,7 @@ struct task_struct *fl_prepare(int cpu, const struct fl_task_spec *spec)
 	args.cset = p->cgroups = fl_css_set(group);
 	fork_from_its_like(cpu, p);
 	JOIN_GROUP(p, &args);
+	fl_may_be_throttled(p);
 	return p;
 }
 
@@ -307,6 +308,8 @@ int fl_set_policy(int cpu, unsigned int task, const struct fl_policy *policy)
 
 	fl_execute_on(cpu);
 	error = sched_setattr_nocheck(p, &attr);
+	if (!policy->is_governor)
+		fl_may_be_throttled(p);
 	report_prio(task);
 	return error;
 }
@@ -364,6 +367,7 @@ void fl_move(int cpu, unsigned int task, int group)
 #else
 	sched_move_task(p);
 #endif
+	fl_may_be_throttled(p);
 }
 
 bool kthread_is_per_cpu(struct task_struct *p) { return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1; }
@@ -392,4 +396,5 @@ void fl_inherit(int cpu, unsigned int task, int waiter)
 	raw_spin_lock_irqsave(&p->pi_lock, flags);
 	rt_mutex_setprio(p, waiter < 0 ? NULL : fl_task(waiter));
 	raw_spin_unlock_irqrestore(&p->pi_lock, flags);
+	fl_may_be_throttled(p);
 }

@@ -22,6 +22,7 @@ enum fl_kind {
 	FL_WAKING,	/* task, cpu where it was */
 	FL_PRIO,	/* task; a: its priority; b: whether it is inherited */
 	FL_LAG,		/* task, moment in cpu: enum fl_moment; a: first of its lags; b: their number */
+	FL_THROTTLING,	/* task, cpu; a: limit whose runtime it waits for: a group's number, -1 real-time, -2 deadline, 0 none */
 };
 
 enum fl_moment { FL_MOMENT_WAKEUP, FL_MOMENT_PREV, FL_MOMENT_NEXT };
@@ -255,7 +256,7 @@ int fl_is_asleep(unsigned int task);
 void fl_awaited_stopper(int cpu);
 void fl_wake_idle(int cpu);
 void fl_idle_exit(int cpu);
-void fl_leaving(void);			/* end of each call: checks that the context is unchanged */
+void fl_leaving(void);			/* end of each call: checks that the context is unchanged, reports limits */
 
 enum fl_duty { FL_DUTY_RESCHEDULE, FL_DUTY_STOPPER, FL_DUTY_IDLE, FL_DUTY_TASK };
 

@@ -14,6 +14,8 @@ struct thread_info {
 	u32 cpu;
 	u32 id;			/* number of the task in fairlab */
 	u32 cpuset;		/* number of its cpuset */
+	int limit;		/* whose runtime it waits for, as reported last: see throttling.c */
+	u32 lists;		/* of throttling.c that have the task */
 };
 #define INIT_THREAD_INFO(task) { .flags = 0 }
 #endif
