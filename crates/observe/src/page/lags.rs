@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Lags and deadlines of tasks over time (since 6.6), in a bounded number of samples.
 //!
-//! A task has a sample at each of its wake-ups and switches. When the number of samples reaches its limit, samples of a
-//! task that are close together are merged: the one with the largest lag stays, positive or negative.
+//! A task has a sample at each of its wake-ups and switches. Samples of a task in one interval of the resolution are
+//! merged: the one with the largest lag stays, positive or negative. When the number of samples exceeds its limit, the
+//! resolution doubles. A new sample is merged at the resolution of that time, so the resolution follows the length of
+//! the run, not the number of samples.
+//!
+//! With a limit of M samples and N threads in a time T, the resolution is at most 2 N T / (M - N). Unless samples of a
+//! thread have equal times, at least M / 2 of them remain.
 
 use super::encode::put;
 use crate::export::record::TaskLag;
@@ -27,6 +32,18 @@ struct LagSample {
     lag: i64,
     /// Virtual time until the task's virtual deadline, in ns; negative if it has passed. 0 for a task that is not queued.
     until_deadline: i64,
+}
+
+impl LagSample {
+    /// Merges the thread's next sample into this one if both are in one interval of the resolution. Returns whether it
+    /// has.
+    fn try_merge(&mut self, next: &Self, resolution: u64) -> bool {
+        let is_close = resolution > 0 && next.at / resolution == self.at / resolution;
+        if is_close && next.lag.unsigned_abs() > self.lag.unsigned_abs() {
+            *self = *next;
+        }
+        is_close
+    }
 }
 
 /// State of a task from a sample to the next one. The script of the page knows the numbers.
@@ -66,12 +83,21 @@ impl Lags {
             _ => Phase::Waits,
         };
         let until_deadline = lag.deadline.map_or(0, |deadline| deadline.wrapping_sub(lag.avg_vruntime));
-        slot_mut(&mut self.of_thread, thread.index()).push(LagSample { at, cpu, phase, lag: lag.lag, until_deadline });
+        let sample = LagSample { at, cpu, phase, lag: lag.lag, until_deadline };
+        let samples = slot_mut(&mut self.of_thread, thread.index());
+        debug_assert!(samples.last().is_none_or(|last| last.at <= at), "the samples of a thread are in order");
+        if samples.last_mut().is_some_and(|last| last.try_merge(&sample, self.resolution)) {
+            return;
+        }
+        samples.push(sample);
         self.nr += 1;
-        while self.nr > self.max_samples {
-            self.resolution = (self.resolution * 2).max(1 << 12);
+        // With a resolution beyond the last time, each thread has one sample.
+        while self.nr > self.max_samples && self.resolution <= at {
+            self.resolution = (self.resolution * 2).max(1);
             let resolution = self.resolution;
-            self.of_thread.iter_mut().for_each(|samples| coarsen(samples, resolution));
+            for samples in &mut self.of_thread {
+                samples.dedup_by(|next, kept| kept.try_merge(next, resolution));
+            }
             self.nr = self.of_thread.iter().map(Vec::len).sum();
         }
     }
@@ -102,21 +128,10 @@ impl Lags {
     }
 }
 
-/// Merges the samples of each interval.
-fn coarsen(samples: &mut Vec<LagSample>, resolution: u64) {
-    samples.dedup_by(|next, kept| {
-        let is_close = next.at / resolution == kept.at / resolution;
-        if is_close && next.lag.unsigned_abs() > kept.lag.unsigned_abs() {
-            *kept = *next;
-        }
-        is_close
-    });
-    samples.shrink_to_fit();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::ids::TaskId;
 
     fn lag(moment: LagMoment, lag: i64, deadline: Option<i64>) -> TaskLag {
         TaskLag {
@@ -151,8 +166,40 @@ mod tests {
             lags.push(1_000 * step, CpuId(0), ThreadId::MAIN, &lag);
         }
         let samples = &lags.of_thread[0];
-        assert_eq!((samples.len(), lags.nr, lags.resolution), (25, 25, 1 << 12));
+        assert_eq!((samples.len(), lags.nr, lags.resolution), (98, 98, 1 << 10));
         assert!(samples.iter().any(|sample| sample.at == 50_000 && sample.lag == -9));
         assert!(samples.is_sorted_by_key(|sample| sample.at));
+    }
+
+    #[test]
+    fn ten_times_the_limit_of_samples_stay_in_order_at_a_resolution_near_the_limit() {
+        const MAX_SAMPLES: usize = 1000;
+        for nr_threads in [1_u64, 7, 40] {
+            let (mut lags, nr) = (Lags::new(MAX_SAMPLES), 10 * MAX_SAMPLES as u64);
+            for step in 0..nr {
+                let thread = ThreadId::from_task(TaskId::from_index((step % nr_threads) as usize));
+                lags.push(1_500 * step, CpuId(0), thread, &lag(LagMoment::Wakeup, (step % 13) as i64 - 6, Some(0)));
+                assert!(lags.nr <= MAX_SAMPLES, "{} samples", lags.nr);
+            }
+            let count: usize = lags.of_thread.iter().map(Vec::len).sum();
+            assert_eq!(count, lags.nr);
+            assert!(count >= MAX_SAMPLES / 4, "{count} of {MAX_SAMPLES} samples, {nr_threads} threads");
+            for samples in &lags.of_thread {
+                assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at), "{nr_threads} threads");
+            }
+            let bound = 2 * nr_threads * 1_500 * nr / (MAX_SAMPLES as u64 - nr_threads);
+            assert!(lags.resolution <= bound, "{} above {bound}, {nr_threads} threads", lags.resolution);
+            assert!(!lags.bytes().is_empty());
+        }
+    }
+
+    #[test]
+    fn more_threads_than_samples_have_one_sample_each() {
+        let mut lags = Lags::new(2);
+        for step in 0..3_000_u64 {
+            let thread = ThreadId::from_task(TaskId::from_index((step % 3) as usize));
+            lags.push(step, CpuId(0), thread, &lag(LagMoment::Wakeup, 1, Some(0)));
+        }
+        assert_eq!((lags.nr, lags.resolution), (3, 4096));
     }
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Timeline segments of each CPU, in a bounded number.
 //!
-//! A segment is a time in which one task ran. When the number of segments reaches its limit, short neighbours are merged. A
+//! A segment is a time in which one task ran. Neighbours that together are no longer than the resolution are merged. A
 //! merged segment records the task that ran longest and the time in which any task ran. The size of a page is therefore
-//! bounded, and long segments stay exact.
+//! bounded, and long segments stay exact. When the number of segments exceeds its limit, the resolution doubles. A new
+//! segment is merged at the resolution of that time, so the resolution follows the length of the run, not the number of
+//! segments.
+//!
+//! With a limit of M segments and N CPUs in a time T, the resolution is at most 4 N T / (M - N), and at least M / 3
+//! segments remain: two neighbours are longer than the resolution, so doubling it merges at most three.
 
 use crate::export::thread::ThreadId;
 
@@ -28,6 +33,8 @@ pub(super) struct Segment {
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     pub(super) of_cpu: Vec<Vec<Segment>>,
+    /// For each CPU, the longest time in ns in which one thread ran in the last segment.
+    longest: Vec<u64>,
     nr: usize,
     max_segments: usize,
     /// Neighbours that together are no longer than this, in ns, are merged; 0 while nothing is merged.
@@ -36,48 +43,62 @@ pub(super) struct Segments {
 
 impl Segments {
     pub(super) fn new(nr_cpus: usize, max_segments: usize) -> Self {
-        Self { of_cpu: vec![Vec::new(); nr_cpus], max_segments, ..Self::default() }
+        let (of_cpu, longest) = (vec![Vec::new(); nr_cpus], vec![0; nr_cpus]);
+        Self { of_cpu, longest, max_segments, ..Self::default() }
     }
 
     /// Adds a segment, which begins at or after the end of the last one of its CPU.
     pub(super) fn push(&mut self, cpu: usize, segment: Segment) {
-        self.of_cpu[cpu].push(segment);
+        let (segments, longest) = (&mut self.of_cpu[cpu], &mut self.longest[cpu]);
+        debug_assert!(segments.last().is_none_or(|last| last.end <= segment.start), "the segments are in order");
+        if segments.last_mut().is_some_and(|last| last.try_merge(&segment, longest, self.resolution)) {
+            return;
+        }
+        *longest = segment.busy;
+        segments.push(segment);
         self.nr += 1;
-        while self.nr > self.max_segments {
-            self.resolution = (self.resolution * 2).max(1 << 12);
+        // With a resolution beyond the last time, each CPU has one segment.
+        while self.nr > self.max_segments && self.resolution <= segment.end {
+            self.resolution = (self.resolution * 2).max(1);
             let resolution = self.resolution;
-            self.of_cpu.iter_mut().for_each(|segments| coarsen(segments, resolution));
+            let of_cpus = self.of_cpu.iter_mut().zip(&mut self.longest);
+            of_cpus.for_each(|(segments, longest)| coarsen(segments, longest, resolution));
             self.nr = self.of_cpu.iter().map(Vec::len).sum();
         }
     }
 }
 
-/// Merges neighbours that together are no longer than the resolution.
-fn coarsen(segments: &mut Vec<Segment>, resolution: u64) {
-    let mut kept: Vec<Segment> = Vec::with_capacity(segments.len() / 2);
-    let mut longest = 0;
-    for &segment in segments.iter() {
-        match kept.last_mut() {
-            Some(last) if segment.end - last.start <= resolution => {
-                let busy = segment.busy;
-                if busy > longest {
-                    longest = busy;
-                    (last.thread, last.rule) = (segment.thread, segment.rule);
-                }
-                last.end = segment.end;
-                last.busy += busy;
-                last.nr += segment.nr;
-                last.waited = last.waited.max(segment.waited);
-                last.throttled = last.throttled.max(segment.throttled);
-            }
-            _ => {
-                longest = segment.busy;
-                kept.push(segment);
-            }
+impl Segment {
+    /// Merges the CPU's next segment into this one if together they are no longer than the resolution. `longest` is the
+    /// longest time of one thread in this segment. Returns whether it has.
+    fn try_merge(&mut self, next: &Self, longest: &mut u64, resolution: u64) -> bool {
+        if resolution == 0 || next.end - self.start > resolution {
+            return false;
         }
+        if next.busy > *longest {
+            *longest = next.busy;
+            (self.thread, self.rule) = (next.thread, next.rule);
+        }
+        self.end = next.end;
+        self.busy += next.busy;
+        self.nr += next.nr;
+        self.waited = self.waited.max(next.waited);
+        self.throttled = self.throttled.max(next.throttled);
+        true
     }
-    kept.shrink_to_fit();
-    *segments = kept;
+}
+
+/// Merges neighbours that together are no longer than the resolution. Returns the longest time of one thread in the
+/// last segment in `longest`.
+fn coarsen(segments: &mut Vec<Segment>, longest: &mut u64, resolution: u64) {
+    *longest = segments.first().map_or(0, |segment| segment.busy);
+    segments.dedup_by(|next, kept| {
+        let is_merged = kept.try_merge(next, longest, resolution);
+        if !is_merged {
+            *longest = next.busy;
+        }
+        is_merged
+    });
 }
 
 #[cfg(test)]
@@ -97,10 +118,37 @@ mod tests {
         assert_eq!((segments.of_cpu[0].len(), segments.resolution), (100, 0), "there is room for all");
         segments.push(0, segment(200_000, 900_000));
         let all = &segments.of_cpu[0];
-        assert_eq!((all.len(), segments.resolution), (26, 1 << 12), "four short ones each, and the long one");
+        assert_eq!((all.len(), segments.resolution), (51, 1 << 11), "two short ones each, and the long one");
         assert_eq!(all.last(), Some(&segment(200_000, 900_000)));
         assert_eq!(all.iter().map(|segment| segment.busy).sum::<u64>(), 100 * 500 + 700_000, "no time is lost");
         assert_eq!(all.iter().map(|segment| segment.nr).sum::<u32>(), 101);
         assert!(all.windows(2).all(|pair| pair[0].end <= pair[1].start), "they are in order");
+    }
+
+    #[test]
+    fn ten_times_the_limit_of_segments_stay_in_order_at_a_resolution_near_the_limit() {
+        const MAX_SEGMENTS: usize = 1000;
+        for nr_cpus in [1_usize, 7, 40] {
+            let (mut segments, nr) = (Segments::new(nr_cpus, MAX_SEGMENTS), 10 * MAX_SEGMENTS as u64);
+            for step in 0..nr {
+                segments
+                    .push((step % nr_cpus as u64) as usize, segment(1_500 * step, 1_500 * step + 700 + step % 3 * 100));
+                let count: usize = segments.of_cpu.iter().map(Vec::len).sum();
+                assert!(count <= MAX_SEGMENTS, "{count} segments");
+            }
+            let count: usize = segments.of_cpu.iter().map(Vec::len).sum();
+            assert!(count >= MAX_SEGMENTS / 4, "{count} of {MAX_SEGMENTS} segments, {nr_cpus} CPUs");
+            let all = || segments.of_cpu.iter().flatten();
+            assert_eq!(all().map(|segment| segment.nr).sum::<u32>(), nr as u32);
+            assert_eq!(
+                all().map(|segment| segment.busy).sum::<u64>(),
+                (0..nr).map(|step| 700 + step % 3 * 100).sum::<u64>()
+            );
+            for of_cpu in &segments.of_cpu {
+                assert!(of_cpu.windows(2).all(|pair| pair[0].end <= pair[1].start), "{nr_cpus} CPUs");
+            }
+            let bound = 4 * nr_cpus as u64 * 1_500 * nr / (MAX_SEGMENTS - nr_cpus) as u64;
+            assert!(segments.resolution <= bound, "{} above {bound}, {nr_cpus} CPUs", segments.resolution);
+        }
     }
 }
