@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks that made no progress: blocked ones that nothing can wake, and ones that never ran.
+//! Tasks that made no progress: blocked ones that no task can wake, and ones that never ran.
 
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{BlockedOn, BlockedTask, Machine, START};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 const MAX_NAMED_TASKS: usize = 8;
 
-/// Task that is blocked at the end of the run although nothing can wake it.
+/// Task that is blocked at the end of the run although no task can wake it any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StuckTask {
     /// Name of the task.
@@ -19,6 +19,9 @@ pub struct StuckTask {
     pub waits_for: String,
     /// Whether it waits for a mutex that it can never acquire, even if other tasks continue.
     pub is_deadlocked: bool,
+    /// Whether the wait is the normal end of a recorded task, or that of a benchmark's task for requests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_expected: bool,
 }
 
 /// Task whose wake-up the scheduler has lost.
@@ -33,7 +36,7 @@ pub struct LostWakeup {
 /// Tasks that made no progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Stall {
-    /// Tasks that are blocked although nothing can wake them.
+    /// Tasks that are blocked although no task can wake them any more.
     pub stuck: Vec<StuckTask>,
     /// Tasks whose wake-up the scheduler has lost: it accepted the wake-up and did not queue the task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,9 +81,9 @@ impl Stall {
         }
     }
 
-    /// Whether some tasks wait for each other.
-    pub fn is_deadlock(&self) -> bool {
-        self.stuck.iter().any(|task| task.is_deadlocked)
+    /// Whether some tasks can never run again although they should: they wait for ever, or their wake-up is lost.
+    pub fn is_failure(&self) -> bool {
+        self.stuck.iter().any(|task| !task.is_expected) || !self.lost_wakeups.is_empty()
     }
 
     /// Returns warnings about these tasks.
@@ -95,7 +98,7 @@ impl Stall {
         let groups = [
             ("the scheduler has lost these wake-ups: ", lost),
             ("deadlock: these tasks can never continue: ", of_stuck(true)),
-            ("stall: all remaining tasks wait for other tasks: ", of_stuck(false)),
+            ("stall: no task can wake these tasks any more: ", of_stuck(false)),
             ("these tasks were started but never had a CPU: ", self.never_ran.clone()),
             ("these tasks start after the end of the run: ", self.never_started.clone()),
         ];
@@ -118,10 +121,12 @@ fn stuck_task(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> StuckTas
         since_ns: waiting.since.saturating_since(START).0,
         waits_for: blocked_on_text(machine, waiting),
         is_deadlocked: waiting.is_deadlocked,
+        is_expected: !waiting.is_mistake(),
     }
 }
 
-fn blocked_on_text(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> String {
+/// Returns what a task waits for, such as "the semaphore s".
+pub(crate) fn blocked_on_text(machine: &Machine<impl Engine>, waiting: &BlockedTask) -> String {
     let objects = &machine.workload().objects;
     match waiting.blocked_on {
         BlockedOn::Mutex { mutex, owner } => {

@@ -187,6 +187,12 @@ pub trait Behaviour: Send {
         None
     }
 
+    /// Returns the steps that may still come, in any order and each at least once; `None` if the behaviour cannot list
+    /// them. Random lengths are not those that will be drawn.
+    fn future_steps(&self) -> Option<Vec<Step>> {
+        None
+    }
+
     /// Returns the next step; never called again after [`Step::Exit`].
     fn next(&mut self) -> Step;
 }

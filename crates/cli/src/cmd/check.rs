@@ -72,7 +72,7 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
 fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<(), CliError> {
     let CheckedRun { simulated_ns, whole_ns, .. } = checked;
     let said = checked.standstill.sentences();
-    let is_deadlock = checked.standstill.is_deadlock();
+    let has_failed = checked.standstill.is_failure();
     let verdict = CheckOutput {
         schema: SCHEMA,
         file: name,
@@ -92,9 +92,9 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
     output.warn_all(&verdict.warnings)?;
     if output.is_json() {
         output.json(&verdict)?;
-        return fail_on_deadlock(name, is_deadlock, &said);
+        return fail_on_stall(name, has_failed, &said);
     }
-    if !is_deadlock {
+    if !has_failed {
         output.warn_all(&said)?;
     }
     if verdict.is_cut {
@@ -107,8 +107,8 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
         ))?;
     }
     let on = if checked.has_machine_file { format!(" on {}", verdict.machine) } else { String::new() };
-    if is_deadlock {
-        return fail_on_deadlock(name, is_deadlock, &said);
+    if has_failed {
+        return fail_on_stall(name, has_failed, &said);
     }
     output.text(&format!(
         "{}: OK: {}{on}, {}, {}; {} simulated, {} {}; digest {}\n",
@@ -127,7 +127,7 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
     ))
 }
 
-/// Reports a deadlock as a failed run: its tasks wait for each other for ever.
-fn fail_on_deadlock(name: &str, is_deadlock: bool, said: &[String]) -> Result<(), CliError> {
-    if is_deadlock { Err(CliError::Run(format!("{name}: {}", said.join("\n")))) } else { Ok(()) }
+/// Reports tasks that can never run again as a failed run.
+fn fail_on_stall(name: &str, has_failed: bool, said: &[String]) -> Result<(), CliError> {
+    if has_failed { Err(CliError::Run(format!("{name}: {}", said.join("\n")))) } else { Ok(()) }
 }

@@ -132,8 +132,44 @@ fn tasks_that_wait_for_each_other_for_ever_are_named() {
 }
 
 #[test]
+fn a_check_fails_if_tasks_wait_for_ever_while_others_run() {
+    // Both tasks of each pair wait: a wake-up came while its target was about to block, and counted once.
+    let asleep = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/asleep-after-lost-wakeups.scn");
+    let checked = fairlab(&["check", asleep, "--json"]);
+    assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stderr));
+    assert!(text(&checked.stderr).contains("no task can wake these tasks"), "{}", text(&checked.stderr));
+    let checked: Value = serde_json::from_slice(&checked.stdout).expect("JSON");
+    assert_eq!(checked["standstill"]["stuck"].as_array().map(Vec::len), Some(320));
+    assert_eq!(checked["standstill"]["stuck"][0]["waits_for"], "a task to wake it");
+
+    let status = |tasks: &str| {
+        let input = format!("cpus 2\nend 50ms\ntask tick loop every 1ms run 20us\n{tasks}");
+        fairlab_with_input(&["check", "-"], input.as_bytes()).status.code()
+    };
+    assert_eq!(status("task a run 1ms wait\n"), Some(1));
+    assert_eq!(status("task a run 1ms wait\ntask b loop sleep 5ms wake a\n"), Some(0));
+    assert_eq!(status("task a run 1ms wait\ntask b sleep 10s wake a\n"), Some(0), "b wakes it after the end");
+    assert_eq!(status("task a run 1ms wait wake b\ntask b run 1ms wait wake a\n"), Some(1), "each waits for the other");
+    assert_eq!(status("task a run 1ms wait\ntask b start=40ms run 1ms wake a\n"), Some(0), "b starts later");
+
+    let rt_app = |post: &str| {
+        let input = format!(
+            r#"{{"tasks":{{"a":{{"loop":1,"lock":"m","wait":{{"ref":"c","mutex":"m"}},"unlock":"m"}},
+                "b":{{"loop":-1,"run":1000,"sleep":1000{post}}}}},"global":{{"duration":1}}}}"#
+        );
+        fairlab_with_input(&["check", "-"], input.as_bytes())
+    };
+    let checked = rt_app("");
+    assert_eq!(checked.status.code(), Some(1), "{}", text(&checked.stderr));
+    assert!(text(&checked.stderr).contains("the condition c"), "{}", text(&checked.stderr));
+    let checked = rt_app(r#","signal":"c""#);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+}
+
+#[test]
 fn a_run_says_when_all_tasks_wait_and_which_never_ran() {
-    let run = fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a run 1ms wait\ntask b start=30ms run 1ms\n");
+    let run =
+        fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a run 1ms wait\ntask b start=30ms run 1ms wake a\n");
     assert!(!text(&run.stderr).contains("stall:"), "b may still come: {}", text(&run.stderr));
     assert!(text(&run.stderr).contains("start after the end of the run: b"), "{}", text(&run.stderr));
     let run = fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a run 1ms wait\n");

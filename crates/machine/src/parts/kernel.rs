@@ -116,6 +116,11 @@ impl KernelState {
         is_quiet && self.suspended == Nanos::ZERO && !self.net.is_running()
     }
 
+    /// Whether a wake-up of a task, as an index of the machine's tasks, is queued.
+    pub(crate) fn has_wakeup_of(&self, task: usize) -> bool {
+        self.work.iter().any(|work| matches!(work, KernelWork::Wake { target, .. } if *target == task))
+    }
+
     /// Whether no work and no interrupt is left.
     #[inline]
     pub(crate) fn is_drained(&self) -> bool {

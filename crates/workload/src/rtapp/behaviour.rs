@@ -89,6 +89,34 @@ impl Behaviour for RtAppCursor {
         Some(LoopPlace { thread_loop: self.thread_loops, phase, phase_loop: self.phase_loops })
     }
 
+    fn future_steps(&self) -> Option<Vec<Step>> {
+        let is_last = |done: u32, loops| matches!(loops, LoopCount::Times(times) if done.saturating_add(1) >= times);
+        let (phases, is_last_loop) = (&self.plan.phases, is_last(self.thread_loops, self.plan.loops));
+        let mut steps = Vec::new();
+        if let CursorPosition::Prologue(at) = self.place {
+            steps.extend(self.prologue.iter().skip(at).flatten());
+        }
+        let has_ended = matches!(self.place, CursorPosition::End) || self.plan.loops == LoopCount::Times(0);
+        if !has_ended {
+            let (first, done) = match self.place {
+                CursorPosition::Step(at) if is_last(self.phase_loops, phases[self.phase].loops) => (self.phase, at),
+                _ => (self.phase, 0),
+            };
+            let mut is_endless = false;
+            for (index, phase) in phases.iter().enumerate().skip(first) {
+                steps.extend(phase.steps.iter().skip(if index == first { done } else { 0 }));
+                is_endless = phase.loops == LoopCount::Endless;
+                if is_endless {
+                    break;
+                }
+            }
+            if !is_endless && !is_last_loop {
+                steps.extend(phases.iter().flat_map(|phase| &phase.steps));
+            }
+        }
+        Some(steps)
+    }
+
     fn next(&mut self) -> Step {
         loop {
             let phase = &self.plan.phases[self.phase];
@@ -122,5 +150,43 @@ impl Behaviour for RtAppCursor {
                 return step;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the semaphores that a thread may still post after `done` steps, in ascending order.
+    fn posts(loops: LoopCount, phases: [LoopCount; 2], done: usize) -> Vec<usize> {
+        let phase = |loops, first: usize| RtAppPhase {
+            steps: vec![Step::SemPost(first), Step::SemPost(first + 1)],
+            loops,
+            first_attributes: None,
+            later_attributes: None,
+        };
+        let plan = ThreadProgram { phases: vec![phase(phases[0], 0), phase(phases[1], 2)], loops };
+        let mut cursor = RtAppCursor::new(Arc::new(plan), [Some(Step::SemPost(9)), None]);
+        (0..done).for_each(|_| _ = cursor.next());
+        let steps = cursor.future_steps().expect("a thread can list its steps");
+        let post = |step| if let Step::SemPost(semaphore) = step { Some(semaphore) } else { None };
+        let mut posts: Vec<usize> = steps.into_iter().filter_map(post).collect();
+        posts.sort_unstable();
+        posts.dedup();
+        posts
+    }
+
+    #[test]
+    fn future_steps_are_those_that_the_thread_still_reaches() {
+        use LoopCount::{Endless, Times};
+        assert_eq!(posts(Times(1), [Times(1), Times(1)], 0), [0, 1, 2, 3, 9]);
+        // Steps: that of the start, a mark, two steps, a mark, two steps, the end.
+        assert_eq!(posts(Times(1), [Times(1), Times(1)], 3), [1, 2, 3]);
+        assert_eq!(posts(Times(1), [Times(2), Times(1)], 3), [0, 1, 2, 3]);
+        assert_eq!(posts(Times(1), [Times(1), Times(1)], 6), [3]);
+        assert_eq!(posts(Times(2), [Times(1), Times(1)], 6), [0, 1, 2, 3]);
+        assert_eq!(posts(Times(1), [Times(1), Times(1)], 8), [0; 0]);
+        assert_eq!(posts(Endless, [Endless, Times(1)], 3), [0, 1]);
+        assert_eq!(posts(Times(0), [Times(1), Times(1)], 0), [9]);
     }
 }

@@ -57,23 +57,45 @@ impl ProgramCursor {
 }
 
 impl Behaviour for ProgramCursor {
+    fn future_steps(&self) -> Option<Vec<Step>> {
+        let (ops, loop_start) = (&self.program.ops, self.program.loop_start);
+        let (before, after) = ops.split_at(self.at);
+        let again = before.get(loop_start..).unwrap_or_default();
+        // The random numbers are drawn from a copy.
+        let mut random = self.random.clone();
+        let mut steps = Vec::with_capacity(after.len() + again.len());
+        for op in after.iter().chain(again) {
+            steps.push(op.step(&mut random));
+            if *op == ProgramOp::Exit {
+                break;
+            }
+        }
+        Some(steps)
+    }
+
     fn next(&mut self) -> Step {
         let op = &self.program.ops[self.at];
         self.at = if self.at + 1 < self.program.ops.len() { self.at + 1 } else { self.program.loop_start };
-        match op {
-            ProgramOp::Run(length) => Step::Run(*length),
-            ProgramOp::RunRandom(range) => Step::Run(self.random.draw(range)),
-            ProgramOp::Sleep(length) => Step::Sleep(*length),
-            ProgramOp::SleepRandom(range) => Step::Sleep(self.random.draw(range)),
-            ProgramOp::RunExponential(mean) => Step::Run(self.random.exponential(*mean)),
-            ProgramOp::SleepExponential(mean) => Step::Sleep(self.random.exponential(*mean)),
-            ProgramOp::Every { timer, period } => {
+        op.step(&mut self.random)
+    }
+}
+
+impl ProgramOp {
+    fn step(&self, random: &mut SplitMix64) -> Step {
+        match self {
+            Self::Run(length) => Step::Run(*length),
+            Self::RunRandom(range) => Step::Run(random.draw(range)),
+            Self::Sleep(length) => Step::Sleep(*length),
+            Self::SleepRandom(range) => Step::Sleep(random.draw(range)),
+            Self::RunExponential(mean) => Step::Run(random.exponential(*mean)),
+            Self::SleepExponential(mean) => Step::Sleep(random.exponential(*mean)),
+            Self::Every { timer, period } => {
                 Step::Timer { timer: TimerRef::Own(*timer), period: *period, mode: TimerMode::Absolute }
             }
-            ProgramOp::Wake { target, sync } => Step::Wake { target: *target, sync: *sync },
-            ProgramOp::Wait => Step::WaitWake,
-            ProgramOp::Yield => Step::Yield,
-            ProgramOp::Exit => Step::Exit,
+            Self::Wake { target, sync } => Step::Wake { target: *target, sync: *sync },
+            Self::Wait => Step::WaitWake,
+            Self::Yield => Step::Yield,
+            Self::Exit => Step::Exit,
         }
     }
 }
@@ -134,6 +156,20 @@ fn minus_log2(x: u64) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn future_steps_are_those_that_the_program_still_reaches() {
+        let wake = |target| ProgramOp::Wake { target, sync: false };
+        let steps = |ops: Vec<ProgramOp>, loop_start, at| {
+            let cursor = ProgramCursor { at, ..ProgramCursor::new(Arc::new(Program { ops, loop_start }), 0, None) };
+            let targets = cursor.future_steps().expect("a program can list its steps").into_iter();
+            let target = |step| if let Step::Wake { target, .. } = step { Some(target) } else { None };
+            targets.filter_map(target).collect::<Vec<usize>>()
+        };
+        assert_eq!(steps(vec![wake(1), wake(2), wake(3)], 1, 0), [1, 2, 3]);
+        assert_eq!(steps(vec![wake(1), wake(2), wake(3)], 1, 2), [3, 2]);
+        assert_eq!(steps(vec![wake(1), wake(2), ProgramOp::Exit], 0, 1), [2]);
+    }
 
     #[test]
     fn logarithms_are_exact_to_nine_digits() {
