@@ -7,6 +7,8 @@ def family_in(finding):
     """Returns the task family that a finding is about: its sentence begins with the name."""
     if finding["rule"] == "vain-kicks":
         return None
+    if finding["rule"] == "never-woken":
+        return finding["sentence"].split(": ")[0]
     return re.split(r" (?:waited|had a|migrated|missed) ", finding["sentence"])[0]
 
 
@@ -49,6 +51,7 @@ RECOMPUTED_FINDINGS = {
     "ping-pong",
     "vain-kicks",
     "timer-missed",
+    "never-woken",
 }
 
 # Metrics that the event log cannot give, with the reason. Everything else must be recomputed.

@@ -19,6 +19,24 @@ SAMPLED = {
     "unfair-share": "the tasks' affinity and groups are sampled",
 }
 
+# Time between the block of a task, as the machine counts it, and the switch to the next task.
+BLOCK_NS = MS
+
+
+class AtMost:
+    """Number of a finding that may be absent, because the log does not have all of its conditions."""
+
+    exact = 0
+
+    def __init__(self, most):
+        self.most = most
+
+    def agrees(self, reported):
+        return 0 < reported <= self.most
+
+    def __repr__(self):
+        return f"at most {self.most}"
+
 
 class Occurrences:
     def __init__(self):
@@ -121,6 +139,19 @@ def wasted_kicks(log):
     return kicks - with_moves if kicks >= 100 and with_moves * 50 < kicks else None
 
 
+def never_woken(log, tasks):
+    """Returns bounds of the findings about tasks that wait for ever: these are blocked until the end."""
+    blocked = defaultdict(list)
+    for number in log.forks:
+        intervals = tasks[number].intervals
+        if log.family_of(number) and intervals and intervals[-1][2] == "blocked":
+            blocked[log.family_of(number)].append(log.cut(intervals[-1][0], log.end) + BLOCK_NS)
+    return {
+        family: {"count": AtMost(len(times)), "total_ns": AtMost(sum(times)), "worst_ns": AtMost(max(times))}
+        for family, times in blocked.items()
+    }
+
+
 def of_run(log, families):
     """Returns the findings by rule and family, and those that are unclear; the family is None for the machine."""
     found, unclear = waits(log)
@@ -130,6 +161,9 @@ def of_run(log, families):
     wasted = wasted_kicks(log)
     if wasted is not None:
         rows["vain-kicks", None] = {"count": wasted, "total_ns": 0, "worst_ns": 0}
+    if families:
+        tasks = replay_tasks(log)
+        rows.update({("never-woken", family): row for family, row in never_woken(log, tasks).items()})
     for family, row in families.items():
         if row["timers"] and row["timers"]["missed"] > 0:
             rows["timer-missed", family] = {"count": row["timers"]["missed"], "total_ns": 0, "worst_ns": 0}

@@ -13,6 +13,7 @@ mod kicks;
 mod lags;
 mod misfit;
 mod moves;
+mod never_woken;
 mod periods;
 mod rule;
 mod servers;
@@ -51,6 +52,7 @@ use std::collections::BTreeMap;
 rules! {
     idle: idle::IdleCpus,
     starvation: waits::Starvation,
+    never_woken: never_woken::NeverWoken,
     late: waits::LateWakeups,
     throttled: waits::ThrottledTasks,
     deadlines: deadlines::MissedDeadlines,
