@@ -17,6 +17,7 @@ SAMPLED = {
     "misfit-left": "the scheduler's estimates of utilisation are sampled",
     "frequency-low": "the scheduler's estimates of utilisation are sampled",
     "unfair-share": "the tasks' affinity and groups are sampled",
+    "unfair-group": "the tasks' affinity and groups, and the groups' weights, are sampled",
 }
 
 # Time between the block of a task, as the machine counts it, and the switch to the next task.

@@ -17,6 +17,7 @@ mod never_woken;
 mod periods;
 mod rule;
 mod servers;
+mod shares;
 mod slices;
 mod slow;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod tests;
 mod timers;
 mod trace;
 mod unfair;
+mod unfair_groups;
 mod waits;
 
 pub use rule::{RuleInfo, RuleSeverity, Severity};
@@ -61,6 +63,7 @@ rules! {
     misfit: misfit::Misfits,
     kicks: kicks::WastedKicks,
     unfair: unfair::Shares,
+    unfair_groups: unfair_groups::GroupShares,
     flapping: flapping::Flapping,
     slow: slow::SlowCpus,
     timers: timers::MissedTimers,

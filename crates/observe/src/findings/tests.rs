@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 mod eevdf;
+mod groups;
 mod never_woken;
 
 use super::kicks::WastedKicks;

@@ -7,6 +7,7 @@
 //! Time on any CPU counts alike.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
@@ -18,9 +19,6 @@ use fairlab_sched::units::Nanos;
 use fairlab_sched::weight::LoadWeight;
 use std::collections::BTreeMap;
 
-/// Length of a window, which covers the ticks and load-balance passes that even out shares.
-const WINDOW: Nanos = Nanos::from_millis(200);
-
 #[derive(Clone, Copy, Debug)]
 struct TaskShare {
     /// Run time of the task when the window began.
@@ -28,22 +26,12 @@ struct TaskShare {
     has_slept: bool,
 }
 
-/// Run time that a task got, and the run time that its weight entitles it to.
-#[derive(Clone, Copy, Debug)]
-struct WorstShare {
-    task: usize,
-    got: Nanos,
-    due: Nanos,
-    at: Nanos,
-}
-
 /// Task that was runnable during the whole window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AlwaysRunnableTask {
     task: usize,
     family: usize,
-    weight: u64,
-    got: u64,
+    share: Share,
 }
 
 /// Shares of all tasks in the current window, and unfair shares found so far.
@@ -51,7 +39,7 @@ struct AlwaysRunnableTask {
 pub(super) struct Shares {
     since: Option<Nanos>,
     tasks: BTreeMap<TaskId, TaskShare>,
-    found: ByFamily<WorstShare>,
+    found: ByFamily<(usize, UnfairShare)>,
 }
 
 impl Rule for Shares {
@@ -91,8 +79,8 @@ impl Rule for Shares {
                 continue;
             }
             let got = u64::try_from(host.runtime_ns - share.before).unwrap_or(0);
-            let hungry =
-                AlwaysRunnableTask { task: place, family, weight: LoadWeight::from_nice(task.nice).weight, got };
+            let share = Share { weight: LoadWeight::from_nice(task.nice).weight, got, most: length.0 };
+            let hungry = AlwaysRunnableTask { task: place, family, share };
             let of_group = sets.entry(task.group).or_default();
             match of_group.iter_mut().find(|(mask, _)| *mask == task.cpus_allowed) {
                 Some((_, set)) => set.push(hungry),
@@ -100,10 +88,10 @@ impl Rule for Shares {
             }
         }
         for (_, set) in sets.values().flatten() {
-            for (hungry, due) in set.iter().zip(fair_shares(set, length.0)) {
-                if hungry.got * 2 < due && (due - hungry.got) * 5 > length.0 {
-                    let worst = WorstShare { task: hungry.task, got: Nanos(hungry.got), due: Nanos(due), at: now };
-                    self.found.entry(hungry.family).or_default().add(now, Nanos(due - hungry.got), worst);
+            let shares: Vec<Share> = set.iter().map(|hungry| hungry.share).collect();
+            for (hungry, due) in set.iter().zip(fair_shares(&shares)) {
+                if let Some(unfair) = UnfairShare::from_window(hungry.share.got, due, length, now) {
+                    self.found.entry(hungry.family).or_default().add(now, unfair.missed(), (hungry.task, unfair));
                 }
             }
         }
@@ -116,8 +104,8 @@ impl Rule for Shares {
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let found = self.found.iter().filter_map(|(&family, tally)| {
-            let (time, worst) = tally.worst.as_ref()?;
-            let name = (about.name)(worst.task);
+            let (time, (task, worst)) = tally.worst.as_ref()?;
+            let name = (about.name)(*task);
             Some(Finding {
                 rule: Self::INFO.name,
                 severity: Self::INFO.severity.max(),
@@ -137,35 +125,5 @@ impl Rule for Shares {
             })
         });
         found.collect()
-    }
-}
-
-/// Returns the fair share in ns of each task in the total run time: by weight, and at most the whole window.
-fn fair_shares(set: &[AlwaysRunnableTask], length: u64) -> Vec<u64> {
-    let mut due = vec![None; set.len()];
-    loop {
-        let open = || (0..set.len()).filter(|&place| due[place].is_none());
-        let given: u64 = due.iter().flatten().sum();
-        let left = set.iter().map(|hungry| hungry.got).sum::<u64>().saturating_sub(given);
-        let weight: u64 = open().map(|place| set[place].weight).sum::<u64>().max(1);
-        let part = |place: usize| (u128::from(left) * u128::from(set[place].weight) / u128::from(weight)) as u64;
-        // A task whose share exceeds one CPU gets one CPU; the others divide the rest.
-        match open().find(|&place| part(place) > length) {
-            Some(place) => due[place] = Some(length),
-            None => return (0..set.len()).map(|place| due[place].unwrap_or_else(|| part(place))).collect(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_follow_weights_and_no_task_has_more_than_a_cpu() {
-        let hungry = |weight, got| AlwaysRunnableTask { task: 0, family: 0, weight, got };
-        assert_eq!(fair_shares(&[hungry(1024, 150), hungry(1024, 50)], 100), [100, 100]);
-        assert_eq!(fair_shares(&[hungry(3072, 100), hungry(1024, 20)], 100), [90, 30]);
-        assert_eq!(fair_shares(&[hungry(9000, 100), hungry(1000, 30), hungry(1000, 70)], 100), [100, 50, 50]);
     }
 }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tests of the rule `unfair-group`.
+
+use super::*;
+
+/// Returns a scenario in which `crowded` groups, each with one task, begin on CPU 0, and two groups have a CPU each.
+/// All may use all CPUs, but load balancing moves none of their tasks if `nr_migrate` is 0.
+fn crowd(crowded: usize, group_options: &str, nr_migrate: u32) -> String {
+    let mut text = "cpus 3\nend 900ms\n".to_owned();
+    for index in 0..crowded + 2 {
+        let cpu = (index + 1).saturating_sub(crowded);
+        let options = if index == 0 { group_options } else { "" };
+        text.push_str(&format!("group g{index} {options}\n"));
+        text.push_str(&format!("task t{index} group=g{index} cpu={cpu} mask={cpu}-{cpu} run 10s\n"));
+    }
+    (0..crowded + 2).for_each(|index| text.push_str(&format!("affinity 1ms t{index} 0-2\n")));
+    if nr_migrate == 0 { text + "tune nr_migrate 0\n" } else { text }
+}
+
+#[test]
+fn groups_that_get_less_than_half_of_their_share_are_found() {
+    let findings = found(&crowd(5, "", 0));
+    let unfair: Vec<&Finding> = findings.iter().filter(|finding| finding.rule == "unfair-group").collect();
+    assert_eq!(unfair.len(), 5, "{findings:?}");
+    let finding = unfair[0];
+    assert!(finding.sentence.contains("40ms of 85.7") && finding.count == 4, "{}", finding.sentence);
+    assert!(of(&found(&crowd(5, "", 1)), "unfair-group").is_none(), "balancing makes it fair");
+}
+
+#[test]
+fn groups_get_shares_by_their_present_weight_and_not_more_than_a_cpu_for_each_task() {
+    let one_cpu = |options: &str, changes: &str| {
+        found(&format!(
+            "cpus 1\nend 900ms\ngroup a {options}\ngroup b\ntask a group=a n=3 cpu=0 run 10s\ntask b group=b cpu=0 run 10s\n\
+             {changes}"
+        ))
+    };
+    assert!(of(&one_cpu("shares=64", ""), "unfair-group").is_none(), "a light group gets little");
+    let changed = one_cpu("", "shares 150ms a 64\nshares 450ms a 1024\n");
+    assert!(of(&changed, "unfair-group").is_none(), "{changed:?}");
+    let two = "cpus 2\nend 900ms\ngroup a\ngroup b shares=4096\ntask a group=a n=8 cpu=0 run 10s\ntask b group=b cpu=1 run 10s\n";
+    assert!(of(&found(two), "unfair-group").is_none(), "one task cannot use more than one CPU");
+}
+
+#[test]
+fn a_throttled_group_is_not_unfair() {
+    let findings = found(&crowd(5, "quota=5ms period=50ms", 0));
+    let names: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
+    assert!(names.contains(&"throttled"), "{findings:?}");
+    let unfair: Vec<&Finding> = findings.iter().filter(|finding| finding.rule == "unfair-group").collect();
+    assert!(unfair.iter().all(|finding| !finding.sentence.contains("group /g0")), "{unfair:?}");
+}
