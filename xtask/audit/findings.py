@@ -18,6 +18,7 @@ SAMPLED = {
     "frequency-low": "the scheduler's estimates of utilisation are sampled",
     "unfair-share": "the tasks' affinity and groups are sampled",
     "unfair-group": "the tasks' affinity and groups, and the groups' weights, are sampled",
+    "quota-exceeded": "the quotas are not in the log",
 }
 
 # Time between the block of a task, as the machine counts it, and the switch to the next task.

@@ -15,6 +15,7 @@ mod misfit;
 mod moves;
 mod never_woken;
 mod periods;
+mod quota;
 mod rule;
 mod servers;
 mod shares;
@@ -64,6 +65,7 @@ rules! {
     kicks: kicks::WastedKicks,
     unfair: unfair::Shares,
     unfair_groups: unfair_groups::GroupShares,
+    quotas: quota::Quotas,
     flapping: flapping::Flapping,
     slow: slow::SlowCpus,
     timers: timers::MissedTimers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tests of the rule `unfair-group`.
+//! Tests of the rules `unfair-group` and `quota-exceeded`.
 
 use super::*;
 
@@ -43,10 +43,25 @@ fn groups_get_shares_by_their_present_weight_and_not_more_than_a_cpu_for_each_ta
 }
 
 #[test]
-fn a_throttled_group_is_not_unfair() {
+fn a_throttled_group_is_not_unfair_and_does_not_exceed_its_quota() {
     let findings = found(&crowd(5, "quota=5ms period=50ms", 0));
     let names: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
-    assert!(names.contains(&"throttled"), "{findings:?}");
+    assert!(names.contains(&"throttled") && !names.contains(&"quota-exceeded"), "{findings:?}");
     let unfair: Vec<&Finding> = findings.iter().filter(|finding| finding.rule == "unfair-group").collect();
     assert!(unfair.iter().all(|finding| !finding.sentence.contains("group /g0")), "{unfair:?}");
+}
+
+#[test]
+fn what_the_kernel_allows_beyond_a_quota_is_not_reported() {
+    // Slices of eight CPUs, bursts after idle time, nested quotas, changes.
+    for scenario in [
+        "cpus 8\nend 2s\ngroup g quota=40ms period=100ms\ntask hog group=g n=16 run 10s\n",
+        "cpus 8\nend 2s\ngroup g quota=5ms period=10ms\ntask hog group=g n=16 loop run 700us sleep 300us\n",
+        "cpus 4\nend 2s\ngroup g quota=20ms period=100ms burst=20ms\ntask t group=g n=4 loop run 15ms sleep 150ms\n",
+        "cpus 4\nend 2s\ngroup g quota=50ms period=100ms\ngroup c parent=g quota=20ms period=50ms\ntask t group=c n=4 run 10s\n\
+         quota 700ms c 10000 100000\nquota 1300ms g none 100ms\n",
+    ] {
+        let findings = found(scenario);
+        assert!(of(&findings, "quota-exceeded").is_none(), "{scenario}: {findings:?}");
+    }
 }
