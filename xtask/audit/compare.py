@@ -7,7 +7,7 @@ def family_in(finding):
     """Returns the task family that a finding is about: its sentence begins with the name."""
     if finding["rule"] == "vain-kicks":
         return None
-    if finding["rule"] == "never-woken":
+    if finding["rule"] in ("never-woken", "stretched"):
         return finding["sentence"].split(": ")[0]
     return re.split(r" (?:waited|had a|migrated|missed) ", finding["sentence"])[0]
 
@@ -52,6 +52,7 @@ RECOMPUTED_FINDINGS = {
     "vain-kicks",
     "timer-missed",
     "never-woken",
+    "stretched",
 }
 
 # Metrics that the event log cannot give, with the reason. Everything else must be recomputed.

@@ -40,6 +40,16 @@ class AtMost:
         return f"at most {self.most}"
 
 
+class IfReported(AtMost):
+    """Number of a finding that may be absent, because a sampled condition decides."""
+
+    def agrees(self, reported):
+        return reported == self.most
+
+    def __repr__(self):
+        return f"{self.most}, if reported"
+
+
 class Occurrences:
     def __init__(self):
         self.durations = []
@@ -154,6 +164,21 @@ def never_woken(log, tasks):
     }
 
 
+def stretched(log, families):
+    """Returns the lost CPU time of families whose CPU time is at least twice their work; whether they slept is sampled."""
+    rows = {}
+    for family, row in families.items():
+        lost = lost_to_frequency = work = 0
+        for (cpus, _, part), point in ((row["residency"] or {}).get("points") or {}).items():
+            at_highest = point["ns"] * min(log.cpus[cpus[0]]["capacity"], 1024) // 1024
+            at_part = at_highest * min(part, 1024) // 1024
+            lost, work = lost + point["ns"] - at_part, work + at_part
+            lost_to_frequency += at_highest - at_part
+        if lost >= work and lost_to_frequency * 20 >= max(log.end - log.from_t, 1):
+            rows[family] = {"count": IfReported(1), "total_ns": IfReported(lost), "worst_ns": IfReported(lost)}
+    return rows
+
+
 def of_run(log, families):
     """Returns the findings by rule and family, and those that are unclear; the family is None for the machine."""
     found, unclear = waits(log)
@@ -166,6 +191,7 @@ def of_run(log, families):
     if families:
         tasks = replay_tasks(log)
         rows.update({("never-woken", family): row for family, row in never_woken(log, tasks).items()})
+        rows.update({("stretched", family): row for family, row in stretched(log, families).items()})
     for family, row in families.items():
         if row["timers"] and row["timers"]["missed"] > 0:
             rows["timer-missed", family] = {"count": row["timers"]["missed"], "total_ns": 0, "worst_ns": 0}

@@ -12,6 +12,7 @@ use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_observe::findings::{Finding, Findings, Limits};
 use fairlab_observe::import::fidelity::ReplayMeter;
 use fairlab_observe::import::measure::{LatencyBasis, TraceMeasurement};
+use fairlab_observe::summary::RunSummary;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 
@@ -171,7 +172,8 @@ pub fn find(
         true
     })?;
     let RunObservers { summary, findings, .. } = observers;
-    let families = summary.map_or_else(Vec::new, |summary| summary.families.summaries(machine.now()));
+    let subject = run.about.subject.clone();
+    let families = summary.map_or_else(Vec::new, |summary| RunSummary::new(subject, machine, &summary).families);
     Ok(findings.map_or_else(Vec::new, |findings| findings.finish(machine, &families)))
 }
 

@@ -21,6 +21,7 @@ mod servers;
 mod shares;
 mod slices;
 mod slow;
+mod stretched;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -68,6 +69,7 @@ rules! {
     quotas: quota::Quotas,
     flapping: flapping::Flapping,
     slow: slow::SlowCpus,
+    stretched: stretched::Stretched,
     timers: timers::MissedTimers,
     slices: slices::CutSlices,
     lags: lags::LimitedLags,

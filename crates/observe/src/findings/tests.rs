@@ -2,6 +2,7 @@
 mod eevdf;
 mod groups;
 mod never_woken;
+mod stretched;
 
 use super::kicks::WastedKicks;
 use super::moves::Moves;
@@ -29,7 +30,9 @@ fn find(machine: &mut Machine, limits: Limits) -> (Vec<Finding>, SummaryObserver
         }
     }
     machine.finish(&mut Observers(vec![&mut summary, &mut findings]));
-    let families = summary.families.summaries(machine.now());
+    let mut families = summary.families.summaries(machine.now());
+    let mut residency = crate::residency::of_families(machine, &[]);
+    families.iter_mut().for_each(|family| family.residency = residency.remove(&family.name));
     (findings.finish(machine, &families), summary)
 }
 
