@@ -25,7 +25,6 @@ impl Rule for NeverWoken {
         condition: "at the end of the run tasks wait for ever: no task can wake them any more, or their wake-up is lost",
         severity: RuleSeverity::Fixed(Severity::High),
         is_for_traces: false,
-        is_about_waits: true,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -77,7 +76,7 @@ fn by_family<'a>(
     for (task, since) in tasks {
         let family = machine.workload().tasks[machine.tasks()[task].spec].family.as_str();
         let time = about.now.saturating_since(since.max(about.since));
-        families.entry(family).or_default().add(time, (task, since));
+        families.entry(family).or_default().add(about.now, time, (task, since));
     }
     families
 }
@@ -88,6 +87,8 @@ fn finding(about: &FindingContext<'_>, sentence: String, found: &Occurrences<(us
         count: found.count,
         total_ns: found.total.0,
         worst_ns: time.0,
+        is_open: true,
+        last_ns: moment(found.last),
         at_ns: moment(about.now).saturating_sub(1),
         ..NeverWoken::INFO.finding(sentence, Question::Task((about.name)(task)))
     })

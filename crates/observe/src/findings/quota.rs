@@ -60,6 +60,8 @@ fn allowed_beyond_rate(limits: Bandwidth, nr_cpus: u64, slice: Nanos, tick: Nano
 /// Excess of a group: number of episodes, total, and the worst with its time and a task.
 #[derive(Clone, Copy, Debug, Default)]
 struct QuotaExcess {
+    /// Time of the last worst moment.
+    last: Nanos,
     count: u64,
     total: Nanos,
     worst: Option<(Nanos, Nanos, usize)>,
@@ -67,6 +69,7 @@ struct QuotaExcess {
 
 impl QuotaExcess {
     fn add(&mut self, episode: (Nanos, Nanos, usize)) {
+        self.last = self.last.max(episode.1);
         self.count += 1;
         self.total += episode.0;
         if self.worst.is_none_or(|(worst, ..)| episode.0 > worst) {
@@ -90,7 +93,6 @@ impl Rule for Quotas {
         condition: "a task group used more CPU time than its quota and burst, a slice and a tick on each CPU allow",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -164,7 +166,8 @@ impl Rule for Quotas {
                 total_ns: found.total.0,
                 worst_ns: time.0,
                 at_ns: moment(at).saturating_sub(1),
-                question: Question::Task((about.name)(task)),
+                last_ns: moment(found.last),
+                ..Self::INFO.finding(String::new(), Question::Task((about.name)(task)))
             })
         });
         found.collect()

@@ -7,10 +7,10 @@
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use crate::episodes::TaskState;
 use crate::explain::Question;
 use crate::families::FamilySummary;
 use crate::residency::FamilyResidency;
-use crate::states::TaskState;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use std::collections::BTreeMap;
@@ -91,7 +91,6 @@ impl Rule for Stretched {
             from: Severity::Low,
         },
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {

@@ -70,7 +70,6 @@ impl Rule for GroupShares {
                     and missed a fifth of the window",
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
-        is_about_waits: false,
     };
 
     fn new(_nr_cpus: usize, _limits: Limits) -> Self {
@@ -135,7 +134,8 @@ impl Rule for GroupShares {
                 total_ns: found.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
-                question: Question::Task((about.name)(*task)),
+                last_ns: moment(found.last),
+                ..Self::INFO.finding(String::new(), Question::Task((about.name)(*task)))
             })
         });
         found.collect()
@@ -222,7 +222,7 @@ impl GroupShares {
         let shares: Vec<Share> = set.iter().map(share).collect();
         for (((group, time), share), due) in set.iter().zip(&shares).zip(fair_shares(&shares)) {
             if let Some(unfair) = UnfairShare::from_window(share.got, due, length, machine.now()) {
-                self.found.entry(*group).or_default().add(unfair.missed(), (time.task, unfair));
+                self.found.entry(*group).or_default().add(machine.now(), unfair.missed(), (time.task, unfair));
             }
         }
     }
