@@ -128,15 +128,29 @@ pub(crate) fn metrics() -> String {
 pub(crate) fn named_metrics() -> String {
     let row = |named: &NamedMetric| {
         let info = named.info();
-        let runs = match named.scope {
-            Scope::Bench => "benchmarks",
-            Scope::File => "workload files",
-            Scope::Family => "workload files, for each family",
-            Scope::Run => "all",
+        let (runs, name, element) = match named.scope {
+            Scope::Bench => ("benchmarks", named.name.to_owned(), ""),
+            Scope::File => ("workload files", named.name.to_owned(), ""),
+            Scope::Domain => (
+                "workload files, for each frequency domain",
+                format!("{} CPUS", named.name),
+                "energy.domains[cpus=CPUS].",
+            ),
+            Scope::Cgroup => {
+                ("workload files, for each cgroup", format!("CGROUP: {}", named.name), "cgroups[name=CGROUP].")
+            }
+            Scope::Family => {
+                ("workload files, for each family", format!("FAMILY: {}", named.name), "families[name=FAMILY].")
+            }
+            Scope::Kind => (
+                "workload files, for each family and kind of CPU",
+                format!("FAMILY: {} CPUS", named.name),
+                "families[name=FAMILY].",
+            ),
+            Scope::Run => ("all", named.name.to_owned(), ""),
         };
-        let family = if named.scope == Scope::Family { ("FAMILY: ", "families[name=FAMILY].") } else { ("", "") };
-        let per = named.per.map_or_else(String::new, |per| format!(" / `{per}`"));
-        format!("| `{}{}` | {runs} | {} | `{}{}`{per} |\n", family.0, named.name, info.unit, family.1, named.path)
+        let per = named.per.map_or_else(String::new, |per| format!(" / `{element}{per}`"));
+        format!("| `{name}` | {runs} | {} | `{element}{}`{per} |\n", info.unit, named.path)
     };
     let rows: String = NAMED.iter().map(row).collect();
     format!("| name | runs | unit | path |\n|---|---|---|---|\n{rows}")

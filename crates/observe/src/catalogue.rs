@@ -15,7 +15,7 @@ mod schemas;
 mod tests;
 
 pub use list::{METRICS, NO_METRICS};
-pub use named::{NAMED, NamedMetric, Scope};
+pub use named::{NAMED, NamedMetric, Scope, WorkRole};
 pub use schemas::{numbers_of, results};
 
 use serde::Serialize;

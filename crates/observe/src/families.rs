@@ -15,7 +15,7 @@
 
 mod summary;
 
-pub use summary::{FamilySummary, LimitKind, LongestWait, RuntimeWaits, TimerSummary};
+pub use summary::{FamilySummary, FamilyWork, LimitKind, LongestWait, RuntimeWaits, TimerSummary};
 
 use crate::episodes::{Episode, TaskActivity, TaskState, WaitReason};
 use crate::latency::Latency;
@@ -37,6 +37,8 @@ struct TaskTimes {
     /// Time at which the wake-up began; reset when the task runs.
     waking_since: Option<Nanos>,
     timer_at: Option<Nanos>,
+    /// Whether the task has begun a loop of rt-app.
+    has_looped: bool,
     run: Nanos,
     wait: Nanos,
     throttled: Nanos,
@@ -255,6 +257,7 @@ impl FamilyStats {
                 totals.counted.involuntary_switches += 1;
             } else {
                 totals.counted.voluntary_switches += 1;
+                totals.counted.work.activations += 1;
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
@@ -289,6 +292,14 @@ impl FamilyStats {
         if let Some(Some(track)) = self.tracks.get(task.index()) {
             self.totals[track.family].counted.migrations += 1;
         }
+    }
+
+    /// Records that a task begins a loop, and has completed the one before.
+    pub(crate) fn on_loop(&mut self, host: usize) {
+        let Some(id) = self.ids.get(host).copied().flatten() else { return };
+        let Some(track) = &mut self.tracks[id.index()] else { return };
+        let loops = self.totals[track.family].counted.work.loops.get_or_insert(0);
+        *loops += u64::from(std::mem::replace(&mut track.has_looped, true));
     }
 
     /// Records that a task arrives at its timer, whose expiry may have passed.

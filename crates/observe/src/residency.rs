@@ -10,7 +10,7 @@ use crate::energy::energy_uj;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::hardware::FrequencyDomain;
 use fairlab_machine::sim::{CpuFrequency, CpuKind, Machine, OperatingPointTime, Residency};
-use fairlab_sched::units::Capacity;
+use fairlab_sched::units::{Capacity, SCHED_CAPACITY_SCALE};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,6 +50,15 @@ impl FamilyResidency {
     /// Returns the time on the CPUs of a kind, in nanoseconds.
     pub fn on(&self, cpus: &[u32]) -> u64 {
         self.points.iter().filter(|point| point.cpus == cpus).map(|point| point.ns).sum()
+    }
+
+    /// Returns the CPU time that the family's work takes on the fastest CPU at its highest frequency, in nanoseconds.
+    pub fn full_speed_ns(&self) -> u64 {
+        let part_of = |ns: u64, part: Capacity| {
+            let part = part.min(SCHED_CAPACITY_SCALE);
+            (u128::from(ns) * u128::from(part) / u128::from(SCHED_CAPACITY_SCALE)) as u64
+        };
+        self.points.iter().map(|point| part_of(part_of(point.ns, point.capacity), point.part)).sum()
     }
 
     /// Adds the residency of another family.

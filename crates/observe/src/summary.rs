@@ -11,7 +11,7 @@ use crate::energy::EnergySummary;
 use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
 use crate::measure::warnings::WarningRow;
-use crate::residency;
+use crate::residency::{self, FamilyResidency};
 use crate::stall::Stall;
 use crate::summary_observer::SummaryObserver;
 use fairlab_machine::engine::Engine;
@@ -150,6 +150,9 @@ pub struct RunTotals {
     pub tasks: u64,
     /// Sum of the CPUs' busy time, in nanoseconds.
     pub busy_ns: u64,
+    /// CPU time that the work of all tasks takes on the fastest CPU at its highest frequency, in nanoseconds.
+    #[serde(default)]
+    pub full_speed_ns: u64,
     /// Sum of the CPUs' idle time, in nanoseconds.
     pub idle_ns: u64,
     /// Sum of the time in which CPUs were offline, in nanoseconds.
@@ -282,6 +285,9 @@ impl RunSummary {
         let mut residency = residency::of_families(machine, &forgotten.residency);
         for family in &mut families {
             family.residency = residency.remove(&family.name);
+            // Run lengths that do not depend on the CPU are work at full speed.
+            let scaled = family.residency.as_ref().filter(|_| machine.hardware().scale_work);
+            family.work.full_speed_ns = scaled.map_or(family.run_ns, FamilyResidency::full_speed_ns);
         }
         let cpus = recorder.cpus.summaries(machine);
         let counters = machine.counters();
@@ -290,6 +296,7 @@ impl RunSummary {
         let totals = RunTotals {
             tasks: of_families(|family| family.tasks),
             busy_ns: of_cpus(|cpu| cpu.busy_ns),
+            full_speed_ns: of_families(|family| family.work.full_speed_ns),
             idle_ns: of_cpus(|cpu| cpu.idle_ns),
             offline_ns: of_cpus(|cpu| cpu.offline_ns),
             wait_ns: of_families(|family| family.wait_ns),

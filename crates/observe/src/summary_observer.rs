@@ -106,6 +106,7 @@ impl<E: Engine> Observer<E> for SummaryObserver {
                 self.rejected.machine_event(now, event);
                 self.cpus.machine_event(now, event);
             }
+            MachineEvent::LoopBegins { task, .. } => self.families.on_loop(task),
             MachineEvent::TimerWoke { task, expired } => self.families.on_timer(now, task, expired),
             _ => self.cpus.machine_event(now, event),
         }

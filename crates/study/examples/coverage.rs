@@ -116,8 +116,8 @@ fn pairs(changes: Changes, trial: u64, nr_pairs: u64) -> Vec<Vec<Observation>> {
     let mut random = Random::new(trial << 8 | nr_pairs);
     let run = |digest: String, value: f64| {
         let metric =
-            Metric { name: "m".to_owned(), unit: "/s".to_owned(), better: MetricDirection::Less, is_sum: false };
-        Observation { digest, metrics: vec![(metric, value)], measured_s: None }
+            Metric { name: "m".to_owned(), unit: "/s".to_owned(), better: MetricDirection::Less, ..Metric::default() };
+        Observation { digest, metrics: vec![(metric, value)], measured_s: None, ..Observation::default() }
     };
     let pair = |place: u64| {
         let after = 100.0 + changes.draw(&mut random);

@@ -30,7 +30,7 @@ use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_run::values::Starts;
 use fairlab_study::experiment::bisect::{BisectOptions, Switches, find};
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, MetricChange, compare};
-use fairlab_study::experiment::metrics::{self, MetricDirection, RequestedMetric};
+use fairlab_study::experiment::metrics::{MetricDirection, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation, repeat};
 use fairlab_study::pool;
 use rand_pcg::Pcg64Mcg;
@@ -220,10 +220,7 @@ impl Arms for ArmsWithOwnSeeds {
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, String> {
         let json = run(&self.specs[arm], seed + SEEDS_OF_ARM * arm as u64)?;
-        let metrics =
-            if self.asked.is_empty() { metrics::available(&json, &[]) } else { metrics::of_run(&json, &self.asked)? };
-        let digest = json["digest"].as_str().unwrap_or_default().to_owned();
-        Ok(Some(Observation { digest, metrics, measured_s: metrics::measured_s(&json) }))
+        Observation::from_result(&json, &self.asked).map(Some)
     }
 }
 
@@ -240,8 +237,8 @@ impl Switches for PlaceboSwitches {
     fn run(&self, set: &[usize], seed: u64) -> Result<f64, String> {
         let of_set: u64 = set.iter().map(|switch| 1 << switch).sum();
         let json = run(&self.0, seed + SEEDS_OF_ARM * of_set)?;
-        let metrics = metrics::available(&json, &[]);
-        let judged = metrics.iter().find(|(metric, _)| metric.better != MetricDirection::Neither);
+        let observation = Observation::from_available(&json, &[]);
+        let judged = observation.metrics.iter().find(|(metric, _)| metric.better != MetricDirection::Neither);
         judged.map(|(_, value)| *value).ok_or_else(|| "the run has no metric with a better direction".to_owned())
     }
 }

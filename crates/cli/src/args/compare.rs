@@ -4,7 +4,7 @@
 use crate::args::JobsArgs;
 use crate::args::exports::ExportArgs;
 use crate::args::work::WorkArgs;
-use crate::output::experiment::formats::{self, ReportFormat, RequestedFormat, parse_format};
+use crate::output::experiment::formats::{self, RequestedFormat, parse_format};
 use crate::values::arms::{Arm, parse_arm};
 use crate::values::hints::{self, with_hints};
 use clap::{Args, ValueEnum};
@@ -16,11 +16,11 @@ use fairlab_study::statistics::Statistic;
 const EXAMPLES: &str = "\
 An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, cpu_dma_latency=TIME, machine=NAME,
 prices=machine|zero|MACHINE, price.OPERATION=NS, fact.KEY=VALUE, workload=FILE or bench=LINE; `unchanged` is none. `NAME: CHANGES` gives it a name. A single
-arm is compared with the workload as it is. Without --runs each arm runs once, and the last column is the change from the first arm to
-the last.
+arm is compared with the workload as it is. Each arm is compared with the first one. Without --runs each arm runs once, and no difference
+is tested.
 
-With --runs it is an experiment: each repetition has its own seed, in all arms the same. Of each metric: medians, the median change of the
-pairs with its 95 % interval, a verdict, and the smallest difference that so many repetitions could have shown.
+With --runs each repetition has its own seed, in all arms the same. Of each metric: medians, the median change of the pairs with its 95 %
+interval, a verdict, and the smallest difference that so many repetitions could have shown.
 
 Examples:
   fairlab compare app.json --machine hikey960 --arm energy_aware=1 --arm energy_aware=0    joules and latency
@@ -56,7 +56,7 @@ pub(crate) struct CompareArgs {
     /// kernel test robot. With =FILE it goes into a file.
     #[arg(long, value_name = "FORM[=FILE]", value_parser = with_hints(parse_format, formats::names))]
     pub(crate) format: Vec<RequestedFormat>,
-    /// Print the rows of all metrics, not only of those that differ; only of text output with --runs
+    /// Print the rows of all metrics, not only of those that differ; without --runs text output has all
     #[arg(long)]
     pub(crate) all: bool,
     /// Fail, with exit status 3, if a metric became worse, or differs at all: worse, difference
@@ -112,20 +112,9 @@ pub(crate) enum FailOn {
 }
 
 impl CompareArgs {
-    /// Whether it is more than one run of each arm beside each other.
-    pub(crate) fn is_experiment(&self) -> bool {
-        let experiment = &self.experiment;
-        let is_plain = |wanted: &RequestedFormat| {
-            matches!(wanted.form, ReportFormat::Text | ReportFormat::Json) && wanted.file.is_none()
-        };
-        experiment.until_significant
-            || experiment.runs.is_some_and(|runs| runs > 1)
-            || !experiment.metric.is_empty()
-            || self.work.bench.is_some()
-            || self.arm.iter().any(|arm| arm.work.is_some())
-            || self.work.settings.settings().warmup.is_some()
-            || self.fail_on.is_some()
-            || !self.format.iter().all(is_plain)
+    /// Whether each arm runs once.
+    pub(crate) fn is_single(&self) -> bool {
+        self.experiment.runs.is_none_or(|runs| runs == 1) && !self.experiment.until_significant
     }
 }
 

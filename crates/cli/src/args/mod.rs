@@ -368,7 +368,7 @@ pub(crate) struct TunablesArgs {
     after_help = "The field `schema` of every output holds the name and version of its format. A new field does not change the version.\n\nExamples:\n  fairlab schema\n  fairlab schema run > run.schema.json"
 )]
 pub(crate) struct SchemaArgs {
-    /// Name of the format: run, compare, trace, ...
+    /// Name of the format: run, experiment, trace, ...
     #[arg(value_name = "NAME", value_parser = hints::text(hints::schemas))]
     pub(crate) form: Option<String>,
 }

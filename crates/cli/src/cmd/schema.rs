@@ -4,7 +4,7 @@
 
 use super::kernel::{bisect as kernel_bisect, regressions};
 use super::run::RunOutput;
-use super::{bench, check, compare, explain, findings, patch};
+use super::{bench, check, explain, findings, patch};
 use crate::args::SchemaArgs;
 use crate::output::Output;
 use crate::output::experiment;
@@ -40,13 +40,8 @@ const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry { version: manifest::SCHEMA, what: "manifest.json of a run directory", make: schema_of::<Manifest> },
     SchemaEntry { version: spec::SCHEMA, what: "a spec: the file of fairlab run", make: schema_of::<SpecFile> },
     SchemaEntry {
-        version: compare::once::SCHEMA,
-        what: "fairlab compare --json",
-        make: schema_of::<Vec<compare::once::ArmOutput<'static>>>,
-    },
-    SchemaEntry {
         version: experiment::report::SCHEMA,
-        what: "fairlab compare --runs N --json",
+        what: "fairlab compare --json",
         make: schema_of::<experiment::report::ExperimentReport>,
     },
     SchemaEntry {

@@ -3,10 +3,13 @@
 
 use crate::execution::trial::{Trial, TrialResult};
 use crate::output::progress::{Progress, RunsProgress};
+use crate::values::arms::Arm;
 use crate::values::error::CliError;
+use fairlab_observe::summary::RunSummary;
+use fairlab_run::job::RunOutputs;
 use fairlab_run::values::Starts;
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::{self, RequestedMetric};
+use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::experiment::{Arms, Observation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -35,6 +38,10 @@ pub(crate) struct TrialArms<'a> {
     /// Time limit of a run; a benchmark that has not ended by then has no result.
     has_to_end: bool,
     on_run: Option<RunObserverFn<'a>>,
+    /// Outputs of each arm's run beside its summary; empty unless each arm runs once.
+    outputs: Vec<RunOutputs>,
+    /// Result of each arm, if each runs once.
+    results: Mutex<BTreeMap<usize, TrialResult>>,
 }
 
 /// Callback with arm, seed and result of a run that was not stopped.
@@ -64,7 +71,48 @@ impl<'a> TrialArms<'a> {
             cost_notes: Mutex::default(),
             has_to_end: false,
             on_run: None,
+            outputs: Vec::new(),
+            results: Mutex::default(),
         }
+    }
+
+    /// Returns these trials such that the result of each arm's only run is kept, and the run has these outputs.
+    pub(crate) fn keeping_results(self, outputs: Vec<RunOutputs>) -> Self {
+        Self { outputs, ..self }
+    }
+
+    /// Returns the summaries of the only run of each arm.
+    pub(crate) fn take_results(&self) -> Vec<RunSummary> {
+        let results = std::mem::take(&mut *self.results.lock().expect("noting does not panic"));
+        results.into_values().map(|result| result.summary).collect()
+    }
+
+    /// Returns facts about the runs that are not metrics.
+    pub(crate) fn facts(&self, arms: &[Arm]) -> Vec<String> {
+        let results = self.results.lock().expect("noting does not panic");
+        let mut facts: Vec<String> = Vec::new();
+        for assumption in results.values().flat_map(|result| &result.summary.assumptions) {
+            if !facts.contains(assumption) {
+                facts.push(assumption.clone());
+            }
+        }
+        let free: Vec<&str> = results
+            .iter()
+            .filter(|(_, result)| result.has_zero_costs)
+            .map(|(&arm, _)| arms[arm].name.as_str())
+            .collect();
+        match free.len() {
+            0 => {}
+            all if all == results.len() => facts.push("kernel code is free here".to_owned()),
+            _ => facts.push(format!("kernel code is free in `{}`", free.join("`, `"))),
+        }
+        let has_no_idle_energy =
+            |result: &TrialResult| result.summary.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none());
+        if results.values().any(has_no_idle_energy) {
+            let fact = "energy of idle CPUs is not modelled: the machine does not say what its idle states draw";
+            facts.push(fact.to_owned());
+        }
+        facts
     }
 
     /// Returns these trials without progress output.
@@ -125,7 +173,9 @@ impl Arms for TrialArms<'_> {
             }
             None => {}
         };
-        let result = match self.trials[arm].run((!self.is_seedless).then_some(seed), on_progress) {
+        let outputs = self.outputs.get(arm).map_or_else(RunOutputs::of_summary, Clone::clone);
+        let run = self.trials[arm].run_with_traces((!self.is_seedless).then_some(seed), &outputs, on_progress);
+        let result = match run {
             Err(CliError::Stopped { .. }) => return Ok(None),
             result => result.and_then(|result| self.check_end(arm, result)),
         };
@@ -148,10 +198,11 @@ impl Arms for TrialArms<'_> {
                 *known = (seed, result.summary.uncommon_costs());
             }
         }
-        let json = result.json();
-        let metrics = metrics::of_run(&json, self.asked).map_err(CliError::Input)?;
-        let measured_s = metrics::measured_s(&json);
-        Ok(Some(Observation { digest: result.summary.digest, metrics, measured_s }))
+        let observation = Observation::from_result(&result.json(), self.asked).map_err(CliError::Input)?;
+        if !self.outputs.is_empty() {
+            self.results.lock().expect("noting does not panic").insert(arm, result);
+        }
+        Ok(Some(observation))
     }
 }
 

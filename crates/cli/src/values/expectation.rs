@@ -69,7 +69,7 @@ mod tests {
     use fairlab_study::experiment::metrics::MetricDirection;
 
     fn metric(unit: &str) -> Metric {
-        Metric { name: "time".to_owned(), unit: unit.to_owned(), better: MetricDirection::Less, is_sum: false }
+        Metric { name: "time".to_owned(), unit: unit.to_owned(), better: MetricDirection::Less, ..Metric::default() }
     }
 
     #[test]

@@ -117,7 +117,6 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "run",
         "manifest",
         "spec",
-        "compare",
         "experiment",
         "bench",
         "check",

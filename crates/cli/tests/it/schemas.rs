@@ -37,12 +37,15 @@ fn the_schemas_in_the_repository_are_those_that_the_program_writes() {
 }
 
 /// Numbers that a comparison computes from the metrics of its runs, and its settings.
-const OF_EXPERIMENTS: [&str; 21] = [
+const OF_EXPERIMENTS: [&str; 25] = [
     "comparison.detect_percent",
     "comparison.distinct",
     "comparison.enough",
     "comparison.level",
     "comparison.matters_percent",
+    "comparison.partial[].arms[].deviation",
+    "comparison.partial[].arms[].runs[]",
+    "comparison.partial[].arms[].value",
     "comparison.repetitions",
     "comparison.rows[].arms[].deviation",
     "comparison.rows[].arms[].runs[]",
@@ -56,6 +59,7 @@ const OF_EXPERIMENTS: [&str; 21] = [
     "comparison.rows[].changes[].percent",
     "comparison.rows[].changes[].percent_interval[]",
     "comparison.tests",
+    "comparison.work_changes[][].percent",
     "cut_short_of_runs",
     "first_seed",
     "looks[]",
@@ -67,13 +71,18 @@ fn each_number_of_a_format_is_in_the_catalogue_of_metrics() {
         let schema: Value = serde_json::from_str(&stdout_of(&["schema", form])).expect("it is JSON");
         numbers_of(&schema).into_iter().map(|(path, _)| path).collect::<Vec<String>>()
     };
-    for (form, prefix, start) in [("run", "", ""), ("compare", "[].summary.", ""), ("findings", "[].", "findings[].")] {
+    for (form, prefix, start) in [("run", "", ""), ("findings", "[].", "findings[].")] {
         for path in numbers(form) {
             let own = format!("{start}{}", path.strip_prefix(prefix).unwrap_or(&path));
             assert!(is_known(&own), "{form}: {path} is neither a metric nor excluded");
         }
     }
-    assert_eq!(numbers("experiment"), OF_EXPERIMENTS);
+    let (of_results, own): (Vec<String>, Vec<String>) =
+        numbers("experiment").into_iter().partition(|path| path.starts_with("results[]."));
+    assert_eq!(own, OF_EXPERIMENTS);
+    for path in of_results {
+        assert!(is_known(&path["results[].".len()..]), "{path} is neither a metric nor excluded");
+    }
     // The result of a benchmark has a schema of its own, whose numbers are in the catalogue under `bench`.
     assert_eq!(numbers("bench"), ["cut_short_of_ns", "seed", "settling.after_ns", "simulated_ns"]);
 }
@@ -137,9 +146,9 @@ fn runs_and_what_is_asked_of_them_have_their_forms() {
     assert_valid(&validator("findings"), &findings, "findings");
     assert_valid(&validator("check"), &json_of(&["check", "scenarios/hello.json", "--json"]), "check");
     let compare = ["compare", "scenarios/newidle.scn", "--arm", "NO_NI_RANDOM", "--json"];
-    assert_valid(&validator("compare"), &json_of(&compare), "compare");
+    assert_valid(&validator("experiment"), &json_of(&compare), "compare");
     let experiment = json_of(&[&compare[..], &["--runs", "6"]].concat());
-    assert_eq!(experiment["schema"], "experiment/2");
+    assert_eq!(experiment["schema"], "experiment/3");
     assert_valid(&validator("experiment"), &experiment, "compare with repetitions");
     let (page, board) = (directory.path().join("page.html"), directory.path().join("board.toml"));
     let file = |path: &Path| path.to_str().expect("the path is text").to_owned();

@@ -7,6 +7,7 @@ use super::{Combination, MetricDirection, MetricInfo};
 const SWITCHES: &str = "`sched_switch`";
 const SWITCHES_AND_WAKEUPS: &str = "`sched_wakeup`, `sched_wakeup_new`, `sched_switch`";
 const THROTTLING: &str = "throttling of groups, of real-time and of deadline tasks";
+const LOOPS: &str = "beginnings of rt-app's loops";
 const HOTPLUG: &str = "CPUs that go offline and come back";
 const PLACEMENTS: &str = "decisions of `select_task_rq()`";
 const PASSES: &str = "decisions of `load_balance()`";
@@ -96,6 +97,9 @@ metrics! {
     sum("", Neither, "`sched_process_fork`") => "families[].tasks";
     sum("ns", Neither, SWITCHES) => "families[].run_ns" "families[].run_by_capacity[][]";
     sum("ns", Less, SWITCHES_AND_WAKEUPS) => "families[].wait_ns";
+    sum("", More, LOOPS).null("absent for tasks without loops") => "families[].work.loops";
+    sum("", More, SWITCHES) => "families[].work.activations";
+    sum("ns", More, FREQUENCIES) => "families[].work.full_speed_ns" "totals.full_speed_ns";
     sum("ns", Less, THROTTLING) => "families[].throttled_ns" "families[].runtime_waits[].ns";
     max("ns", Less, SWITCHES_AND_WAKEUPS).null("absent if no task waited") => "families[].longest_wait.ns";
     max("ns", Less, THROTTLING) => "families[].runtime_waits[].longest.ns";

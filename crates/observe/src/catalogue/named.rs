@@ -3,15 +3,34 @@
 
 use super::{Combination, MetricInfo};
 
-/// Runs that have a named metric.
-#[expect(missing_docs, reason = "the names describe the items")]
+/// Objects that have a named metric, and the runs that have such objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
+    /// Runs of benchmarks.
     Bench,
+    /// Runs of workload files.
     File,
+    /// Frequency domains of the energy model; the metric's name contains their CPUs.
+    Domain,
+    /// Cgroups with a quota; the metric's name follows that of the cgroup.
+    Cgroup,
     /// Task families of a workload file; the metric's name follows that of the family.
     Family,
+    /// Kinds of CPU on which a task family ran; the metric's name contains family and CPUs.
+    Kind,
+    /// All runs.
     Run,
+}
+
+/// Role of a metric if the arms of a comparison did different amounts of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkRole {
+    /// Compared as it is.
+    None,
+    /// A sum over the run that is compared per work at full speed of all tasks.
+    PerWork,
+    /// An amount of work of a family. Of several, the first one that some run has is the family's amount.
+    Amount(u8),
 }
 
 /// Metric with a short name.
@@ -20,16 +39,18 @@ pub enum Scope {
 pub struct NamedMetric {
     pub scope: Scope,
     pub name: &'static str,
-    /// Path of the value, within the family for [`Scope::Family`].
+    /// Path of the value, within the object of the scope.
     pub path: &'static str,
+    /// Path of the divisor, within the object of the scope.
     pub per: Option<&'static str>,
     /// Unit of the metric, and the factor from the unit of the value.
     pub unit: Option<(&'static str, f64)>,
+    pub work: WorkRole,
 }
 
 impl NamedMetric {
     const fn new(scope: Scope, name: &'static str, path: &'static str) -> Self {
-        Self { scope, name, path, per: None, unit: None }
+        Self { scope, name, path, per: None, unit: None, work: WorkRole::None }
     }
 
     const fn bench(name: &'static str, path: &'static str) -> Self {
@@ -45,16 +66,35 @@ impl NamedMetric {
         Self { per: Some(path), ..self }
     }
 
+    const fn unit(self, unit: &'static str, factor: f64) -> Self {
+        Self { unit: Some((unit, factor)), ..self }
+    }
+
+    const fn per_work(self) -> Self {
+        Self { work: WorkRole::PerWork, ..self }
+    }
+
+    const fn amount(self, rank: u8) -> Self {
+        Self { work: WorkRole::Amount(rank), ..self }
+    }
+
+    /// Path of the value in a result, with brackets for any element of a list.
+    pub fn full_path(&self) -> String {
+        let prefix = match self.scope {
+            Scope::Family | Scope::Kind => "families[].",
+            Scope::Domain => "energy.domains[].",
+            Scope::Cgroup => "cgroups[].",
+            Scope::Bench | Scope::File | Scope::Run => "",
+        };
+        format!("{prefix}{}", self.path)
+    }
+
     /// Returns the entry of the metric's value in the catalogue.
     ///
     /// # Panics
     /// If the catalogue does not have it.
     pub fn info(&self) -> MetricInfo {
-        let path = match self.scope {
-            Scope::Family => format!("families[].{}", self.path),
-            Scope::Bench | Scope::File | Scope::Run => self.path.to_owned(),
-        };
-        let info = MetricInfo::from_path(&path).expect("the catalogue has all named metrics");
+        let info = MetricInfo::from_path(&self.full_path()).expect("the catalogue has all named metrics");
         let combination = if self.per.is_some() { Combination::No } else { info.combination };
         MetricInfo { unit: self.unit.map_or(info.unit, |(unit, _)| unit), combination, ..info }
     }
@@ -80,13 +120,26 @@ pub const NAMED: &[NamedMetric] = &[
     NamedMetric::latency("request p99", "bench.request_latency_us.percentiles[percent=99].value", 1e3),
     NamedMetric::latency("latency max", "bench.max_latency_ms", 1e6),
     NamedMetric::bench("latency max", "bench.latency.max_ns"),
-    NamedMetric::new(Scope::File, "energy, busy", "energy.busy_uj"),
-    NamedMetric::new(Scope::File, "CPU time", "totals.busy_ns"),
-    NamedMetric::new(Scope::File, "waiting", "totals.wait_ns"),
+    NamedMetric::new(Scope::File, "energy, busy", "energy.busy_uj").per_work(),
+    NamedMetric::new(Scope::Domain, "energy of", "busy_uj").per_work(),
+    NamedMetric::new(Scope::File, "energy, idle", "energy.idle_uj").per_work(),
+    NamedMetric::new(Scope::File, "CPU time", "totals.busy_ns").per_work(),
+    NamedMetric::new(Scope::File, "work at full speed", "totals.full_speed_ns"),
+    NamedMetric::new(Scope::File, "waiting", "totals.wait_ns").per_work(),
+    NamedMetric::new(Scope::File, "throttled", "totals.throttled_ns").per_work(),
+    NamedMetric::new(Scope::Cgroup, "throttled periods", "nr_throttled").per("nr_periods").unit("%", 100.0),
+    NamedMetric::new(Scope::Cgroup, "throttled for", "throttled_ns"),
+    NamedMetric::new(Scope::Family, "loops", "work.loops").amount(0),
+    NamedMetric::new(Scope::Family, "activations", "work.activations").amount(1),
+    NamedMetric::new(Scope::Family, "work at full speed", "work.full_speed_ns").amount(2),
     NamedMetric::new(Scope::Family, "wake to run p50", "wake_to_run.p50_ns"),
     NamedMetric::new(Scope::Family, "wake to run p99", "wake_to_run.p99_ns"),
     NamedMetric::new(Scope::Family, "queued p99", "wakeup_latency.p99_ns"),
-    NamedMetric::new(Scope::Family, "timers missed", "timers.missed"),
+    NamedMetric::new(Scope::Family, "longest wait", "longest_wait.ns"),
+    NamedMetric::new(Scope::Family, "timers missed", "timers.missed").per("timers.arrivals").unit("%", 100.0),
+    NamedMetric::new(Scope::Family, "fairness", "fairness_ppm").unit("%", 1e-4),
+    NamedMetric::new(Scope::Kind, "on", "residency.points[].ns").unit("%", 100.0),
+    NamedMetric::new(Scope::File, "fairness", "totals.fairness_ppm").unit("%", 1e-4),
     NamedMetric::new(Scope::Run, "settled after", "settling.after_ns"),
     NamedMetric::new(Scope::Run, "migrations", "totals.migrations"),
     NamedMetric::new(Scope::Run, "switches", "totals.switches"),

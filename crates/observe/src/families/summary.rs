@@ -80,6 +80,18 @@ impl RuntimeWaits {
     }
 }
 
+/// Work that the tasks of a family have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FamilyWork {
+    /// Number of completed loops of rt-app; absent for tasks without loops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loops: Option<u64>,
+    /// Number of activations: times that a task blocked or exited.
+    pub activations: u64,
+    /// CPU time that the work takes on the fastest CPU at its highest frequency, in nanoseconds.
+    pub full_speed_ns: u64,
+}
+
 /// Summary of a task family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FamilySummary {
@@ -91,6 +103,9 @@ pub struct FamilySummary {
     pub run_ns: u64,
     /// Time on CPUs of each capacity: pairs of capacity and nanoseconds, in ascending order.
     pub run_by_capacity: Vec<(Capacity, u64)>,
+    /// Work that the tasks have done.
+    #[serde(default)]
+    pub work: FamilyWork,
     /// Time in which tasks waited for a CPU, in nanoseconds, without the time in which they were throttled.
     pub wait_ns: u64,
     /// Time in which runnable tasks waited for runtime of their group or class and not for a CPU, in
@@ -149,6 +164,9 @@ impl FamilySummary {
         }
         each_field!(self += other:
             tasks run_ns wait_ns throttled_ns wakeups voluntary_switches involuntary_switches migrations);
+        self.work.loops = self.work.loops.into_iter().chain(other.work.loops).reduce(|one, more| one + more);
+        self.work.activations += other.work.activations;
+        self.work.full_speed_ns += other.work.full_speed_ns;
         if self.run_by_capacity.is_empty() {
             self.run_by_capacity = other.run_by_capacity.iter().map(|&(capacity, _)| (capacity, 0)).collect();
         }

@@ -5,18 +5,22 @@
 //! Rules:
 //! 1. A repetition in which every arm has the same digest and metrics as in an earlier one is a duplicate: it
 //!    is left out and counted.
-//! 2. A metric is compared if every run has it. If the arms' runs have different lengths, metrics that add up
-//!    over a run are compared per second.
+//! 2. A metric is compared if every run has it; of others the values are listed. If the arms' runs have different
+//!    lengths, metrics that add up over a run are compared per second. If the arms did different amounts of work,
+//!    energy, CPU time and waits are compared per work at full speed ([`super::work`]).
 //! 3. A change is the median of the pairs' changes, or the change of the arms' means. [`super::intervals`] has
 //!    the intervals of both.
-//! 4. Only metrics with a better direction are tested, with the signed rank test of the pairs. Holm's
-//!    correction covers all tests of the comparison. [`super::judge`] derives the verdicts.
+//! 4. Only metrics with a better direction are tested, with the signed rank test of the pairs. A metric that is
+//!    equal in all pairs needs no test. Holm's correction covers all tests of the comparison. [`super::judge`]
+//!    derives the verdicts.
 //! 5. If so few repetitions cannot give a significant result in so many tests, the verdict is "too few
 //!    repetitions" instead of "no difference found".
 //! 6. A verdict of better or worse needs a significant test and an interval on the side to which the ranks go.
 //! 7. Each tested metric has its minimum detectable effect, corrected as for the smallest of all p-values.
 //! 8. A difference matters from a percentage on, and from an amount that follows from the metric's unit. A
 //!    significant one below that, and one whose whole interval is below it, is "no difference that matters".
+//! 9. The value of a wait that has not ended is a lower bound. It is larger than an ended one below it; beside a
+//!    larger ended one, or one that has not ended either, it is a tie.
 
 use super::Observation;
 use super::intervals::{IntervalMethod, change_of_pairs};
@@ -24,6 +28,7 @@ use super::judge::judge;
 use super::metrics::{Metric, MetricDirection};
 use super::power;
 use super::rank::enough;
+use super::work::{self, WorkChange};
 use crate::statistics::{Statistic, middle_of};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -94,9 +99,19 @@ pub struct ArmFigure {
     pub deviation: f64,
     /// Values of the runs, by repetition.
     pub runs: Vec<f64>,
+    /// Whether the value is a lower bound, because it is that of a wait that has not ended.
+    pub is_lower_bound: bool,
+    /// Whether the value of each run is a lower bound; empty if none is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lower_bounds: Vec<bool>,
 }
 
 impl ArmFigure {
+    /// Whether the value of a run is a lower bound.
+    pub(super) fn is_open(&self, run: usize) -> bool {
+        self.lower_bounds.get(run).copied().unwrap_or(false)
+    }
+
     /// Returns the standard deviation in percent of the value; 0 if the value is 0.
     pub fn deviation_percent(&self) -> f64 {
         if self.value == 0.0 { 0.0 } else { 100.0 * self.deviation / self.value.abs() }
@@ -125,8 +140,20 @@ pub struct MetricChange {
     pub could_show_percent: Option<f64>,
     /// Number of repetitions needed to detect a difference of `detect_percent`.
     pub needed: Option<usize>,
+    /// Whether the change rests on waits that have not ended, so that it is a lower bound.
+    pub rests_on_open_waits: bool,
     /// Verdict on the difference.
     pub verdict: ChangeVerdict,
+}
+
+/// Metric that some runs lack.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct PartialRow {
+    /// Name, unit and direction of the metric.
+    #[serde(flatten)]
+    pub metric: Metric,
+    /// Value in each arm; null if not all of its runs have it.
+    pub arms: Vec<Option<ArmFigure>>,
 }
 
 /// Metric with its values and changes.
@@ -188,10 +215,12 @@ pub struct Comparison {
     pub identical: Vec<bool>,
     /// Whether the arms' runs have different lengths, so that metrics that add up over a run are per second.
     pub is_per_second: bool,
+    /// Task families that did different amounts of work than in the first arm, for each arm but the first.
+    pub work_changes: Vec<Vec<WorkChange>>,
     /// Metrics that every run has.
     pub rows: Vec<MetricRow>,
-    /// Names of metrics that some runs lack.
-    pub partial: Vec<String>,
+    /// Metrics that some runs lack.
+    pub partial: Vec<PartialRow>,
 }
 
 /// Compares arms. Each repetition has one run of every arm.
@@ -215,18 +244,34 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
             distinct.push(runs);
         }
     }
-    let is_same = |arm: usize| distinct.iter().all(|runs| runs[arm] == runs[0]);
+    let is_same = |arm: usize| distinct.iter().all(|runs| runs[arm].is_same_run(&runs[0]));
     let identical: Vec<bool> = (1..arms).map(is_same).collect();
-    let (whole, partial): (Vec<Metric>, Vec<Metric>) = metrics_of(&distinct)
-        .into_iter()
-        .partition(|metric| distinct.iter().flat_map(|runs| runs.iter()).all(|run| run.of(&metric.name).is_some()));
+    let nr_distinct = distinct.len();
+    let (amounts, others) = work::amounts_of_families(metrics_of(&distinct), &distinct);
+    let work_changes = work::changes(&amounts, &distinct, rules);
+    let per_work: Vec<Vec<Observation>>;
+    let (distinct, others) = if work_changes.iter().any(|changes| !changes.is_empty()) {
+        per_work = distinct.iter().map(|runs| runs.iter().map(Observation::per_work).collect()).collect();
+        (per_work.iter().collect(), work::with_ratios(others))
+    } else {
+        (distinct, others)
+    };
+    let is_whole = |metric: &Metric| {
+        distinct.iter().flat_map(|runs: &&Vec<Observation>| runs.iter()).all(|run| run.of(&metric.name).is_some())
+    };
+    let (whole, partial): (Vec<Metric>, Vec<Metric>) = others.into_iter().partition(is_whole);
+    let partial = partial.into_iter().map(|metric| PartialRow {
+        arms: (0..arms).map(|arm| figure(&distinct, &metric, arm, rules.statistic)).collect(),
+        metric,
+    });
+    let partial = partial.collect();
     let mut rows: Vec<MetricRow> =
         whole.into_iter().map(|metric| row(&distinct, metric, &identical, rules.statistic)).collect();
     judge(&mut rows, &distinct, rules);
     let tests = rows.iter().flat_map(|row| &row.changes).filter(|change| change.p.is_some()).count();
     Comparison {
         repetitions: repetitions.len(),
-        distinct: distinct.len(),
+        distinct: nr_distinct,
         tests,
         enough: enough(tests, rules.level),
         statistic: rules.statistic,
@@ -236,8 +281,9 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
         matters_percent: rules.matters_percent,
         identical,
         is_per_second,
+        work_changes,
         rows,
-        partial: partial.into_iter().map(|metric| metric.name).collect(),
+        partial,
     }
 }
 
@@ -260,6 +306,13 @@ fn have_unequal_lengths(repetitions: &[Vec<Observation>]) -> bool {
 }
 
 impl Observation {
+    /// Whether two runs have the same events, and equal values of the metrics that both have. A compiled kernel lacks
+    /// some.
+    fn is_same_run(&self, other: &Self) -> bool {
+        let is_equal = |(metric, value): &(Metric, f64)| other.of(&metric.name).is_none_or(|own| own == *value);
+        self.digest == other.digest && self.metrics.iter().all(is_equal)
+    }
+
     /// Returns the run with metrics per second in the place of those that add up over a run.
     fn per_second(&self) -> Self {
         let seconds = self.measured_s.filter(|seconds| *seconds > 0.0).unwrap_or(1.0);
@@ -284,15 +337,31 @@ fn metrics_of(repetitions: &[&Vec<Observation>]) -> Vec<Metric> {
     all
 }
 
-fn row(repetitions: &[&Vec<Observation>], metric: Metric, identical: &[bool], statistic: Statistic) -> MetricRow {
-    let figure = |arm: usize| {
-        let of = |runs: &&Vec<Observation>| runs[arm].of(&metric.name).expect("every run has it");
-        let runs: Vec<f64> = repetitions.iter().map(of).collect();
-        // The change is the median of pairs, whose two middle ones are averaged; so are those of the runs.
-        let value = if statistic == Statistic::Median { middle_of(&runs) } else { statistic.of(&runs) };
-        ArmFigure { value, deviation: power::deviation(&runs), runs }
-    };
+pub(super) fn row(
+    repetitions: &[&Vec<Observation>],
+    metric: Metric,
+    identical: &[bool],
+    statistic: Statistic,
+) -> MetricRow {
+    let figure = |arm: usize| figure(repetitions, &metric, arm, statistic).expect("every run has it");
     let arms: Vec<ArmFigure> = (0..=identical.len()).map(figure).collect();
-    let changes = arms[1..].iter().map(|arm| change_of_pairs(&arms[0].runs, &arm.runs, statistic)).collect();
+    let changes = arms[1..].iter().map(|arm| change_of_pairs(&arms[0], arm, statistic)).collect();
     MetricRow { metric, arms, changes }
+}
+
+/// Returns the value of a metric in an arm; `None` if not all of its runs have it.
+fn figure(repetitions: &[&Vec<Observation>], metric: &Metric, arm: usize, statistic: Statistic) -> Option<ArmFigure> {
+    let runs: Vec<f64> = repetitions.iter().map(|runs| runs[arm].of(&metric.name)).collect::<Option<_>>()?;
+    // The change is the median of pairs, whose two middle ones are averaged; so are those of the runs.
+    let value = if statistic == Statistic::Median { middle_of(&runs) } else { statistic.of(&runs) };
+    let mut lower_bounds: Vec<bool> = repetitions.iter().map(|runs| runs[arm].open.contains(&metric.name)).collect();
+    let nr_open = lower_bounds.iter().filter(|is_open| **is_open).count();
+    // A mean rests on every run, a median on those from the middle upwards.
+    let is_above = |(run, is_open): (&f64, &bool)| *is_open && *run >= value;
+    let has_open_middle = runs.iter().zip(&lower_bounds).any(is_above) && 2 * nr_open >= runs.len();
+    let is_lower_bound = if statistic == Statistic::Median { has_open_middle } else { nr_open > 0 };
+    if nr_open == 0 {
+        lower_bounds.clear();
+    }
+    Some(ArmFigure { value, deviation: power::deviation(&runs), runs, is_lower_bound, lower_bounds })
 }

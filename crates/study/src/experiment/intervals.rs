@@ -7,7 +7,7 @@
 //! contains the median of any distribution with at least the stated probability.
 //! `crates/study/examples/coverage.rs` measures both.
 
-use super::comparison::{ChangeVerdict, MetricChange};
+use super::comparison::{ArmFigure, ChangeVerdict, MetricChange};
 use crate::statistics::{Statistic, median_interval, middle_of, widened_interval_of_pairs};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,7 +41,8 @@ impl IntervalMethod {
 }
 
 /// Returns the change between two arms' runs, without test results.
-pub(super) fn change_of_pairs(before: &[f64], after: &[f64], statistic: Statistic) -> MetricChange {
+pub(super) fn change_of_pairs(first: &ArmFigure, other: &ArmFigure, statistic: Statistic) -> MetricChange {
+    let (before, after) = (&first.runs, &other.runs);
     let has_percent = before.iter().all(|value| *value > 0.0);
     let (difference, interval) = change_in(Scale::Unit, before, after, statistic, OUTSIDE);
     let (percent, percent_interval) = if has_percent {
@@ -59,6 +60,7 @@ pub(super) fn change_of_pairs(before: &[f64], after: &[f64], statistic: Statisti
         p_corrected: None,
         could_show_percent: None,
         needed: None,
+        rests_on_open_waits: first.is_lower_bound || other.is_lower_bound,
         verdict: ChangeVerdict::Unjudged,
     }
 }

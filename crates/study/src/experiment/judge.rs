@@ -69,7 +69,10 @@ fn select_tests(rows: &mut [MetricRow], distinct: &[&Vec<Observation>]) -> Vec<(
             change.verdict = match row.metric.better {
                 _ if same_events[arm + 1] && has_same_values => ChangeVerdict::Identical,
                 MetricDirection::Neither => ChangeVerdict::Unjudged,
+                _ if !row.metric.is_tested => ChangeVerdict::Unjudged,
                 _ if distinct.len() < 2 => ChangeVerdict::Untested,
+                // Whatever the signs, such differences have one rank sum.
+                _ if has_same_values => ChangeVerdict::Negligible,
                 _ => {
                     tested.push((place, arm));
                     ChangeVerdict::NotFound
@@ -80,9 +83,20 @@ fn select_tests(rows: &mut [MetricRow], distinct: &[&Vec<Observation>]) -> Vec<(
     tested
 }
 
+/// Returns the differences of the pairs. A lower bound below an ended value, or beside another lower bound, is a tie.
 fn differences(row: &MetricRow, arm: usize) -> Vec<f64> {
-    let pairs = row.arms[arm + 1].runs.iter().zip(&row.arms[0].runs);
-    pairs.map(|(after, before)| after - before).collect()
+    let (first, other) = (&row.arms[0], &row.arms[arm + 1]);
+    let pairs = other.runs.iter().zip(&first.runs).enumerate();
+    let difference = |(run, (after, before)): (usize, (&f64, &f64))| {
+        let is_tie = match (first.is_open(run), other.is_open(run)) {
+            (false, false) => false,
+            (true, true) => true,
+            (true, false) => before <= after,
+            (false, true) => after <= before,
+        };
+        if is_tie { 0.0 } else { after - before }
+    };
+    pairs.map(difference).collect()
 }
 
 /// Position of an interval on the side of 0 to which the ranks go.

@@ -4,9 +4,10 @@
 //! Name, unit and direction come from the catalogue of metrics ([`fairlab_observe::catalogue`]): by default
 //! the metrics with short names, others by their paths.
 
+use super::Observation;
 use crate::data::path::{PathError, ResultPath};
 pub use fairlab_observe::catalogue::MetricDirection;
-use fairlab_observe::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope};
+use fairlab_observe::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
 use fairlab_workload::suggest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,8 +15,10 @@ use serde_json::Value;
 
 use MetricDirection::{Less, More, Neither};
 
-/// Largest number of task families with their own metrics.
-const MAX_FAMILIES: usize = 12;
+/// Largest number of objects of a kind, such as task families, whose metrics are tested.
+const MAX_TESTED: usize = 12;
+/// Largest number of metrics that an error message lists.
+const MAX_LISTED: usize = 20;
 
 /// Name, unit and direction of a measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -26,16 +29,50 @@ pub struct Metric {
     pub unit: String,
     /// Direction in which the metric improves.
     pub better: MetricDirection,
+    /// Whether differences are tested: not without a direction, and not for families beyond the first twelve.
+    pub is_tested: bool,
     /// Whether the metric adds up over a run, so that it grows with the run's length.
     #[serde(skip)]
     pub is_sum: bool,
+    /// Role of the metric if the arms did different amounts of work.
+    #[serde(skip)]
+    pub work: WorkRole,
+}
+
+impl Default for Metric {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            unit: String::new(),
+            better: Neither,
+            is_tested: true,
+            is_sum: false,
+            work: WorkRole::None,
+        }
+    }
 }
 
 impl Metric {
     fn new(name: &str, info: &MetricInfo) -> Self {
         let is_sum = info.combination == Combination::Sum;
-        Self { name: name.to_owned(), unit: info.unit.to_owned(), better: info.better, is_sum }
+        let (name, unit) = (name.to_owned(), info.unit.to_owned());
+        Self { name, unit, better: info.better, is_tested: info.better != Neither, is_sum, work: WorkRole::None }
     }
+
+    /// Returns the metric with another direction.
+    fn with_direction(self, better: MetricDirection) -> Self {
+        let is_tested = better != Neither && (self.is_tested || self.better == Neither);
+        Self { better, is_tested, ..self }
+    }
+}
+
+/// Value of a metric in a run.
+#[derive(Clone, Debug, PartialEq)]
+struct MetricValue {
+    metric: Metric,
+    value: f64,
+    /// Whether the value is a lower bound, because it is that of a wait that has not ended.
+    is_open: bool,
 }
 
 /// Metric that a user requests: a metric's name or a path, with an optional direction.
@@ -70,19 +107,24 @@ impl RequestedMetric {
     ///
     /// # Errors
     /// If no run has this metric, with the known ones, or if this run has no value of it.
-    fn take(&self, result: &Value, known: &[(Metric, f64)]) -> Result<Option<(Metric, f64)>, String> {
+    fn take(&self, result: &Value, known: &[MetricValue]) -> Result<Option<MetricValue>, String> {
         let Some(path) = &self.path else {
-            let found = known.iter().find(|(metric, _)| metric.name == self.text);
-            let (metric, value) = found.ok_or_else(|| {
-                let names: Vec<&str> = known.iter().map(|(metric, _)| metric.name.as_str()).collect();
+            let found = known.iter().find(|known| known.metric.name == self.text);
+            let found = found.ok_or_else(|| {
+                let names: Vec<&str> = known.iter().map(|known| known.metric.name.as_str()).collect();
+                let near = suggest::nearest(&self.text, &names).map(|name| format!("did you mean `{name}`? "));
+                let more = names.len().saturating_sub(MAX_LISTED);
+                let more = if more > 0 { format!(" and {more} more (`--all` lists them)") } else { String::new() };
                 format!(
-                    "metric {}: no run has this metric\nhelp: {}; or give a path, such as totals.migrations",
+                    "metric {}: no run has this metric\nhelp: {}there is: {}{more}; or give a path, such as totals.migrations",
                     self.text,
-                    suggest::help(&self.text, "there is", &names)
+                    near.unwrap_or_default(),
+                    names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ")
                 )
             })?;
+            let metric = found.metric.clone();
             let better = self.better.unwrap_or(metric.better);
-            return Ok(Some((Metric { better, ..metric.clone() }, *value)));
+            return Ok(Some(MetricValue { metric: metric.with_direction(better), ..found.clone() }));
         };
         let numbers = path.numbers(result).map_err(|miss| match miss {
             PathError::Key { at, key, known } => {
@@ -112,10 +154,11 @@ impl RequestedMetric {
         }
         let metric = match &info {
             Some(info) => Metric::new(&self.text, info),
-            None => Metric { name: self.text.clone(), unit: String::new(), better: Neither, is_sum: false },
+            None => Metric { name: self.text.clone(), is_tested: false, ..Metric::default() },
         };
         let better = self.better.unwrap_or(metric.better);
-        Ok(Some((Metric { better, ..metric }, numbers.iter().sum())))
+        let is_open = is_lower_bound(result, &self.text);
+        Ok(Some(MetricValue { metric: metric.with_direction(better), value: numbers.iter().sum(), is_open }))
     }
 }
 
@@ -125,6 +168,10 @@ impl RequestedMetric {
 /// # Errors
 /// If a requested metric is unknown, or the run has no value of it.
 pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
+    Ok(values_of(result, asked)?.into_iter().map(|known| (known.metric, known.value)).collect())
+}
+
+fn values_of(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<MetricValue>, String> {
     let known = known_metrics(result);
     if asked.is_empty() {
         return Ok(known);
@@ -132,13 +179,33 @@ pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, 
     asked.iter().filter_map(|one| one.take(result, &known).transpose()).collect()
 }
 
-/// Returns the requested metrics that a run has, or all default metrics if none is requested.
-pub fn available(result: &Value, asked: &[RequestedMetric]) -> Vec<(Metric, f64)> {
-    let known = known_metrics(result);
-    if asked.is_empty() {
-        return known;
+impl Observation {
+    /// Returns the observation of a run from its JSON result, with the requested metrics, or with all default metrics
+    /// if none is requested.
+    ///
+    /// # Errors
+    /// If a requested metric is unknown, or the run has no value of it.
+    pub fn from_result(result: &Value, asked: &[RequestedMetric]) -> Result<Self, String> {
+        Ok(Self::new(result, values_of(result, asked)?))
     }
-    asked.iter().filter_map(|one| one.take(result, &known).ok().flatten()).collect()
+
+    /// Returns the observation of a run with those of the requested metrics that it has.
+    pub fn from_available(result: &Value, asked: &[RequestedMetric]) -> Self {
+        let known = known_metrics(result);
+        let taken = asked.iter().filter_map(|one| one.take(result, &known).ok().flatten()).collect();
+        Self::new(result, if asked.is_empty() { known } else { taken })
+    }
+
+    fn new(result: &Value, values: Vec<MetricValue>) -> Self {
+        let open = values.iter().filter(|known| known.is_open).map(|known| known.metric.name.clone()).collect();
+        Self {
+            digest: result["digest"].as_str().unwrap_or_default().to_owned(),
+            metrics: values.into_iter().map(|known| (known.metric, known.value)).collect(),
+            open,
+            measured_s: measured_s(result),
+            work_ns: result["totals"]["full_speed_ns"].as_f64().filter(|_| result["bench"].is_null()),
+        }
+    }
 }
 
 /// Returns the length of the measured time in seconds, if it is independent of what happens in the run: a
@@ -148,41 +215,113 @@ pub fn measured_s(result: &Value) -> Option<f64> {
     result["duration_ns"].as_f64().filter(|_| !runs_to_end).map(|ns| ns / 1e9)
 }
 
-fn known_metrics(result: &Value) -> Vec<(Metric, f64)> {
+fn known_metrics(result: &Value) -> Vec<MetricValue> {
     let mut found = Vec::new();
-    let mut add = |name: &str, path: &str, named: &NamedMetric| {
-        let Some(mut value) = number_at(result, path) else { return };
-        if let Some(per) = named.per {
-            match number_at(result, per).filter(|divisor| *divisor > 0.0) {
-                Some(divisor) => value /= divisor,
-                None => return,
-            }
-        }
-        let factor = named.unit.map_or(1.0, |(_, factor)| factor);
-        found.push((Metric::new(name, &named.info()), value * factor));
-    };
     let of = |scope: Scope| NAMED.iter().filter(move |named| named.scope == scope);
     if result["bench"].is_null() {
-        of(Scope::File).for_each(|named| add(named.name, named.path, named));
-        let families = result["families"].as_array().map_or(0, Vec::len);
-        for place in 0..families.min(MAX_FAMILIES) {
-            let family = result["families"][place]["name"].as_str().unwrap_or_default();
-            for named in of(Scope::Family) {
-                add(&format!("{family}: {}", named.name), &format!("families[{place}].{}", named.path), named);
+        of(Scope::File).for_each(|named| add(&mut found, named, named.name.to_owned(), result, true));
+        for (place, domain) in elements(&result["energy"]["domains"]) {
+            let cpus = cpus_of(&domain["cpus"]);
+            of(Scope::Domain).for_each(|named| {
+                add(&mut found, named, format!("{} {cpus}", named.name), domain, place < MAX_TESTED);
+            });
+        }
+        let objects = [(Scope::Cgroup, &result["cgroups"]), (Scope::Family, &result["families"])];
+        for (scope, list) in objects {
+            for (place, object) in elements(list) {
+                let of_object = object["name"].as_str().unwrap_or_default();
+                of(scope).for_each(|named| {
+                    add(&mut found, named, format!("{of_object}: {}", named.name), object, place < MAX_TESTED);
+                });
+                if scope == Scope::Family {
+                    of(Scope::Kind).for_each(|named| add_kinds(&mut found, named, of_object, object));
+                }
             }
         }
     } else {
         // A benchmark reports its own measurements, so the families of its tasks have no metrics.
-        of(Scope::Bench).for_each(|named| add(named.name, named.path, named));
+        of(Scope::Bench).for_each(|named| add(&mut found, named, named.name.to_owned(), result, true));
     }
-    of(Scope::Run).for_each(|named| add(named.name, named.path, named));
+    of(Scope::Run).for_each(|named| add(&mut found, named, named.name.to_owned(), result, true));
     found
 }
 
-/// Returns the first number at a path, if the run has one.
-fn number_at(result: &Value, path: &str) -> Option<f64> {
+fn elements(list: &Value) -> impl Iterator<Item = (usize, &Value)> {
+    list.as_array().into_iter().flatten().enumerate()
+}
+
+/// Adds a named metric of an object, if the object has a value of it.
+fn add(found: &mut Vec<MetricValue>, named: &NamedMetric, name: String, object: &Value, may_test: bool) {
+    let Some(mut value) = number_at(object, named.path) else { return };
+    if let Some(per) = named.per {
+        match number_at(object, per).filter(|divisor| *divisor > 0.0) {
+            Some(divisor) => value /= divisor,
+            None => return,
+        }
+    }
+    let factor = named.unit.map_or(1.0, |(_, factor)| factor);
+    let mut metric = Metric { work: named.work, ..Metric::new(&name, &named.info()) };
+    metric.is_tested &= may_test;
+    found.push(MetricValue { metric, value: value * factor, is_open: is_lower_bound(object, named.path) });
+}
+
+/// Adds the shares of the kinds of CPU in the time of a family, if there are several.
+fn add_kinds(found: &mut Vec<MetricValue>, named: &NamedMetric, family: &str, object: &Value) {
+    let mut kinds: Vec<(&Value, f64)> = Vec::new();
+    for (_, point) in elements(&object["residency"]["points"]) {
+        let ns = point["ns"].as_f64().unwrap_or_default();
+        match kinds.iter_mut().find(|(cpus, _)| *cpus == &point["cpus"]) {
+            Some((_, sum)) => *sum += ns,
+            None => kinds.push((&point["cpus"], ns)),
+        }
+    }
+    let whole: f64 = kinds.iter().map(|(_, ns)| ns).sum();
+    if kinds.len() < 2 || whole == 0.0 {
+        return;
+    }
+    let factor = named.unit.map_or(1.0, |(_, factor)| factor);
+    found.extend(kinds.iter().map(|(cpus, ns)| MetricValue {
+        metric: Metric {
+            is_sum: false,
+            ..Metric::new(&format!("{family}: {} {}", named.name, cpus_of(cpus)), &named.info())
+        },
+        value: ns / whole * factor,
+        is_open: false,
+    }));
+}
+
+/// Formats a list of CPUs: `CPU 3`, `CPUs 0-3,6`.
+fn cpus_of(list: &Value) -> String {
+    let cpus: Vec<u64> = list.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for &cpu in &cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let text = |&(first, last): &(u64, u64)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first}-{last}"),
+    };
+    let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    format!("{noun} {}", ranges.iter().map(text).collect::<Vec<_>>().join(","))
+}
+
+/// Returns the first number at a path, if the object has one.
+fn number_at(object: &Value, path: &str) -> Option<f64> {
     let path = ResultPath::parse(path).expect("paths of the catalogue are well-formed");
-    path.numbers(result).ok().and_then(|numbers| numbers.first().copied())
+    path.numbers(object).ok().and_then(|numbers| numbers.first().copied())
+}
+
+/// Whether the number at a path is a lower bound: the statistics of a latency name it, or its object is open.
+fn is_lower_bound(object: &Value, path: &str) -> bool {
+    let Some((parent, member)) = path.rsplit_once('.') else { return false };
+    let Ok(path) = ResultPath::parse(parent) else { return false };
+    path.find(object).into_iter().flatten().any(|statistics| {
+        let is_named = elements(&statistics["lower_bounds"]).any(|(_, name)| name == member);
+        is_named || statistics["is_open"] == true
+    })
 }
 
 #[cfg(test)]
@@ -212,7 +351,6 @@ mod tests {
             "waiting",
             "ui: wake to run p50",
             "ui: wake to run p99",
-            "ui: timers missed",
             "migrations",
             "switches",
             "CPUs scanned",

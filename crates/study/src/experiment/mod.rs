@@ -16,10 +16,12 @@ pub mod rank;
 pub mod states;
 #[cfg(test)]
 mod tests;
+pub mod work;
 
 use crate::pool;
 use comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use metrics::Metric;
+use std::collections::BTreeSet;
 
 /// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +30,10 @@ pub struct Observation {
     pub digest: String,
     /// Values of the run's metrics.
     pub metrics: Vec<(Metric, f64)>,
+    /// Names of metrics whose values are lower bounds, because they are those of waits that have not ended.
+    pub open: BTreeSet<String>,
+    /// CPU time that the work of all tasks takes at full speed, in ns; `None` for a benchmark.
+    pub work_ns: Option<f64>,
     /// Length of the measured time in seconds, if it does not depend on what happens in the run.
     pub measured_s: Option<f64>,
 }

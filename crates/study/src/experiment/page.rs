@@ -71,7 +71,7 @@ fn table_row(row: &MetricRow, arm: usize, show: FormatValueFn<'_>) -> Markup {
     let change = &row.changes[arm - 1];
     let figure = |which: usize| {
         let figure = &row.arms[which];
-        html! { td.n { (show(row, figure.value)) @if figure.deviation > 0.0 { " ±" (show(row, figure.deviation)) } } }
+        html! { td.n { @if figure.is_lower_bound { "≥" } (show(row, figure.value)) @if figure.deviation > 0.0 { " ±" (show(row, figure.deviation)) } } }
     };
     html! {
         tr {

@@ -107,12 +107,13 @@ mod tests {
             name: name.to_owned(),
             unit: String::new(),
             better: MetricDirection::Neither,
-            is_sum: false,
+            ..Metric::default()
         };
         let run = |share: f64| Observation {
             digest: share.to_string(),
             metrics: vec![(metric("on one CPU"), share)],
             measured_s: None,
+            ..Observation::default()
         };
         compare(&[shares.map(run).to_vec()], ComparisonRules::default()).pair_ends().map(|ends| ends.are_apart)
     }

@@ -80,10 +80,15 @@ impl Arms for Planted {
             let times = if arm == 1 { self.times } else { 1.0 };
             let value = 100.0 * times * self.noise.draw(&mut of_pair) * self.noise.draw(&mut own);
             let (name, unit) = (format!("m{place}"), "/s".to_owned());
-            (Metric { name, unit, better: MetricDirection::Less, is_sum: false }, value)
+            (Metric { name, unit, better: MetricDirection::Less, ..Metric::default() }, value)
         };
         let metrics = (0..self.metrics).map(metric).collect();
-        Ok(Some(Observation { digest: format!("{}-{seed}-{arm}", self.seed), metrics, measured_s: None }))
+        Ok(Some(Observation {
+            digest: format!("{}-{seed}-{arm}", self.seed),
+            metrics,
+            measured_s: None,
+            ..Observation::default()
+        }))
     }
 }
 
@@ -130,9 +135,18 @@ impl Arms for WaitsAtTimes {
 
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Infallible> {
         let value = if arm == 0 && seed.is_multiple_of(self.0) { 100.0 + seed as f64 } else { 0.0 };
-        let metric =
-            Metric { name: "waiting".to_owned(), unit: String::new(), better: MetricDirection::Less, is_sum: false };
-        Ok(Some(Observation { digest: format!("{arm}-{seed}"), metrics: vec![(metric, value)], measured_s: None }))
+        let metric = Metric {
+            name: "waiting".to_owned(),
+            unit: String::new(),
+            better: MetricDirection::Less,
+            ..Metric::default()
+        };
+        Ok(Some(Observation {
+            digest: format!("{arm}-{seed}"),
+            metrics: vec![(metric, value)],
+            measured_s: None,
+            ..Observation::default()
+        }))
     }
 }
 
@@ -292,8 +306,13 @@ impl Arms for FewLargeChanges {
         let change = 0.1 * dice.normal() + if is_large { 10.0 } else { 0.0 };
         let value = if arm == 0 { 100.0 } else { 100.0 + change };
         let metric =
-            Metric { name: "m".to_owned(), unit: "/s".to_owned(), better: MetricDirection::Less, is_sum: false };
-        Ok(Some(Observation { digest: format!("{seed}-{arm}"), metrics: vec![(metric, value)], measured_s: None }))
+            Metric { name: "m".to_owned(), unit: "/s".to_owned(), better: MetricDirection::Less, ..Metric::default() };
+        Ok(Some(Observation {
+            digest: format!("{seed}-{arm}"),
+            metrics: vec![(metric, value)],
+            measured_s: None,
+            ..Observation::default()
+        }))
     }
 }
 
@@ -349,9 +368,18 @@ fn ranks_and_an_interval_on_opposite_sides_are_no_verdict() {
 #[test]
 fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_reported() {
     let run = |digest: &str, value: f64| {
-        let metric =
-            Metric { name: "time".to_owned(), unit: "s".to_owned(), better: MetricDirection::Less, is_sum: false };
-        Observation { digest: digest.to_owned(), metrics: vec![(metric, value)], measured_s: None }
+        let metric = Metric {
+            name: "time".to_owned(),
+            unit: "s".to_owned(),
+            better: MetricDirection::Less,
+            ..Metric::default()
+        };
+        Observation {
+            digest: digest.to_owned(),
+            metrics: vec![(metric, value)],
+            measured_s: None,
+            ..Observation::default()
+        }
     };
     let twins: Vec<_> = (0..20).map(|_| vec![run("a", 1.0), run("b", 1.1)]).collect();
     let comparison = compare(&twins, ComparisonRules::default());
@@ -368,9 +396,19 @@ fn repetitions_that_are_the_same_run_again_count_once_and_identical_arms_are_rep
 
 /// Runs of a metric that adds up over a run, with their digest, value and length.
 fn energy_of(digest: &str, value: f64, measured_s: f64) -> Observation {
-    let metric =
-        Metric { name: "energy".to_owned(), unit: "uJ".to_owned(), better: MetricDirection::Less, is_sum: true };
-    Observation { digest: digest.to_owned(), metrics: vec![(metric, value)], measured_s: Some(measured_s) }
+    let metric = Metric {
+        name: "energy".to_owned(),
+        unit: "uJ".to_owned(),
+        better: MetricDirection::Less,
+        is_sum: true,
+        ..Metric::default()
+    };
+    Observation {
+        digest: digest.to_owned(),
+        metrics: vec![(metric, value)],
+        measured_s: Some(measured_s),
+        ..Observation::default()
+    }
 }
 
 #[test]
@@ -402,11 +440,21 @@ fn repetitions_that_can_find_nothing_say_so_and_how_many_could() {
     let run = |seed: u64, times: f64, metrics: usize| {
         let metric = |place| {
             (
-                Metric { name: format!("m{place}"), unit: String::new(), better: MetricDirection::Less, is_sum: false },
+                Metric {
+                    name: format!("m{place}"),
+                    unit: String::new(),
+                    better: MetricDirection::Less,
+                    ..Metric::default()
+                },
                 times,
             )
         };
-        Observation { digest: format!("{seed} {times}"), metrics: (0..metrics).map(metric).collect(), measured_s: None }
+        Observation {
+            digest: format!("{seed} {times}"),
+            metrics: (0..metrics).map(metric).collect(),
+            measured_s: None,
+            ..Observation::default()
+        }
     };
     let of = |repetitions: u64, metrics: usize| {
         let all: Vec<_> = (0..repetitions).map(|seed| vec![run(seed, 1.0, metrics), run(seed, 5.0, metrics)]).collect();
@@ -426,15 +474,19 @@ fn a_metric_that_some_runs_lack_is_named_and_not_compared() {
         name: name.to_owned(),
         unit: String::new(),
         better: MetricDirection::More,
-        is_sum: false,
+        ..Metric::default()
     };
     let of = |digest: u64, names: &[&str]| Observation {
         digest: digest.to_string(),
         metrics: names.iter().map(|name| (metric(name), 1.0)).collect(),
         measured_s: None,
+        ..Observation::default()
     };
     let comparison = compare(&[vec![of(1, &["a", "b"]), of(2, &["a"])]], ComparisonRules::default());
-    assert_eq!((comparison.rows.len(), comparison.partial), (1, vec!["b".to_owned()]));
+    let [row] = comparison.partial.as_slice() else { panic!("one metric: {:?}", comparison.partial) };
+    let values: Vec<Option<f64>> = row.arms.iter().map(|arm| arm.as_ref().map(|figure| figure.value)).collect();
+    assert_eq!((comparison.rows.len(), row.metric.name.as_str()), (1, "b"));
+    assert_eq!((values[0].is_some(), values[1]), (true, None));
 }
 
 #[test]
@@ -524,6 +576,7 @@ impl Arms for StoppedArms {
             digest: format!("{seed}-{arm}"),
             metrics: Vec::new(),
             measured_s: None,
+            ..Observation::default()
         }))
     }
 }
@@ -558,9 +611,18 @@ fn a_shift_that_does_not_matter_is_neither_better_nor_worse() {
 #[test]
 fn nanoseconds_beside_zero_do_not_matter() {
     let run = |seed: u64, value: f64| {
-        let metric =
-            Metric { name: "p50".to_owned(), unit: "ns".to_owned(), better: MetricDirection::Less, is_sum: false };
-        Observation { digest: format!("{seed} {value}"), metrics: vec![(metric, value)], measured_s: None }
+        let metric = Metric {
+            name: "p50".to_owned(),
+            unit: "ns".to_owned(),
+            better: MetricDirection::Less,
+            ..Metric::default()
+        };
+        Observation {
+            digest: format!("{seed} {value}"),
+            metrics: vec![(metric, value)],
+            measured_s: None,
+            ..Observation::default()
+        }
     };
     let runs = |seed: u64| vec![run(seed, if seed.is_multiple_of(4) { 90.0 } else { 1.0 }), run(seed, 0.0)];
     let comparison = compare(&(0..20).map(runs).collect::<Vec<_>>(), ComparisonRules::default());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab compare`: a workload or a benchmark under several arms.
 //!
-//! All arms have the same seeds, so what differs between them follows from their changes. Without repetitions they are shown side by side
-//! ([`once`]); with repetitions it is an experiment, whose statistics are those of `fairlab_study::experiment` ([`trials`], [`report`]),
-//! written in the requested formats ([`formats`]). [`gate`] decides whether the command fails.
+//! All arms have the same seeds, so differences between them follow from their changes. Statistics are those of
+//! `fairlab_study::experiment`; one run of each arm is the case of one repetition. The report is written in the requested formats
+//! ([`crate::output::experiment`]). [`gate`] decides whether the command fails.
 
 mod gate;
-pub(crate) mod once;
 
 use crate::args::compare::CompareArgs;
 use crate::execution::trial::{Trial, Workloads, share_costs};
@@ -18,6 +17,7 @@ use crate::values::arms::Arm;
 use crate::values::error::{CliError, command_line};
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
+use fairlab_run::job::RunOutputs;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules};
@@ -34,14 +34,11 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     args.jobs.apply();
     interrupt::install_handlers();
     let arms = arms(args)?;
-    if args.is_experiment() {
-        return experiment(output, args, &arms);
-    }
-    if args.experiment.hold_still {
+    if args.experiment.hold_still && args.is_single() {
         let help = "add --runs N, or leave it out";
         return Err(CliError::Input(format!("--hold-still is about repetitions\nhelp: {help}")));
     }
-    once::run_once(output, args, &arms)
+    experiment(output, args, &arms)
 }
 
 /// The arms: those that were given, after the workload as it is if that is a single one; or the engines that were given.
@@ -60,12 +57,12 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
 }
 
 fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
-    if args.exports.writes_files() {
+    if args.exports.writes_files() && !args.is_single() {
         let help = "leave --export and --event-log out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
         return Err(CliError::Input(format!("an experiment writes no traces\nhelp: {help}")));
     }
     let how = &args.experiment;
-    let is_single = how.runs.is_none_or(|runs| runs == 1) && !how.until_significant;
+    let is_single = args.is_single();
     let mut workloads = Workloads::of_command("fairlab compare");
     let base = workloads.of_args(args.work.file.as_deref(), args.work.bench.as_deref())?;
     let mut settings = args.work.settings.settings();
@@ -92,6 +89,14 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let runs = how.runs.unwrap_or(1);
     let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
     let mut arms_of = TrialArms::new(trials, &how.metric, seedless, telling);
+    if is_single {
+        let outputs = |arm: &Arm| {
+            let mut outputs = RunOutputs::of_summary();
+            args.exports.of_run(&arm.name).add_to(&mut outputs);
+            outputs
+        };
+        arms_of = arms_of.keeping_results(arms.iter().map(outputs).collect());
+    }
     let found = if how.until_significant {
         let has_more = || begun.elapsed() < budget && interrupt::requested().is_none();
         let found = until_found(&arms_of, first_seed, rules, &has_more);
@@ -123,7 +128,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         (fairlab_study::experiment::comparison::compare(&repetitions, rules), None)
     };
     output.warn_all(&arms_of.warnings())?;
-    if how.metric.is_empty() {
+    if how.metric.is_empty() && !is_single {
         refuse_untested(&found.0)?;
     }
     // A signal that came when all was done has cut nothing short.
@@ -140,7 +145,9 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         first_seed: (!seedless).then_some(first_seed),
         command: command_line(),
         cut_short_of_runs: stopped_by.map(|_| whole),
-        has_all_rows: args.all,
+        facts: arms_of.facts(arms),
+        results: arms_of.take_results(),
+        has_all_rows: args.all || is_single,
     };
     write_reports(output, args, &report)?;
     if let Some(signal) = stopped_by {

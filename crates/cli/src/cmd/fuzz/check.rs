@@ -16,7 +16,7 @@ use fairlab_run::values::Starts;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::comparison::{ChangeVerdict, ComparisonRules, MetricRow, compare};
-use fairlab_study::experiment::metrics::{self, RequestedMetric};
+use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::experiment::{Arms, Observation, repeat};
 use fairlab_study::fuzz::{FuzzCase, PropertyCheck, Violation, scenario};
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ impl Arms for ArmPair {
     fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, CliError> {
         let result = self.trials[arm].run(Some(seed), &mut |_, _| ())?;
         // A case may lack the family of a metric.
-        let metrics = metrics::available(&result.json(), &self.asked);
-        Ok(Some(Observation { digest: result.summary.digest, metrics, measured_s: None }))
+        let observation = Observation::from_available(&result.json(), &self.asked);
+        Ok(Some(Observation { measured_s: None, ..observation }))
     }
 }

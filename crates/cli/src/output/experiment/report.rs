@@ -2,7 +2,7 @@
 //! Report of an experiment, for all output formats: arms, comparison, and notes about the method.
 
 use crate::output::figures::counted;
-use fairlab_observe::summary::RunSubject;
+use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_study::experiment::comparison::Comparison;
 use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
 use fairlab_study::experiment::states::{PairEnds, RunState, SplitRuns};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The form of what is written as JSON.
-pub(crate) const SCHEMA: &str = "experiment/2";
+pub(crate) const SCHEMA: &str = "experiment/3";
 
 /// An experiment that was made.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,6 +34,11 @@ pub(crate) struct ExperimentReport {
     /// Requested number of repetitions, if a signal ended the experiment; 0 if it had no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cut_short_of_runs: Option<u64>,
+    /// Facts about the runs that are not metrics: assumptions about the workload, arms without costs of kernel code.
+    pub(crate) facts: Vec<String>,
+    /// Summary of each arm's run, if each arm ran once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) results: Vec<RunSummary>,
     /// Whether text output has the rows of all metrics.
     #[serde(skip)]
     pub(crate) has_all_rows: bool,
@@ -115,11 +120,15 @@ impl ExperimentReport {
         let comparison = &self.comparison;
         let mut notes: Vec<String> = self.stop_note().into_iter().collect();
         notes.push(self.repetitions());
+        notes.extend(self.facts.iter().cloned());
         notes.extend(self.identical_arms());
         notes.extend(comparison.split_runs().iter().map(|split| self.split_note(split)));
         notes.extend(comparison.pair_ends().map(|ends| self.pair_note(&ends)));
         if comparison.is_per_second {
             notes.push("the runs of the arms have different lengths: counts, times and energies that add up over a run are per second".to_owned());
+        }
+        if comparison.work_changes.iter().any(|changes| !changes.is_empty()) {
+            notes.push("/ work: per second of CPU time that the work of all tasks takes at full speed".to_owned());
         }
         if let Some((looks, is_out_of_time)) = self.looks {
             let tested = counted(looks, "time");
@@ -141,7 +150,8 @@ impl ExperimentReport {
             }
         }
         if !comparison.partial.is_empty() {
-            notes.push(format!("not in all runs, and left out: {}", comparison.partial.join(", ")));
+            let names: Vec<&str> = comparison.partial.iter().map(|row| row.metric.name.as_str()).collect();
+            notes.push(format!("not in all runs, and not compared: {}", names.join(", ")));
         }
         notes
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
 
-use super::{ExperimentReport, metric_text};
+use super::ExperimentReport;
+use super::values::figure_text;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
 use quick_xml::Writer;
@@ -81,10 +82,11 @@ fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<Stri
 
 fn change_text(row: &MetricRow, arm: usize) -> String {
     let (unit, change) = (&row.metric.unit, &row.changes[arm - 1]);
-    let from_to = format!("{} to {}", metric_text(unit, row.arms[0].value), metric_text(unit, row.arms[arm].value));
+    let from_to = format!("{} to {}", figure_text(unit, &row.arms[0]), figure_text(unit, &row.arms[arm]));
     let percent = change.percent.map_or_else(String::new, |percent| format!(", {percent:+.2} %"));
     let interval =
         change.percent_interval.map_or_else(String::new, |[low, high]| format!(" ({low:+.2} to {high:+.2} %)"));
     let p = change.p_corrected.map_or_else(String::new, |p| format!(", p {p:.4}"));
-    format!("{}: {from_to}{percent}{interval}{p}", change.verdict)
+    let open = if change.rests_on_open_waits { "; rests on waits that have not ended" } else { "" };
+    format!("{}: {from_to}{percent}{interval}{p}{open}", change.verdict)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as Markdown.
 
+use super::values::figure_text;
 use super::{ExperimentReport, metric_text};
 use crate::values::error::quote_for_shell;
 use fairlab_study::experiment::comparison::{ArmFigure, MetricRow};
@@ -28,7 +29,7 @@ pub(super) fn text(report: &ExperimentReport) -> String {
 fn table_row(row: &MetricRow, which: usize) -> String {
     let change = &row.changes[which - 1];
     let value = |arm: &ArmFigure| {
-        let value = metric_text(&row.metric.unit, arm.value);
+        let value = figure_text(&row.metric.unit, arm);
         if arm.deviation > 0.0 { format!("{value} ± {}", metric_text(&row.metric.unit, arm.deviation)) } else { value }
     };
     let or_nothing = |text: Option<String>| text.unwrap_or_default();

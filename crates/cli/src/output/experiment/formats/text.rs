@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! fairlab's own table: for each arm but the first, its metrics beside those of the first.
 
-use super::values::unsigned;
+use super::values::{figure_text, unsigned};
 use super::{ExperimentReport, metric_text, signed, verdict};
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Styles, wrap};
@@ -24,6 +24,10 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
             text.push_str(&table(&shown, which, styles));
         }
         text.push_str(&wrap(&verdict::others(&others, which), 2));
+    }
+    if report.has_all_rows && !report.comparison.partial.is_empty() {
+        text.push_str("\nnot in all runs\n\n");
+        text.push_str(&partial_table(report, styles));
     }
     text.push('\n');
     let verdicts: Vec<String> = report.identical_arms().into_iter().chain(report.too_few_note()).collect();
@@ -76,13 +80,32 @@ fn table(rows: &[&MetricRow], which: usize, styles: Styles) -> String {
     table.render(styles)
 }
 
+/// Returns the table of metrics that some runs lack, with the values of the arms that have them.
+fn partial_table(report: &ExperimentReport, styles: Styles) -> String {
+    let letters: Vec<String> = (0..report.arms.len()).map(letter).collect();
+    let mut columns = vec![("metric", Align::Left)];
+    columns.extend(letters.iter().map(|letter| (letter.as_str(), Align::Right)));
+    let mut table = Table::new(&columns);
+    for row in &report.comparison.partial {
+        let mut cells: Vec<Cell> = vec![row.metric.name.as_str().into()];
+        let figure = |arm: &Option<ArmFigure>| match arm {
+            Some(arm) => figure_text(&row.metric.unit, arm).into(),
+            None => Cell::from("-").quiet(),
+        };
+        cells.extend(row.arms.iter().map(figure));
+        table.row(cells);
+    }
+    table.render(styles)
+}
+
 /// The value of an arm with the standard deviation of its runs in percent, if they differ.
 fn value(row: &MetricRow, arm: &ArmFigure) -> String {
-    let value = metric_text(&row.metric.unit, arm.value);
-    if arm.deviation == 0.0 || arm.value == 0.0 {
+    let value = figure_text(&row.metric.unit, arm);
+    // Beside a value that is nearly 0, a percentage says nothing.
+    if arm.deviation == 0.0 || arm.value == 0.0 || arm.deviation_percent() >= 1000.0 {
         return value;
     }
-    format!("{value} ±{}", unsigned(100.0 * arm.deviation / arm.value))
+    format!("{value} ±{}", unsigned(arm.deviation_percent()))
 }
 
 /// The change with its interval; in the metric's unit where the first arm has nothing.
@@ -94,8 +117,9 @@ fn change_text(row: &MetricRow, change: &MetricChange) -> String {
         let sign = if change.difference < 0.0 { "-" } else { "+" };
         return format!("{sign}{}", metric_text(&row.metric.unit, change.difference.abs()));
     };
+    let at_least = if change.rests_on_open_waits { "≥" } else { "" };
     let interval = change.percent_interval.map(|[low, high]| format!(" ({}..{})", signed(low), signed(high)));
-    format!("{}{}", signed(percent), interval.unwrap_or_default())
+    format!("{at_least}{}{}", signed(percent), interval.unwrap_or_default())
 }
 
 fn verdict_cell(verdict: ChangeVerdict) -> Cell {

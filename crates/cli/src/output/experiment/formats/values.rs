@@ -2,9 +2,13 @@
 //! Values of metrics for people.
 
 use crate::output::figures::time;
+use fairlab_study::experiment::comparison::ArmFigure;
 
 pub(crate) fn metric_text(unit: &str, value: f64) -> String {
-    let ns = |per: f64| time((value * per).round().max(0.0) as u64);
+    let ns = |per: f64| {
+        let sign = if value < 0.0 { "-" } else { "" };
+        format!("{sign}{}", time((value * per).abs().round() as u64))
+    };
     match unit {
         "ns" => ns(1.0),
         "us" => ns(1e3),
@@ -35,4 +39,21 @@ pub(crate) fn signed(percent: f64) -> String {
 /// Formats a percentage like [`signed`], without a plus sign.
 pub(super) fn unsigned(percent: f64) -> String {
     signed(percent).trim_start_matches('+').to_owned()
+}
+
+/// Formats the value of an arm; a lower bound is marked.
+pub(super) fn figure_text(unit: &str, arm: &ArmFigure) -> String {
+    let mark = if arm.is_lower_bound { "≥" } else { "" };
+    format!("{mark}{}", metric_text(unit, arm.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negative_values_have_their_sign() {
+        assert_eq!([-8.0e6, 8.0e6, 0.0].map(|ns| metric_text("ns", ns)), ["-8.00ms", "8.00ms", "0"]);
+        assert_eq!((metric_text("uJ", -2e6), metric_text("", -3.0)), ("-2.000J".to_owned(), "-3".to_owned()));
+    }
 }

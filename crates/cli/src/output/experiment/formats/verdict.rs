@@ -6,6 +6,7 @@ use super::signed;
 use super::values::unsigned;
 use crate::output::figures::counted;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
+use fairlab_study::experiment::work::WorkChange;
 
 /// Whether a change belongs into the table: significant, or not tested but with an interval without zero.
 pub(super) fn differs(change: &MetricChange) -> bool {
@@ -19,8 +20,41 @@ pub(super) fn differs(change: &MetricChange) -> bool {
     }
 }
 
-/// Returns the verdict on an arm, beside the first one.
+/// Returns the verdict on an arm, beside the first one. It begins with different amounts of work.
 pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
+    match work_note(report, which) {
+        Some(note) => format!("{note}; {}", judgement(report, which)),
+        None => judgement(report, which),
+    }
+}
+
+/// Most task families whose amounts of work are named.
+const MAX_NAMED: usize = 3;
+
+/// Describes the amounts of work that differ from those of the first arm.
+fn work_note(report: &ExperimentReport, which: usize) -> Option<String> {
+    let changes = &report.comparison.work_changes[which - 1];
+    let size = |change: &WorkChange| change.percent.map_or(f64::INFINITY, f64::abs);
+    let mut largest: Vec<&WorkChange> = changes.iter().collect();
+    largest.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    let named = largest.iter().take(MAX_NAMED).map(|change| {
+        let percent =
+            change.percent.map_or_else(|| "none before".to_owned(), |percent| format!("{} %", signed(percent)));
+        format!("{} of {} {percent}", change.amount, change.family)
+    });
+    let named: Vec<String> = named.collect();
+    let more =
+        if changes.len() > MAX_NAMED { format!(" and {} more", changes.len() - MAX_NAMED) } else { String::new() };
+    (!named.is_empty()).then(|| {
+        format!(
+            "`{}` did a different amount of work ({}{more}), so sums are compared per work at full speed",
+            report.arms[which],
+            named.join(", ")
+        )
+    })
+}
+
+fn judgement(report: &ExperimentReport, which: usize) -> String {
     let (arm, first) = (&report.arms[which], &report.arms[0]);
     let comparison = &report.comparison;
     if let Some(note) = report.identical_note(which) {
@@ -46,9 +80,13 @@ pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
         return format!("`{arm}` is {}", parts.join(", and "));
     }
     if !with(ChangeVerdict::Untested).is_empty() {
+        if comparison.repetitions == 1 {
+            return format!("one run of `{first}` and one of `{arm}`: no difference is tested");
+        }
         return format!("no verdict on `{arm}`: the runs of an arm do not vary, so that nothing can be tested");
     }
-    let metrics = counted(comparison.tests / comparison.identical.len(), "metric");
+    let nr_tested = comparison.rows.iter().filter(|row| row.changes[which - 1].p.is_some()).count();
+    let metrics = counted(nr_tested, "tested metric");
     if with(ChangeVerdict::NotFound).is_empty() {
         let percent = comparison.matters_percent;
         return format!("no difference that matters ({percent} %) between `{first}` and `{arm}` in {metrics}");
@@ -56,26 +94,23 @@ pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
     format!("no significant difference between `{first}` and `{arm}` in {metrics}")
 }
 
+/// Returns a line about the metrics that are not in the table, by the reason.
 pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let verdicts = || rows.iter().map(|row| row.changes[which - 1].verdict);
-    if verdicts().all(|verdict| verdict == ChangeVerdict::Identical) {
-        return format!("{}: identical; --all prints them", counted(rows.len(), "metric"));
+    let change = |row: &&&MetricRow| row.changes[which - 1].clone();
+    let with = |verdict: ChangeVerdict| rows.iter().filter(|row| change(row).verdict == verdict).count();
+    let mut parts = Vec::new();
+    let identical = with(ChangeVerdict::Identical);
+    if identical > 0 {
+        parts.push(format!("{}: identical", counted(identical, "metric")));
     }
-    if verdicts().any(|verdict| verdict == ChangeVerdict::TooFew) {
-        if rows.iter().all(|row| row.changes[which - 1].interval.is_none()) {
-            return format!("{} without a difference; --all prints them", counted(rows.len(), "metric"));
-        }
-        return format!("{} whose confidence intervals contain 0; --all prints them", counted(rows.len(), "metric"));
+    let negligible = with(ChangeVerdict::Negligible);
+    if negligible > 0 {
+        parts.push(format!("{} without a difference that matters", counted(negligible, "metric")));
     }
-    let nr_negligible = verdicts().filter(|verdict| *verdict == ChangeVerdict::Negligible).count();
-    let matters = |nr: usize| format!("{} without a difference that matters", counted(nr, "metric"));
-    if verdicts().all(|verdict| matches!(verdict, ChangeVerdict::Negligible | ChangeVerdict::Identical)) {
-        return format!("{}; --all prints them", matters(rows.len()));
-    }
-    let effects = rows.iter().filter(|row| row.changes[which - 1].verdict != ChangeVerdict::Negligible);
+    let effects = rows.iter().filter(|row| change(row).verdict == ChangeVerdict::NotFound);
     let effects = effects.filter_map(|row| row.changes[which - 1].could_show_percent);
     let (low, high) = effects.fold((f64::INFINITY, 0.0_f64), |(low, high), effect| (low.min(effect), high.max(effect)));
     let detectable = match (low, high) {
@@ -83,10 +118,33 @@ pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
         (low, high) if unsigned(low) == unsigned(high) => format!(" (minimum detectable effect {} %)", unsigned(low)),
         (low, high) => format!(" (minimum detectable effect {} to {} %)", unsigned(low), unsigned(high)),
     };
-    let others = counted(rows.len() - nr_negligible, "metric");
-    let negligible = if nr_negligible > 0 { format!("{}, ", matters(nr_negligible)) } else { String::new() };
-    format!("{negligible}{others} without a significant difference{detectable}; --all prints them")
+    let not_found = with(ChangeVerdict::NotFound);
+    if not_found > 0 {
+        parts.push(format!("{} without a significant difference{detectable}", counted(not_found, "tested metric")));
+    }
+    let too_few = rows.iter().filter(|row| change(row).verdict == ChangeVerdict::TooFew);
+    let (with_interval, without): (Vec<&&MetricRow>, Vec<&&MetricRow>) =
+        too_few.partition(|row| row.changes[which - 1].interval.is_some());
+    if !with_interval.is_empty() {
+        parts.push(format!("{} whose confidence intervals contain 0", counted(with_interval.len(), "metric")));
+    }
+    let same = without.len() + with(ChangeVerdict::Untested);
+    if same > 0 {
+        parts.push(format!("{} without a difference", counted(same, "metric")));
+    }
+    let untested = rows.iter().filter(|row| change(row).verdict == ChangeVerdict::Unjudged);
+    let untested: Vec<&str> = untested.map(|row| row.metric.name.as_str()).collect();
+    if !untested.is_empty() {
+        let more = untested.len().saturating_sub(MAX_NAMED_UNTESTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named = untested.iter().take(MAX_NAMED_UNTESTED).copied().collect::<Vec<_>>().join(", ");
+        parts.push(format!("{} not tested ({named}{more})", counted(untested.len(), "metric")));
+    }
+    format!("{}; --all prints them", parts.join(", "))
 }
+
+/// Most metrics that are named because they are not tested.
+const MAX_NAMED_UNTESTED: usize = 6;
 
 fn largest<'a>(rows: &[&'a MetricRow], which: usize) -> &'a MetricRow {
     let size = |row: &MetricRow| row.changes[which - 1].percent.unwrap_or(0.0).abs();
@@ -94,6 +152,12 @@ fn largest<'a>(rows: &[&'a MetricRow], which: usize) -> &'a MetricRow {
 }
 
 fn change_of(row: &MetricRow, which: usize) -> String {
-    let change = row.changes[which - 1].percent.map_or_else(String::new, |percent| format!(" ({} %)", signed(percent)));
-    format!("{}{change}", row.metric.name)
+    let change = &row.changes[which - 1];
+    let open = if change.rests_on_open_waits { ", waits that have not ended" } else { "" };
+    let percent = match change.percent {
+        Some(percent) => format!(" ({} %{open})", signed(percent)),
+        None if open.is_empty() => String::new(),
+        None => " (waits that have not ended)".to_owned(),
+    };
+    format!("{}{percent}", row.metric.name)
 }
