@@ -23,8 +23,8 @@ def read_names(page):
     """Returns the paths of metrics with short names: value, and divisor or None."""
     with open(page, encoding="utf-8") as text:
         part = text.read().split("## Short names")[1].split("## All metrics")[0]
-    rows = ROW.findall(part)
-    return {name: (path, divisor or None) for name, runs, _, path, divisor in rows if runs.strip() != "benchmarks"}
+    rows = [row for row in ROW.findall(part) if row[1].strip() != "benchmarks"]
+    return {name: (path, divisor or None, unit.strip()) for name, _, unit, path, divisor in rows}
 
 
 def lookup(metrics, path):
@@ -41,13 +41,52 @@ def lookup(metrics, path):
 
 def value_of(metrics, name, names):
     """Returns the recomputed value of a metric with a short name; None if it has none."""
-    family, _, rest = name.partition(": ")
-    path, divisor = names[f"FAMILY: {rest}"] if rest else names[name]
-    value = lookup(metrics, path.replace("FAMILY", family))
-    if divisor is None or value is None:
+    name, is_ratio, _ = name.partition(" / work")
+    value = value_of_sum(metrics, name, names)
+    if is_ratio and value is not None:
+        return value / (metrics["totals"]["full_speed_ns"] / 1e9)
+    return value
+
+
+def value_of_sum(metrics, name, names):
+    if name.startswith("energy of "):
+        domains = (metrics.get("energy") or {}).get("domains") or {}
+        return next((row["busy_uj"] for cpus, row in domains.items() if cpus_text(cpus) == name[10:]), None)
+    of, _, rest = name.rpartition(": ")
+    if of and rest.startswith("on CPU"):
+        return share_on(metrics["families"][of], rest[3:])
+    kind = "CGROUP" if of and f"CGROUP: {rest}" in names else "FAMILY"
+    path, divisor, unit = names[f"{kind}: {rest}"] if of else names[name]
+    value = lookup(metrics, path.replace(kind, of))
+    if value is None:
+        return None
+    if divisor is not None:
+        by = lookup(metrics, divisor.replace(kind, of))
+        value = value / by if by else None
+    if unit != "%" or value is None:
         return value
-    by = lookup(metrics, divisor)
-    return value / by if by else None
+    # Shares are fractions or millionths.
+    factor = 1e-4 if path.endswith("_ppm") else 100
+    return Near(value.exact * factor, value.slack * factor) if hasattr(value, "slack") else value * factor
+
+
+def cpus_text(cpus):
+    """Returns the name of a list of CPUs: `CPU 3`, `CPUs 0-3,6`."""
+    ranges = []
+    for cpu in sorted(cpus):
+        if ranges and ranges[-1][1] + 1 == cpu:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    text = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return f"CPU {text}" if len(cpus) == 1 else f"CPUs {text}"
+
+
+def share_on(family, name):
+    """Returns the share of the run time of a family on a kind of CPU, in percent."""
+    points = family["residency"]["points"]
+    whole = sum(row["ns"] for row in points.values())
+    return 100 * sum(row["ns"] for (cpus, *_), row in points.items() if cpus_text(cpus) == name) / whole
 
 
 def check(comparison, reported, by_arm, names):

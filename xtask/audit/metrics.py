@@ -360,6 +360,11 @@ class Families:
                 "timers": None,
                 "residency": residency and residency.row(members[name]),
             }
+            rows[name]["work"] = {
+                "loops": self.loops(members[name]),
+                "activations": counts["voluntary"],
+                "full_speed_ns": self.full_speed(rows[name]),
+            }
             if self.slack[name]:
                 rows[name]["timers"] = {
                     "arrivals": len(self.slack[name]),
@@ -368,6 +373,30 @@ class Families:
                     "wakeup_latency": latency(self.timer_latency[name], open_timers[name]),
                 }
         return rows
+
+    def loops(self, numbers):
+        """Returns the number of completed loops: all beginnings but the first of each task; None without any."""
+        log, begun, completed, is_any = self.log, set(), 0, False
+        own = set(numbers)
+        for event in log.of("loop"):
+            number = log.task_of_index.get(event["index"])
+            if number not in own:
+                continue
+            if id(event) in self.counted:
+                is_any = True
+                completed += number in begun
+            begun.add(number)
+        return completed if is_any else None
+
+    def full_speed(self, row):
+        """Returns the CPU time of a family's work on the fastest CPU at its highest frequency."""
+        log = self.log
+        if not row["residency"] or not log.machine["scale_work"]:
+            return row["run_ns"]
+        return sum(
+            point["ns"] * min(log.cpus[cpus[0]]["capacity"], 1024) // 1024 * min(part, 1024) // 1024
+            for (cpus, _, part), point in row["residency"]["points"].items()
+        )
 
     def fairness(self, numbers):
         """Returns Jain's index over the shares of runnable time with a CPU, in millionths."""
@@ -718,6 +747,7 @@ def of_run(log):
         "duration_ns": duration,
         "totals": {
             "tasks": of_all(rows, "tasks"),
+            "full_speed_ns": sum(row["work"]["full_speed_ns"] for row in rows.values()),
             "busy_ns": of_all(cpus, "busy_ns"),
             "idle_ns": of_all(cpus, "idle_ns"),
             "offline_ns": of_all(cpus, "offline_ns"),

@@ -68,6 +68,7 @@ impl<W: Write> EventLog<W> {
             "has_costs": !hardware.costs.is_zero_cost(),
             "has_turbo": hardware.turbo.is_some(),
             "has_smt": !hardware.smt_shares.is_empty(),
+            "scale_work": hardware.scale_work,
             "built_in": machine.as_built_in().is_some(),
         }));
         let domains = &hardware.frequency_domains;
