@@ -6,6 +6,7 @@
 
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
+use std::collections::VecDeque;
 
 /// Class of the current task of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,67 +64,89 @@ impl ClassTimes {
     }
 }
 
+/// Largest number of changes that a CPU remembers.
+const MAX_CHANGES: usize = 256;
+
+/// Change of the class that runs on a CPU, with the times by class before it.
 #[derive(Clone, Copy, Debug)]
-struct CpuTimes {
+struct ClassChange {
+    at: Nanos,
     class: RunClass,
-    since: Nanos,
     times: ClassTimes,
 }
 
-/// Times of all CPUs by class, from the switches of a run or a trace.
+impl ClassChange {
+    /// Returns the times by class up to a later time at which this class still runs.
+    fn times_at(&self, at: Nanos) -> ClassTimes {
+        let mut times = self.times;
+        times.0[self.class as usize] += at - self.at;
+        times
+    }
+}
+
+/// Changes of the classes that run on CPUs, from the switches of a run or a trace. A CPU forgets old changes: the times
+/// of a wait that began before them are those since then.
 #[derive(Clone, Debug)]
 pub(crate) struct Occupancy {
-    cpus: Vec<CpuTimes>,
+    /// Present class of each CPU.
+    classes: Vec<RunClass>,
+    /// Last changes of each CPU, oldest first.
+    changes: Vec<VecDeque<ClassChange>>,
 }
 
 impl Occupancy {
     pub(crate) fn new(nr_cpus: usize, start: Nanos) -> Self {
-        let cpu = CpuTimes { class: RunClass::Idle, since: start, times: ClassTimes::default() };
-        Self { cpus: vec![cpu; nr_cpus] }
+        let first = ClassChange { at: start, class: RunClass::Idle, times: ClassTimes::default() };
+        Self { classes: vec![RunClass::Idle; nr_cpus], changes: vec![VecDeque::from([first]); nr_cpus] }
     }
 
     /// Records that a task of a class runs on a CPU from now on.
     #[inline]
     pub(crate) fn switch(&mut self, now: Nanos, cpu: CpuId, class: RunClass) {
-        let cpu = &mut self.cpus[cpu.index()];
-        cpu.times.0[cpu.class as usize] += now - cpu.since;
-        (cpu.class, cpu.since) = (class, now);
+        if self.classes[cpu.index()] != class {
+            self.change(now, cpu, class);
+        }
     }
 
-    /// Returns the times of a CPU up to now.
-    #[inline]
-    fn times(&self, now: Nanos, cpu: CpuId) -> ClassTimes {
-        let cpu = &self.cpus[cpu.index()];
-        let mut times = cpu.times;
-        times.0[cpu.class as usize] += now - cpu.since;
-        times
+    fn change(&mut self, now: Nanos, cpu: CpuId, class: RunClass) {
+        self.classes[cpu.index()] = class;
+        let changes = &mut self.changes[cpu.index()];
+        let times = changes.back().expect("there is a first change").times_at(now);
+        if changes.len() == MAX_CHANGES {
+            changes.pop_front();
+        }
+        changes.push_back(ClassChange { at: now, class, times });
+    }
+
+    /// Returns the times by class on a CPU from one time to another.
+    pub(crate) fn between(&self, cpu: CpuId, from: Nanos, to: Nanos) -> ClassTimes {
+        let changes = &self.changes[cpu.index()];
+        let up_to = |at: Nanos| {
+            let after = changes.partition_point(|change| change.at <= at);
+            let change = &changes[after.saturating_sub(1)];
+            change.times_at(at.max(change.at))
+        };
+        up_to(to).since(&up_to(from))
     }
 }
 
-/// Times by class on the CPUs of a waiting task.
+/// Times by class on the CPUs that a waiting task has left.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WaitOccupancy {
-    /// Times of the present CPU when the wait began there.
-    from: ClassTimes,
-    /// Times on CPUs that the task has left.
     before: ClassTimes,
+    /// Time from which the task has been on its present CPU; `None` if it has not migrated.
+    since: Option<Nanos>,
 }
 
 impl WaitOccupancy {
-    /// Returns the occupancy of a wait that begins on a CPU.
-    #[inline]
-    pub(crate) fn begin(occupancy: &Occupancy, now: Nanos, cpu: CpuId) -> Self {
-        Self { from: occupancy.times(now, cpu), before: ClassTimes::default() }
-    }
-
-    /// Records that the waiting task migrates.
-    pub(crate) fn migrate(&mut self, occupancy: &Occupancy, now: Nanos, from: CpuId, to: CpuId) {
-        *self = Self { before: self.up_to(occupancy, now, from), from: occupancy.times(now, to) };
+    /// Records that the waiting task migrates. `since` is the start of the wait.
+    pub(crate) fn migrate(&mut self, occupancy: &Occupancy, since: Nanos, now: Nanos, from: CpuId) {
+        *self = Self { before: self.up_to(occupancy, since, now, from), since: Some(now) };
     }
 
     /// Returns the times by class since the wait began, given the task's present CPU.
-    pub(crate) fn up_to(&self, occupancy: &Occupancy, now: Nanos, cpu: CpuId) -> ClassTimes {
-        self.before.sum(&occupancy.times(now, cpu).since(&self.from))
+    pub(crate) fn up_to(&self, occupancy: &Occupancy, since: Nanos, now: Nanos, cpu: CpuId) -> ClassTimes {
+        self.before.sum(&occupancy.between(cpu, self.since.unwrap_or(since), now))
     }
 }
 
@@ -166,13 +189,24 @@ mod tests {
     fn a_wait_has_the_classes_that_ran_on_its_cpus_meanwhile() {
         let mut occupancy = Occupancy::new(2, Nanos(0));
         occupancy.switch(Nanos(10), CpuId(0), RunClass::RealTime);
-        let mut wait = WaitOccupancy::begin(&occupancy, Nanos(15), CpuId(0));
+        let mut wait = WaitOccupancy::default();
         occupancy.switch(Nanos(45), CpuId(0), RunClass::Fair);
-        wait.migrate(&occupancy, Nanos(50), CpuId(0), CpuId(1));
+        wait.migrate(&occupancy, Nanos(15), Nanos(50), CpuId(0));
         occupancy.switch(Nanos(60), CpuId(0), RunClass::Deadline);
-        let ran = wait.up_to(&occupancy, Nanos(70), CpuId(1));
+        let ran = wait.up_to(&occupancy, Nanos(15), Nanos(70), CpuId(1));
         assert_eq!(ran, ClassTimes([20, 5, 30, 0, 0].map(Nanos)), "idle time of CPU 1 comes last");
         assert_eq!((ran.of_higher_classes(), ran.most()), (Nanos(30), Some(RunClass::RealTime)));
+    }
+
+    #[test]
+    fn changes_that_are_forgotten_do_not_count() {
+        let mut occupancy = Occupancy::new(1, Nanos(0));
+        let classes = [RunClass::Fair, RunClass::RealTime];
+        (1..=2 * MAX_CHANGES as u64).for_each(|at| {
+            occupancy.switch(Nanos(at), CpuId(0), classes[at as usize % 2]);
+        });
+        let ran = occupancy.between(CpuId(0), Nanos(0), Nanos(2 * MAX_CHANGES as u64));
+        assert_eq!(ran.of(RunClass::Fair) + ran.of(RunClass::RealTime), Nanos(MAX_CHANGES as u64 - 1));
     }
 
     #[test]

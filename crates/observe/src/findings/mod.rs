@@ -165,7 +165,8 @@ struct FindingTask {
     place: usize,
     family: usize,
     activity: TaskActivity,
-    ran: WaitOccupancy,
+    /// Times on CPUs that the task has left in its present wait.
+    ran: Option<Box<WaitOccupancy>>,
     /// Deadline of a deadline task after its wake-up.
     deadline: Option<Nanos>,
     /// Time of the last wake-up, while the task has not blocked since.
@@ -285,7 +286,7 @@ impl Findings {
         }
         for (_, task) in self.tasks.iter_mut() {
             task.activity.restart(at);
-            task.ran = WaitOccupancy::begin(&self.occupancy, at, task.activity.cpu());
+            task.ran = None;
         }
     }
 
@@ -330,7 +331,7 @@ impl Findings {
         let Some(task) = self.tasks.get_mut(id) else { return };
         if let Some(episode) = task.activity.throttle(now, limit) {
             report_wait(&mut self.rules, &self.occupancy, self.limits.shortest_wait(), task, &episode);
-            task.ran = WaitOccupancy::begin(&self.occupancy, now, task.activity.cpu());
+            task.ran = None;
         }
     }
 
@@ -368,7 +369,7 @@ impl Findings {
         if let Some(task) = self.tasks.get_mut(prev) {
             let ran = task.activity.switch_out(now, cpu, prev_state);
             if prev_state == PrevState::Runnable {
-                task.ran = WaitOccupancy::begin(&self.occupancy, now, cpu);
+                task.ran = None;
                 if let Some(ran) = ran {
                     self.rules.on_preempt(now, &Preemption { task: prev, next, ran });
                 }
@@ -392,15 +393,18 @@ impl Findings {
     fn on_wakeup(&mut self, now: Nanos, id: TaskId, cpu: CpuId, is_new: bool) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         if task.activity.wake(now, cpu, is_new) {
-            task.ran = WaitOccupancy::begin(&self.occupancy, now, cpu);
-            task.job_since = (!is_new).then_some(now);
+            task.ran = None;
+            if task.deadline.is_some() {
+                task.job_since = (!is_new).then_some(now);
+            }
         }
     }
 
     fn on_migrate(&mut self, now: Nanos, id: TaskId, from: CpuId, to: CpuId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
-        if task.activity.episode(now).is_some() {
-            task.ran.migrate(&self.occupancy, now, task.activity.cpu(), to);
+        if let Some(episode) = task.activity.episode(now) {
+            let ran = task.ran.get_or_insert_default();
+            ran.migrate(&self.occupancy, episode.since, now, episode.cpu);
         }
         task.activity.migrate(to);
         let migration = FindingMigration { task: task.place, family: task.family, from, to };
@@ -415,7 +419,10 @@ fn report_wait(rules: &mut RuleSet, occupancy: &Occupancy, shortest: Nanos, task
     if episode.length() < shortest && episode.queued.is_none_or(|queued| queued < shortest) {
         return;
     }
-    let ran = task.ran.up_to(occupancy, episode.until, episode.cpu);
+    let ran = match &task.ran {
+        Some(ran) => ran.up_to(occupancy, episode.since, episode.until, episode.cpu),
+        None => occupancy.between(episode.cpu, episode.since, episode.until),
+    };
     let FindingTask { place, family, deadline, .. } = *task;
     let wait = FindingWait { task: place, family, episode: *episode, deadline, ran };
     rules.on_wait(&wait, task.allowed.as_ref());

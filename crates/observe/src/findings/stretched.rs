@@ -20,6 +20,9 @@ const PARTS_OF_RUN: u64 = 20;
 /// Part of its existence for which a family may sleep: a tenth.
 const PARTS_OF_LIFE: u64 = 10;
 
+/// Number of samples of which one reads the states of the tasks.
+const SAMPLES_PER_READ: u64 = 16;
+
 /// Time of the tasks of a family, in ns, by samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct SampledTime {
@@ -30,6 +33,7 @@ struct SampledTime {
 /// Time that tasks slept, by family.
 #[derive(Debug, Default)]
 pub(super) struct Stretched {
+    samples: u64,
     last: Option<Nanos>,
     times: BTreeMap<usize, SampledTime>,
 }
@@ -98,6 +102,11 @@ impl Rule for Stretched {
     }
 
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+        let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
+        self.samples += 1;
+        if !is_due {
+            return;
+        }
         let now = machine.now();
         let time = self.last.map_or(0, |last| (now - last).0);
         self.last = Some(now);

@@ -89,7 +89,7 @@ impl TraceScan<'_> {
                 if let Some(prev) = self.threads.find(prev.pid) {
                     let track = &mut self.tracks[prev];
                     track.activity.switch_out(now, cpu, state);
-                    track.ran = WaitOccupancy::begin(&self.occupancy, now, cpu);
+                    track.ran = WaitOccupancy::default();
                 }
                 if let Some(next) = self.threads.find(next.pid) {
                     self.on_run(now, cpu, next);
@@ -110,15 +110,15 @@ impl TraceScan<'_> {
         let track = &mut self.tracks[thread];
         let cpu = cpu.unwrap_or_else(|| track.activity.cpu());
         if track.activity.wake(now, cpu, is_new) {
-            track.ran = WaitOccupancy::begin(&self.occupancy, now, cpu);
+            track.ran = WaitOccupancy::default();
         }
     }
 
     fn on_migrate(&mut self, now: Nanos, pid: i32, to: CpuId) {
         let Some(thread) = self.threads.find(pid) else { return };
         let track = &mut self.tracks[thread];
-        if track.activity.episode(now).is_some() {
-            track.ran.migrate(&self.occupancy, now, track.activity.cpu(), to);
+        if let Some(episode) = track.activity.episode(now) {
+            track.ran.migrate(&self.occupancy, episode.since, now, episode.cpu);
         }
         track.activity.migrate(to);
     }
@@ -153,7 +153,7 @@ impl TraceScan<'_> {
     fn report_wait(&mut self, thread: usize, episode: &Episode) {
         let family = self.family(thread);
         let ran = if self.has_migrations {
-            self.tracks[thread].ran.up_to(&self.occupancy, episode.until, episode.cpu)
+            self.tracks[thread].ran.up_to(&self.occupancy, episode.since, episode.until, episode.cpu)
         } else {
             ClassTimes::default()
         };
