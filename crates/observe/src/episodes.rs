@@ -76,8 +76,8 @@ pub(crate) enum TaskState {
     Blocked { since: Nanos, cpu: CpuId },
     /// Exited, on its last CPU.
     Ended { since: Nanos, cpu: CpuId },
-    /// Runnable, but not running.
-    Waiting { since: Nanos, reason: WaitReason },
+    /// Runnable, but not running, on the runqueue of a CPU.
+    Waiting { since: Nanos, cpu: CpuId },
     /// Running.
     Running { since: Nanos, cpu: CpuId },
 }
@@ -88,11 +88,6 @@ impl TaskState {
     pub(crate) const fn is_runnable(self) -> bool {
         matches!(self, Self::Waiting { .. } | Self::Running { .. })
     }
-
-    /// Whether the task waits for a CPU, as far as is known.
-    pub(crate) const fn waits_for_cpu(self) -> bool {
-        matches!(self, Self::Waiting { reason: WaitReason::Cpu | WaitReason::Unknown, .. })
-    }
 }
 
 /// State of a task with its current episode.
@@ -102,7 +97,6 @@ pub(crate) struct TaskActivity {
     /// Reason of the task's waits at present.
     reason: WaitReason,
     cause: WaitCause,
-    cpu: CpuId,
     /// Time that the task has waited for a CPU since its wake-up, in episodes that are over. `None` once it has run.
     queued: Option<Nanos>,
 }
@@ -114,13 +108,8 @@ impl Default for TaskActivity {
 }
 
 impl TaskActivity {
-    pub(crate) const NEW: Self = Self {
-        state: TaskState::NotStarted,
-        reason: WaitReason::Cpu,
-        cause: WaitCause::Forked,
-        cpu: CpuId(0),
-        queued: None,
-    };
+    pub(crate) const NEW: Self =
+        Self { state: TaskState::NotStarted, reason: WaitReason::Cpu, cause: WaitCause::Forked, queued: None };
 
     /// Returns the activity of a task of a recorded trace.
     pub(crate) const fn of_trace() -> Self {
@@ -132,37 +121,48 @@ impl TaskActivity {
         self.state
     }
 
+    /// Whether the task waits for a CPU, as far as is known.
+    pub(crate) const fn waits_for_cpu(&self) -> bool {
+        matches!(self.state, TaskState::Waiting { .. }) && !matches!(self.reason, WaitReason::Runtime(_))
+    }
+
     /// CPU of the task: its runqueue's, or the last one on which it ran.
     pub(crate) const fn cpu(&self) -> CpuId {
-        self.cpu
+        match self.state {
+            TaskState::NotStarted => CpuId(0),
+            TaskState::Blocked { cpu, .. }
+            | TaskState::Ended { cpu, .. }
+            | TaskState::Waiting { cpu, .. }
+            | TaskState::Running { cpu, .. } => cpu,
+        }
     }
 
     #[inline]
-    const fn wait(&mut self, now: Nanos, cause: WaitCause) {
-        self.state = TaskState::Waiting { since: now, reason: self.reason };
+    const fn wait(&mut self, now: Nanos, cpu: CpuId, cause: WaitCause) {
+        self.state = TaskState::Waiting { since: now, cpu };
         self.cause = cause;
     }
 
     /// Records a wake-up. Returns whether an episode begins: a wake-up of a runnable task only cancels its sleep.
     #[inline]
     pub(crate) fn wake(&mut self, now: Nanos, cpu: CpuId, is_new: bool) -> bool {
-        self.cpu = cpu;
         if self.state.is_runnable() {
             return false;
         }
         self.queued = (!is_new).then_some(Nanos::ZERO);
-        self.wait(now, if is_new { WaitCause::Forked } else { WaitCause::Woken });
+        self.wait(now, cpu, if is_new { WaitCause::Forked } else { WaitCause::Woken });
         true
     }
 
     /// Records that the task is switched in. Returns the episode that ends.
     #[inline]
     pub(crate) fn switch_in(&mut self, now: Nanos, cpu: CpuId) -> Option<Episode> {
-        self.cpu = cpu;
-        let episode = self.episode(now).map(|episode| Episode { is_open: false, ..episode });
-        self.queued = None;
-        self.state = TaskState::Running { since: now, cpu };
-        episode
+        let before = std::mem::replace(&mut self.state, TaskState::Running { since: now, cpu });
+        let queued = self.queued.take();
+        let TaskState::Waiting { since, .. } = before else { return None };
+        let of_cpu = if let WaitReason::Runtime(_) = self.reason { Nanos::ZERO } else { now - since };
+        let queued = queued.map(|queued| queued + of_cpu);
+        Some(Episode { since, until: now, is_open: false, reason: self.reason, cause: self.cause, cpu, queued })
     }
 
     /// Records that the task is switched out. Returns the time for which it ran; `None` if the switch to it is unknown.
@@ -172,9 +172,9 @@ impl TaskActivity {
             TaskState::Running { since, .. } => Some(now - since),
             _ => None,
         };
-        (self.cpu, self.queued) = (cpu, None);
+        self.queued = None;
         match state {
-            PrevState::Runnable => self.wait(now, WaitCause::LostCpu(cpu)),
+            PrevState::Runnable => self.wait(now, cpu, WaitCause::LostCpu(cpu)),
             PrevState::Blocked => self.state = TaskState::Blocked { since: now, cpu },
             PrevState::Dead => self.state = TaskState::Ended { since: now, cpu },
         }
@@ -183,8 +183,14 @@ impl TaskActivity {
 
     /// Records a migration to another CPU.
     #[inline]
-    pub(crate) const fn migrate(&mut self, cpu: CpuId) {
-        self.cpu = cpu;
+    pub(crate) const fn migrate(&mut self, to: CpuId) {
+        match &mut self.state {
+            TaskState::NotStarted => {}
+            TaskState::Blocked { cpu, .. }
+            | TaskState::Ended { cpu, .. }
+            | TaskState::Waiting { cpu, .. }
+            | TaskState::Running { cpu, .. } => *cpu = to,
+        }
     }
 
     /// Records the start of throttling by a limit, or its end. Returns the episode that ends, if the task waits.
@@ -197,22 +203,22 @@ impl TaskActivity {
         {
             *queued += ended.length();
         }
-        self.wait(now, WaitCause::Throttling);
+        self.wait(now, ended.cpu, WaitCause::Throttling);
         Some(Episode { is_open: false, queued: None, ..ended })
     }
 
     /// Returns the current episode as an open one.
     #[inline]
     pub(crate) fn episode(&self, now: Nanos) -> Option<Episode> {
-        let TaskState::Waiting { since, reason } = self.state else { return None };
-        let of_cpu = if let WaitReason::Runtime(_) = reason { Nanos::ZERO } else { now - since };
+        let TaskState::Waiting { since, cpu } = self.state else { return None };
+        let of_cpu = if let WaitReason::Runtime(_) = self.reason { Nanos::ZERO } else { now - since };
         Some(Episode {
             since,
             until: now,
             is_open: true,
-            reason,
+            reason: self.reason,
             cause: self.cause,
-            cpu: self.cpu,
+            cpu,
             queued: self.queued.map(|queued| queued + of_cpu),
         })
     }
@@ -239,10 +245,6 @@ mod tests {
     use super::*;
 
     const CPU: CpuId = CpuId(1);
-
-    fn waiting(since: u64, reason: WaitReason) -> TaskState {
-        TaskState::Waiting { since: Nanos(since), reason }
-    }
 
     #[test]
     fn an_episode_begins_with_a_wake_up_or_a_preemption_and_ends_on_a_cpu() {
@@ -271,15 +273,14 @@ mod tests {
         task.wake(Nanos(1), CPU, false);
         let before = task.throttle(Nanos(3), Some(limit)).expect("it waited for a CPU");
         assert_eq!((before.length(), before.reason, before.queued), (Nanos(2), WaitReason::Cpu, None));
-        assert_eq!(task.state(), waiting(3, WaitReason::Runtime(limit)));
+        assert_eq!((task.state(), task.waits_for_cpu()), (TaskState::Waiting { since: Nanos(3), cpu: CPU }, false));
         let throttled = task.throttle(Nanos(7), None).expect("it waited for runtime");
         assert_eq!((throttled.length(), throttled.reason), (Nanos(4), WaitReason::Runtime(limit)));
         let last = task.switch_in(Nanos(8), CPU).expect("it waited for a CPU");
         assert_eq!((last.length(), last.cause, last.queued), (Nanos(1), WaitCause::Throttling, Some(Nanos(3))));
         assert_eq!(task.throttle(Nanos(9), Some(limit)), None, "a running task is switched out first");
         task.switch_out(Nanos(9), CPU, PrevState::Runnable);
-        assert_eq!(task.state(), waiting(9, WaitReason::Runtime(limit)));
-        assert!(!task.state().waits_for_cpu());
+        assert_eq!((task.state(), task.waits_for_cpu()), (TaskState::Waiting { since: Nanos(9), cpu: CPU }, false));
     }
 
     #[test]
@@ -287,7 +288,7 @@ mod tests {
         let mut task = TaskActivity::of_trace();
         task.wake(Nanos(1), CPU, false);
         task.restart(Nanos(5));
-        assert_eq!(task.state(), waiting(5, WaitReason::Unknown));
+        assert_eq!((task.state(), task.waits_for_cpu()), (TaskState::Waiting { since: Nanos(5), cpu: CPU }, true));
         let episode = task.switch_in(Nanos(8), CPU).expect("it waited");
         assert_eq!((episode.length(), episode.queued), (Nanos(3), Some(Nanos(7))));
         task.restart(Nanos(10));

@@ -89,7 +89,9 @@ struct FamilyTotals {
     timer_latency: Latency,
     /// Time on CPUs of each capacity, in ascending order.
     by_capacity: Vec<Nanos>,
-    longest_wait: Option<LongestWait>,
+    /// Longest wait for a CPU, once a task has waited.
+    longest_wait: LongestWait,
+    has_waited: bool,
     /// Time and longest wait for the runtime of each limit.
     runtime_waits: BTreeMap<RuntimeLimit, (Nanos, LongestWait)>,
 }
@@ -101,14 +103,18 @@ impl FamilyTotals {
         let (ns, is_open) = (episode.length().0, episode.is_open);
         match episode.reason {
             WaitReason::Cpu | WaitReason::Unknown => {
-                self.longest_wait.get_or_insert_default().keep_longest(ns, is_open);
+                self.has_waited = true;
+                self.longest_wait.keep_longest(ns, is_open);
             }
-            WaitReason::Runtime(limit) => {
-                let (sum, longest) = self.runtime_waits.entry(limit).or_default();
-                *sum += episode.length();
-                longest.keep_longest(ns, is_open);
-            }
+            WaitReason::Runtime(limit) => self.add_throttled(limit, ns, is_open),
         }
+    }
+
+    #[cold]
+    fn add_throttled(&mut self, limit: RuntimeLimit, ns: u64, is_open: bool) {
+        let (sum, longest) = self.runtime_waits.entry(limit).or_default();
+        *sum += Nanos(ns);
+        longest.keep_longest(ns, is_open);
     }
 
     /// Adds the wait and the latencies of a task that have not ended. What begins at the end is nothing yet.
@@ -257,13 +263,12 @@ impl FamilyStats {
                 totals.counted.involuntary_switches += 1;
             } else {
                 totals.counted.voluntary_switches += 1;
-                totals.counted.work.activations += 1;
             }
         }
         if let Some(Some(track)) = self.tracks.get_mut(next.index()) {
+            let totals = &mut self.totals[track.family];
             if let Some(episode) = track.activity.switch_in(now, cpu) {
                 track.add(&episode);
-                let totals = &mut self.totals[track.family];
                 totals.add(&episode);
                 if let Some(queued) = episode.queued {
                     totals.latency.record(queued.0);
@@ -337,7 +342,7 @@ impl FamilyStats {
         let of_family = |(place, (name, totals)): (usize, (&String, &FamilyTotals))| FamilySummary {
             name: name.clone(),
             fairness_ppm: fairness_ppm(&tracks_of[place]),
-            longest_wait: totals.longest_wait,
+            longest_wait: totals.has_waited.then_some(totals.longest_wait),
             runtime_waits: totals
                 .runtime_waits
                 .iter()
@@ -361,6 +366,8 @@ impl FamilyStats {
                 slack: Some(slack),
                 wakeup_latency: totals.timer_latency.summary(),
             }),
+            // A task that blocks or exits has been switched out voluntarily.
+            work: FamilyWork { activations: totals.counted.voluntary_switches, ..totals.counted.work },
             ..totals.counted.clone()
         };
         let families = self.names.iter().zip(&totals).enumerate();

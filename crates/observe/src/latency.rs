@@ -198,7 +198,9 @@ impl Latency {
     pub fn summary(&self) -> Option<LatencySummary> {
         let count = self.count();
         (count > 0).then(|| {
-            let [min, p50, p90, p99, max] = self.quantiles([0.0, 0.5, 0.9, 0.99, 1.0]);
+            let [p50, p90, p99] = self.quantiles([0.5, 0.9, 0.99]);
+            let [is_min_open, is_max_open] =
+                if self.open.is_empty() { [false; 2] } else { self.quantiles([0.0, 1.0]).map(|(_, is_open)| is_open) };
             let mean_ns = u64::try_from(self.sum / u128::from(count)).expect("a mean is no greater than the greatest");
             // A mean is a lower bound if open latencies contribute more than the resolution of quantiles.
             let sum_of_open: u128 = self.open.iter().map(|&ns| u128::from(ns)).sum();
@@ -212,7 +214,7 @@ impl Latency {
                 p90_ns: p90.0,
                 p99_ns: p99.0,
                 max_ns: self.max,
-                lower_bounds: LowerBounds::from_members([min.1, is_mean_open, p50.1, p90.1, p99.1, max.1]),
+                lower_bounds: LowerBounds::from_members([is_min_open, is_mean_open, p50.1, p90.1, p99.1, is_max_open]),
             }
         })
     }

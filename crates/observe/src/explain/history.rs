@@ -90,7 +90,7 @@ impl TaskHistory {
 
     /// Records that a wait may have begun.
     fn begin_wait(&mut self, now: Nanos) {
-        if self.state().waits_for_cpu() {
+        if self.activity.waits_for_cpu() {
             self.wait_places.clear();
             self.wait_places.push((now, self.activity.cpu()));
         }
@@ -295,7 +295,7 @@ impl History {
         let track = self.task_mut(task);
         track.cpu = Some(to);
         track.activity.migrate(to);
-        if !track.state().waits_for_cpu() {
+        if !track.activity.waits_for_cpu() {
             return;
         }
         track.last_move = Some(MigrationRecord { at: now, from, to, on, current, pass: None });

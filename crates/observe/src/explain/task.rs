@@ -4,7 +4,7 @@
 use super::history::SelectionRecord;
 use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
 use super::{ExplainContext, eevdf};
-use crate::episodes::{Episode, TaskState, WaitCause, WaitReason};
+use crate::episodes::{Episode, TaskState, WaitCause};
 use crate::plural::counted;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
@@ -45,7 +45,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             sentences.push(format!("At {} task {name} runs on CPU {}, since {}.", moment(now), cpu.0, moment(since)));
             ("runs", Some(since))
         }
-        TaskState::Waiting { since, reason: WaitReason::Runtime(_) } => {
+        TaskState::Waiting { since, .. } if !track.activity.waits_for_cpu() => {
             sentences.push(format!(
                 "At {} task {name} is throttled on CPU {}, since {} ({} so far): it waits for runtime, not for a CPU.",
                 moment(now),
@@ -55,7 +55,7 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
             ));
             ("throttled", Some(since))
         }
-        TaskState::Waiting { since, reason: WaitReason::Cpu | WaitReason::Unknown } => {
+        TaskState::Waiting { since, .. } => {
             sentences.push(format!(
                 "At {} task {name} waits on CPU {}, since {} ({} so far).",
                 moment(now),
@@ -83,17 +83,15 @@ pub(super) fn explain(view: ExplainContext<'_>, host: usize) -> (Vec<String>, Va
         let (pick, facts) = eevdf::explain_pick(view, cpu);
         sentences.extend(pick);
         pick_facts = facts;
-        if track.state().waits_for_cpu() {
+        if track.activity.waits_for_cpu() {
             let (server, facts) = eevdf::explain_server(view, cpu);
             sentences.extend(server);
             server_facts = facts;
         }
     }
     match track.state() {
-        TaskState::Waiting { reason: WaitReason::Cpu | WaitReason::Unknown, .. } => {
-            sentences.extend(wait_reasons(view, id, cpu));
-        }
-        TaskState::Waiting { reason: WaitReason::Runtime(_), .. } => sentences.push(throttling_reason(view, id, cpu)),
+        TaskState::Waiting { .. } if track.activity.waits_for_cpu() => sentences.extend(wait_reasons(view, id, cpu)),
+        TaskState::Waiting { .. } => sentences.push(throttling_reason(view, id, cpu)),
         TaskState::NotStarted | TaskState::Blocked { .. } | TaskState::Ended { .. } | TaskState::Running { .. } => {}
     }
     let mut facts = json!({
@@ -132,14 +130,14 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
             Some((_, TaskState::NotStarted)) => format!("  {task}: is being forked"),
             Some((_, TaskState::Blocked { since, .. })) => format!("  {task}: sleeps since {}", moment(since)),
             Some((_, TaskState::Ended { since, .. })) => format!("  {task}: ended since {}", moment(since)),
-            Some((id, TaskState::Waiting { since, reason: WaitReason::Runtime(_) })) => {
+            Some((id, TaskState::Waiting { since, .. })) if !history.task(id).activity.waits_for_cpu() => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: is throttled on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
             Some((_, TaskState::Running { since, cpu })) => {
                 format!("  {task}: runs on CPU {} since {}", cpu.0, moment(since))
             }
-            Some((id, TaskState::Waiting { since, reason: WaitReason::Cpu | WaitReason::Unknown })) => {
+            Some((id, TaskState::Waiting { since, .. })) => {
                 let cpu = machine.sched().task(id).cpu;
                 format!("  {task}: waits on CPU {} since {}, for {}", cpu.0, moment(since), now - since)
             }
@@ -149,7 +147,7 @@ pub(super) fn explain_family(view: ExplainContext<'_>, name: &str, family: &[usi
         sentences.push(format!("  and {} more", family.len() - MAX_FAMILY_TASKS));
     }
     let waits_since = |&&host: &&usize| match state(host) {
-        Some((_, TaskState::Waiting { since, reason: WaitReason::Cpu | WaitReason::Unknown })) => since,
+        Some((id, TaskState::Waiting { since, .. })) if history.task(id).activity.waits_for_cpu() => since,
         _ => Nanos::NEVER,
     };
     let chosen = *family.iter().min_by_key(waits_since).expect("a family has tasks");

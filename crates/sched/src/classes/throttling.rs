@@ -46,6 +46,8 @@ impl State {
 
     /// Reports the limit for whose runtime a runnable task waits, if it has changed. Enqueueing does so once a task has
     /// been throttled in this run.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn report_throttling(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let limit = self.throttled_by(task);
         let p = &mut self.tasks[task.index()];

@@ -229,7 +229,7 @@ impl State {
             self.check_enqueue_throttle(ctx, cfs_rq);
             if !self.is_throttled_hierarchy(cfs_rq) {
                 self.list_add_leaf_cfs_rq(cfs_rq);
-            } else if is_eevdf {
+            } else {
                 self.start_throttled_clock(ctx, cfs_rq);
             }
         }

@@ -133,10 +133,13 @@ impl State {
 
     /// Starts to count the throttled time of a cfs_rq that gets its first entity while it is throttled (6.12). 6.1 counts
     /// it from the throttling on.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn start_throttled_clock(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let is_eevdf = self.series.is_eevdf();
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
-        if cfs_rq.throttled && cfs_rq.throttled_clock.is_none() {
+        if is_eevdf && cfs_rq.throttled && cfs_rq.throttled_clock.is_none() {
             cfs_rq.throttled_clock = Some(self.rqs[cpu.index()].clock);
             let clock = cfs_rq.throttled_clock;
             ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
