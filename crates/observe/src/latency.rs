@@ -180,7 +180,12 @@ impl Latency {
             return parts.map(|part| (ended.value_at_quantile(part).clamp(self.min, self.max), false));
         }
         // Rank of each open latency: it follows the ended ones that are not longer, and the open ones before it.
-        let rank = |(before, &ns): (usize, &u64)| ended.count_between(0, ns) + before as u64 + 1;
+        let rank = |(before, &ns): (usize, &u64)| {
+            // Buckets are at most 1/1024 of their values wide. Those that can contain the open latency count as shorter.
+            let least = |greatest: u64| greatest - greatest / 1024;
+            let shorter = ended.iter_recorded().take_while(|bucket| least(bucket.value_iterated_to()) <= ns);
+            shorter.map(|bucket| bucket.count_at_value()).sum::<u64>() + before as u64 + 1
+        };
         let ranks: Vec<u64> = self.open.iter().enumerate().map(rank).collect();
         parts.map(|part| {
             let wanted = ((part * self.count() as f64).ceil() as u64).max(1);

@@ -100,6 +100,9 @@ impl Rule for Quotas {
     }
 
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+        if machine.groups().is_empty() {
+            return;
+        }
         let limits_of = |group: GroupId| machine.sched().group(group).bandwidth.limits;
         let has_quota = |&&group: &&GroupId| limits_of(group).quota().is_some();
         let limited: Vec<GroupId> = machine.groups().iter().filter(has_quota).copied().collect();

@@ -102,6 +102,9 @@ impl Rule for Stretched {
     }
 
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+        if !machine.hardware().scale_work {
+            return;
+        }
         let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
         self.samples += 1;
         if !is_due {
