@@ -6,6 +6,7 @@
 mod bench;
 mod check;
 mod common;
+mod comparisons;
 mod conformance;
 mod digests;
 mod experiments;

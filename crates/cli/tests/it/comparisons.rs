@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! First lines and rows of `fairlab compare`: waits that have not ended, amounts of work, and metrics that are found by
+//! their identity.
+
+use crate::common::{json_of, stdout_of};
+use serde_json::Value;
+
+/// Returns the path of a small input.
+fn case(name: &str) -> String {
+    format!("crates/cli/tests/data/cases/{name}")
+}
+
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the row of a metric in the JSON report.
+fn row<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let rows = report["comparison"]["rows"].as_array().expect("a list");
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no row {name}: {report:#}"))
+}
+
+fn partial<'a>(report: &'a Value, name: &str) -> &'a Value {
+    let rows = report["comparison"]["partial"].as_array().expect("a list");
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no row {name}: {report:#}"))
+}
+
+fn verdict<'a>(report: &'a Value, name: &str) -> &'a Value {
+    &row(report, name)["changes"][0]["verdict"]
+}
+
+#[test]
+fn an_arm_that_starves_a_task_to_the_end_is_worse() {
+    let args = ["compare", &case("starves-without-rt-limit.scn"), "--arm", "unchanged", "--arm", "rt_runtime_us=-1"];
+    let args = [&args[..], &["--runs", "12"]].concat();
+    let report = json_of(&[&args[..], &["--json"]].concat());
+    let longest = row(&report, "f: longest wait");
+    assert_eq!(
+        (verdict(&report, "f: longest wait"), verdict(&report, "f: activations")),
+        (&"worse".into(), &"worse".into())
+    );
+    assert_eq!(
+        (&longest["arms"][0]["is_lower_bound"], &longest["arms"][1]["is_lower_bound"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(longest["changes"][0]["rests_on_open_waits"], true);
+    assert_ne!(verdict(&report, "f: wake to run p99"), "better", "the wait that has not ended is the longest");
+    let text = in_one_line(&stdout_of(&args));
+    assert!(
+        text.contains(
+            "is worse than `unchanged` in 3 metrics, most in f: longest wait (+193 %, waits that have not ended)"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn fewer_misses_and_less_energy_are_no_improvement_if_less_was_done() {
+    let (base, cpuset) = (case("frames.json"), format!("cpuset: workload={}", case("frames-cpuset.json")));
+    let machine = format!("./{}", case("phone.toml"));
+    let args = ["compare", &base, "--arm", "base: unchanged", "--arm", &cpuset, "--machine", &machine, "--runs", "12"];
+    let report = json_of(&[&args[..], &["--json"]].concat());
+    let changes = report["comparison"]["work_changes"][0].as_array().expect("a list");
+    let of_cc = changes.iter().find(|change| change["family"] == "cc").expect("the background does less");
+    assert_eq!(of_cc["amount"], "loops");
+    assert!(of_cc["percent"].as_f64().is_some_and(|percent| (-70.0..-67.0).contains(&percent)), "{of_cc}");
+    for sum in ["energy, busy", "CPU time", "waiting"] {
+        assert_eq!(verdict(&report, sum), "unjudged", "{sum} is a sum of different amounts of work");
+    }
+    assert_eq!(verdict(&report, "ui: timers missed"), "worse");
+    assert_eq!(verdict(&report, "waiting / work"), "worse");
+    let text = in_one_line(&stdout_of(&args));
+    let start = "`cpuset` did a different amount of work (loops of cc -69 %, ";
+    assert!(text.contains(start) && text.contains("so sums are compared per work at full speed; "), "{text}");
+}
+
+#[test]
+fn domains_and_lists_of_cpus_are_matched_by_their_cpus() {
+    let args =
+        ["compare", "scenarios/hello.json", "--for", "200ms", "--arm", "machine=hikey960", "--arm", "machine=hikey"];
+    let report = json_of(&[&args[..], &["--json"]].concat());
+    let value = |name: &str, arm: usize| partial(&report, name)["arms"][arm]["value"].as_f64();
+    assert!(value("energy of CPUs 0-3", 0).is_some_and(|energy| energy > 0.0));
+    assert_eq!(value("energy of CPUs 0-3", 1), None, "hikey has one domain of eight CPUs");
+    assert!(value("energy of CPUs 0-7", 1).is_some());
+    assert!(value("display: on CPUs 0-3", 0).is_some_and(|share| share > 5.0));
+    assert_eq!(value("display: on CPUs 0-3", 1), None);
+    assert_eq!(report["results"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn changes_are_those_of_unrounded_values() {
+    let arms = ["--arm", "kernel=6.1", "--arm", "kernel=6.12"];
+    let report = json_of(&[&["compare", "scenarios/scan-limit.scn", "--json"], &arms[..]].concat());
+    let scanned = row(&report, "CPUs scanned");
+    let values: Vec<f64> = [0, 1].map(|arm| scanned["arms"][arm]["value"].as_f64().expect("a number")).to_vec();
+    let percent = scanned["changes"][0]["percent"].as_f64().expect("a number");
+    assert!((percent - 100.0 * (values[1] / values[0] - 1.0)).abs() < 1e-9);
+    assert!((percent + 11.1).abs() < 0.05 && (values[0] - 0.2205).abs() < 5e-5, "{scanned}");
+}
+
+#[test]
+fn metrics_that_are_not_tested_are_named() {
+    let args =
+        ["compare", &case("untested.scn"), "--arm", "unchanged", "--arm", "base_slice_ns=2800001", "--runs", "12"];
+    let text = in_one_line(&stdout_of(&args));
+    let named = "5 metrics not tested (CPU time, migrations, switches, CPUs scanned, nohz kicks)";
+    assert!(text.contains("tested metrics without a significant difference") && text.contains(named), "{text}");
+}
+
+#[test]
+fn throttled_periods_of_a_cgroup_are_a_row() {
+    let (two, burst) = (case("quota-2.json"), format!("burst: workload={}", case("quota-burst.json")));
+    let machine = format!("./{}", case("node.toml"));
+    let args = ["compare", &two, "--arm", "limit 2: unchanged", "--arm", &burst, "--machine", &machine, "--runs", "6"];
+    let report = json_of(&[&args[..], &["--json", "--for", "2s"]].concat());
+    let periods = row(&report, "/pod: throttled periods");
+    assert!(periods["arms"][0]["value"].as_f64().is_some_and(|percent| percent > 30.0), "{periods}");
+    assert_eq!(periods["arms"][1]["value"], 0.0);
+}
