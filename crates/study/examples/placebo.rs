@@ -4,6 +4,7 @@
 //! ```sh
 //! cargo run --release -p fairlab-study --example placebo -- --comparisons 500 --bisections 60 --resume FILE
 //! cargo run --release -p fairlab-study --example placebo -- --planted 40 --resume FILE
+//! cargo run --release -p fairlab-study --example placebo -- --starved 100 --resume FILE
 //! ```
 //!
 //! - A placebo comparison has two arms with equal settings and workloads, but seeds of their own. Every
@@ -14,6 +15,9 @@
 //! - A planted comparison has a second arm whose tasks run 2, 5 or 10 % longer. The program counts how often
 //!   the CPU time is found to be worse, and adds up the power that the minimum detectable effect of each
 //!   comparison predicts for that difference.
+//!
+//! - A starved comparison has a second arm in which one of 20 tasks gets no CPU from some time to the end. The program
+//!   counts how often that arm is better in some metric and worse in none.
 //!
 //! FILE gets one line of JSON for each trial. Trials that are already there are not repeated. A trial depends
 //! on its number only, and not on the number of cores (`--jobs`, 1 by default).
@@ -60,6 +64,7 @@ enum TrialKind {
     Planted2,
     Planted5,
     Planted10,
+    Starved,
 }
 
 /// Result of a trial: a line of the file.
@@ -113,7 +118,7 @@ fn placebo_load(trial: u64, random: &mut Random) -> Result<(&'static str, RunSpe
         spec.settings.machine = Some(InputFile::new("hikey960"));
         Ok::<_, String>(spec)
     };
-    let (name, spec) = match trial % 9 {
+    let (name, spec) = match trial % 11 {
         0 => (
             "hogs-and-naps",
             scenario(format!("task hog n={hogs} run 10ms\ntask nap n={tasks} runr 100us 1ms sleepr 500us {sleep}ms\n")),
@@ -154,7 +159,24 @@ fn placebo_load(trial: u64, random: &mut Random) -> Result<(&'static str, RunSpe
         6 => {
             ("hackbench", on_board(format!("hackbench -g {} -f 4 -l {}", random.between(1, 2), random.between(4, 10))))
         }
-        7 => ("schbench", on_board(format!("schbench -m 1 -t {} -r 1", random.between(2, 8)))),
+        7 => (
+            "throttled",
+            scenario(format!(
+                "group g quota={}ms period=10ms\ngroup h parent=g quota={}ms period=15ms\ntask batch n={hogs} group=h run 5ms\ntask web n={tasks} group=g runr 300us 2ms sleepr 1ms {}ms\ntask other runr 1ms 2ms sleepr 1ms 3ms\n",
+                2 * cpus,
+                2 * cpus + 1,
+                sleep + 2
+            )),
+        ),
+        8 => (
+            "starving",
+            scenario(format!(
+                "task rt fifo=30 cpu=0 mask=0-0 start={}ms run 1s\ntask pinned n=2 cpu=0 mask=0-0 runr 200us 1ms sleepr 500us 2ms\ntask free n={tasks} runr 200us 2ms sleepr 1ms {}ms\n",
+                random.between(30, 60),
+                sleep + 1
+            )),
+        ),
+        9 => ("schbench", on_board(format!("schbench -m 1 -t {} -r 1", random.between(2, 8)))),
         _ => ("pipe", on_board(format!("perf sched pipe -l {}", random.between(100, 300)))),
     };
     let mut spec = spec?;
@@ -163,6 +185,18 @@ fn placebo_load(trial: u64, random: &mut Random) -> Result<(&'static str, RunSpe
     }
     spec.settings.starts = Starts::Jittered;
     Ok((name, spec))
+}
+
+/// Returns a run with 20 tasks of one family, one of which starves behind a real-time task to the end if asked for.
+fn starved_load(random: &mut Random, starves: bool) -> RunSpec {
+    let (start, last) = (random.between(20, 60), random.between(1500, 3000));
+    let class = if starves { "fifo=30" } else { "nice=19" };
+    let mut spec = RunSpec::new(file(format!(
+        "cpus 4\nend 150ms\ntask w n=20 runr 50us 400us sleepr 500us {last}us\naffinity 1ms w19 0-0\n\
+         task hog {class} cpu=0 mask=0-0 start={start}ms run 1s\n"
+    )));
+    spec.settings.starts = Starts::Jittered;
+    spec
 }
 
 /// Returns a run whose CPU time is proportional to the length of its jobs, in percent. The number of jobs is such
@@ -294,6 +328,17 @@ fn make(kind: TrialKind, trial: u64) -> Result<TrialRecord, String> {
                 covers: None,
             });
         }
+        TrialKind::Starved => {
+            let specs = [false, true].map(|starves| starved_load(&mut Random::of_trial(kind, trial), starves));
+            let pairs = random.one_of(&[12, 20]);
+            let arms = ArmsWithOwnSeeds { specs, asked: Vec::new() };
+            let repetitions = repeat(&arms, first_seed..first_seed + pairs, &|| true)?;
+            let comparison = compare(&repetitions, ComparisonRules::default());
+            let has = |verdict| comparison.rows.iter().any(|row| row.changes[0].verdict == verdict);
+            let is_better = has(ChangeVerdict::Better) && !has(ChangeVerdict::Worse);
+            let of_trial = record(kind, trial, "one of 20 starves", &comparison);
+            return Ok(TrialRecord { found: if is_better { of_trial.found } else { Vec::new() }, ..of_trial });
+        }
         TrialKind::Planted2 => PLANTED[0],
         TrialKind::Planted5 => PLANTED[1],
         TrialKind::Planted10 => PLANTED[2],
@@ -330,6 +375,7 @@ fn options() -> Result<Options, Box<dyn Error>> {
         let value = words.next().ok_or_else(|| format!("{option} takes a value"))?;
         match option.as_str() {
             "--comparisons" => options.trials.push((TrialKind::Comparison, value.parse()?)),
+            "--starved" => options.trials.push((TrialKind::Starved, value.parse()?)),
             "--bisections" => options.trials.push((TrialKind::Bisection, value.parse()?)),
             "--planted" => {
                 let kinds = [TrialKind::Planted2, TrialKind::Planted5, TrialKind::Planted10];
