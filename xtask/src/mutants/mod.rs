@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Mutation tests of the code that reports numbers: `observe` and the command line's output.
+//! Mutation tests of the code that reports numbers: `observe`, the command line's output, and comparisons.
 //!
 //! `cargo mutants` lists the mutants, and a seed draws some of them. A build of each one would take hours, so a
 //! copy of the workspace contains all drawn mutants, each behind a switch: one build, then one run of the tests
 //! per mutant. A mutant without a switch, such as one in constant code, is built alone. The tests are those of
-//! the two packages and the small audit.
+//! the three packages and the small audit.
 
 mod switches;
 mod test_programs;
@@ -34,6 +34,9 @@ pub(crate) struct MutantsArgs {
     /// File of the results; mutants that it contains are not tested again [default: target/mutants/SEED.jsonl]
     #[arg(long)]
     results: Option<PathBuf>,
+    /// Files whose mutants are drawn, as a glob, repeatable [default: all files with reported numbers]
+    #[arg(long = "file", value_name = "GLOB")]
+    files: Vec<String>,
     /// Test the survivors again
     #[arg(long)]
     retry: bool,
@@ -43,7 +46,7 @@ pub(crate) struct MutantsArgs {
 }
 
 /// Files whose mutants are drawn.
-const FILES: [&str; 2] = ["crates/observe/src/**", "crates/cli/src/output/**"];
+const FILES: [&str; 3] = ["crates/observe/src/**", "crates/cli/src/output/**", "crates/study/src/experiment/**"];
 const UNVIABLE: &str = "does not compile";
 const SURVIVED: &str = "survived";
 
@@ -75,7 +78,8 @@ impl Mutant {
 pub(crate) fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
     let directory = target(root).join("mutants");
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-    let drawn = draw(list(root)?, args);
+    let files: Vec<&str> = args.files.iter().map(String::as_str).collect();
+    let drawn = draw(list(root, if files.is_empty() { &FILES } else { &files })?, args);
     let path = args.results.clone().unwrap_or_else(|| directory.join(format!("{}.jsonl", args.seed)));
     let mut results = MutantResults::open(&path, args.retry)?;
     let tree = MutantTree::new(root, &directory);
@@ -106,11 +110,11 @@ pub(crate) fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
 }
 
 /// Returns all mutants of the files.
-fn list(root: &Path) -> Result<Vec<Mutant>> {
+fn list(root: &Path, files: &[&str]) -> Result<Vec<Mutant>> {
     let mut command = cargo();
     command.args(["mutants", "--list", "--json"]);
     command.args(PACKAGES.iter().flat_map(|(package, _)| ["--package", package]));
-    command.args(FILES.iter().flat_map(|files| ["--file", files]));
+    command.args(files.iter().flat_map(|files| ["--file", files]));
     let output = command.current_dir(root).output().context("cargo mutants")?;
     ensure!(
         output.status.success(),

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages with mutants: their names, and the directories of their sources.
-pub(super) const PACKAGES: [(&str, &str); 2] = [("fairlab-observe", "crates/observe"), ("fairlab", "crates/cli")];
+pub(super) const PACKAGES: [(&str, &str); 3] =
+    [("fairlab-observe", "crates/observe"), ("fairlab", "crates/cli"), ("fairlab-study", "crates/study")];
 
 /// Copy of the workspace in a directory of its own, with its own build directory.
 pub(super) struct MutantTree {
