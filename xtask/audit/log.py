@@ -15,7 +15,7 @@ class Log:
     """Events of a run, in their order."""
 
     def __init__(self, path):
-        self.specs, self.groups, self.cpus, self.domains = [], [], [], []
+        self.specs, self.groups, self.cpus, self.domains, self.cpusets = [], [], [], [], []
         self.events = []
         self.reset_index, self.from_t, self.end = 0, None, None
         with open(path, encoding="utf-8") as lines:
@@ -30,6 +30,8 @@ class Log:
         kind = line["e"]
         if kind == "machine":
             self.machine, self.from_t = line, line["t"]
+        elif kind == "cpuset_spec":
+            self.cpusets.append(line)
         elif kind in ("cpu", "domain", "group", "spec"):
             getattr(self, kind + "s").append(line)
         elif kind == "reset":

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 import polars as pl
 
 import findings
+import groups
 from log import currents, overlap, periods, replay_tasks, speeds
 
 FAST = {"TargetIdle", "PrevIdle", "PerCpuKthread", "RecentUsedIdle"}
@@ -684,27 +685,6 @@ def of_warnings(log):
     return rows
 
 
-def of_cgroups(log):
-    """Returns the bandwidth counters of the groups; group 0 of the log is the root group."""
-    rows = defaultdict(lambda: dict.fromkeys(("nr_periods", "nr_throttled", "throttled_ns", "nr_bursts", "burst_ns"), 0))
-    since = {}
-    counted = {id(event) for event in log.counted}
-    for event in log.of("group_refill", "group_throttling"):
-        name = log.groups[event["group"] - 1]["name"]
-        row, counts = rows[name], id(event) in counted
-        if event["e"] == "group_refill":
-            row["nr_periods"] += counts * event["n"]
-            row["nr_throttled"] += counts * event["n"] * event["throttled"]
-            row["nr_bursts"] += counts * (event["burst"] > 0)
-            row["burst_ns"] += counts * event["burst"]
-        elif event["on"]:
-            since[name, event["cpu"]] = event["clock"]
-        else:
-            start = since.pop((name, event["cpu"]))
-            row["throttled_ns"] += counts * (event["clock"] - start if start is not None else 0)
-    return dict(rows)
-
-
 def of_settling(log):
     """Returns when a run has settled whose tasks all start at its beginning."""
     window, nr_windows, start = 20_000_000, 5, log.machine["t"]
@@ -765,7 +745,7 @@ def of_run(log):
         "families": rows,
         "findings": found,
         "cpus": cpus,
-        "cgroups": of_cgroups(log),
+        "cgroups": groups.of_cgroups(log, families.tasks),
         "selection": of_selection(log),
         "balance": of_balance(log),
         "work": dict(work),

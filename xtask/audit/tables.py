@@ -80,6 +80,10 @@ def share_of_run(name):
     return lambda row, run: share(row[name], run["duration_ns"] * row.get("cpus", 1))
 
 
+def ratio(name, part, whole):
+    return lambda row, _: row[name] and share(row[name][part], row[name][whole])
+
+
 # Columns that contain no metric.
 IGNORED = {"busy", "cap", "min-max", "idle states", "quota", "period"}
 
@@ -94,8 +98,10 @@ TIMERS = [
     of("timers", "slack", "p50_ns"), *quantiles("timers", "wakeup_latency"),
 ]
 CGROUPS = {
-    "periods": of("nr_periods"), "throttled": of("nr_throttled"), "for": of("throttled_ns"),
-    "bursts": of("nr_bursts"), "by": of("burst_ns"),
+    "run": of("usage_ns"),
+    "%entitled": ratio("entitlement", "got_ns", "due_ns"), "%quota": ratio("bandwidth", "used_ns", "available_ns"),
+    "periods": of("bandwidth", "nr_periods"), "throttled": of("bandwidth", "nr_throttled"),
+    "for": of("bandwidth", "throttled_ns"), "bursts": of("bandwidth", "nr_bursts"), "by": of("bandwidth", "burst_ns"),
 }
 CPUS = {
     "%busy": share_of_run("busy_ns"), "%sys": share_of_run("kernel_ns"), "switches": of("switches"),

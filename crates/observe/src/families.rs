@@ -13,8 +13,10 @@
 //! waker, until it continues. That time also includes exits from idle states, interrupts, the selection of a
 //! CPU, enqueueing and the switch itself.
 
+mod groups;
 mod summary;
 
+pub(crate) use groups::GroupTime;
 pub use summary::{FamilySummary, FamilyWork, LimitKind, LongestWait, RuntimeWaits, TimerSummary};
 
 use crate::episodes::{Episode, TaskActivity, TaskState, WaitReason};
@@ -28,6 +30,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::workload::{PolicySpec, TaskSpec, Workload};
+use groups::GroupTimes;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +64,18 @@ impl TaskTimes {
             WaitReason::Cpu | WaitReason::Unknown => self.wait += episode.length(),
             WaitReason::Runtime(_) => self.throttled += episode.length(),
         }
+    }
+
+    /// Returns the times for which the task has run, and waited for a CPU, at `now`.
+    fn until(&self, now: Nanos) -> (Nanos, Nanos) {
+        let mut times = *self;
+        if let TaskState::Running { since, .. } = times.activity.state() {
+            times.run += now.saturating_since(since);
+        }
+        if let Some(episode) = times.activity.episode(now) {
+            times.add(&episode);
+        }
+        (times.run, times.wait)
     }
 }
 
@@ -136,6 +151,8 @@ pub struct FamilyStats {
     /// Names of the task groups, from the first one below the root.
     groups: Vec<String>,
     family_of: Vec<usize>,
+    /// Group of each specification at its start.
+    group_of: Vec<Option<usize>>,
     plain: Vec<bool>,
     totals: Vec<FamilyTotals>,
     /// Times of the tasks, by the scheduler's ID; idle tasks and stoppers have none.
@@ -147,6 +164,7 @@ pub struct FamilyStats {
     switches_take_time: bool,
     /// Task of each CPU that was switched in, and continues when the switch is complete.
     arriving: Vec<Option<Arrival>>,
+    group_times: GroupTimes,
 }
 
 /// Task that was switched in after a wake-up, until the switch is complete.
@@ -185,12 +203,14 @@ impl FamilyStats {
             names,
             groups: machine.workload().groups.iter().map(|group| group.name.clone()).collect(),
             family_of,
+            group_of: machine.workload().tasks.iter().map(|task| task.start.group.flatten()).collect(),
             plain: machine.workload().tasks.iter().map(is_plain).collect(),
             tracks: Vec::new(),
             ids: Vec::new(),
             class_of: of_cpus.iter().map(class_of).collect(),
             switches_take_time: !machine.hardware().costs.is_zero_cost(),
             arriving: vec![None; of_cpus.len()],
+            group_times: GroupTimes::new(machine),
             capacities,
         }
     }
@@ -207,10 +227,44 @@ impl FamilyStats {
             track.activity.restart(now);
             (track.run, track.wait, track.throttled) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
         }
+        self.group_times.reset(now);
+    }
+
+    /// Ends the stretches of groups that are over. Precedes each change of a task's state.
+    #[inline]
+    fn update_groups(&mut self, now: Nanos) {
+        if now >= self.group_times.until {
+            self.group_times.end_stretches(now, &self.tracks);
+        }
+    }
+
+    /// Records that a task belongs to another group.
+    pub(crate) fn on_move(&mut self, now: Nanos, host: usize, group: Option<usize>) {
+        let Some(id) = self.ids.get(host).copied().flatten() else { return };
+        self.update_groups(now);
+        self.group_times.on_move(now, id, group, &self.tracks);
+    }
+
+    /// Records that a group has other shares.
+    pub(crate) fn on_shares(&mut self, now: Nanos, group: usize, shares: u64) {
+        self.update_groups(now);
+        self.group_times.on_shares(now, group, shares, &self.tracks);
+    }
+
+    /// Records that a group has another quota, or none.
+    pub(crate) fn on_quota(&mut self, now: Nanos, group: usize, quota: Option<Nanos>, period: Nanos) {
+        self.update_groups(now);
+        self.group_times.on_quota(now, group, quota.map(|quota| (quota.0, period.0)), &self.tracks);
+    }
+
+    /// Returns the CPU time of all groups at `end`, in the order of the workload.
+    pub(crate) fn group_times(&self, end: Nanos) -> Vec<GroupTime> {
+        self.group_times.times(end, &self.tracks)
     }
 
     pub(crate) fn on_fork(&mut self, host: usize, id: TaskId, spec: usize) {
         let family = self.family_of[spec];
+        self.group_times.on_fork(id, spec, self.group_of[spec]);
         self.totals[family].counted.tasks += 1;
         *slot_mut(&mut self.tracks, id.index()) =
             Some(TaskTimes { family, is_plain: self.plain[spec], ..TaskTimes::default() });
@@ -230,6 +284,7 @@ impl FamilyStats {
 
     #[inline]
     pub(crate) fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
+        self.update_groups(now);
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
         if track.activity.wake(now, cpu, is_new) && !is_new {
             self.totals[track.family].counted.wakeups += 1;
@@ -238,6 +293,7 @@ impl FamilyStats {
     }
 
     pub(crate) fn on_throttling(&mut self, now: Nanos, task: TaskId, limit: Option<RuntimeLimit>) {
+        self.update_groups(now);
         if let Some(Some(track)) = self.tracks.get_mut(task.index())
             && let Some(episode) = track.activity.throttle(now, limit)
         {
@@ -248,6 +304,7 @@ impl FamilyStats {
 
     #[inline]
     pub(crate) fn on_switch(&mut self, now: Nanos, cpu: CpuId, prev: TaskId, next: TaskId, prev_state: PrevState) {
+        self.update_groups(now);
         if let Some(Some(track)) = self.tracks.get_mut(prev.index()) {
             // A task that is switched out before it continues is still being woken.
             if let Some(arrival) = self.arriving[cpu.index()].take() {

@@ -31,6 +31,7 @@ pub mod plural;
 pub mod rejected;
 pub mod residency;
 pub mod sha256;
+mod shares;
 pub mod slack;
 pub mod stall;
 mod states;

@@ -229,7 +229,7 @@ pub struct RunSummary {
     pub families: Vec<FamilySummary>,
     /// CPUs, in ascending order.
     pub cpus: Vec<CpuSummary>,
-    /// Cgroups with a quota, in the order of the workload.
+    /// Cgroups, in the order of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<CgroupSummary>,
     /// State of energy-aware scheduling.
@@ -321,7 +321,7 @@ impl RunSummary {
             settling: None,
             digest: machine.digest().to_string(),
             totals,
-            cgroups: cgroups::of(machine, &forgotten.quotas),
+            cgroups: cgroups::of(machine, &forgotten.quotas, &recorder.families.group_times(machine.now())),
             placement: EasStatus::from_machine(machine),
             selection: recorder.measures.decisions.selections(),
             balance: BalanceSummary::new(&measure),

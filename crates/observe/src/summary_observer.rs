@@ -106,6 +106,9 @@ impl<E: Engine> Observer<E> for SummaryObserver {
                 self.rejected.machine_event(now, event);
                 self.cpus.machine_event(now, event);
             }
+            MachineEvent::Moved { task, group } => self.families.on_move(now, task, group),
+            MachineEvent::Shares { group, shares } => self.families.on_shares(now, group, shares),
+            MachineEvent::Quota { group, quota, period } => self.families.on_quota(now, group, quota, period),
             MachineEvent::LoopBegins { task, .. } => self.families.on_loop(task),
             MachineEvent::TimerWoke { task, expired } => self.families.on_timer(now, task, expired),
             _ => self.cpus.machine_event(now, event),

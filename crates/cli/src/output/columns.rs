@@ -5,7 +5,7 @@
 
 use super::figures::{bar, format_cpu_list, percent, time, whole_percent};
 use super::table::{Align, Cell, Table};
-use fairlab_observe::cgroups::CgroupSummary;
+use fairlab_observe::cgroups::{CgroupBandwidth, CgroupSummary};
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::{FamilySummary, LongestWait, TimerSummary};
 use fairlab_observe::latency::LatencySummary;
@@ -94,19 +94,44 @@ pub(super) const TIMERS: &[Column<TimerRow>] = &[
     Column::right("max", |_, (_, timers)| latency(timers.wakeup_latency.as_ref(), "max_ns")),
 ];
 
+/// Columns of cgroups: CPU time, the part of what weight and quota allow, and counters of the quota.
 pub(super) const CGROUPS: &[Column<CgroupSummary>] = &[
     Column::left("cgroup", |_, group| group.name.as_str().into()),
-    Column::right("quota", |_, group| group.quota_ns.map_or_else(|| "max".to_owned(), time).into()),
-    Column::right("period", |_, group| time(group.period_ns).into()),
-    Column::right("periods", |_, group| count(group.nr_periods)),
-    Column::right("throttled", |_, group| notable_count(group.nr_throttled)),
-    Column::right("for", |_, group| time(group.throttled_ns).into()),
-    Column::right("bursts", |_, group: &CgroupSummary| count(group.nr_bursts)).when(has_bursts),
-    Column::right("by", |_, group: &CgroupSummary| time(group.burst_ns).into()).when(has_bursts),
+    Column::right("run", |_, group| span(group.usage_ns)),
+    Column::right("%entitled", |_, group: &CgroupSummary| {
+        group.entitlement.map_or_else(|| "-".to_owned(), |of| percent(of.got_ns, of.due_ns)).into()
+    })
+    .when(|_, groups| groups.iter().any(|group| group.entitlement.is_some())),
+    Column::right("quota", |_, group: &CgroupSummary| {
+        in_quota(group, |of| of.quota_ns.map_or_else(|| "max".to_owned(), time).into())
+    })
+    .when(has_quotas),
+    Column::right("period", |_, group: &CgroupSummary| in_quota(group, |of| time(of.period_ns).into()))
+        .when(has_quotas),
+    Column::right("%quota", |_, group: &CgroupSummary| {
+        in_quota(group, |of| percent(of.used_ns, of.available_ns).into())
+    })
+    .when(has_quotas),
+    Column::right("periods", |_, group: &CgroupSummary| in_quota(group, |of| count(of.nr_periods))).when(has_quotas),
+    Column::right("throttled", |_, group: &CgroupSummary| in_quota(group, |of| notable_count(of.nr_throttled)))
+        .when(has_quotas),
+    Column::right("for", |_, group: &CgroupSummary| in_quota(group, |of| time(of.throttled_ns).into()))
+        .when(has_quotas),
+    Column::right("bursts", |_, group: &CgroupSummary| in_quota(group, |of| count(of.nr_bursts))).when(has_bursts),
+    Column::right("by", |_, group: &CgroupSummary| in_quota(group, |of| time(of.burst_ns).into())).when(has_bursts),
 ];
 
+/// Returns a cell about the quota of a cgroup, if it has or had one.
+fn in_quota(group: &CgroupSummary, cell: fn(&CgroupBandwidth) -> Cell) -> Cell {
+    group.bandwidth.as_ref().map_or_else(|| Cell::from("-").quiet(), cell)
+}
+
+fn has_quotas(_: &RunSummary, groups: &[CgroupSummary]) -> bool {
+    groups.iter().any(|group| group.bandwidth.is_some())
+}
+
 fn has_bursts(_: &RunSummary, groups: &[CgroupSummary]) -> bool {
-    groups.iter().any(|group| group.nr_bursts > 0)
+    groups.iter().any(|group| group.bandwidth.is_some_and(|of| of.nr_bursts > 0))
 }
 
 /// CPUs that share a row.

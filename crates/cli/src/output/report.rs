@@ -9,6 +9,7 @@ use super::verdict;
 use super::{Styles, wrap};
 use clap::ValueEnum;
 use fairlab_machine::hardware::Hardware;
+use fairlab_observe::cgroups::CgroupSummary;
 use fairlab_observe::cpus::CpuSummary;
 use fairlab_observe::families::FamilySummary;
 use fairlab_observe::findings::Finding;
@@ -61,8 +62,10 @@ pub(crate) fn run(
     if summary.families.iter().any(|family| family.timers.is_some()) {
         parts.push(timers(summary, styles));
     }
-    if !summary.cgroups.is_empty() {
-        parts.push(columns::table(columns::CGROUPS, summary, &summary.cgroups).render(styles));
+    let is_used = |group: &&CgroupSummary| group.usage_ns > 0 || group.bandwidth.is_some();
+    let cgroups: Vec<CgroupSummary> = summary.cgroups.iter().filter(is_used).cloned().collect();
+    if cgroups.iter().any(|group| group.entitlement.is_some() || group.bandwidth.is_some()) {
+        parts.push(columns::table(columns::CGROUPS, summary, &cgroups).render(styles));
     }
     if is_wanted(ReportTables::Residency) {
         let residency = residency::table(summary, &shown_families(summary, options));

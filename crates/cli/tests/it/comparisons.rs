@@ -2,7 +2,7 @@
 //! First lines and rows of `fairlab compare`: waits that have not ended, amounts of work, and metrics that are found by
 //! their identity.
 
-use crate::common::{json_of, stdout_of};
+use crate::common::{fairlab_with_input, items, json_of, stdout_of};
 use serde_json::Value;
 
 /// Returns the path of a small input.
@@ -117,4 +117,23 @@ fn throttled_periods_of_a_cgroup_are_a_row() {
     let periods = row(&report, "/pod: throttled periods");
     assert!(periods["arms"][0]["value"].as_f64().is_some_and(|percent| percent > 30.0), "{periods}");
     assert_eq!(periods["arms"][1]["value"], 0.0);
+    let used = row(&report, "/pod: CPU time / quota");
+    assert!(used["arms"][0]["value"].as_f64().is_some_and(|percent| (20.0..100.0).contains(&percent)), "{used}");
+}
+
+#[test]
+fn shares_of_cgroups_are_compared_with_what_weights_entitle_them_to() {
+    let text = b"cpus 2\nend 1s\ngroup a\ngroup b\ntask one group=a n=2 run 7ms\ntask two group=b n=2 run 7ms\n";
+    let arms = ["--arm", "unchanged", "--arm", "kernel=6.1"];
+    let output = fairlab_with_input(&[&["compare", "-", "--json"], &arms[..]].concat(), text);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    for group in ["a", "b"] {
+        let share = row(&report, &format!("{group}: CPU time / entitled"));
+        let percent = share["arms"][0]["value"].as_f64().expect("a number");
+        assert!((95.0..=105.0).contains(&percent), "{share}");
+    }
+    assert!(
+        items(&report["comparison"]["rows"]).iter().all(|row| !row["name"].to_string().contains("quota")),
+        "{report}"
+    );
 }

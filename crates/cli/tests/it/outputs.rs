@@ -333,16 +333,56 @@ fn a_quota_shows_its_periods_and_throttling() {
     let page = String::from_utf8(page.stdout).expect("pages are text");
     let head = page.lines().position(|line| line.starts_with("cgroup")).unwrap_or_else(|| panic!("no table: {page}"));
     let row: Vec<&str> = page.lines().nth(head + 2).expect("a row").split_whitespace().collect();
-    assert_eq!(row[..3], ["g", "40.0ms", "100ms"], "{page}");
+    assert_eq!([row[0], row[2], row[3]], ["g", "40.0ms", "100ms"], "{page}");
     let output = fairlab_with_input(&["run", "-", "--json"], text);
     let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
-    let group = &summary["cgroups"][0];
+    let group = &summary["cgroups"][0]["bandwidth"];
     assert!((9..=10).contains(&number(&group["nr_periods"])), "{group}");
     assert!((9..=10).contains(&number(&group["nr_throttled"])), "{group}");
     // Throttled for 60 of each 100 ms, to within a slice each.
     assert!((490_000_000..=620_000_000).contains(&number(&group["throttled_ns"])), "{group}");
-    assert_eq!(row[3..5], [group["nr_periods"].to_string(), group["nr_throttled"].to_string()], "{page}");
+    assert_eq!(row[5..7], [group["nr_periods"].to_string(), group["nr_throttled"].to_string()], "{page}");
+    // The only task of the group: all of its time counts, beside ten periods.
+    assert_eq!(group["used_ns"], summary["families"][0]["run_ns"]);
+    assert_eq!(number(&group["available_ns"]), 400_000_000);
+    assert!((395_000_000..=405_000_000).contains(&number(&group["used_ns"])), "{group}");
     assert!(json_of(&["run", "scenarios/hello.json", "--for", "20ms", "--json"])["cgroups"].is_null());
+}
+
+#[test]
+fn cgroups_show_their_part_of_what_they_are_entitled_to() {
+    let text = b"cpus 1\nend 4s\ngroup a shares=1024\ngroup b shares=3072\ngroup below parent=b\ngroup quiet\n\
+        task one group=a run 7ms\ntask two group=below run 7ms\ntask rt group=b fifo=3 run 1ms sleep 9ms\n\
+        task away mask=0 run 3ms sleep 5ms\nmove 1s away quiet\nshares 2s a 3072\nquota 3s a 50ms 100ms\n";
+    let output = fairlab_with_input(&["run", "-", "--json"], text);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let of = |name: &str| {
+        let group = items(&summary["cgroups"]).iter().find(|group| group["name"] == name);
+        group.unwrap_or_else(|| panic!("no {name}: {summary}")).clone()
+    };
+    let run_of = |name: &str| {
+        let family = items(&summary["families"]).iter().find(|family| family["name"] == name);
+        number(&family.unwrap_or_else(|| panic!("no {name}: {summary}"))["run_ns"])
+    };
+    assert_eq!(number(&of("a")["usage_ns"]), run_of("one"));
+    assert_eq!(number(&of("b")["usage_ns"]), run_of("two") + run_of("rt"), "{summary}");
+    assert_eq!(number(&of("below")["usage_ns"]), run_of("two"));
+    // It has competed with the other groups since its task moved there, but for other CPUs by its affinity.
+    assert!((1..run_of("away")).contains(&number(&of("quiet")["usage_ns"])), "{summary}");
+    assert_eq!(of("quiet")["entitlement"], Value::Null, "{summary}");
+    let (a, b) = (of("a")["entitlement"].clone(), of("b")["entitlement"].clone());
+    assert_eq!(number(&a["got_ns"]), run_of("one"));
+    assert_eq!(number(&b["got_ns"]), run_of("two"), "real-time tasks do not count: {summary}");
+    assert_eq!(number(&a["got_ns"]) + number(&b["got_ns"]), number(&a["due_ns"]) + number(&b["due_ns"]));
+    // A quarter for two seconds, then half: the quota of the last second allows it.
+    for of in [&a, &b] {
+        let (got, due) = (number(&of["got_ns"]), number(&of["due_ns"]));
+        assert!(got.abs_diff(due) < due / 50, "{of}");
+    }
+    assert_eq!(of("a")["bandwidth"]["available_ns"], 500_000_000);
+    assert!(number(&of("a")["bandwidth"]["used_ns"]) < 510_000_000, "{summary}");
+    assert_eq!(of("b")["bandwidth"], Value::Null);
 }
 
 #[test]

@@ -109,6 +109,27 @@ pub enum MachineEvent {
         /// 0, or the kernel's negative error number.
         result: i32,
     },
+    /// A task belongs to another group from now on. Its first group is that of its specification.
+    Moved {
+        /// Index of the machine's task.
+        task: usize,
+        /// Index of the workload's group; `None` is the root group.
+        group: Option<usize>,
+    },
+    /// A group has other shares (`cpu.shares`) from now on.
+    Shares {
+        /// Index of the workload's group.
+        group: usize,
+        shares: u64,
+    },
+    /// A group has another quota (`cpu.max`) from now on.
+    Quota {
+        /// Index of the workload's group.
+        group: usize,
+        /// Runtime per period; `None` without a limit.
+        quota: Option<Nanos>,
+        period: Nanos,
+    },
     /// A task is being woken: by a timer or a device at `since`, whose interrupt is served now, or by a task
     /// now. If the target is asleep, its wake-up latency begins at `since`.
     Waking {

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::interface::error::RunError;
-use crate::interface::observation::KernelPath;
+use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::policy::to_policy;
 use crate::state::Machine;
@@ -69,6 +69,9 @@ impl<E: Engine> Machine<E> {
                 sched.handle_block(ctx);
             }
         });
+        if let Some(group) = attributes.group {
+            observer.machine_event(self.now, &MachineEvent::Moved { task, group });
+        }
         Ok(())
     }
 }

@@ -106,6 +106,9 @@ impl<E: Engine> Machine<E> {
                 let result = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
                     sched.set_group_shares(ctx, id, shares)
                 });
+                if result.is_ok() {
+                    observer.machine_event(self.now, &MachineEvent::Shares { group, shares });
+                }
                 let result = if result.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "shares", task: None, group: Some(group), result }
             }
@@ -113,8 +116,12 @@ impl<E: Engine> Machine<E> {
                 let id = self.groups[group];
                 let bandwidth = to_bandwidth(quota_us, period_us, 0);
                 let result = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
-                    bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth))
+                    bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth).map(|()| bandwidth))
                 });
+                if let Ok(set) = result {
+                    let (quota, period) = (set.quota(), set.period());
+                    observer.machine_event(self.now, &MachineEvent::Quota { group, quota, period });
+                }
                 let result = if result.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "quota", task: None, group: Some(group), result }
             }
@@ -250,6 +257,7 @@ impl<E: Engine> Machine<E> {
         if let Some(group) = attributes.group {
             let target = group.map_or(GroupId::ROOT, |group| self.groups[group]);
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.move_to_group(ctx, id, target));
+            observer.machine_event(self.now, &MachineEvent::Moved { task, group });
             return MachineEvent::Changed { what: "group", task: Some(task), group, result: 0 };
         }
         let clamps = Uclamp { min: attributes.uclamp_min.unwrap_or(0), max: attributes.uclamp_max.unwrap_or(1024) };

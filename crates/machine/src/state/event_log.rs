@@ -18,6 +18,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, RuntimeLimit, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
+use fairlab_workload::workload::{Affinity, Attributes, Change, Workload};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -95,7 +96,19 @@ impl<W: Write> EventLog<W> {
 
     fn write_workload(&mut self, machine: &Machine<impl Engine>) {
         for (index, group) in machine.workload().groups.iter().enumerate() {
-            self.line(&json!({ "e": "group", "group": index, "name": group.name, "has_quota": group.quota.is_some() }));
+            self.line(&json!({
+                "e": "group",
+                "group": index,
+                "name": group.name,
+                "parent": group.parent,
+                "shares": group.shares,
+                "is_idle": group.idle,
+                "quota": group.quota.map(|quota| quota.quota_us * 1000),
+                "period": group.quota.map(|quota| quota.period_us * 1000),
+            }));
+        }
+        for (index, cpuset) in machine.workload().cpusets.iter().enumerate() {
+            self.line(&json!({ "e": "cpuset_spec", "cpuset": index, "cpus": cpuset.cpus }));
         }
         for (index, spec) in machine.workload().tasks.iter().enumerate() {
             let start = &spec.start;
@@ -108,6 +121,9 @@ impl<W: Write> EventLog<W> {
                 "nice": start.nice,
                 "group": start.group.flatten(),
                 "is_kthread": spec.is_kthread,
+                "affinity": start.affinity.as_ref().and_then(cpus_of),
+                "cpuset": spec.cpuset,
+                "later": later_attributes(machine.workload(), index),
             }));
         }
     }
@@ -122,6 +138,27 @@ impl<W: Write> EventLog<W> {
             self.error = writeln!(self.out, "{line}").err();
         }
     }
+}
+
+fn cpus_of(affinity: &Affinity) -> Option<&[u32]> {
+    match affinity {
+        Affinity::All => None,
+        Affinity::Cpus(cpus) => Some(cpus),
+    }
+}
+
+/// Returns policy and CPUs that tasks of a specification get after their start: their names, and of policies the value.
+fn later_attributes(workload: &Workload, spec: usize) -> Vec<Value> {
+    let of_set = |set: &Attributes| {
+        let policy = set.policy.as_ref().map(|policy| json!({ "policy": format!("{policy:?}") }));
+        policy.into_iter().chain(set.affinity.as_ref().map(|_| json!("affinity"))).collect::<Vec<_>>()
+    };
+    let changed = workload.changes.iter().flat_map(|(_, change)| match change {
+        Change::Task { task, attributes } if *task == spec => of_set(attributes),
+        Change::Attach { task, .. } if *task == spec => vec![json!("cpuset")],
+        _ => Vec::new(),
+    });
+    workload.tasks[spec].attributes.iter().flat_map(of_set).chain(changed).collect()
 }
 
 /// Returns the fields of a scheduler event; `None` for events that no metric depends on.
@@ -210,6 +247,11 @@ fn machine_event(event: &MachineEvent) -> Value {
         MachineEvent::IdleExit { cpu } => json!({ "e": "idle_exit", "cpu": cpu.0 }),
         MachineEvent::Changed { what, task, group, result } => {
             json!({ "e": "changed", "what": what, "index": task, "group": group, "result": result })
+        }
+        MachineEvent::Moved { task, group } => json!({ "e": "moved", "index": task, "group": group }),
+        MachineEvent::Shares { group, shares } => json!({ "e": "shares", "group": group, "shares": shares }),
+        MachineEvent::Quota { group, quota, period } => {
+            json!({ "e": "quota", "group": group, "quota": quota.map(|quota| quota.0), "period": period.0 })
         }
         MachineEvent::Waking { task, since, by_interrupt } => {
             json!({ "e": "wake_begins", "index": task, "since": since.0, "by_interrupt": by_interrupt })

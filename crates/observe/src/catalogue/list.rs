@@ -132,10 +132,13 @@ metrics! {
     sum("ns", Neither, FREQUENCIES) => "cpus[].frequencies[].ns" "cpus[].frequencies[].idle_ns";
     sum("", Neither, IDLE) => "cpus[].idle_states[].entries";
     sum("ns", Neither, IDLE) => "cpus[].idle_states[].ns";
-    sum("", Neither, BANDWIDTH) => "cgroups[].nr_periods" "cgroups[].nr_bursts";
-    sum("", Less, BANDWIDTH) => "cgroups[].nr_throttled";
-    sum("ns", Less, BANDWIDTH) => "cgroups[].throttled_ns";
-    sum("ns", Neither, BANDWIDTH) => "cgroups[].burst_ns";
+    sum("ns", Neither, SWITCHES) =>
+        "cgroups[].usage_ns" "cgroups[].entitlement.got_ns" "cgroups[].entitlement.due_ns"
+        "cgroups[].bandwidth.used_ns" "cgroups[].bandwidth.available_ns";
+    sum("", Neither, BANDWIDTH) => "cgroups[].bandwidth.nr_periods" "cgroups[].bandwidth.nr_bursts";
+    sum("", Less, BANDWIDTH) => "cgroups[].bandwidth.nr_throttled";
+    sum("ns", Less, BANDWIDTH) => "cgroups[].bandwidth.throttled_ns";
+    sum("ns", Neither, BANDWIDTH) => "cgroups[].bandwidth.burst_ns";
     sum("", Neither, PLACEMENTS).null(BUILT_IN) =>
         "selection.wakeups" "selection.forks" "selection.execs" "selection.stayed" "selection.scans"
         "selection.cpus_scanned" "selection.by_rule[][]";
@@ -249,7 +252,7 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
             "families[].residency.points[].part",
         ],
     ),
-    ("setting of the workload", &["cgroups[].quota_ns", "cgroups[].period_ns"]),
+    ("setting of the workload", &["cgroups[].bandwidth.quota_ns", "cgroups[].bandwidth.period_ns"]),
     ("time of a kernel message", &["engine.log[].at_ns"]),
     (
         "setting `costs` of compiled kernels that are compared",

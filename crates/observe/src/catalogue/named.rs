@@ -12,7 +12,7 @@ pub enum Scope {
     File,
     /// Frequency domains of the energy model; the metric's name contains their CPUs.
     Domain,
-    /// Cgroups with a quota; the metric's name follows that of the cgroup.
+    /// Cgroups; the metric's name follows that of the cgroup.
     Cgroup,
     /// Task families of a workload file; the metric's name follows that of the family.
     Family,
@@ -127,8 +127,16 @@ pub const NAMED: &[NamedMetric] = &[
     NamedMetric::new(Scope::File, "work at full speed", "totals.full_speed_ns"),
     NamedMetric::new(Scope::File, "waiting", "totals.wait_ns").per_work(),
     NamedMetric::new(Scope::File, "throttled", "totals.throttled_ns").per_work(),
-    NamedMetric::new(Scope::Cgroup, "throttled periods", "nr_throttled").per("nr_periods").unit("%", 100.0),
-    NamedMetric::new(Scope::Cgroup, "throttled for", "throttled_ns"),
+    NamedMetric::new(Scope::Cgroup, "CPU time / entitled", "entitlement.got_ns")
+        .per("entitlement.due_ns")
+        .unit("%", 100.0),
+    NamedMetric::new(Scope::Cgroup, "CPU time / quota", "bandwidth.used_ns")
+        .per("bandwidth.available_ns")
+        .unit("%", 100.0),
+    NamedMetric::new(Scope::Cgroup, "throttled periods", "bandwidth.nr_throttled")
+        .per("bandwidth.nr_periods")
+        .unit("%", 100.0),
+    NamedMetric::new(Scope::Cgroup, "throttled for", "bandwidth.throttled_ns"),
     NamedMetric::new(Scope::Family, "loops", "work.loops").amount(0),
     NamedMetric::new(Scope::Family, "activations", "work.activations").amount(1),
     NamedMetric::new(Scope::Family, "work at full speed", "work.full_speed_ns").amount(2),

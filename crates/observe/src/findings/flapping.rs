@@ -81,8 +81,6 @@ impl Flapping {
             return Vec::new();
         };
         vec![Finding {
-            rule: Self::INFO.name,
-            severity: Self::INFO.severity.max(),
             sentence: format!(
                 "the machine became over-utilised {}, for {} of {} in total, which disables energy-aware placement; longest: {} after CPU {} \
                  exceeded its capacity",

@@ -130,7 +130,6 @@ impl Rule for IdleCpus {
             };
             let name = (about.name)(worst.wait.task);
             Some(Finding {
-                rule: Self::INFO.name,
                 severity: Self::INFO.severity.of(is_bad),
                 sentence: format!(
                     "{} waited {} ({} in total) while a CPU that it may use idled; worst: {name} on CPU {} for {time} while CPU {} \

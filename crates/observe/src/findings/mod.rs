@@ -18,7 +18,6 @@ mod periods;
 mod quota;
 mod rule;
 mod servers;
-mod shares;
 mod slices;
 mod slow;
 mod stretched;

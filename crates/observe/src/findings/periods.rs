@@ -52,8 +52,6 @@ impl ConditionPeriods {
     pub(super) fn findings(&mut self, about: &FindingContext<'_>, rule: &RuleInfo, what: (&str, &str)) -> Vec<Finding> {
         (0..self.since.len()).for_each(|cpu| self.end_period(about.now, CpuId::from_index(cpu)));
         let found = self.worst.map(|(time, cpu, until)| Finding {
-            rule: rule.name,
-            severity: rule.severity.max(),
             sentence: format!(
                 "{} ({} in total) {}; worst: {} {} for about {time}",
                 counted(self.count, "time", "times"),

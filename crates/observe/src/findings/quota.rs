@@ -156,8 +156,6 @@ impl Rule for Quotas {
         let found = self.found.iter().filter_map(|(&group, found)| {
             let (time, at, task) = found.worst?;
             Some(Finding {
-                rule: Self::INFO.name,
-                severity: Self::INFO.severity.max(),
                 sentence: format!(
                     "group {} used more CPU time than its quota allows {} ({} in total); worst: {time} beyond quota, burst \
                      and slices",

@@ -73,7 +73,6 @@ impl Rule for ServedTasks {
             let (time, wait) = found.worst.as_ref()?;
             let name = (about.name)(wait.task);
             Some(Finding {
-                rule: Self::INFO.name,
                 severity: Self::INFO.severity.of(*time > self.starvation),
                 sentence: format!(
                     "{} starved behind real-time or deadline tasks until the fair server ran them, {} ({} in total); worst: {name} on \

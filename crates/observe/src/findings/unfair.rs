@@ -7,10 +7,10 @@
 //! Time on any CPU counts alike.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::plural::counted;
+use crate::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{GroupId, TaskId};
@@ -107,8 +107,6 @@ impl Rule for Shares {
             let (time, (task, worst)) = tally.worst.as_ref()?;
             let name = (about.name)(*task);
             Some(Finding {
-                rule: Self::INFO.name,
-                severity: Self::INFO.severity.max(),
                 sentence: format!(
                     "{} got less than half of the CPU time that their weights entitle them to, {} in a window of {WINDOW}; worst: {name} got {} of {}",
                     about.families[family],

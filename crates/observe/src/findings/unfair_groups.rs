@@ -9,11 +9,11 @@
 //! above one that was.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use super::{Finding, FindingContext, FindingTasks, Limits, Occurrences, Severity, moment};
 use crate::cgroups::group_path;
 use crate::explain::Question;
 use crate::plural::counted;
+use crate::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{GroupId, TaskId};
@@ -120,8 +120,6 @@ impl Rule for GroupShares {
         let found = self.found.iter().filter_map(|(&group, found)| {
             let (time, (task, worst)) = found.worst.as_ref()?;
             Some(Finding {
-                rule: Self::INFO.name,
-                severity: Self::INFO.severity.max(),
                 sentence: format!(
                     "group {} got less than half of the CPU time that its weight entitles it to among its siblings, {} in a \
                      window of {WINDOW}; worst: {} of {}",

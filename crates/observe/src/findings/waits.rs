@@ -153,8 +153,6 @@ fn findings_of(
         let (name, is_open) = ((about.name)(wait.task), wait.episode.is_open);
         let lasted = if is_open { format!("at least {time}, not ended") } else { time.to_string() };
         Some(Finding {
-            rule: rule.name,
-            severity: rule.severity.max(),
             sentence: format!(
                 "{} {} {}; worst: {name} for {lasted}{}",
                 about.families[family],

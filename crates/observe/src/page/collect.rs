@@ -274,6 +274,7 @@ mod tests {
     fn sizes_of_latencies_grow_and_an_octave_has_eight() {
         assert!((0..2_000).map(size_of).is_sorted());
         assert_eq!(size_of(1 << 11) - size_of(1 << 10), PER_OCTAVE);
+        assert_eq!([1, 2, 3, 4, 5].map(size_of), [0, 8, 12, 16, 18]);
         assert_eq!([size_of(1024), size_of(1151), size_of(1152)], [80, 80, 81]);
     }
 

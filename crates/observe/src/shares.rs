@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Arithmetic of the rules `unfair-share` and `unfair-group`: the CPU time that weights entitle tasks or groups to.
+//! Arithmetic of shares: the CPU time that weights entitle tasks or groups to.
 
 use fairlab_sched::units::Nanos;
 
 /// Length of a window, which covers the ticks and load-balance passes that even out shares.
-pub(super) const WINDOW: Nanos = Nanos::from_millis(200);
+pub(crate) const WINDOW: Nanos = Nanos::from_millis(200);
 
 /// CPU time that a task or a group got in a window, and what it could have got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) weight: u64,
+pub(crate) struct Share {
+    pub(crate) weight: u64,
     /// CPU time in ns.
-    pub(super) got: u64,
+    pub(crate) got: u64,
     /// Most CPU time that it can use, in ns.
-    pub(super) most: u64,
+    pub(crate) most: u64,
 }
 
 /// CPU time that a task or a group got, and the CPU time that its weight entitles it to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UnfairShare {
-    pub(super) got: Nanos,
-    pub(super) due: Nanos,
+pub(crate) struct UnfairShare {
+    pub(crate) got: Nanos,
+    pub(crate) due: Nanos,
     /// End of the window.
-    pub(super) at: Nanos,
+    pub(crate) at: Nanos,
 }
 
 impl UnfairShare {
     /// Returns the share of a window of `length` that ends at `at`, if it is unfair: less than half of what is due,
     /// by at least a fifth of the window.
-    pub(super) fn from_window(got: u64, due: u64, length: Nanos, at: Nanos) -> Option<Self> {
+    pub(crate) fn from_window(got: u64, due: u64, length: Nanos, at: Nanos) -> Option<Self> {
         let is_unfair = got.saturating_mul(2) < due && (due - got).saturating_mul(5) > length.0;
         is_unfair.then_some(Self { got: Nanos(got), due: Nanos(due), at })
     }
 
     /// Returns the missed CPU time.
-    pub(super) fn missed(&self) -> Nanos {
+    pub(crate) fn missed(&self) -> Nanos {
         self.due - self.got
     }
 }
 
 /// Returns the fair share in ns of each member in the total CPU time: by weight, and at most what it can use.
-pub(super) fn fair_shares(set: &[Share]) -> Vec<u64> {
+pub(crate) fn fair_shares(set: &[Share]) -> Vec<u64> {
     let mut due = vec![None; set.len()];
     loop {
         let open = || (0..set.len()).filter(|&place| due[place].is_none());
