@@ -151,6 +151,8 @@ pub struct FamilyStats {
     /// Names of the task groups, from the first one below the root.
     groups: Vec<String>,
     family_of: Vec<usize>,
+    /// Whether the tasks of each family are kernel threads.
+    kthreads: Vec<bool>,
     /// Group of each specification at its start.
     group_of: Vec<Option<usize>>,
     plain: Vec<bool>,
@@ -198,9 +200,14 @@ impl FamilyStats {
         capacities.dedup();
         let class_of = |capacity| capacities.binary_search(capacity).expect("it is one of them");
         let by_capacity = vec![Nanos::ZERO; capacities.len()];
+        let mut kthreads = vec![true; names.len()];
+        for (spec, &family) in machine.workload().tasks.iter().zip(&family_of) {
+            kthreads[family] &= spec.is_kthread;
+        }
         Self {
             totals: vec![FamilyTotals { by_capacity, ..FamilyTotals::default() }; names.len()],
             names,
+            kthreads,
             groups: machine.workload().groups.iter().map(|group| group.name.clone()).collect(),
             family_of,
             group_of: machine.workload().tasks.iter().map(|task| task.start.group.flatten()).collect(),
@@ -398,6 +405,7 @@ impl FamilyStats {
         tracks.iter().for_each(|track| tracks_of[track.family].push(track));
         let of_family = |(place, (name, totals)): (usize, (&String, &FamilyTotals))| FamilySummary {
             name: name.clone(),
+            is_kthread: self.kthreads[place],
             fairness_ppm: fairness_ppm(&tracks_of[place]),
             longest_wait: totals.has_waited.then_some(totals.longest_wait),
             runtime_waits: totals

@@ -86,6 +86,13 @@ fn domains_and_lists_of_cpus_are_matched_by_their_cpus() {
     assert!(value("display: on CPUs 0-3", 0).is_some_and(|share| share > 5.0));
     assert_eq!(value("display: on CPUs 0-3", 1), None);
     assert_eq!(report["results"].as_array().map(Vec::len), Some(2));
+    // The governor's kernel threads run another number of times, and this is no work of the workload.
+    let changes = items(&report["comparison"]["work_changes"][0]);
+    let families: Vec<&str> = changes.iter().map(|change| change["family"].as_str().expect("a name")).collect();
+    assert!(families.contains(&"worker") && families.iter().all(|family| !family.contains("sugov")), "{families:?}");
+    let text = stdout_of(&[&args[..], &["--all"]].concat());
+    assert_eq!(text.matches("not in all runs").count(), 1, "{text}");
+    assert!(!text.contains("MDE") && !text.contains("\n\n\n"), "single runs have no statistics: {text}");
 }
 
 #[test]

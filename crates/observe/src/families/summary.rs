@@ -97,6 +97,9 @@ pub struct FamilyWork {
 pub struct FamilySummary {
     /// Name of the family.
     pub name: String,
+    /// Whether the tasks are kernel threads, whose work is not the workload's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_kthread: bool,
     /// Number of forked tasks.
     pub tasks: u64,
     /// Time on a CPU, in nanoseconds.

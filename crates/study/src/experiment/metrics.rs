@@ -230,9 +230,13 @@ fn known_metrics(result: &Value) -> Vec<MetricValue> {
         for (scope, list) in objects {
             for (place, object) in elements(list) {
                 let of_object = object["name"].as_str().unwrap_or_default();
-                of(scope).for_each(|named| {
-                    add(&mut found, named, format!("{of_object}: {}", named.name), object, place < MAX_TESTED);
-                });
+                // Kernel threads do the kernel's work: less of it is no less work of the workload.
+                let is_kthread = object["is_kthread"] == true;
+                of(scope).filter(|named| !(is_kthread && matches!(named.work, WorkRole::Amount(_)))).for_each(
+                    |named| {
+                        add(&mut found, named, format!("{of_object}: {}", named.name), object, place < MAX_TESTED);
+                    },
+                );
                 if scope == Scope::Family {
                     of(Scope::Kind).for_each(|named| add_kinds(&mut found, named, of_object, object));
                 }

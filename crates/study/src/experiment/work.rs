@@ -2,7 +2,7 @@
 //! Amounts of work: whether the arms of a comparison did as much, and metrics per work.
 //!
 //! Less energy, or fewer waits, are no improvement if less was done. The amount of a task family is its number of
-//! loops, or of activations, or for endless tasks its CPU time at full speed. If an arm differs from the first one in
+//! loops, or of activations, or for endless tasks its CPU time at full speed; kernel threads have none. If an arm differs from the first one in
 //! the amount of a family by more than the smallest difference that matters, metrics that add up over a run are
 //! compared per work at full speed of all tasks. The sums remain, without a verdict.
 

@@ -149,11 +149,14 @@ impl ExperimentReport {
                 notes.push(needed);
             }
         }
-        if !comparison.partial.is_empty() {
-            let names: Vec<&str> = comparison.partial.iter().map(|row| row.metric.name.as_str()).collect();
-            notes.push(format!("not in all runs, and not compared: {}", names.join(", ")));
-        }
+        notes.extend(self.partial_note());
         notes
+    }
+
+    /// Returns a note with the names of the metrics that some runs lack.
+    pub(crate) fn partial_note(&self) -> Option<String> {
+        let names: Vec<&str> = self.comparison.partial.iter().map(|row| row.metric.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("not in all runs, and not compared: {}", names.join(", ")))
     }
 
     /// Returns a note about runs of an arm that end in two states.

@@ -21,18 +21,21 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
             rows.partition(|row| report.has_all_rows || verdict::differs(&row.changes[which - 1]));
         if !shown.is_empty() {
             text.push('\n');
-            text.push_str(&table(&shown, which, styles));
+            text.push_str(&table(&shown, which, report.comparison.repetitions > 1, styles));
         }
-        text.push_str(&wrap(&verdict::others(&others, which), 2));
+        if !others.is_empty() {
+            text.push_str(&wrap(&verdict::others(&others, which), 2));
+        }
     }
-    if report.has_all_rows && !report.comparison.partial.is_empty() {
+    let partial = report.partial_note().filter(|_| report.has_all_rows);
+    if partial.is_some() {
         text.push_str("\nnot in all runs\n\n");
         text.push_str(&partial_table(report, styles));
     }
     text.push('\n');
-    let verdicts: Vec<String> = report.identical_arms().into_iter().chain(report.too_few_note()).collect();
+    let said: Vec<String> = report.identical_arms().into_iter().chain(report.too_few_note()).chain(partial).collect();
     let notes = report.notes().into_iter().skip(usize::from(report.stop_note().is_some()));
-    for note in notes.filter(|note| !verdicts.contains(note)) {
+    for note in notes.filter(|note| !said.contains(note)) {
         text.push_str(&wrap(&note, 2));
     }
     text
@@ -46,16 +49,16 @@ fn letter(which: usize) -> String {
 }
 
 /// Eighty columns: families have a line of their own, percentages stand without their sign, and a verdict is one word.
-fn table(rows: &[&MetricRow], which: usize, styles: Styles) -> String {
-    let (first, other) = (format!("{} ±%", letter(0)), format!("{} ±%", letter(which)));
-    let columns = [
-        ("metric", Align::Left),
-        (first.as_str(), Align::Right),
-        (other.as_str(), Align::Right),
-        ("change % (95 %)", Align::Right),
-        ("", Align::Left),
-        ("MDE %", Align::Right),
-    ];
+/// Single runs have neither spreads nor verdicts.
+fn table(rows: &[&MetricRow], which: usize, is_repeated: bool, styles: Styles) -> String {
+    let spread = if is_repeated { " ±%" } else { "" };
+    let (first, other) = (format!("{}{spread}", letter(0)), format!("{}{spread}", letter(which)));
+    let mut columns = vec![("metric", Align::Left), (first.as_str(), Align::Right), (other.as_str(), Align::Right)];
+    if is_repeated {
+        columns.extend([("change % (95 %)", Align::Right), ("", Align::Left), ("MDE %", Align::Right)]);
+    } else {
+        columns.push(("change %", Align::Right));
+    }
     let mut table = Table::new(&columns);
     let mut family = "";
     for row in rows {
@@ -68,14 +71,17 @@ fn table(rows: &[&MetricRow], which: usize, styles: Styles) -> String {
         }
         family = of;
         let change = &row.changes[which - 1];
-        table.row(vec![
+        let mut cells: Vec<Cell> = vec![
             format!("{}{name}", if of.is_empty() { "" } else { "  " }).into(),
             value(row, &row.arms[0]).into(),
             value(row, &row.arms[which]).into(),
             change_text(row, change).into(),
-            verdict_cell(change.verdict),
-            change.could_show_percent.map_or_else(String::new, unsigned).into(),
-        ]);
+        ];
+        if is_repeated {
+            let effect = change.could_show_percent.map_or_else(String::new, unsigned);
+            cells.extend([verdict_cell(change.verdict), effect.into()]);
+        }
+        table.row(cells);
     }
     table.render(styles)
 }
