@@ -39,13 +39,60 @@ def lookup(metrics, path):
     return value
 
 
-def value_of(metrics, name, names):
+# Sums that consist of the parts of families, and units of work with the amounts that they are counted by.
+PARTS = {"energy, busy": ("residency", "energy_uj"), "CPU time": ("run_ns",), "waiting": ("wait_ns",), "throttled": ("throttled_ns",)}
+AMOUNTS = {"loop": ("loops", 1), "activation": ("activations", 1), "second at full speed": ("full_speed_ns", 1e9)}
+
+
+class Work:
+    """Amounts of work of the families, in the first arm's runs and in others."""
+
+    def __init__(self, by_arm):
+        self.kinds = {}
+        for run in (run for runs in by_arm for run in runs):
+            for name, family in run["families"].items():
+                done = [unit for unit, (amount, _) in AMOUNTS.items() if (family["work"].get(amount) or 0) > 0]
+                if done and not family["is_kthread"]:
+                    best = min(done, key=list(AMOUNTS).index)
+                    self.kinds[name] = min(best, self.kinds.get(name, best), key=list(AMOUNTS).index)
+        self.first = {
+            name: statistics.fmean(self.amount(run, name) or 0 for run in by_arm[0]) for name in self.kinds
+        }
+
+    def amount(self, run, name):
+        family = run["families"].get(name)
+        return family and family["work"].get(AMOUNTS[self.kinds[name]][0])
+
+    def part(self, run, name, path):
+        value = run["families"].get(name)
+        for key in path:
+            value = value and value.get(key)
+        return value or 0
+
+    def at_equal_work(self, run, name, total):
+        """Returns a sum with the amounts of the first arm."""
+        others = total - sum(self.part(run, family, PARTS[name]) for family in self.kinds)
+        scaled = (
+            self.part(run, family, PARTS[name]) * amount / self.amount(run, family)
+            for family, amount in self.first.items()
+            if amount > 0
+        )
+        return others + sum(scaled)
+
+    def per_unit(self, run, family, name, unit):
+        return self.part(run, family, PARTS[name]) / (self.amount(run, family) / AMOUNTS[unit][1])
+
+
+def value_of(metrics, name, names, work):
     """Returns the recomputed value of a metric with a short name; None if it has none."""
-    name, is_ratio, _ = name.partition(" / work")
-    value = value_of_sum(metrics, name, names)
-    if is_ratio and value is not None:
-        return value / (metrics["totals"]["full_speed_ns"] / 1e9)
-    return value
+    sum_name, is_equal, _ = name.partition(" at equal work")
+    if is_equal:
+        return work.at_equal_work(metrics, sum_name, value_of_sum(metrics, sum_name, names))
+    family, _, rest = name.rpartition(": ")
+    sum_name, _, unit = rest.partition(" / ")
+    if unit in AMOUNTS:
+        return work.per_unit(metrics, family, sum_name, unit)
+    return value_of_sum(metrics, name, names)
 
 
 def value_of_sum(metrics, name, names):
@@ -91,10 +138,10 @@ def share_on(family, name):
 
 def check(comparison, reported, by_arm, names):
     """Compares the rows of a comparison with the recomputed metrics of each arm's repetitions."""
-    table = reported["comparison"]
+    table, work = reported["comparison"], Work(by_arm)
     for row in table["rows"]:
         for arm, metrics in zip(row["arms"], by_arm):
-            values = [value_of(run, row["name"], names) for run in metrics]
+            values = [value_of(run, row["name"], names, work) for run in metrics]
             place = row["name"]
             for reported_value, value in zip(arm["runs"], values, strict=True):
                 compare_leaf(comparison, place, reported_value, value)

@@ -344,6 +344,7 @@ class Families:
             counts = self.counts[name]
             longest_wait, runtime_waits = self.waits(members[name])
             rows[name] = {
+                "is_kthread": all(log.specs[log.forks[task]["spec"]]["is_kthread"] for task in members[name]),
                 "tasks": len(members[name]),
                 "run_ns": times["running"],
                 "run_by_capacity": {(cpu["capacity"],): by_capacity[cpu["capacity"]] for cpu in log.cpus},

@@ -196,6 +196,7 @@ mod tests {
         let ran = wait.up_to(&occupancy, Nanos(15), Nanos(70), CpuId(1));
         assert_eq!(ran, ClassTimes([20, 5, 30, 0, 0].map(Nanos)), "idle time of CPU 1 comes last");
         assert_eq!((ran.of_higher_classes(), ran.most()), (Nanos(30), Some(RunClass::RealTime)));
+        assert_eq!(ClassTimes([5, 5, 0, 0, 0].map(Nanos)).most(), None, "half is not most");
     }
 
     #[test]

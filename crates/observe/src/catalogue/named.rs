@@ -27,8 +27,9 @@ pub enum Scope {
 pub enum WorkRole {
     /// Compared as it is.
     None,
-    /// A sum over the run that is compared per work at full speed of all tasks.
-    PerWork,
+    /// A sum over the run, which is then not tested. With the path of each family's part of it, within the family, it is
+    /// also compared at equal work.
+    Sum(Option<&'static str>),
     /// An amount of work of a family. Of several, the first one that some run has is the family's amount.
     Amount(u8),
 }
@@ -70,8 +71,12 @@ impl NamedMetric {
         Self { unit: Some((unit, factor)), ..self }
     }
 
-    const fn per_work(self) -> Self {
-        Self { work: WorkRole::PerWork, ..self }
+    const fn sum(self) -> Self {
+        Self { work: WorkRole::Sum(None), ..self }
+    }
+
+    const fn sum_of(self, path: &'static str) -> Self {
+        Self { work: WorkRole::Sum(Some(path)), ..self }
     }
 
     const fn amount(self, rank: u8) -> Self {
@@ -120,13 +125,13 @@ pub const NAMED: &[NamedMetric] = &[
     NamedMetric::latency("request p99", "bench.request_latency_us.percentiles[percent=99].value", 1e3),
     NamedMetric::latency("latency max", "bench.max_latency_ms", 1e6),
     NamedMetric::bench("latency max", "bench.latency.max_ns"),
-    NamedMetric::new(Scope::File, "energy, busy", "energy.busy_uj").per_work(),
-    NamedMetric::new(Scope::Domain, "energy of", "busy_uj").per_work(),
-    NamedMetric::new(Scope::File, "energy, idle", "energy.idle_uj").per_work(),
-    NamedMetric::new(Scope::File, "CPU time", "totals.busy_ns").per_work(),
+    NamedMetric::new(Scope::File, "energy, busy", "energy.busy_uj").sum_of("residency.energy_uj"),
+    NamedMetric::new(Scope::Domain, "energy of", "busy_uj").sum(),
+    NamedMetric::new(Scope::File, "energy, idle", "energy.idle_uj").sum(),
+    NamedMetric::new(Scope::File, "CPU time", "totals.busy_ns").sum_of("run_ns"),
     NamedMetric::new(Scope::File, "work at full speed", "totals.full_speed_ns"),
-    NamedMetric::new(Scope::File, "waiting", "totals.wait_ns").per_work(),
-    NamedMetric::new(Scope::File, "throttled", "totals.throttled_ns").per_work(),
+    NamedMetric::new(Scope::File, "waiting", "totals.wait_ns").sum_of("wait_ns"),
+    NamedMetric::new(Scope::File, "throttled", "totals.throttled_ns").sum_of("throttled_ns"),
     NamedMetric::new(Scope::Cgroup, "CPU time / entitled", "entitlement.got_ns")
         .per("entitlement.due_ns")
         .unit("%", 100.0),

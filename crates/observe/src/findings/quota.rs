@@ -199,6 +199,14 @@ mod tests {
     }
 
     #[test]
+    fn the_worst_excess_is_the_first_of_equal_ones() {
+        let mut found = QuotaExcess::default();
+        [(3, 10), (7, 20), (7, 30), (2, 25)].iter().for_each(|&(time, at)| found.add((Nanos(time), Nanos(at), 0)));
+        assert_eq!((found.count, found.total, found.last), (4, Nanos(19), Nanos(30)));
+        assert_eq!(found.worst, Some((Nanos(7), Nanos(20), 0)));
+    }
+
+    #[test]
     fn a_full_pool_a_refill_a_burst_and_a_slice_and_a_tick_of_each_cpu_are_allowed() {
         let (slice, tick) = (Nanos::from_millis(5), Nanos::from_millis(4));
         assert_eq!(allowed_beyond_rate(limits(20, 100, 10), 2, slice, tick), (20 + 20 + 10 + 2 * 9) * MS);

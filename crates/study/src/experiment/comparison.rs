@@ -7,7 +7,7 @@
 //!    is left out and counted.
 //! 2. A metric is compared if every run has it; of others the values are listed. If the arms' runs have different
 //!    lengths, metrics that add up over a run are compared per second. If the arms did different amounts of work,
-//!    energy, CPU time and waits are compared per work at full speed ([`super::work`]).
+//!    energy, CPU time and waits are compared at equal work ([`super::work`]).
 //! 3. A change is the median of the pairs' changes, or the change of the arms' means. [`super::intervals`] has
 //!    the intervals of both.
 //! 4. Only metrics with a better direction are tested, with the signed rank test of the pairs. A metric that is
@@ -247,19 +247,29 @@ pub fn compare(repetitions: &[Vec<Observation>], rules: ComparisonRules) -> Comp
     let is_same = |arm: usize| distinct.iter().all(|runs| runs[arm].is_same_run(&runs[0]));
     let identical: Vec<bool> = (1..arms).map(is_same).collect();
     let nr_distinct = distinct.len();
-    let (amounts, others) = work::amounts_of_families(metrics_of(&distinct), &distinct);
-    let work_changes = work::changes(&amounts, &distinct, rules);
-    let per_work: Vec<Vec<Observation>>;
-    let (distinct, others) = if work_changes.iter().any(|changes| !changes.is_empty()) {
-        per_work = distinct.iter().map(|runs| runs.iter().map(Observation::per_work).collect()).collect();
-        (per_work.iter().collect(), work::with_ratios(others))
+    let mut amounts = work::references(&distinct);
+    let work_changes = work::changes(&mut amounts, &distinct, rules);
+    let metrics = work::without_other_amounts(metrics_of(&distinct), &amounts);
+    let equal_work: Vec<Vec<Observation>>;
+    let (distinct, metrics) = if work_changes.iter().any(|changes| !changes.is_empty()) {
+        let of_runs = |runs: &&Vec<Observation>| runs.iter().map(|run| run.at_equal_work(&amounts)).collect();
+        equal_work = distinct.iter().map(of_runs).collect();
+        let distinct: Vec<&Vec<Observation>> = equal_work.iter().collect();
+        let runs = || distinct.iter().flat_map(|runs| runs.iter());
+        // Parts that no family has, such as energy on a machine whose CPUs do not differ, have no rows; nor has throttled
+        // time where nothing is throttled.
+        let is_known = |metric: &Metric| metrics.iter().any(|known| known.name == metric.name);
+        let is_any = |metric: &Metric| runs().any(|run| run.of(&metric.name).is_some_and(|value| value != 0.0));
+        let all = work::with_equal_work(&metrics, &amounts).into_iter();
+        let kept = all.filter(|metric| is_known(metric) || is_any(metric)).collect();
+        (distinct, kept)
     } else {
-        (distinct, others)
+        (distinct, metrics)
     };
     let is_whole = |metric: &Metric| {
         distinct.iter().flat_map(|runs: &&Vec<Observation>| runs.iter()).all(|run| run.of(&metric.name).is_some())
     };
-    let (whole, partial): (Vec<Metric>, Vec<Metric>) = others.into_iter().partition(is_whole);
+    let (whole, partial): (Vec<Metric>, Vec<Metric>) = metrics.into_iter().partition(is_whole);
     let partial = partial.into_iter().map(|metric| PartialRow {
         arms: (0..arms).map(|arm| figure(&distinct, &metric, arm, rules.statistic)).collect(),
         metric,
@@ -322,7 +332,12 @@ impl Observation {
             }
             (Metric { unit: format!("{}/s", metric.unit), is_sum: false, ..metric.clone() }, value / seconds)
         };
-        Self { metrics: self.metrics.iter().map(scale).collect(), ..self.clone() }
+        let mut work = self.work.clone();
+        for family in &mut work {
+            family.amounts = family.amounts.iter().map(scale).collect();
+            family.parts.values_mut().for_each(|part| *part /= seconds);
+        }
+        Self { metrics: self.metrics.iter().map(scale).collect(), work, ..self.clone() }
     }
 }
 

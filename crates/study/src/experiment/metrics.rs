@@ -5,6 +5,7 @@
 //! the metrics with short names, others by their paths.
 
 use super::Observation;
+use super::work::FamilyAmount;
 use crate::data::path::{PathError, ResultPath};
 pub use fairlab_observe::catalogue::MetricDirection;
 use fairlab_observe::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
@@ -203,7 +204,7 @@ impl Observation {
             metrics: values.into_iter().map(|known| (known.metric, known.value)).collect(),
             open,
             measured_s: measured_s(result),
-            work_ns: result["totals"]["full_speed_ns"].as_f64().filter(|_| result["bench"].is_null()),
+            work: if result["bench"].is_null() { work_of_families(result) } else { Vec::new() },
         }
     }
 }
@@ -248,6 +249,29 @@ fn known_metrics(result: &Value) -> Vec<MetricValue> {
     }
     of(Scope::Run).for_each(|named| add(&mut found, named, named.name.to_owned(), result, true));
     found
+}
+
+/// Returns the amounts of work of all families but kernel threads, and their parts of sums.
+fn work_of_families(result: &Value) -> Vec<FamilyAmount> {
+    let sums = NAMED.iter().filter_map(|named| match named.work {
+        WorkRole::Sum(path) => path,
+        WorkRole::None | WorkRole::Amount(_) => None,
+    });
+    let paths: Vec<&str> = sums.collect();
+    let families = elements(&result["families"]).filter(|(_, family)| family["is_kthread"] != true);
+    let of_family = |(place, family): (usize, &Value)| {
+        let name = family["name"].as_str().unwrap_or_default();
+        let mut amounts = Vec::new();
+        for named in NAMED.iter().filter(|named| matches!(named.work, WorkRole::Amount(_))) {
+            add(&mut amounts, named, format!("{name}: {}", named.name), family, place < MAX_TESTED);
+        }
+        FamilyAmount {
+            family: name.to_owned(),
+            amounts: amounts.into_iter().map(|known| (known.metric, known.value)).collect(),
+            parts: paths.iter().filter_map(|path| Some((*path, number_at(family, path)?))).collect(),
+        }
+    };
+    families.map(of_family).collect()
 }
 
 fn elements(list: &Value) -> impl Iterator<Item = (usize, &Value)> {

@@ -22,6 +22,7 @@ use crate::pool;
 use comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use metrics::Metric;
 use std::collections::BTreeSet;
+use work::FamilyAmount;
 
 /// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,8 +33,8 @@ pub struct Observation {
     pub metrics: Vec<(Metric, f64)>,
     /// Names of metrics whose values are lower bounds, because they are those of waits that have not ended.
     pub open: BTreeSet<String>,
-    /// CPU time that the work of all tasks takes at full speed, in ns; `None` for a benchmark.
-    pub work_ns: Option<f64>,
+    /// Work of the task families, without kernel threads; empty for a benchmark.
+    pub work: Vec<FamilyAmount>,
     /// Length of the measured time in seconds, if it does not depend on what happens in the run.
     pub measured_s: Option<f64>,
 }

@@ -653,3 +653,34 @@ fn switches_without_effect_are_not_blamed_more_often_than_the_level_says() {
     let part = (0..SEARCHES as u64).filter(|seed| blames(*seed)).count() as f64 / SEARCHES as f64;
     assert!(part <= 0.05 + three_deviations(0.05, SEARCHES), "{part}");
 }
+
+#[test]
+fn the_value_of_an_arm_is_a_lower_bound_if_it_rests_on_one() {
+    let metric = Metric { name: "longest wait".to_owned(), better: MetricDirection::Less, ..Metric::default() };
+    let run = |value: u64, is_open: bool| Observation {
+        digest: value.to_string(),
+        metrics: vec![(metric.clone(), value as f64)],
+        open: is_open.then(|| metric.name.clone()).into_iter().collect(),
+        ..Observation::default()
+    };
+    let is_lower_bound = |statistic, open: &[u64]| {
+        let repetitions: Vec<_> =
+            (1..=5).map(|seed| vec![run(seed, false), run(10 + seed, open.contains(&seed))]).collect();
+        let comparison = compare(&repetitions, ComparisonRules { statistic, ..ComparisonRules::default() });
+        let [first, other] = &comparison.rows[0].arms[..] else { panic!("two arms") };
+        assert!(!first.is_lower_bound && first.lower_bounds.is_empty());
+        assert_eq!(other.lower_bounds.iter().filter(|is_open| **is_open).count(), open.len());
+        other.is_lower_bound
+    };
+    // A mean rests on every run, a median on those from the middle upwards.
+    for (open, of_median, of_mean) in [
+        (&[][..], false, false),
+        (&[1], false, true),
+        (&[5], false, true),
+        (&[3, 4, 5], true, true),
+        (&[1, 2], false, true),
+    ] {
+        assert_eq!(is_lower_bound(Statistic::Median, open), of_median, "{open:?}");
+        assert_eq!(is_lower_bound(Statistic::Mean, open), of_mean, "{open:?}");
+    }
+}

@@ -6,6 +6,7 @@ use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_study::experiment::comparison::Comparison;
 use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
 use fairlab_study::experiment::states::{PairEnds, RunState, SplitRuns};
+use fairlab_study::experiment::work::is_at_equal_work;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -127,8 +128,11 @@ impl ExperimentReport {
         if comparison.is_per_second {
             notes.push("the runs of the arms have different lengths: counts, times and energies that add up over a run are per second".to_owned());
         }
-        if comparison.work_changes.iter().any(|changes| !changes.is_empty()) {
-            notes.push("/ work: per second of CPU time that the work of all tasks takes at full speed".to_owned());
+        if comparison.rows.iter().any(|row| is_at_equal_work(&row.metric)) {
+            let first = &self.arms[0];
+            notes.push(format!(
+                "at equal work: as if each task family had done the work of `{first}`, with its own time and energy per loop, activation or second at full speed"
+            ));
         }
         if let Some((looks, is_out_of_time)) = self.looks {
             let tested = counted(looks, "time");
@@ -138,8 +142,9 @@ impl ExperimentReport {
             ));
         }
         if comparison.tests > 0 {
+            let effect = if self.has_all_rows { "n.s.: not significant; MDE, " } else { "" };
             notes.push(format!(
-                "{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); n.s.: not significant; MDE: minimum detectable effect, found in four experiments of five",
+                "{} (Wilcoxon's signed ranks of pairs) at {} % together (Holm); {effect}minimum detectable effect: found in four experiments of five",
                 counted(comparison.tests, "test"),
                 100.0 * comparison.level
             ));

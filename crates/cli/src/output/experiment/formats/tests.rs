@@ -63,6 +63,22 @@ fn rendered(form: ReportFormat) -> String {
 }
 
 #[test]
+fn of_equal_changes_the_first_is_named() {
+    let metric = |name: &str| Metric { name: name.to_owned(), better: MetricDirection::Less, ..Metric::default() };
+    let run = |seed: u64, times: f64| Observation {
+        digest: format!("{seed} {times}"),
+        metrics: ["small", "first", "second"]
+            .map(|name| (metric(name), seed as f64 * if name == "small" { 100.0 + times } else { 100.0 * times }))
+            .to_vec(),
+        ..Observation::default()
+    };
+    let repetitions: Vec<_> = (1..=12).map(|seed| vec![run(seed, 1.0), run(seed, 2.0)]).collect();
+    let report = ExperimentReport { comparison: compare(&repetitions, ComparisonRules::default()), ..report() };
+    let text = text::text(&report, STYLES).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("is worse than `unchanged` in 2 metrics, most in first (+100 %)"), "{text}");
+}
+
+#[test]
 fn our_own_table_has_verdicts_and_says_what_differs_between_repetitions() {
     let text = rendered(ReportFormat::Text);
     let line =

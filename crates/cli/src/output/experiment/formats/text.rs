@@ -21,7 +21,7 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
             rows.partition(|row| report.has_all_rows || verdict::differs(&row.changes[which - 1]));
         if !shown.is_empty() {
             text.push('\n');
-            text.push_str(&table(&shown, which, report.comparison.repetitions > 1, styles));
+            text.push_str(&table(&shown, which, report, styles));
         }
         if !others.is_empty() {
             text.push_str(&wrap(&verdict::others(&others, which), 2));
@@ -49,15 +49,20 @@ fn letter(which: usize) -> String {
 }
 
 /// Eighty columns: families have a line of their own, percentages stand without their sign, and a verdict is one word.
-/// Single runs have neither spreads nor verdicts.
-fn table(rows: &[&MetricRow], which: usize, is_repeated: bool, styles: Styles) -> String {
+/// Single runs have neither spreads nor verdicts, and what differs has been detected.
+fn table(rows: &[&MetricRow], which: usize, report: &ExperimentReport, styles: Styles) -> String {
+    let is_repeated = report.comparison.repetitions > 1;
+    let has_effects = is_repeated && report.has_all_rows;
     let spread = if is_repeated { " ±%" } else { "" };
     let (first, other) = (format!("{}{spread}", letter(0)), format!("{}{spread}", letter(which)));
     let mut columns = vec![("metric", Align::Left), (first.as_str(), Align::Right), (other.as_str(), Align::Right)];
     if is_repeated {
-        columns.extend([("change % (95 %)", Align::Right), ("", Align::Left), ("MDE %", Align::Right)]);
+        columns.extend([("change % (95 %)", Align::Right), ("", Align::Left)]);
     } else {
         columns.push(("change %", Align::Right));
+    }
+    if has_effects {
+        columns.push(("MDE %", Align::Right));
     }
     let mut table = Table::new(&columns);
     let mut family = "";
@@ -78,8 +83,10 @@ fn table(rows: &[&MetricRow], which: usize, is_repeated: bool, styles: Styles) -
             change_text(row, change).into(),
         ];
         if is_repeated {
-            let effect = change.could_show_percent.map_or_else(String::new, unsigned);
-            cells.extend([verdict_cell(change.verdict), effect.into()]);
+            cells.push(verdict_cell(change.verdict));
+        }
+        if has_effects {
+            cells.push(change.could_show_percent.map_or_else(String::new, unsigned).into());
         }
         table.row(cells);
     }

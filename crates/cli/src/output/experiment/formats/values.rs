@@ -14,9 +14,25 @@ pub(crate) fn metric_text(unit: &str, value: f64) -> String {
         "us" => ns(1e3),
         "ms" => ns(1e6),
         "s" => ns(1e9),
-        "uJ" => format!("{:.3}J", value / 1e6),
+        "uJ" => energy(value),
         _ => format!("{}{unit}", number(value)),
     }
+}
+
+/// Formats an energy in uJ with three digits.
+fn energy(uj: f64) -> String {
+    let (value, unit) = match uj.abs() {
+        _ if uj == 0.0 => return "0".to_owned(),
+        ..999.5 => (uj, "uJ"),
+        ..999.5e3 => (uj / 1e3, "mJ"),
+        _ => (uj / 1e6, "J"),
+    };
+    let digits = match value.abs() {
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$}{unit}")
 }
 
 fn number(value: f64) -> String {
@@ -54,6 +70,12 @@ mod tests {
     #[test]
     fn negative_values_have_their_sign() {
         assert_eq!([-8.0e6, 8.0e6, 0.0].map(|ns| metric_text("ns", ns)), ["-8.00ms", "8.00ms", "0"]);
-        assert_eq!((metric_text("uJ", -2e6), metric_text("", -3.0)), ("-2.000J".to_owned(), "-3".to_owned()));
+        assert_eq!((metric_text("uJ", -2e6), metric_text("", -3.0)), ("-2.00J".to_owned(), "-3".to_owned()));
+    }
+
+    #[test]
+    fn energies_have_three_digits() {
+        let texts = [0.0, 999.0, 999.6, 24_160.0, 999_600.0, 26_854_000.0, 1.5e9].map(|uj| metric_text("uJ", uj));
+        assert_eq!(texts, ["0", "999uJ", "1.00mJ", "24.2mJ", "1.00J", "26.9J", "1500J"]);
     }
 }

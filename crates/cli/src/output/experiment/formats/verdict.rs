@@ -6,7 +6,7 @@ use super::signed;
 use super::values::unsigned;
 use crate::output::figures::counted;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
-use fairlab_study::experiment::work::WorkChange;
+use fairlab_study::experiment::work::{WorkChange, is_at_equal_work};
 
 /// Whether a change belongs into the table: significant, or not tested but with an interval without zero.
 pub(super) fn differs(change: &MetricChange) -> bool {
@@ -45,13 +45,13 @@ fn work_note(report: &ExperimentReport, which: usize) -> Option<String> {
     let named: Vec<String> = named.collect();
     let more =
         if changes.len() > MAX_NAMED { format!(" and {} more", changes.len() - MAX_NAMED) } else { String::new() };
-    (!named.is_empty()).then(|| {
-        format!(
-            "`{}` did a different amount of work ({}{more}), so sums are compared per work at full speed",
-            report.arms[which],
-            named.join(", ")
-        )
-    })
+    let sums = if report.comparison.rows.iter().any(|row| is_at_equal_work(&row.metric)) {
+        ", so sums are compared at equal work"
+    } else {
+        ""
+    };
+    (!named.is_empty())
+        .then(|| format!("`{}` did a different amount of work ({}{more}){sums}", report.arms[which], named.join(", ")))
 }
 
 fn judgement(report: &ExperimentReport, which: usize) -> String {
