@@ -110,6 +110,11 @@ fn compare_throttling(kernel: &str, engine: &str) {
         for key in ["digest", "totals", "families", "cgroups"] {
             assert_eq!(built_in[key], compiled[key], "{kernel}, {scenario}: {key}");
         }
+        let arms = [format!("engine={engine}"), format!("kernel={kernel}")];
+        let compare = ["compare", &file, "--arm", &arms[0], "--arm", &arms[1], "--json"];
+        let rows = json_output(&compare)["comparison"]["rows"].clone();
+        let differs = |row: &&Value| row["changes"][0]["difference"] != 0.0;
+        assert_eq!(rows.as_array().expect("a list").iter().find(differs), None, "{kernel}, {scenario}");
     }
 }
 

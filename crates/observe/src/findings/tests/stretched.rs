@@ -13,6 +13,9 @@ fn work_that_low_frequencies_stretch_is_found_unless_the_task_sleeps() {
     assert!((310_000_000..330_000_000).contains(&finding.total_ns), "{finding:?}");
     let sleeper = found(&format!("{board}task light cpu=0 loop every 10ms run 1ms\n"));
     assert!(of(&sleeper, "stretched").is_none(), "its work is done in time: {sleeper:?}");
+    // Its life ends with its last step: the time afterwards is no time for which it waits.
+    let early = found(&format!("{board}task early cpu=0 {} exit\n", "run 3ms sleep 5ms ".repeat(5)));
+    assert!(of(&early, "stretched").is_none(), "it slept for a quarter of its life: {early:?}");
     let fast = found("cpus 2\nscale 1\nfdom 0-1 200000 1000000\nend 400ms\ntask hog cpu=0 run 10s\n");
     assert!(of(&fast, "stretched").is_none(), "schedutil follows: {fast:?}");
 }
