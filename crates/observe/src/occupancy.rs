@@ -42,6 +42,11 @@ impl ClassTimes {
         self.0[class as usize]
     }
 
+    #[cfg(test)]
+    pub(crate) const fn of_real_time(time: Nanos) -> Self {
+        Self([Nanos::ZERO, Nanos::ZERO, time, Nanos::ZERO, Nanos::ZERO])
+    }
+
     /// Time of tasks that no fair task preempts.
     pub(crate) fn of_higher_classes(&self) -> Nanos {
         self.of(RunClass::RealTime) + self.of(RunClass::Deadline) + self.of(RunClass::Stop)

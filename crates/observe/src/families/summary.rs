@@ -191,3 +191,24 @@ pub struct TimerSummary {
     /// Latency from the expiry until the task continues (rt-app's `wu_lat`).
     pub wakeup_latency: Option<LatencySummary>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_has_the_time_the_work_and_the_longest_wait_of_all_families() {
+        let family = |nr: u64| FamilySummary {
+            tasks: nr,
+            run_ns: 10 * nr,
+            run_by_capacity: vec![(512, nr), (1024, 9 * nr)],
+            work: FamilyWork { loops: (nr > 1).then_some(nr), activations: 3 * nr, full_speed_ns: 5 * nr },
+            longest_wait: Some(LongestWait { ns: 100 - nr, is_open: nr == 2 }),
+            ..FamilySummary::default()
+        };
+        let sum = FamilySummary::sum("all".to_owned(), &[family(1), family(2), family(4)]);
+        assert_eq!((sum.tasks, sum.run_ns, sum.run_by_capacity), (7, 70, vec![(512, 7), (1024, 63)]));
+        assert_eq!(sum.work, FamilyWork { loops: Some(6), activations: 21, full_speed_ns: 35 });
+        assert_eq!(sum.longest_wait, Some(LongestWait { ns: 99, is_open: false }));
+    }
+}

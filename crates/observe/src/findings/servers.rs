@@ -95,3 +95,29 @@ impl Rule for ServedTasks {
         self.waits.iter().filter_map(of_family).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::episodes::{Episode, WaitCause};
+    use crate::occupancy::ClassTimes;
+
+    #[test]
+    fn a_wait_ends_by_the_server_if_it_was_picked_in_the_wait_and_just_before_its_end() {
+        let limits = Limits::of_tick(Nanos::from_millis(4));
+        let counted = |picked_us: u64, higher_ms: u64| {
+            let mut rule = ServedTasks::new(1, limits);
+            rule.on_server_pick(Nanos::from_micros(picked_us), CpuId(0));
+            let (since, until) = (Nanos::from_millis(1000), Nanos::from_millis(2000));
+            let (cause, cpu) = (WaitCause::Woken, CpuId(0));
+            let episode = Episode { since, until, is_open: false, reason: WaitReason::Cpu, cause, cpu, queued: None };
+            let ran = ClassTimes::of_real_time(Nanos::from_millis(higher_ms));
+            rule.on_wait(&FindingWait { task: 0, family: 0, episode, deadline: None, ran }, None);
+            rule.waits.len()
+        };
+        assert_eq!(counted(2_000_000, 900), 1);
+        assert_eq!(counted(999_000, 900), 0, "before the wait");
+        assert_eq!(counted(1_500_000, 900), 0, "a real-time task ran afterwards");
+        assert_eq!(counted(2_000_000, 500), 0, "it waited as long behind fair tasks");
+    }
+}

@@ -287,6 +287,34 @@ fn the_same_is_found_in_a_trace_as_far_as_its_events_tell() {
 }
 
 #[test]
+fn a_thread_that_changes_its_cpu_and_returns_is_found_in_a_trace_of_switches_alone() {
+    use crate::import::event::{Context, Recording, ThreadRef, TraceEvent, TraceEventKind};
+    use fairlab_sched::ctx::PrevState;
+    let who = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
+    let found = |cpu_of: fn(u64) -> u32| {
+        let switch = |turn: u64| {
+            let what =
+                |prev, next| TraceEventKind::Switch { prev: who(prev), state: PrevState::Blocked, next: who(next) };
+            let event = |us: u64, kind| TraceEvent {
+                at: (turn * 400 + us) * 1000,
+                cpu: cpu_of(turn),
+                pid: 0,
+                context: Context::Thread,
+                kind,
+            };
+            [event(0, what(0, 9)), event(300, what(9, 0))]
+        };
+        let events = (0..60).flat_map(switch).collect();
+        let recording = Recording { events, nr_cpus: 2, ..Recording::default() };
+        let findings = find_in_trace(&recording, Limits::of_tick(Nanos::from_millis(4)));
+        of(&findings, "ping-pong").map(|finding| finding.count)
+    };
+    // The first migration is no return.
+    assert_eq!(found(|turn| (turn % 2) as u32), Some(58));
+    assert_eq!(found(|_| 0), None, "it stays");
+}
+
+#[test]
 fn nothing_is_found_on_a_machine_that_is_well() {
     let mut machine =
         machine("cpus 4\nend 500ms\ntask a cpu=0 loop run 1ms sleep 3ms\ntask b cpu=1 loop run 2ms sleep 9ms\n");

@@ -187,3 +187,15 @@ fn resolution(unit: &str) -> f64 {
         _ => 0.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_one_resolution_in_all_units() {
+        let ns = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)].map(|(unit, ns)| (resolution(unit) * ns).round());
+        assert_eq!(ns, [100.0; 4]);
+        assert_eq!(["", "uJ", "%", "/s"].map(resolution), [1.0, 1.0, 0.0, 0.0]);
+    }
+}

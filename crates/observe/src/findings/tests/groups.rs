@@ -43,6 +43,21 @@ fn groups_get_shares_by_their_present_weight_and_not_more_than_a_cpu_for_each_ta
 }
 
 #[test]
+fn time_of_tasks_that_sleep_counts_for_their_group() {
+    let text = "cpus 1\nend 900ms\ngroup a\ngroup b\ntask hog group=a cpu=0 nice=10 run 10s\n\
+                task most group=a cpu=0 nice=-10 run 30ms sleep 4ms\ntask b group=b cpu=0 run 10s\n";
+    let mut machine = machine(text);
+    let limits = Limits::of(&machine);
+    let (findings, summary) = find(&mut machine, limits);
+    let families = summary.families.summaries(machine.now());
+    assert!(
+        families[0].run_ns * 5 < families[1].run_ns,
+        "most time of the group is that of the other task: {families:?}"
+    );
+    assert!(of(&findings, "unfair-group").is_none(), "{findings:?}");
+}
+
+#[test]
 fn a_throttled_group_is_not_unfair_and_does_not_exceed_its_quota() {
     let findings = found(&crowd(5, "quota=5ms period=50ms", 0));
     let names: Vec<&str> = findings.iter().map(|finding| finding.rule).collect();
