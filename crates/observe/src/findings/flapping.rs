@@ -134,6 +134,8 @@ mod tests {
             "without energy-aware placement the state has no effect"
         );
         assert!(flapping.findings_in_run(START + Nanos::from_secs(3), true).is_empty(), "three a second");
+        let long = after(100, 5).findings_in_run(START + Nanos::from_secs(2), true);
+        assert_eq!(long.first().map(|finding| finding.count), Some(100), "fifty a second");
     }
 
     #[test]
