@@ -10,7 +10,6 @@ use crate::output::figures::counted;
 use crate::values::error::CliError;
 use fairlab_study::experiment::Observation;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
-use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::rank::enough;
 
 /// Refuses, after a first repetition, what could not fail. Without a gate there is no first repetition.
@@ -26,7 +25,7 @@ pub(super) fn refuse_undetectable(
     refuse_unjudged(&comparison)?;
     // An arm that does the same has no test.
     let differing = comparison.identical.iter().filter(|is_same| !**is_same).count();
-    let judged = comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither).count();
+    let judged = comparison.rows.iter().filter(|row| row.metric.is_tested).count();
     let runs = args.experiment.runs.unwrap_or(1) as usize;
     let tests = judged * differing;
     let least = enough(tests, rules.level);
