@@ -274,3 +274,66 @@ fn the_fair_server_is_named_by_a_task_that_starves_and_by_the_cpu_that_it_serves
     assert_eq!(answer["facts"]["fair_server"]["last_starved_ns"], at_ns(served), "{said}");
     assert!(said.contains("It last ran a fair task at "), "{said}");
 }
+
+/// Runs a file of the small inputs into a directory.
+fn run_case(name: &str, options: &[&str]) -> TempDir {
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let (file, dir) = (format!("tests/data/cases/{name}"), place.path().join("run"));
+    let output = fairlab(&[&["run", &file, "-o", text(&dir)], options].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    place
+}
+
+#[test]
+fn the_fair_server_has_its_present_budget_and_is_known_from_its_start() {
+    let (place, _) = run_on(EEVDF, &["--kernel", "6.12"]);
+    // Fair tasks have used 45 ms of its budget since the new period began at 255 ms.
+    let (answer, said) = explain(&place, &["--cpu", "0", "--at", "900ms"]);
+    assert_eq!(answer["facts"]["fair_server"]["runtime_ns"], 5_000_000, "{said}");
+    assert!(said.contains("at the last update 5ms left (45ms used)"), "{said}");
+    let (answer, said) = explain(&place, &["--cpu", "0", "--at", "1ms"]);
+    assert_eq!(answer["facts"]["fair_server"]["step"], Value::Null);
+    assert!(said.contains("The fair server of CPU 0 has 50ms in each 1s"), "{said}");
+}
+
+#[test]
+fn a_task_that_sleeps_on_the_queue_is_not_runnable() {
+    let (place, _) = run_on(EEVDF, &["--kernel", "6.12"]);
+    let (_, said) = explain(&place, &["--task", "1001", "--at", "212ms"]);
+    assert!(said.contains("nap (pid 1003): not eligible") && said.contains("its dequeue is delayed"), "{said}");
+    assert!(said.contains("3 runnable tasks on the runqueue"), "{said}");
+    // Woken while it was still there, it needs no CPU.
+    let (_, said) = explain(&place, &["--task", "nap", "--at", "200ms"]);
+    assert!(said.contains("no CPU was selected, because it was still on the queue there"), "{said}");
+}
+
+#[test]
+fn the_group_with_the_quota_is_named_and_a_pick_that_was_given_up_is_none() {
+    let place = run_case("nest.scn", &[]);
+    let (_, said) = explain(&place, &["--task", "q", "--at", "10ms"]);
+    assert!(said.contains("Its group /g/c is below group /g, which has used up its quota on CPU 0"), "{said}");
+    assert!(said.contains("The last pick of a fair task on CPU 0 was at 0ns"), "{said}");
+    assert!(said.contains("In group /g/c: q (pid 1000)"), "{said}");
+}
+
+#[test]
+fn decisions_about_a_fair_task_are_not_those_of_the_deadline_task_that_it_became() {
+    let place = run_case("stale-preemption.json", &["--machine", "laptop-8"]);
+    let (answer, said) = explain(&place, &["--task", "d-0", "--at", "2550ms"]);
+    assert!(said.contains("That was before it became a deadline task."), "{said}");
+    assert_eq!(answer["facts"]["preemption"], Value::Null, "{said}");
+    assert!(!said.contains("Its wake-up did not preempt"), "{said}");
+    assert!(said.contains("It has used up its runtime"), "{said}");
+}
+
+#[test]
+fn a_deadline_task_that_is_woken_too_late_for_its_period_has_not_used_up_its_runtime() {
+    // It needs 1 ms of each 20 ms, within 5 ms; a second wake-up comes between this deadline and the next period.
+    let (place, _) = run("cpus 1\nend 60ms\ntask dl dl=2ms/5ms/20ms cpu=0 loop run 1ms sleep 7ms\n");
+    let (answer, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);
+    assert_eq!(answer["facts"]["state"], "throttled", "{said}");
+    assert!(said.contains("woken after its deadline and before its next period"), "{said}");
+    let (place, _) = run("cpus 1\nend 60ms\ntask dl dl=2ms/5ms/20ms cpu=0 run 50ms\n");
+    let (_, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);
+    assert!(said.contains("It has used up its runtime"), "{said}");
+}

@@ -90,6 +90,7 @@ pub(super) fn explain(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Val
         "current_pid": sched.task(track.current).pid,
         "since_ns": moment(track.since).0,
         "nr_running": figures.nr_running,
+        "nr_runnable": history.nr_runnable(machine, cpu),
         "tickless": figures.is_tickless,
         "waiting": waiting.iter().map(|wait| waiting_facts(view, wait, cpu)).collect::<Vec<_>>(),
         "newly_idle": track.newly_idle.values().map(pass_facts).collect::<Vec<_>>(),
@@ -253,6 +254,9 @@ fn tickless(view: ExplainContext<'_>, cpu: CpuId) -> Vec<String> {
     let ExplainContext { machine, history, .. } = view;
     let is_tickless = machine.sched().snapshot(cpu).is_tickless;
     let mut sentences = Vec::new();
+    if machine.sched().domains().cpus[cpu.index()].base.is_none() {
+        return sentences;
+    }
     sentences.push(if is_tickless {
         "Its tick is stopped: idle passes are made for it only after a kick, by which the tick of a busy CPU makes an idle CPU balance for all tickless CPUs.".to_owned()
     } else {

@@ -12,7 +12,9 @@ use crate::plural::counted;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::features::Feature;
 use fairlab_sched::ids::{CpuId, GroupId, TaskId};
-use fairlab_sched::interface::eevdf::{DelayStep, PickCandidate, PickRule, PreemptDecision, PreemptRule, ServerRecord};
+use fairlab_sched::interface::eevdf::{
+    DelayStep, PickCandidate, PickRule, PreemptDecision, PreemptRule, ServerRecord, ServerStep,
+};
 use fairlab_sched::task::SchedClass;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
@@ -128,7 +130,9 @@ pub(super) fn explain_preemption(view: ExplainContext<'_>, id: TaskId) -> (Optio
     let ExplainContext { machine, history, .. } = view;
     let track = history.task(id);
     let woken = track.woken.map(|(at, ..)| at);
-    let Some((at, decision)) = track.preemption.filter(|&(at, _)| Some(at) == woken) else {
+    // Its virtual times mean nothing after it has left the fair class.
+    let is_fair = machine.sched().task(id).class == SchedClass::Fair;
+    let Some((at, decision)) = track.preemption.filter(|&(at, _)| Some(at) == woken && is_fair) else {
         return (None, Value::Null);
     };
     let PreemptDecision { curr, rule, queue, woken, running, .. } = decision;
@@ -166,7 +170,8 @@ pub(super) fn explain_delay(view: ExplainContext<'_>, id: TaskId) -> (Option<Str
     // A delay before the last sleep explains nothing.
     let nr_since = u32::from(track.state().is_runnable());
     let is_of_last_sleep = |delay: &&DelayRecord| track.nr_wakeups - delay.nr_wakeups <= nr_since;
-    let Some(DelayRecord { begin, end, .. }) = track.delay.as_ref().filter(is_of_last_sleep) else {
+    let is_fair = view.machine.sched().task(id).class == SchedClass::Fair;
+    let Some(DelayRecord { begin, end, .. }) = track.delay.as_ref().filter(is_of_last_sleep).filter(|_| is_fair) else {
         return (None, Value::Null);
     };
     let lag = |(_, record): &DelayPoint| record.queue.avg_vruntime.wrapping_sub(record.entity.vruntime);
@@ -205,35 +210,47 @@ pub(super) fn explain_delay(view: ExplainContext<'_>, id: TaskId) -> (Option<Str
     (Some(text), facts)
 }
 
-/// Describes the fair server of a CPU: its last step, when it will run a fair task, and when it last did.
+/// Describes the fair server of a CPU: its present budget, its last step, when it will run a fair task, and when it last
+/// did.
 pub(super) fn explain_server(view: ExplainContext<'_>, cpu: CpuId) -> (Vec<String>, Value) {
     let ExplainContext { machine, history, .. } = view;
-    let track = history.cpu(cpu);
-    let Some((at, server)) = track.server else { return (Vec::new(), Value::Null) };
-    let ServerRecord { step, runtime_ns, max_runtime_ns, period_ns, waits_until, .. } = server;
+    let (track, sched) = (history.cpu(cpu), machine.sched());
+    let last = track.server.as_ref().map(|(at, record)| (*at, record.step));
+    // The budget changes without a step, whenever the runtime of a fair task is charged.
+    let Some(server) = sched.server_snapshot(cpu, last.map_or(ServerStep::Started, |(_, step)| step)) else {
+        return (Vec::new(), Value::Null);
+    };
+    let ServerRecord { runtime_ns, max_runtime_ns, period_ns, waits_until, .. } = server;
+    let is_active = sched.is_server_active(cpu);
+    let left = Nanos(runtime_ns.max(0).unsigned_abs());
+    let used = Nanos((max_runtime_ns as i64).saturating_sub(runtime_ns).max(0).unsigned_abs());
+    let budget = if is_active { format!("{left} left ({used} used)") } else { "no fair task to serve".to_owned() };
     let mut sentences = vec![format!(
-        "The fair server of CPU {} has {} in each {} for fair tasks that starve. Its last step, at {}: {}. It has {} left.",
+        "The fair server of CPU {} has {} in each {} for fair tasks that starve, and at the last update {budget}.",
         cpu.0,
         Nanos(max_runtime_ns),
         Nanos(period_ns),
-        moment(at),
-        without_full_stop(step.meaning()),
-        Nanos(runtime_ns.max(0).unsigned_abs())
     )];
-    let is_above_fair = machine.sched().task(machine.sched().curr(cpu)).class > SchedClass::Fair;
+    sentences.extend(
+        last.map(|(at, step)| format!("Its last step was at {}: {}.", moment(at), without_full_stop(step.meaning()))),
+    );
+    let is_above_fair = sched.task(sched.curr(cpu)).class > SchedClass::Fair;
     if let Some(until) = waits_until.filter(|_| is_above_fair) {
         sentences
             .push(format!("It runs a fair task at {} at the earliest, unless one runs before.", moment(Nanos(until))));
     }
     if let Some(ran) = track.server_ran {
-        let why = track
-            .server_starved
-            .map_or_else(String::new, |starved| format!("; fair tasks had starved until {}", moment(starved)));
+        // An earlier starvation has nothing to do with this run.
+        let starved = track.server_starved.filter(|starved| *starved <= ran && ran.0 - starved.0 < period_ns);
+        let why = starved.map_or_else(String::new, |starved| {
+            format!(", after it was queued at {} because they starved", moment(starved))
+        });
         sentences.push(format!("It last ran a fair task at {}{why}.", moment(ran)));
     }
     let facts = json!({
-        "step": step.name(),
-        "at_ns": moment(at).0,
+        "step": last.map(|(_, step)| step.name()),
+        "at_ns": last.map(|(at, _)| moment(at).0),
+        "active": is_active,
         "runtime_ns": runtime_ns,
         "max_runtime_ns": max_runtime_ns,
         "period_ns": period_ns,

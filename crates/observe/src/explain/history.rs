@@ -64,6 +64,10 @@ pub(super) struct TaskHistory {
     pub(super) delay: Option<DelayRecord>,
     /// Number of wake-ups.
     pub(super) nr_wakeups: u32,
+    /// EEVDF: last time at which it was woken while its dequeue was delayed, so that no CPU was selected.
+    pub(super) woken_on_queue: Option<Nanos>,
+    /// Whether the task ran when it was throttled last, so that it has used its runtime.
+    pub(super) ran_when_throttled: bool,
 }
 
 /// Time and values of a step of a delayed dequeue.
@@ -113,6 +117,8 @@ static UNKNOWN: TaskHistory = TaskHistory {
     preemption: None,
     delay: None,
     nr_wakeups: 0,
+    woken_on_queue: None,
+    ran_when_throttled: false,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -141,8 +147,10 @@ pub(super) struct CpuHistory {
     /// Last kick decision that chose this CPU.
     pub(super) kicked: Option<(Nanos, KickDecision)>,
     pub(super) offline_since: Option<Nanos>,
-    /// EEVDF: picks of the last `schedule()`, from the root cfs_rq downwards.
+    /// EEVDF: picks that led to a task, from the root cfs_rq downwards.
     pub(super) picks: Vec<PickRecord>,
+    /// Picks of groups whose task is not picked yet. They are given up if a group on the way is throttled.
+    pending_picks: Vec<PickRecord>,
     /// Last step of the fair server.
     pub(super) server: Option<(Nanos, ServerRecord)>,
     /// Last time at which the fair server ran a task, and the last time at which it was queued because fair tasks
@@ -189,6 +197,7 @@ impl History {
             kicked: None,
             offline_since: None,
             picks: Vec::new(),
+            pending_picks: Vec::new(),
             server: None,
             server_ran: None,
             server_starved: None,
@@ -209,6 +218,16 @@ impl History {
 
     pub(super) fn task(&self, task: TaskId) -> &TaskHistory {
         self.tasks.get(task.index()).unwrap_or(&UNKNOWN)
+    }
+
+    /// Returns the number of the machine's tasks that run on a CPU or wait for it. A task whose dequeue is delayed sleeps,
+    /// and one that is throttled waits for runtime.
+    pub(super) fn nr_runnable(&self, machine: &Machine, cpu: CpuId) -> usize {
+        let ids = machine.tasks().iter().filter_map(|task| task.id);
+        ids.filter(|&id| machine.sched().task(id).cpu == cpu)
+            .map(|id| self.task(id).activity)
+            .filter(|activity| activity.waits_for_cpu() || matches!(activity.state(), TaskState::Running { .. }))
+            .count()
     }
 
     /// Returns the last kick decision of any busy CPU.
@@ -267,6 +286,9 @@ impl History {
     /// A throttled task waits for no CPU: its wait ends, and a new one begins when it is no longer throttled.
     fn on_throttling(&mut self, now: Nanos, task: TaskId, limit: Option<RuntimeLimit>) {
         let track = self.task_mut(task);
+        if limit.is_some() {
+            track.ran_when_throttled = matches!(track.state(), TaskState::Running { .. });
+        }
         let ended = track.activity.throttle(now, limit);
         if ended.is_some() {
             track.end_wait(ended);
@@ -349,17 +371,23 @@ impl History {
             EevdfEvent::Candidate(candidate) => self.candidates.push(*candidate),
             EevdfEvent::Pick(decision) => {
                 let candidates = std::mem::take(&mut self.candidates);
-                let picks = &mut self.cpus[decision.queue.cpu.index()].picks;
+                let track = &mut self.cpus[decision.queue.cpu.index()];
                 if decision.queue.depth == 0 {
-                    picks.clear();
+                    track.pending_picks.clear();
                 }
-                picks.push(PickRecord { at: now, decision: *decision, candidates });
+                track.pending_picks.push(PickRecord { at: now, decision: *decision, candidates });
+                if decision.picked.entity.task.is_some() {
+                    track.picks = std::mem::take(&mut track.pending_picks);
+                }
             }
             EevdfEvent::Preempt(decision) => self.task_mut(decision.task).preemption = Some((now, *decision)),
             EevdfEvent::DelayedDequeue(record) => {
                 let Some(task) = record.entity.task else { return };
                 let point = (now, *record);
                 let track = self.task_mut(task);
+                if record.step == DelayStep::Woken {
+                    track.woken_on_queue = Some(now);
+                }
                 match (record.step, track.delay.as_mut()) {
                     (DelayStep::Begins, _) => {
                         let nr_wakeups = track.nr_wakeups;

@@ -4,10 +4,12 @@
 use super::history::SelectionRecord;
 use super::phrases::{cpu_list, mask, moment, task_name, without_full_stop};
 use super::{ExplainContext, eevdf};
-use crate::episodes::{Episode, TaskState, WaitCause};
+use crate::cgroups::group_path;
+use crate::episodes::{Episode, TaskState, WaitCause, WaitReason};
 use crate::plural::counted;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::{AffineRule, WakeKind};
+use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::task::SchedClass;
 use fairlab_sched::units::Nanos;
 use serde_json::{Value, json};
@@ -165,6 +167,12 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
     match (track.selection, track.woken) {
         (Some(selection), woken) => {
             sentences.extend(explain_selection(view, &selection));
+            let class = match machine.sched().task(id).class {
+                SchedClass::RealTime => Some("real-time"),
+                SchedClass::Deadline => Some("deadline"),
+                SchedClass::Fair | SchedClass::Stop | SchedClass::Idle => None,
+            };
+            sentences.extend(class.map(|class| format!("That was before it became a {class} task.")));
             match woken {
                 _ if !selection.is_done => {
                     sentences.push(format!("CPU {} has not enqueued it yet.", selection.decision.cpu.0));
@@ -180,11 +188,12 @@ pub(super) fn placement(view: ExplainContext<'_>, id: TaskId) -> Vec<String> {
         }
         (None, Some((at, cpu, is_new))) => {
             let what = if is_new { "forked" } else { "woken" };
-            sentences.push(format!(
-                "It was {what} at {} on CPU {}; the reason for this CPU is not recorded, because it was not a fair task.",
-                moment(at),
-                cpu.0
-            ));
+            let why = if track.woken_on_queue == Some(at) {
+                "no CPU was selected, because it was still on the queue there: its dequeue was delayed"
+            } else {
+                "the reason for this CPU is not recorded, because it was not a fair task"
+            };
+            sentences.push(format!("It was {what} at {} on CPU {}; {why}.", moment(at), cpu.0));
         }
         (None, None) => {}
     }
@@ -331,10 +340,8 @@ fn wait_reasons(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<String>
                 se.weight()
             ));
         }
-        sentences.push(format!(
-            "{text}; {} on the runqueue.",
-            counted(sched.snapshot(cpu).nr_running, "runnable task", "runnable tasks")
-        ));
+        let nr_runnable = history.nr_runnable(machine, cpu);
+        sentences.push(format!("{text}; {} on the runqueue.", counted(nr_runnable, "runnable task", "runnable tasks")));
     }
     let idle = idle_cpus(view, id, cpu);
     if own.nr_cpus_allowed == 1 {
@@ -357,23 +364,47 @@ fn idle_cpus(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<CpuId> {
 }
 
 fn throttling_reason(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> String {
-    let sched = view.machine.sched();
-    match sched.task(id).class {
-        SchedClass::RealTime => format!(
+    let ExplainContext { machine, history, now } = view;
+    let track = history.task(id);
+    let limit = track.activity.episode(now).and_then(|wait| match wait.reason {
+        WaitReason::Runtime(limit) => Some(limit),
+        WaitReason::Cpu | WaitReason::Unknown => None,
+    });
+    match limit {
+        Some(RuntimeLimit::RealTime) => format!(
             "The real-time tasks of CPU {} have used up their runtime, and continue when a later period refills it.",
             cpu.0
         ),
-        SchedClass::Deadline => "It has used up its runtime, and continues with its next replenishment.".to_owned(),
-        SchedClass::Fair | SchedClass::Stop | SchedClass::Idle => {
+        Some(RuntimeLimit::Deadline) if machine.sched().task(id).dl.has_yielded => {
+            "It has yielded the rest of its runtime, and continues with its next replenishment.".to_owned()
+        }
+        Some(RuntimeLimit::Deadline) if !track.ran_when_throttled => {
+            "It was woken after its deadline and before its next period, in which it gets new runtime and continues."
+                .to_owned()
+        }
+        Some(RuntimeLimit::Deadline) => {
+            "It has used up its runtime, and continues with its next replenishment.".to_owned()
+        }
+        Some(RuntimeLimit::Quota(group)) => {
             // Neither a wake-up nor load balancing moves a throttled task.
             let idle = idle_cpus(view, id, cpu);
             let are = if idle.is_empty() { String::new() } else { format!(", although {} idle", cpus_are(&idle)) };
+            let own = machine.sched().task(id).group;
+            let relation = if group == own {
+                "Its group".to_owned()
+            } else {
+                format!("Its group {} is below group", group_path(machine, own))
+            };
+            let verb = if group == own { "has" } else { "which has" };
+            let comma = if group == own { "" } else { "," };
             format!(
-                "Its group has used up its quota on CPU {}, and is throttled there. No other CPU pulls it meanwhile{are}: \
-                 it continues when a later period refills the quota.",
+                "{relation} {}{comma} {verb} used up its quota on CPU {}, and is throttled there. No other CPU pulls the task \
+                 meanwhile{are}: it continues when a later period refills the quota.",
+                group_path(machine, group),
                 cpu.0
             )
         }
+        None => "It is no longer throttled.".to_owned(),
     }
 }
 

@@ -156,8 +156,12 @@ impl State {
 
     #[cold]
     fn report_server_step(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
+        ctx.report(Event::Eevdf(EevdfEvent::FairServer(&self.server_record(cpu, step))));
+    }
+
+    fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
         let dl = &self.tasks[self.fair_server(cpu).index()].dl;
-        let record = ServerRecord {
+        ServerRecord {
             cpu,
             step,
             runtime_ns: dl.runtime,
@@ -165,8 +169,19 @@ impl State {
             period_ns: dl.dl_period,
             deadline: dl.deadline,
             waits_until: dl.server.is_armed.then(|| dl.latest_start()),
-        };
-        ctx.report(Event::Eevdf(EevdfEvent::FairServer(&record)));
+        }
+    }
+
+    /// Returns the present state of the fair server of a CPU, as of the last update, with its last step; `None` if it has
+    /// not started yet.
+    pub fn server_snapshot(&self, cpu: CpuId, last_step: ServerStep) -> Option<ServerRecord> {
+        let dl = &self.tasks[self.fair_server(cpu).index()].dl;
+        dl.server.is_server.then(|| self.server_record(cpu, last_step))
+    }
+
+    /// Whether the fair server of a CPU is active: fair tasks are queued, and it waits, runs them or has used up its budget.
+    pub fn is_server_active(&self, cpu: CpuId) -> bool {
+        self.tasks[self.fair_server(cpu).index()].dl.server.is_active
     }
 
     /// Returns the virtual times of a task; `None` if the kernel has no lags.
