@@ -141,7 +141,6 @@ fn measured(found: &[ExperimentRun], table: &str, row: &RowDefinition) -> Measur
     };
     let measured = MeasuredFigure::median_of_runs(found.iter().map(figure).collect());
     match (table, row.arm.as_str()) {
-        ("schedule", "before") => measured.with_remark("the price of visiting a cfs_rq is calibrated against this row"),
         ("visits", "before") => measured.with_remark("the number of inactive groups is calibrated against this row"),
         ("calls", "before") if row.label == "all CPUs" => {
             measured.with_remark("how often services wake up is calibrated against this row")

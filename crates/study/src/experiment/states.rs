@@ -4,7 +4,8 @@
 //! Under load, a benchmark can have more than one stable state: pairs of netperf that share a CPU, and pairs whose
 //! ends move at each wake-up. The start of a run decides which one it reaches. A mean of such runs describes none of
 //! them. Rules:
-//! 1. The values of the runs are sorted and divided at their largest gap.
+//! 1. The values of the runs are sorted and divided at their largest gap. There must be eight runs, and two in each state:
+//!    one run is no state, and a few values of a continuous distribution often have a wide gap.
 //! 2. The runs are in two states if that gap is at least a quarter of the lower state's mean and at least three times
 //!    the range within either state.
 //!
@@ -15,7 +16,9 @@ use super::comparison::{Comparison, MetricRow};
 use super::metrics::MetricDirection;
 
 /// Smallest number of runs that can be divided.
-const MIN_RUNS: usize = 3;
+const MIN_RUNS: usize = 8;
+/// Smallest number of runs in a state.
+const MIN_RUNS_OF_STATE: usize = 2;
 /// Smallest gap relative to the lower state's mean.
 const MIN_GAP: f64 = 0.25;
 /// Smallest gap relative to the range within a state.
@@ -85,7 +88,8 @@ fn states_of(values: &[f64]) -> Option<[RunState; 2]> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let gap = |index: &usize| sorted[*index] - sorted[*index - 1];
-    let cut = (1..sorted.len()).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
+    let cuts = MIN_RUNS_OF_STATE..=sorted.len() - MIN_RUNS_OF_STATE;
+    let cut = cuts.max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
     let (low, high) = sorted.split_at(cut);
     let range = |state: &[f64]| state[state.len() - 1] - state[0];
     let mean = |state: &[f64]| state.iter().sum::<f64>() / state.len() as f64;
@@ -128,9 +132,23 @@ mod tests {
 
     #[test]
     fn runs_with_a_wide_gap_have_two_states() {
-        let states = states_of(&[8.6, 3.6, 8.5]).expect("they end apart");
-        assert_eq!(states.map(|state| state.nr_runs), [1, 2]);
-        assert!((states[1].mean - 8.55).abs() < 1e-9);
+        let states = states_of(&[8.6, 3.6, 8.5, 3.5, 8.4, 8.5, 8.5, 8.5]).expect("they end apart");
+        assert_eq!(states.map(|state| state.nr_runs), [2, 6]);
+        assert!((states[1].mean - 8.5).abs() < 1e-9);
+        assert_eq!(states_of(&[8.6, 3.6, 8.5, 3.5, 8.4, 8.5, 8.5]), None, "too few runs");
+        assert_eq!(states_of(&[8.6, 3.6, 8.5, 8.6, 8.4, 8.5, 8.5, 8.5]), None, "one run is no state");
+    }
+
+    #[test]
+    fn runs_of_a_continuous_distribution_are_rarely_in_two_states() {
+        // Values between 1 and 2, by a linear congruential generator.
+        let mut state = 1_u64;
+        let mut draw = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            1.0 + (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        let nr_split = (0..2000).filter(|_| states_of(&std::array::from_fn::<f64, 8, _>(|_| draw())).is_some()).count();
+        assert!(nr_split <= 20, "{nr_split} of 2000");
     }
 
     #[test]

@@ -177,16 +177,12 @@ impl ExperimentReport {
         )
     }
 
-    /// Returns a note about the states in which pairs end: whether these depend on what differs between the arms.
+    /// Returns a note about the states in which pairs end.
     fn pair_note(&self, ends: &PairEnds) -> String {
         let share = |(arm, share): (&String, &f64)| format!("{:.0} % in `{arm}`", 100.0 * share);
         let shares: Vec<String> = self.arms.iter().zip(&ends.shares).map(share).collect();
-        let (states, depends) = if ends.are_apart {
-            ("different states", "the end depends on the difference between the arms")
-        } else {
-            ("one state", "the end does not depend on the difference between the arms")
-        };
-        format!("the arms end in {states} (transactions on one CPU: {}): {depends}", shares.join(", "))
+        let shares = format!("transactions on one CPU: {}", shares.join(", "));
+        if ends.are_apart { format!("the arms end in different states ({shares})") } else { shares }
     }
 
     fn interval_note(&self) -> String {
