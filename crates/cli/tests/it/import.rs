@@ -74,6 +74,8 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
         let message = complaint(name, &fairlab(&["import", &path]));
         assert!(message.contains("help: ") && message.contains(name), "{message}");
     }
+    let message = complaint("pipe", &fairlab(&["import", "crates/cli/tests/data/cases/perf-pipe.data"]));
+    assert!(message.contains("pipe mode") && message.contains("perf script -i"), "{message}");
     complaint("nothing", &fairlab(&["replay", &place.file("nothing")]));
     complaint("no machine", &fairlab(&["machine", "capture", &place.with("x.json", "{}")]));
 }

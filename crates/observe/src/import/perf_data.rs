@@ -60,12 +60,19 @@ struct Attributes {
     by_id: HashMap<u64, usize>,
 }
 
+/// Length of the header in pipe mode, in which descriptions of events are among the records.
+const PIPE_HEADER_LENGTH: u64 = 16;
+
 /// Reads the recording in a `perf.data` file. Fails with the position of the first damage.
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let mut recording = Recording { format: "perf.data", ..Recording::default() };
     let mut head = ByteReader::new(file, 0);
     head.expect(MAGIC, "the header of a perf.data")?;
-    head.u64("the length of the header")?;
+    if head.u64("the length of the header")? == PIPE_HEADER_LENGTH {
+        let message = "the file is in the pipe mode of perf (`perf record -o -`), which cannot be read";
+        let help = "read the text of it: perf script -i FILE >trace.txt; or record into a file";
+        return Err(ImportError::at(8, message, help));
+    }
     let attribute_length = head.length("the length of attributes")?;
     let mut section = |what: &str| Ok::<_, ImportError>((head.u64(what)?, head.u64(what)?));
     let (attributes, data) = (section("the attributes")?, section("the records")?);
