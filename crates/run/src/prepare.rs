@@ -119,7 +119,8 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     let is_built_in = settings.kernel_engine().is_none();
     if is_built_in && !kernel.series().is_eevdf() {
         let warning = ignored_changes_warning(&setup.workload, kernel);
-        setup.workload.warnings.extend(warning);
+        let of_files = kernel.remove_missing_files(&mut setup.workload);
+        setup.workload.warnings.extend(warning.into_iter().chain(of_files));
     }
     // The kernel of an engine is that of its tree.
     apply(&mut setup, settings, Some(kernel).filter(|_| is_built_in || settings.kernel.is_some()))?;
