@@ -45,6 +45,8 @@ pub(super) struct SchedData {
     period: Nanos,
     util_min: Option<u32>,
     util_max: Option<u32>,
+    /// First key that only deadline tasks have, if one is given.
+    deadline_key: Option<&'static str>,
 }
 
 impl SchedData {
@@ -83,6 +85,7 @@ impl SchedData {
             period,
             util_min: clamp(fields, "util_min")?,
             util_max: clamp(fields, "util_max")?,
+            deadline_key: ["dl-period", "dl-deadline"].into_iter().find(|key| fields.get(key).is_some()),
         };
         let says_something = data.priority.is_some()
             || [data.runtime, data.deadline, data.period].iter().any(|time| time.0 > 0)
@@ -300,7 +303,14 @@ impl RtAppThread {
             PolicyKind::Idle => {
                 self.warn(source, data.at, "\"dl-runtime\" has no effect on a task of SCHED_IDLE");
             }
-            PolicyKind::Fifo | PolicyKind::RoundRobin | PolicyKind::Deadline => {}
+            PolicyKind::Fifo | PolicyKind::RoundRobin => {
+                self.warn(source, data.at, "\"dl-runtime\" has no effect on a real-time task");
+            }
+            PolicyKind::Deadline => {}
+        }
+        if let Some(key) = data.deadline_key.filter(|_| policy != PolicyKind::Deadline) {
+            let what = format!("\"{key}\" has no effect without \"policy\": \"SCHED_DEADLINE\"");
+            self.warn(source, data.at, &what);
         }
     }
 

@@ -419,6 +419,9 @@ fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
     for (keys, part) in [
         (r#""policy" : "SCHED_IDLE", "dl-runtime" : 3000"#, "has no effect on a task of SCHED_IDLE"),
         (r#""policy" : "SCHED_IDLE", "priority" : 3"#, "no effect"),
+        (r#""policy" : "SCHED_FIFO", "dl-runtime" : 3000"#, "has no effect on a real-time task"),
+        (r#""dl-period" : 100000"#, "\"dl-period\" has no effect without"),
+        (r#""policy" : "SCHED_BATCH", "dl-deadline" : 100000"#, "\"dl-deadline\" has no effect without"),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "priority" : 3"#, "no effect"),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "util_min" : 3"#, "clamps"),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "cpus" : [1]"#, "Linux refuses"),
