@@ -167,7 +167,7 @@ pub struct RunTotals {
     /// they received CPU time while they were runnable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness_ppm: Option<u64>,
-    /// Work of kernel code, in nanoseconds at full capacity and frequency.
+    /// Time in kernel code on all CPUs, including waits for locks, in nanoseconds.
     pub kernel_ns: u64,
     /// Number of simulation events of the machine.
     pub events: u64,

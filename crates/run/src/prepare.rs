@@ -135,9 +135,22 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
             return Err(zero_cost_latencies(bench, machine));
         }
     }
-    if settings.warmup.is_some() && benchmark.is_none() && duration.is_none() {
-        let help = "set the measured time, such as --for 500ms";
-        return Err(RequestError::Input(format!("{name}: a warm-up needs a measured time after it\nhelp: {help}")));
+    match settings.warmup.filter(|_| benchmark.is_none() && duration.is_none()) {
+        None => {}
+        Some(Warmup::After(length)) if has_duration && length < setup.duration => {
+            // The duration of the file includes the warm-up.
+            setup.duration = setup.duration - length;
+        }
+        Some(warmup) => {
+            let what = match warmup {
+                Warmup::After(length) if has_duration => {
+                    format!("a warm-up of {length} leaves nothing of the duration of {} to measure", setup.duration)
+                }
+                _ => "a warm-up needs a measured time after it".to_owned(),
+            };
+            let help = "set the measured time, such as --for 500ms";
+            return Err(RequestError::Input(format!("{name}: {what}\nhelp: {help}")));
+        }
     }
     if kind == RECORDED && matches!(settings.warmup, Some(Warmup::Settled { .. })) {
         let help = "give the warm-up a length, such as --warmup 500ms";

@@ -368,7 +368,7 @@ settings! {
         texts: |value| value.iter().map(|time| time_text(*time)).collect(),
     }
 
-    /// Simulated time before anything is measured: 500ms, ..., or settled; --for is counted after it
+    /// Simulated time before anything is measured: 500ms, ..., or settled; --for is counted after it, and the duration of a file includes it
     ///
     /// A machine that has just started is not in its steady state: the first periodic balancing sets search
     /// limits, and averages take some hundred milliseconds. `settled` ends the warm-up once context switches,

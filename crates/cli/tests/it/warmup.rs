@@ -110,10 +110,19 @@ fn experiments_and_sweeps_report_when_their_runs_have_settled() {
 }
 
 #[test]
+fn the_duration_of_a_file_includes_the_warm_up() {
+    let whole = json_of(&["run", "scenarios/eight-cpus.scn", "--json"]);
+    let warm = json_of(&["run", "scenarios/eight-cpus.scn", "--warmup", "50ms", "--json"]);
+    assert_eq!(number(&warm["duration_ns"]), number(&whole["duration_ns"]) - 50_000_000);
+    assert_eq!(warm["digest"], whole["digest"], "the events are the same");
+}
+
+#[test]
 fn a_warm_up_that_makes_no_sense_is_refused() {
     for (words, expected) in [
         (&["run", HELLO, "--for", "1s", "--warmup", "settled:100ms"][..], "after 200ms at the earliest"),
         (&["run", HELLO, "--warmup", "settled"], "a warm-up needs a measured time"),
+        (&["run", HELLO, "--warmup", "1h"], "leaves nothing of the duration of"),
         (&["bench", "hackbench", "--warmup", "settled"], "omit --warmup"),
     ] {
         let text = complaint("settled", &fairlab(words)).replace("\n  ", " ");
