@@ -181,7 +181,7 @@ fn what_cannot_be_compared_is_refused_with_the_way_out() {
             &["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--for", "10ms", "--metric", "wating"],
             "did you mean",
         ),
-        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--warmup", "10ms"], "--for"),
+        (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--runs", "2", "--warmup", "1h"], "--for"),
         (&["compare", HELLO, "--arm", "NO_SIS_UTIL", "--format", "xml"], "junit"),
         (&["compare", "--bench", "hackbench --machine hikey", "--arm", "NO_SIS_UTIL"], "--machine is not an option"),
         (

@@ -350,6 +350,15 @@ fn a_quota_shows_its_periods_and_throttling() {
 }
 
 #[test]
+fn a_task_that_arrives_when_its_timer_expires_has_no_latency_of_the_timer() {
+    let output = fairlab_with_input(&["run", "-", "--json"], b"cpus 1\nend 100ms\ntask t loop run 10ms every 10ms\n");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let timers = &summary["families"][0]["timers"];
+    assert_eq!((&timers["arrivals"], &timers["slack"]["max_ns"]), (&10.into(), &0.into()), "{timers}");
+    assert_eq!(timers["wakeup_latency"], Value::Null);
+}
+
+#[test]
 fn cgroups_show_their_part_of_what_they_are_entitled_to() {
     let text = b"cpus 1\nend 4s\ngroup a shares=1024\ngroup b shares=3072\ngroup below parent=b\ngroup quiet\n\
         task one group=a run 7ms\ntask two group=below run 7ms\ntask rt group=b fifo=3 run 1ms sleep 9ms\n\

@@ -159,6 +159,18 @@ mod tests {
     }
 
     #[test]
+    fn of_merged_samples_the_first_of_the_largest_lags_stays() {
+        let mut lags = Lags::new(100);
+        (0..3).for_each(|at| lags.push(at, CpuId(0), ThreadId::MAIN, &lag(LagMoment::Wakeup, at as i64, Some(0))));
+        let [small, large, larger] = lags.of_thread[0][..] else { panic!("three samples") };
+        let negative = LagSample { lag: -larger.lag, ..small };
+        let mut merged = small;
+        assert!(merged.try_merge(&large, 10) && merged.lag == large.lag);
+        assert!(merged.try_merge(&larger, 10) && merged.try_merge(&negative, 10) && merged.lag == larger.lag);
+        assert!(!merged.try_merge(&large, 0), "without a resolution samples stay");
+    }
+
+    #[test]
     fn close_samples_are_merged_into_the_one_with_the_largest_lag() {
         let mut lags = Lags::new(100);
         for step in 0..101_u64 {

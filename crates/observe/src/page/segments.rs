@@ -110,6 +110,20 @@ mod tests {
     }
 
     #[test]
+    fn a_merged_segment_has_the_thread_of_the_longest_and_of_equal_ones_the_first() {
+        let of = |start, end, rule| Segment { rule, ..segment(start, end) };
+        let merged = |next: Segment| {
+            let (mut first, mut longest) = (of(0, 100, 1), 100);
+            assert!(first.try_merge(&next, &mut longest, 1_000) && first.busy == 100 + next.busy);
+            (first.rule, longest)
+        };
+        assert_eq!(
+            [merged(of(200, 250, 2)), merged(of(200, 300, 2)), merged(of(200, 301, 2))],
+            [(1, 100), (1, 100), (2, 101)]
+        );
+    }
+
+    #[test]
     fn short_neighbours_become_one_and_long_ones_stay_exact() {
         let mut segments = Segments::new(1, 100);
         for at in 0..100_u64 {

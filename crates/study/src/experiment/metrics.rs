@@ -371,6 +371,12 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_cpus_have_ranges() {
+        let texts = [json!([3]), json!([0, 1, 2, 3]), json!([0, 2, 3, 5]), json!([1, 3])].map(|list| cpus_of(&list));
+        assert_eq!(texts, ["CPU 3", "CPUs 0-3", "CPUs 0,2-3,5", "CPUs 1,3"]);
+    }
+
+    #[test]
     fn a_run_of_a_file_has_metrics_of_its_families_and_of_the_machine() {
         let metrics = of_run(&sample_run(), &[]).expect("nothing was asked for");
         let names: Vec<&str> = metrics.iter().map(|(metric, _)| metric.name.as_str()).collect();

@@ -43,6 +43,14 @@ fn groups_get_shares_by_their_present_weight_and_not_more_than_a_cpu_for_each_ta
 }
 
 #[test]
+fn a_group_whose_tasks_slept_or_came_late_could_not_have_used_the_window() {
+    // The tasks of `a` run for a sixth of the time, but no longer than they need.
+    let text = "cpus 1\nend 900ms\ngroup a\ngroup b\ntask a group=a cpu=0 run 10ms sleep 90ms\n\
+                task late group=a cpu=0 start=790ms run 10s\ntask b group=b cpu=0 run 10s\n";
+    assert!(of(&found(text), "unfair-group").is_none(), "{:?}", found(text));
+}
+
+#[test]
 fn time_of_tasks_that_sleep_counts_for_their_group() {
     let text = "cpus 1\nend 900ms\ngroup a\ngroup b\ntask hog group=a cpu=0 nice=10 run 10s\n\
                 task most group=a cpu=0 nice=-10 run 30ms sleep 4ms\ntask b group=b cpu=0 run 10s\n";

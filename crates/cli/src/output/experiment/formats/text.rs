@@ -147,3 +147,13 @@ fn verdict_cell(verdict: ChangeVerdict) -> Cell {
         ChangeVerdict::Unjudged => Cell::default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::letter;
+
+    #[test]
+    fn arms_have_letters_and_then_numbers() {
+        assert_eq!([0, 1, 25, 26, 300].map(letter), ["A", "B", "Z", "#26", "#300"]);
+    }
+}
