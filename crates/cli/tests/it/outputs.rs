@@ -351,7 +351,7 @@ fn a_quota_shows_its_periods_and_throttling() {
 
 #[test]
 fn a_task_that_arrives_when_its_timer_expires_has_no_latency_of_the_timer() {
-    let output = fairlab_with_input(&["run", "-", "--json"], b"cpus 1\nend 100ms\ntask t loop run 10ms every 10ms\n");
+    let output = fairlab_with_input(&["run", "-", "--json"], b"cpus 1\nend 105ms\ntask t loop run 10ms every 10ms\n");
     let summary: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     let timers = &summary["families"][0]["timers"];
     assert_eq!((&timers["arrivals"], &timers["slack"]["max_ns"]), (&10.into(), &0.into()), "{timers}");
