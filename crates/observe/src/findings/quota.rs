@@ -87,6 +87,14 @@ pub(super) struct Quotas {
     found: BTreeMap<GroupId, QuotaExcess>,
 }
 
+#[cfg(test)]
+impl Quotas {
+    /// Returns the CPU time of the group that is furthest beyond the rate of its quota, in ns.
+    pub(super) fn furthest(&self) -> u64 {
+        self.groups.values().map(|usage| usage.beyond).max().unwrap_or(0)
+    }
+}
+
 impl Rule for Quotas {
     const INFO: RuleInfo = RuleInfo {
         name: "quota-exceeded",

@@ -190,7 +190,25 @@ fn resolution(unit: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::compare;
+    use super::super::metrics::Metric;
     use super::*;
+
+    #[test]
+    fn two_repetitions_that_differ_are_tested_and_one_is_not() {
+        let metric = Metric { name: "time".to_owned(), better: MetricDirection::Less, ..Metric::default() };
+        let run = |value: f64| Observation {
+            digest: value.to_string(),
+            metrics: vec![(metric.clone(), value)],
+            ..Observation::default()
+        };
+        let repetitions: Vec<Vec<Observation>> = [1.0, 2.0].map(|value| vec![run(value), run(10.0 * value)]).to_vec();
+        let verdict = |nr: usize| {
+            let comparison = compare(&repetitions[..nr], ComparisonRules::default());
+            (comparison.tests, comparison.rows[0].changes[0].verdict)
+        };
+        assert_eq!([verdict(1), verdict(2)], [(0, ChangeVerdict::Untested), (1, ChangeVerdict::TooFew)]);
+    }
 
     #[test]
     fn times_have_one_resolution_in_all_units() {

@@ -88,3 +88,25 @@ fn what_the_kernel_allows_beyond_a_quota_is_not_reported() {
         assert!(of(&findings, "quota-exceeded").is_none(), "{scenario}: {findings:?}");
     }
 }
+
+#[test]
+fn usage_counts_fair_tasks_of_the_group_and_of_those_below() {
+    // The quota is used within 5 ms on eight CPUs, with a slice and a tick on each of them; the rate allows 2 ms.
+    let furthest = |tasks: &str| {
+        let text = format!("cpus 8\nend 30ms\ngroup g quota=40ms period=100ms\ngroup below parent=g\n{tasks}\n");
+        let mut machine = machine(&text);
+        let mut findings = Findings::new(&machine, Limits::of(&machine));
+        machine.start(&mut findings).expect("the tasks make progress");
+        let mut largest = 0;
+        for ms in 1..=30 {
+            machine.advance(&mut findings, START + Nanos::from_millis(ms)).expect("the tasks make progress");
+            findings.sample(&machine);
+            largest = largest.max(findings.rules.quotas.furthest());
+        }
+        largest / 1_000_000
+    };
+    assert!((40..=65).contains(&furthest("task a n=8 group=below run 10s")));
+    assert!((40..=65).contains(&furthest("task a n=4 group=below run 10s\ntask b n=4 group=g run 10s")));
+    assert_eq!(furthest("task a n=8 group=g fifo=5 run 10s"), 0, "real-time tasks use no quota");
+    assert_eq!(furthest("task a n=8 run 10s"), 0, "tasks of the root group");
+}
