@@ -5,7 +5,6 @@ use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TunableInfo, TunableStatement};
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Tick of scenarios, in nanoseconds.
@@ -22,9 +21,6 @@ struct ScenarioGenerator {
     block: u64,
     end: u64,
     groups: u64,
-    /// Groups with a burst. The reference's statement for a new quota removes the burst, which the kernel keeps, so they
-    /// get no new quota.
-    bursting: BTreeSet<u64>,
     /// Names of the tasks.
     tasks: Vec<String>,
     /// Times at which several events happen.
@@ -43,7 +39,6 @@ pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
         block: 1,
         end: 0,
         groups: 0,
-        bursting: BTreeSet::new(),
         tasks: Vec::new(),
         instants: Vec::new(),
         changes_servers: false,
@@ -216,7 +211,6 @@ impl ScenarioGenerator {
                 line.push_str(&format!(" quota={quota}us period={period}us"));
                 if self.stream.draw_one_in(3) {
                     line.push_str(&format!(" burst={}us", self.stream.draw_below(quota + 1)));
-                    self.bursting.insert(group);
                 }
             }
             if self.stream.draw_one_in(5) {
@@ -376,11 +370,7 @@ impl ScenarioGenerator {
                 _ => {
                     let (quota, period) = self.bandwidth();
                     let quota = if self.stream.draw_one_in(4) { "none".to_owned() } else { format!("{quota}us") };
-                    let group = self.stream.draw_below(self.groups);
-                    if self.bursting.contains(&group) {
-                        continue;
-                    }
-                    format!("quota {at} g{group} {quota} {period}us")
+                    format!("quota {at} g{} {quota} {period}us", self.stream.draw_below(self.groups))
                 }
             };
             self.line(&change);

@@ -114,9 +114,7 @@ impl<E: Engine> Machine<E> {
             }
             Change::Quota { group, quota_us, period_us } => {
                 let id = self.groups[group];
-                // A new `cpu.max` leaves `cpu.max.burst` as it is, and is rejected if the burst is longer than the quota.
-                let burst = self.sched.bandwidth_snapshot(id).map_or(Nanos::ZERO, |bandwidth| bandwidth.burst);
-                let bandwidth = to_bandwidth(quota_us, period_us, burst.0 / 1000);
+                let bandwidth = to_bandwidth(quota_us, period_us, 0);
                 let result = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
                     bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth).map(|()| bandwidth))
                 });
