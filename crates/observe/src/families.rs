@@ -72,7 +72,11 @@ impl TaskTimes {
         if let TaskState::Running { since, .. } = times.activity.state() {
             times.run += now.saturating_since(since);
         }
-        if let Some(episode) = times.activity.episode(now) {
+        // A wake-up after `now` may have been recorded already.
+        if let TaskState::Waiting { since, .. } = times.activity.state()
+            && since < now
+            && let Some(episode) = times.activity.episode(now)
+        {
             times.add(&episode);
         }
         (times.run, times.wait)
@@ -237,7 +241,7 @@ impl FamilyStats {
         self.group_times.reset(now);
     }
 
-    /// Ends the stretches of groups that are over. Precedes each change of a task's state.
+    /// Ends the stretches of groups that are over. Precedes each change of a task's times; a wake-up changes none.
     #[inline]
     fn update_groups(&mut self, now: Nanos) {
         if now >= self.group_times.until {
@@ -291,7 +295,6 @@ impl FamilyStats {
 
     #[inline]
     pub(crate) fn on_wakeup(&mut self, now: Nanos, task: TaskId, cpu: CpuId, is_new: bool) {
-        self.update_groups(now);
         let Some(Some(track)) = self.tracks.get_mut(task.index()) else { return };
         if track.activity.wake(now, cpu, is_new) && !is_new {
             self.totals[track.family].counted.wakeups += 1;

@@ -150,6 +150,16 @@ fn is_always_fair(workload: &Workload, spec: usize) -> bool {
 impl GroupTimes {
     pub(crate) fn new(machine: &Machine<impl Engine>) -> Self {
         let workload = machine.workload();
+        if workload.groups.is_empty() {
+            return Self {
+                groups: Vec::new(),
+                specs: Vec::new(),
+                masks: Vec::new(),
+                members: Vec::new(),
+                since: START,
+                until: Nanos::NEVER,
+            };
+        }
         let (spec_masks, masks) = masks_of(workload, machine.hardware().nr_cpus() as u64);
         let traits = |(spec, mask)| SpecTraits { is_fair: is_always_fair(workload, spec), mask };
         let groups = workload.groups.iter().map(|group| Group {
@@ -160,9 +170,8 @@ impl GroupTimes {
             time: GroupTime::default(),
         });
         let groups: Vec<Group> = groups.collect();
-        let until = if groups.is_empty() { Nanos::NEVER } else { START + WINDOW };
         let specs = spec_masks.into_iter().enumerate().map(traits).collect();
-        Self { groups, specs, masks, members: Vec::new(), since: START, until }
+        Self { groups, specs, masks, members: Vec::new(), since: START, until: START + WINDOW }
     }
 
     /// Discards what was measured before `now`, when the times of all tasks become 0.
@@ -187,6 +196,7 @@ impl GroupTimes {
 
     /// Ends the stretches that are over.
     #[cold]
+    #[inline(never)]
     pub(super) fn end_stretches(&mut self, now: Nanos, tracks: &[Option<TaskTimes>]) {
         while self.until <= now {
             let until = self.until;
@@ -221,6 +231,9 @@ impl GroupTimes {
 
     /// Returns the times of all groups at `now`, in the order of the workload.
     pub(super) fn times(&self, now: Nanos, tracks: &[Option<TaskTimes>]) -> Vec<GroupTime> {
+        if self.groups.is_empty() {
+            return Vec::new();
+        }
         let mut until_now = self.clone();
         until_now.end_stretches(now, tracks);
         until_now.end_stretch(now, tracks);

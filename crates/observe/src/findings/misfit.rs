@@ -26,6 +26,9 @@ impl Rule for Misfits {
 
     fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
+        if capacity.iter().all(|one| *one == capacity[0]) {
+            return;
+        }
         for cpu in sched.cpu_ids() {
             // `rq->misfit_task_load` is not used: a scheduler that ignores misfit tasks does not set it.
             let curr = sched.curr(cpu);

@@ -30,9 +30,11 @@ impl Rule for SlowCpus {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
             let figures = sched.snapshot(cpu);
-            let has = capacity[cpu.index()] * figures.freq_capacity / SCHED_CAPACITY_SCALE;
-            let wants = figures.cfs_avg.util_avg + figures.cfs_avg.util_avg / 4;
-            let is_slow = figures.freq_capacity < SCHED_CAPACITY_SCALE && wants > has && !sched.is_idle(cpu);
+            let is_slow = figures.freq_capacity < SCHED_CAPACITY_SCALE && {
+                let has = capacity[cpu.index()] * figures.freq_capacity / SCHED_CAPACITY_SCALE;
+                let wants = figures.cfs_avg.util_avg + figures.cfs_avg.util_avg / 4;
+                wants > has && !sched.is_idle(cpu)
+            };
             self.0.sample(machine.now(), cpu, is_slow);
         }
     }

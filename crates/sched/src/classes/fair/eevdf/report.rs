@@ -159,6 +159,8 @@ impl State {
         ctx.report(Event::Eevdf(EevdfEvent::FairServer(&self.server_record(cpu, step))));
     }
 
+    #[cold]
+    #[inline(never)]
     fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
         let dl = &self.tasks[self.fair_server(cpu).index()].dl;
         ServerRecord {
