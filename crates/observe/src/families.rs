@@ -66,20 +66,17 @@ impl TaskTimes {
         }
     }
 
-    /// Returns the times for which the task has run, and waited for a CPU, at `now`.
-    fn until(&self, now: Nanos) -> (Nanos, Nanos) {
-        let mut times = *self;
-        if let TaskState::Running { since, .. } = times.activity.state() {
-            times.run += now.saturating_since(since);
+    /// Returns the task with its times up to `now`. A wake-up after that may have been recorded already.
+    fn up_to(&self, now: Nanos) -> Self {
+        let mut track = *self;
+        match track.activity.state() {
+            TaskState::Running { since, .. } => track.run += now.saturating_since(since),
+            TaskState::Waiting { since, .. } if since < now => {
+                track.activity.episode(now).into_iter().for_each(|episode| track.add(&episode));
+            }
+            _ => {}
         }
-        // A wake-up after `now` may have been recorded already.
-        if let TaskState::Waiting { since, .. } = times.activity.state()
-            && since < now
-            && let Some(episode) = times.activity.episode(now)
-        {
-            times.add(&episode);
-        }
-        (times.run, times.wait)
+        track
     }
 }
 
@@ -448,16 +445,7 @@ impl FamilyStats {
     }
 
     fn tracks_at(&self, end: Nanos) -> Vec<TaskTimes> {
-        let mut tracks: Vec<TaskTimes> = self.tracks.iter().flatten().copied().collect();
-        for track in &mut tracks {
-            if let TaskState::Running { since, .. } = track.activity.state() {
-                track.run += end - since;
-            }
-            if let Some(episode) = track.activity.episode(end) {
-                track.add(&episode);
-            }
-        }
-        tracks
+        self.tracks.iter().flatten().map(|track| track.up_to(end)).collect()
     }
 }
 

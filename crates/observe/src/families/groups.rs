@@ -250,7 +250,7 @@ impl GroupTimes {
         let mut stretches = vec![Stretch::default(); self.groups.len()];
         for (member, track) in self.members.iter_mut().zip(tracks) {
             let (Some(member), Some(track)) = (member, track) else { continue };
-            let (run, wait) = track.until(now);
+            let TaskTimes { run, wait, .. } = track.up_to(now);
             let (ran, waited) = ((run - member.run).0, (wait - member.wait).0);
             (member.run, member.wait) = (run, wait);
             let SpecTraits { is_fair, mask } = self.specs[member.spec];
